@@ -85,6 +85,9 @@ pub struct Grid<'a> {
     pub meetings: Meetings,
     /// Parts of files.
     pub regions: Regions,
+    /// By process: whether it is in calls for so much of the run that who waits for its messages is held up. `None` if nothing tells whether ranks
+    /// meet, or all do in collective calls of MPI-IO.
+    hold_up: Option<Vec<bool>>,
 }
 
 /// Weighted quantile of values in any order; `None` of nothing.
@@ -190,9 +193,26 @@ impl<'a> Grid<'a> {
         let collective = entries.iter().any(|entry| entry.collective);
         let meetings = if collective { Meetings::default() } else { Meetings::of(run, &slots, waits) };
         let regions = Regions::new(run, parts);
-        let mut grid = Self { run, slots, entries, spread: spread(usual), at_once, threads, meetings, regions };
+        let spread = spread(usual);
+        let mut grid = Self { run, slots, entries, spread, at_once, threads, meetings, regions, hold_up: None };
+        grid.hold_up = grid.hold_up();
         grid.set_above(&groups);
         grid
+    }
+
+    fn hold_up(&self) -> Option<Vec<bool>> {
+        let recorded = self.run.processes.iter().any(|of| of.streams.iter().any(|stream| stream.meets));
+        if !recorded || self.entries.iter().any(|entry| entry.collective) {
+            return None;
+        }
+        let mut in_calls = vec![0.0; self.run.processes.len()];
+        for entry in self.entries.iter().filter(|entry| entry.leaf) {
+            if let Some(of) = in_calls.get_mut(entry.process.index()) {
+                *of += self.wall(entry, entry.left_ns);
+            }
+        }
+        let most = super::phases::length(self.run) as f64 * HOLDS_UP;
+        Some(in_calls.into_iter().map(|ns| ns >= most).collect())
     }
 
     /// Subtracts what is usual for the like of each cell.
@@ -245,15 +265,8 @@ impl<'a> Grid<'a> {
     /// meet, but send each other messages, which are not on record, only what takes most of the run is known to hold them up.
     #[must_use]
     pub fn waited_for(&self, process: ProcessId, phase: usize) -> bool {
-        let recorded = self.run.processes.iter().any(|of| of.streams.iter().any(|stream| stream.meets));
-        if !recorded || self.entries.iter().any(|entry| entry.collective) {
-            return true;
-        }
-        let length = super::phases::length(self.run) as f64;
-        let mine = |entry: &&Entry| entry.leaf && entry.process == process;
-        self.meetings.after(phase).is_some()
-            || self.entries.iter().filter(mine).map(|entry| self.wall(entry, entry.left_ns)).sum::<f64>()
-                >= length * HOLDS_UP
+        let holds_up = |of: &Vec<bool>| of.get(process.index()).copied().unwrap_or_default();
+        self.hold_up.as_ref().is_none_or(|of| holds_up(of) || self.meetings.after(phase).is_some())
     }
 
     /// The stream of an entry.

@@ -69,6 +69,9 @@ impl Regions {
     #[must_use]
     pub fn seen(&self, run: &Run, class: Class) -> BTreeMap<(FileId, u8), Vec<Seen>> {
         let mut by: BTreeMap<(FileId, ProcessId), [Part; PARTS]> = BTreeMap::new();
+        if !matches!(class, Class::Read | Class::Write) {
+            return BTreeMap::new();
+        }
         for ((process, stream), parts) in &self.streams {
             let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) else { continue };
             if Class::of(run.op(stream).class) == class {

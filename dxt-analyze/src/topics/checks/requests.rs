@@ -167,7 +167,8 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
             .into_iter()
             .map(|(file, count)| format!("{}: {} of them", m.name(file), units::count(count)))
             .collect(),
-        cost_ns: Some(all.random.time_ns),
+        // Of calls that are only counted nothing tells the time of those.
+        cost_ns: (all.random.time_ns > 0).then_some(all.random.time_ns),
         hint: if m.single_rank() {
             "sort requests by offset before they are made".into()
         } else {

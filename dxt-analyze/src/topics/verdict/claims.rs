@@ -243,7 +243,8 @@ impl<'g, 'a> Mending<'g, 'a> {
             return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), shortened) });
         }
         let all: f64 = theirs.iter().map(|(_, entry)| entry.left_ns).sum();
-        let cost = finding.cost_ns.unwrap_or_default() as f64 / all.max(1.0);
+        let unknown = if rule.mended == Mended::Random { 1.0 } else { 0.0 };
+        let cost = finding.cost_ns.map_or(unknown, |cost| cost as f64 / all.max(1.0));
         let shortened: Shortened = theirs
             .into_iter()
             .map(|(index, entry)| (index, self.less(rule.mended, (index, entry), cost.min(1.0))))
