@@ -314,6 +314,7 @@ fn calls_in_flight_are_counted_over_all_ranks() {
     // 32 us with one call, in which three others wait; that is less than the 128 us without any.
     let serial = finding(&found, "DXT-L008").unwrap();
     assert_eq!(serial["cost_ns"], 96_000);
+    assert!(serial["title"].as_str().unwrap().starts_with("4 ranks take turns: one POSIX call at a time"));
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &trace(&layered(1), vec![process(0, "n")]));
     assert!(stdout(&["layers", &path], 0).contains("nothing to dissect"));

@@ -7,6 +7,7 @@ use super::in_flight::What;
 use super::result::Layers;
 use crate::findings::{Code, Finding, said};
 use crate::shared::ratio::share;
+use crate::sum::Sum;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 
@@ -162,13 +163,15 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
     if ranks < least.serial_min_ranks || mpiio.mean < ranks as f64 / 2.0 || alone < least.serial_share {
         return None;
     }
+    let aggregators = by_turns(found);
     let alone_ns = (posix.busy_ns as f64 * alone) as u64;
     let waiting = alone_ns.saturating_mul((mpiio.mean as u64).saturating_sub(1)).min(found.job.mpiio_rest_ns);
     Some(Finding {
         code: Code::SERIAL,
         severity: severity(found, waiting, least),
         title: format!(
-            "one POSIX call at a time for {:.0} % of the time in POSIX reads and writes, while {:.0} ranks are in MPI-IO",
+            "{}one POSIX call at a time for {:.0} % of the time in POSIX reads and writes, while {:.0} ranks are in MPI-IO",
+            aggregators.map_or_else(String::new, |count| format!("{} ranks take turns: ", units::count(count))),
             100.0 * alone,
             mpiio.mean
         ),
@@ -177,10 +180,27 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
             format!("MPI-IO: {} in flight on average, {} at most, of {ranks} ranks", number(mpiio.mean), mpiio.max),
         ]),
         cost_ns: Some(waiting),
-        saving: None, hint: "one rank does the work of all: more aggregators (cb_nodes), a stripe count above 1, no lock on the whole file, \
+        saving: None, hint: if aggregators.is_some() {
+            "a lock on the whole file (data sieving, atomic mode) lets one in at a time; or what collective calls move at one moment lies in one aggregator's \
+             part of the file: larger parts per call, so that each call meets all of them, or ranks that begin at different parts"
+        } else {
+            "one rank does the work of all: more aggregators (cb_nodes), a stripe count above 1, no lock on the whole file, \
                and no funnelling of data through one rank"
-            .into(),
+        }
+        .into(),
     })
+}
+
+/// Times an even share that one of several has at most if they take turns.
+const EVEN: f64 = 1.5;
+
+/// How many ranks make system calls inside MPI-IO, if there are several and each has about its share of the time: where never two do so at once they
+/// take turns, though all could work (aliasing on aggregators).
+fn by_turns(found: &Layers) -> Option<u64> {
+    let times = || found.ranks.iter().map(|row| row.mpiio.inside.data().time_ns).filter(|ns| *ns > 0);
+    let (count, most) = (times().count() as u64, times().max()?);
+    let mean = times().sum::<Sum>().get() as f64 / count.max(1) as f64;
+    (count > 1 && most as f64 <= mean * EVEN).then_some(count)
 }
 
 fn number(value: f64) -> String {

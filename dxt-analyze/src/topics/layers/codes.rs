@@ -50,7 +50,8 @@ codes! {
     SERIAL = "DXT-L008",
         "POSIX calls come one at a time while many ranks are in MPI-IO.",
         "At least serial_min_ranks ranks, half of them in MPI-IO on average, and one POSIX read or write in flight for at least serial_share of \
-         the time in such calls. Cost: that time for each other rank in MPI-IO, at most what POSIX does not account for.",
+         the time in such calls. Ranks take turns if several make them, none with more than 1.5 times an even share. Cost: that time for each other rank in MPI-IO, \
+         at most what POSIX does not account for.",
         "More aggregators, more stripes, no lock on the whole file, no funnelling through one rank.",
         "Wright et al., RIOT, Figures on concurrent POSIX calls; The Computer Journal 56, 2013";
     BUFFER_SIZE = "DXT-L009",
