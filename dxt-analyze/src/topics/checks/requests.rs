@@ -151,6 +151,9 @@ fn small_of(
     out.also("small ones", Amount::Count(all.small.count), Amount::Count(m.least.small_min));
 }
 
+/// Share of requests that go backwards from which they are in reverse order rather than in none, which half of them do.
+const BACKWARD: f64 = 0.8;
+
 fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let (check, code) = which.random;
     let least = Amount::Ratio(m.least.random_share);
@@ -161,7 +164,12 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let part = share(all.random.count, all.placed);
     let said = (part > m.least.random_share && all.random.count > m.least.random_min).then(|| Said {
         severity: m.severity(all.random.time_ns),
-        title: format!("{} of {} begin before the end of the thread's previous one", percent(part), which.word),
+        title: format!(
+            "{} {}: {} of them begin before the end of the thread's previous one",
+            if part >= BACKWARD { "backward" } else { "random" },
+            which.word,
+            percent(part)
+        ),
         evidence: m
             .most(&m.files, |sums| (which.of)(sums).random.count)
             .into_iter()
