@@ -95,8 +95,10 @@ static void wrong_way(void) {
 static void full(void) {
     const char *device = "/dev/full";
     if (access(device, W_OK) != 0) {
+        op_failed("POSIX", "access", "-", -1, device);
         return;
     }
+    op("POSIX", "access", "-", -1, 0, device);
     FILE *stream = opened(device, "w");
     setvbuf(stream, NULL, _IONBF, 0);
     FAILS(fwrite(bytes, 1, 100, stream) == 0, ENOSPC, "write", -1, device);
