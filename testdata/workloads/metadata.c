@@ -152,7 +152,6 @@ static void attributes(int fd, int at) {
     struct timeval times[2] = {{1, 0}, {2, 0}};
     struct timespec fine[2] = {{1, 0}, {2, 0}};
     struct utimbuf coarse = {1, 2};
-    char text[100];
     DOES(chmod("file", 0640), "chmod", "file");
     DOES(fchmod(fd, 0600), "chmod", "file");
     DOES(fchmodat(at, "file", 0600, 0), "chmod", "file");
@@ -177,11 +176,6 @@ static void attributes(int fd, int at) {
     DOES(link("file", "twin"), "link", "file");
     DOES(linkat(at, "file", AT_FDCWD, "triplet", 0), "link", "file");
     FAILS(link("missing", "other"), ENOENT, "link", -1, "missing");
-    CHECK(readlink("link", text, sizeof text) == 4 && memcmp(text, "file", 4) == 0);
-    done("readlink", -1, 0, "link");
-    CHECK(readlinkat(at, "link", text, 2) == 2);
-    done("readlink", -1, 0, "link");
-    FAILS(readlink("file", text, sizeof text), EINVAL, "readlink", -1, "file");
     /* No name that can be read, and a descriptor that is none. */
     CHECK(chmod(nowhere, 0) == -1 && errno == EFAULT);
     CHECK(fchmod(999, 0) == -1 && errno == EBADF);

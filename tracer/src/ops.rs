@@ -296,8 +296,6 @@ ops! {
     POSIX_ACCESS = 159 Posix Metadata Plain "access";
     /// link(2), linkat(2), on the old name.
     POSIX_LINK = 160 Posix Metadata Plain "link";
-    /// readlink(2), readlinkat(2).
-    POSIX_READLINK = 161 Posix Metadata Plain "readlink";
 }
 
 /// The table as the trace carries it.

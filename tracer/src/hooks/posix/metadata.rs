@@ -6,16 +6,13 @@ use super::naming::changing;
 use crate::errno;
 use crate::handles;
 use crate::ops::{
-    Op, POSIX_ACCESS, POSIX_ALLOCATE, POSIX_CHMOD, POSIX_CHOWN, POSIX_LINK, POSIX_MKDIR, POSIX_OPENDIR, POSIX_READLINK,
-    POSIX_RENAME, POSIX_RMDIR, POSIX_STAT, POSIX_SYNC_RANGE, POSIX_TRUNCATE, POSIX_UNLINK, POSIX_UTIME,
+    Op, POSIX_ACCESS, POSIX_ALLOCATE, POSIX_CHMOD, POSIX_CHOWN, POSIX_LINK, POSIX_MKDIR, POSIX_OPENDIR, POSIX_RENAME,
+    POSIX_RMDIR, POSIX_STAT, POSIX_SYNC_RANGE, POSIX_TRUNCATE, POSIX_UNLINK, POSIX_UTIME,
 };
 use crate::process::seems_own as is_own;
 use crate::real::hooks;
 use crate::record::{self, Call};
-use libc::{
-    AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, gid_t, mode_t, off_t, size_t, ssize_t, timespec, timeval, uid_t,
-    utimbuf,
-};
+use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, gid_t, mode_t, off_t, timespec, timeval, uid_t, utimbuf};
 use trace_format::segment::NO_OFFSET;
 
 /// Runs `call`, which answers 0 or -1, on what `name` means relative to the directory `at`.
@@ -82,16 +79,6 @@ fn unlinking(at: c_int, name: *const c_char, flags: c_int, call: impl FnOnce() -
     on_name(at, name, op, 0, call)
 }
 
-/// Runs `call`, which answers a length or -1, on a link.
-fn reading_link(at: c_int, name: *const c_char, call: impl FnOnce() -> ssize_t) -> ssize_t {
-    let mut length = -1;
-    on_name(at, name, &POSIX_READLINK, 0, || {
-        length = call();
-        if length < 0 { -1 } else { 0 }
-    });
-    length
-}
-
 /// As [`on_name`], or on the open descriptor `at` where there is no name, as utimensat(2) does without one.
 fn on_name_or(at: c_int, name: *const c_char, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     if name.is_null() { on_descriptor(at, op, NO_OFFSET, 0, call) } else { on_name(at, name, op, 0, call) }
@@ -102,6 +89,7 @@ pub(super) fn size(length: off_t) -> u64 {
     u64::try_from(length).unwrap_or(0)
 }
 
+// Not readlink(2): an allocator (jemalloc) calls it while it begins and holds its lock, and what is done here may allocate.
 hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
     /// stat(2). No offset, no length, like all that ask.
     unlike "two structures under one entry, not looked into" [stat, stat64](name: *const c_char, about: *mut c_void) -> c_int
@@ -217,10 +205,4 @@ hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
     /// linkat(2), likewise.
     [linkat](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char, flags: c_int) -> c_int
         = |real| changing(|| on_name(old_at, old, &POSIX_LINK, 0, || real(old_at, old, new_at, new, flags)));
-    /// readlink(2).
-    [readlink](name: *const c_char, into: *mut c_char, size: size_t) -> ssize_t
-        = |real| reading_link(AT_FDCWD, name, || real(name, into, size));
-    /// readlinkat(2).
-    [readlinkat](at: c_int, name: *const c_char, into: *mut c_char, size: size_t) -> ssize_t
-        = |real| reading_link(at, name, || real(at, name, into, size));
 }
