@@ -357,7 +357,7 @@ impl Analysis for Cells<'_> {
                 let call = Part::of(duration, logs.saturating_sub(far.2));
                 match &mut part {
                     Some((of, from, sum)) if *of == row.stream && *from >> SHORTEST == offset >> SHORTEST => {
-                        sum.add(&call)
+                        sum.add(&call);
                     }
                     _ => {
                         if let Some(before) = part.replace((row.stream, offset, call)) {

@@ -47,8 +47,7 @@ pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processe
         .collect();
     calls.sort_unstable();
     let need = ((processes as f64 * OF_PROCESSES).ceil() as usize).max(2);
-    let groups: Vec<&[Long]> =
-        at_once(&calls).into_iter().filter(|group| most_at_once(group, |index| entry(index)) >= need).collect();
+    let groups: Vec<&[Long]> = at_once(&calls).into_iter().filter(|group| most_at_once(group, entry) >= need).collect();
     let theirs: BTreeSet<u32> = groups.iter().flat_map(|group| group.iter().map(|call| call.2)).collect();
     let all: f64 = cells.iter().map(|(_, ns)| ns).sum();
     let shortened: Shortened = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
