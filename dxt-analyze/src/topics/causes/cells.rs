@@ -3,11 +3,11 @@
 
 use super::parts::{LOG_BITS, Part, Parts, SHORTEST};
 use super::slots::{SLOTS, Slots};
+use super::threads::{OfThread, Threads};
 use super::usual::{Kind, Usual, size_class};
 use crate::limits::CELLS;
 use crate::model::{FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
-use crate::sum::Sum;
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
@@ -203,8 +203,8 @@ pub struct OfProcess {
     pub merged: u32,
     /// The parts of the files of its streams, as far as there is room.
     pub parts: Vec<(StreamIx, Parts)>,
-    /// Time in calls of the thread with most, and of all, ns: several threads of a process are in calls at once.
-    pub threads: (u64, u64),
+    /// Its threads: several may be in calls at once.
+    pub threads: Threads,
     /// By phase: time in MPI's calls in which processes meet, ns.
     pub waits: FxHashMap<u32, u64>,
 }
@@ -217,8 +217,8 @@ pub struct Partial {
     cells: FxHashMap<Key, Cell>,
     parts: FxHashMap<StreamIx, Parts>,
     merged: u32,
-    /// Time in calls of each thread of the process that is being read, ns.
-    threads: FxHashMap<u32, u64>,
+    /// Each thread of the process that is being read.
+    threads: FxHashMap<u32, OfThread>,
     /// By phase: time in MPI's calls in which processes meet, ns.
     waits: FxHashMap<u32, u64>,
 }
@@ -228,11 +228,10 @@ impl Partial {
         let mut cells: Vec<(Key, Cell)> = self.cells.drain().collect();
         cells.sort_unstable_by_key(|(key, _)| *key);
         if let Some(process) = self.now.take() {
-            let most = self.threads.values().copied().max().unwrap_or(0);
-            let all = self.threads.values().sum::<Sum>().get();
+            let threads = Threads::of(self.threads.values());
             let waits = std::mem::take(&mut self.waits);
             let parts = self.parts.drain().collect();
-            self.done.insert(process, OfProcess { cells, parts, merged: self.merged, threads: (most, all), waits });
+            self.done.insert(process, OfProcess { cells, parts, merged: self.merged, threads, waits });
         }
         self.parts.clear();
         self.waits.clear();
@@ -308,7 +307,7 @@ impl Analysis for Cells<'_> {
             return;
         };
         let whole = SLOTS.ilog2();
-        let mut in_calls = 0_u64;
+        let mut mine = OfThread::default();
         let mut far = (None, u64::MAX, 0);
         let mut part: Option<(StreamIx, u64, Part)> = None;
         let parts = (self.limit / PER_PARTS).max(FEWEST_PARTS);
@@ -348,7 +347,7 @@ impl Analysis for Cells<'_> {
                 target: self.target(stream, &row),
             };
             let duration = row.duration_ns();
-            in_calls = in_calls.saturating_add(duration);
+            mine.add(at, duration);
             let is_far = duration >= far.1;
             let logs = log(duration);
             if row.length > 0
@@ -390,8 +389,7 @@ impl Analysis for Cells<'_> {
         if let Some(part) = part {
             partial.add_part(&part, parts);
         }
-        let thread = partial.threads.entry(block.thread).or_default();
-        *thread = thread.saturating_add(in_calls);
+        partial.threads.entry(block.thread).or_default().join(&mine);
         if let Some((key, cell)) = last {
             partial.cells.entry(coarse(key, partial.merged, whole)).or_default().add(&cell);
         }

@@ -68,7 +68,7 @@ codes! {
     THREADS_BY_TURNS = "DXT-V012",
         "Threads of a process read and write one after another, never two at once.",
         "The calls of a process's threads take as long as at least one of them is in a call, to 3 %, that is at least half of the run, and no thread \
-         has more than two thirds of it. Saving: all but the share of the thread with most.",
+         has more than two thirds of it; they are there at the same time, and not one when the other has gone. Saving: all but the share of the thread with most.",
         "See what they share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a library that is not thread-safe.",
         "ours";
     LATE_TO_MEET = "DXT-V013",

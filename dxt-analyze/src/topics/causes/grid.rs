@@ -6,6 +6,7 @@ use super::meetings::Meetings;
 use super::parts::Parts;
 use super::regions::Regions;
 use super::slots::{SLOTS, Slots};
+use super::threads::Threads;
 use super::usual::{Kind, Usual};
 use crate::model::{FileId, FileLayout, ProcessId, Run, Stream, StreamIx, Within};
 use crate::topics::layers::parts::Form;
@@ -79,8 +80,8 @@ pub struct Grid<'a> {
     pub spread: f64,
     /// By process: part of the time of its calls that the process is in them; less than 1 where threads are in calls at once.
     pub at_once: Vec<f64>,
-    /// By process: time in calls of the thread with most, and of all, ns.
-    pub threads: Vec<(u64, u64)>,
+    /// By process: its threads.
+    pub threads: Vec<Threads>,
     /// Who waits for whom.
     pub meetings: Meetings,
     /// Parts of files.
@@ -121,7 +122,7 @@ impl<'a> Grid<'a> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
-        let mut threads: Vec<(u64, u64)> = Vec::new();
+        let mut threads: Vec<Threads> = Vec::new();
         let mut parts: FxHashMap<(ProcessId, StreamIx), Parts> = FxHashMap::default();
         let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
         for (number, process) in run.numbered_processes() {
@@ -134,7 +135,7 @@ impl<'a> Grid<'a> {
             let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(reaches_system));
             parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
             threads.push(of.threads);
-            at_once.push(if of.threads.1 > 0 { of.threads.0 as f64 / of.threads.1 as f64 } else { 1.0 });
+            at_once.push(of.threads.at_once());
             for (phase, ns) in of.waits {
                 if let Some(waits) = waits.get_mut(phase as usize) {
                     waits.insert(number, ns as f64);

@@ -3,7 +3,7 @@
 //!
 //! * [`phases`]: first reading: where ranks meet ([`who`]), and when no process does I/O; [`slots`]: the run divided there.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
-//! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do.
+//! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do; [`threads`]: when those of a process are in calls.
 //! * [`members`]: what a rank, node, target, moment, file or part of one ([`regions`], of [`parts`]) differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls; [`stand_still`]: those of most processes at once.
 //! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
@@ -51,6 +51,7 @@ pub mod slow;
 pub mod small_calls;
 pub mod stand_still;
 pub mod tails;
+pub mod threads;
 pub mod tiny;
 pub mod uneven;
 pub mod usual;

@@ -20,39 +20,8 @@ const MANY: u64 = 32;
 const ONE: f64 = 0.9;
 /// What the bytes themselves would take, ns per byte.
 const NS_PER_BYTE: f64 = 1.0;
-
 /// Times as long as the fastest that calls of several ranks on one file take if they wait for each other.
 const QUEUED: f64 = 3.0;
-
-/// Where nearly all are on one file that several processes use, and take far longer than the fastest of them.
-fn queue(
-    grid: &Grid<'_>,
-    class: Class,
-    of: &BTreeMap<(ProcessId, FileId), u64>,
-    theirs: &[(u32, f64)],
-    mean_ns: f64,
-) -> Option<String> {
-    let mut by: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
-    for ((_, file), calls) in of {
-        let sums = by.entry(*file).or_default();
-        add(&mut sums.0, *calls);
-        sums.1 += 1;
-    }
-    let (file, (calls, processes)) = by.iter().max_by_key(|(_, of)| of.0)?;
-    let all = of.values().copied().sum::<Sum>().get();
-    let entries = theirs.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
-    let fastest = entries.map(|entry| entry.cell.shortest_ns).filter(|ns| *ns > 0).min()?;
-    let waits = *processes > 1 && *calls as f64 >= all as f64 * ONE && mean_ns >= fastest as f64 * QUEUED;
-    waits.then(|| {
-        format!(
-            " of {} on {}, which wait for each other (the fastest of these {} takes {})",
-            show::processes(*processes),
-            grid.run.file_name(*file),
-            class.plural(),
-            show::duration(fastest)
-        )
-    })
-}
 
 /// Of reads and of writes.
 #[must_use]
@@ -125,4 +94,34 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let code = if read { Code::SMALL_READS } else { Code::SMALL_WRITES };
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
     Some(Claim::new(finding(code, title, evidence, hint), shortened))
+}
+
+/// Where nearly all are on one file that several processes use, and take far longer than the fastest of them.
+fn queue(
+    grid: &Grid<'_>,
+    class: Class,
+    of: &BTreeMap<(ProcessId, FileId), u64>,
+    theirs: &[(u32, f64)],
+    mean_ns: f64,
+) -> Option<String> {
+    let mut by: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
+    for ((_, file), calls) in of {
+        let sums = by.entry(*file).or_default();
+        add(&mut sums.0, *calls);
+        sums.1 += 1;
+    }
+    let (file, (calls, processes)) = by.iter().max_by_key(|(_, of)| of.0)?;
+    let all = of.values().copied().sum::<Sum>().get();
+    let entries = theirs.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
+    let fastest = entries.map(|entry| entry.cell.shortest_ns).filter(|ns| *ns > 0).min()?;
+    let waits = *processes > 1 && *calls as f64 >= all as f64 * ONE && mean_ns >= fastest as f64 * QUEUED;
+    waits.then(|| {
+        format!(
+            " of {} on {}, which wait for each other (the fastest of these {} takes {})",
+            if grid.run.ranks() > 0 { show::counted(*processes, "rank") } else { show::processes(*processes) },
+            grid.run.file_name(*file),
+            class.plural(),
+            show::duration(fastest)
+        )
+    })
 }

@@ -1,6 +1,7 @@
 //! Which calls a finding explains, and what would be left of them if what it says were mended. What is slow, uneven, queued, locked or late
 //! [`crate::topics::causes`] knows by itself; the findings of other topics name a pattern, and its price is found here.
 
+use super::weigh::is_longer;
 use crate::findings::{Code, Finding};
 use crate::model::{FileId, ProcessId, StreamIx};
 use crate::shared::totals::add;
@@ -130,17 +131,9 @@ fn fastest(grid: &Grid<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
 
 /// What slow units and single calls explain of each entry, ns.
 fn beyond(grid: &Grid<'_>, causes: &[Claim]) -> Vec<f64> {
-    const CODES: [Code; 7] = [
-        Code::SLOW_TARGET,
-        Code::SLOW_NODE,
-        Code::SLOW_RANK,
-        Code::SLOW_MOMENT,
-        Code::SLOW_FILE,
-        Code::STALL,
-        Code::LONG_TAIL,
-    ];
     let mut out = vec![0.0; grid.entries.len()];
-    let theirs = causes.iter().filter(|claim| CODES.contains(&claim.finding.code)).flat_map(|claim| &claim.shortened);
+    let longer = |claim: &&Claim| is_longer(claim.finding.code) || claim.finding.code == Code::LONG_TAIL;
+    let theirs = causes.iter().filter(longer).flat_map(|claim| &claim.shortened);
     for (index, ns) in theirs {
         if let Some(of) = out.get_mut(*index as usize) {
             *of += ns;

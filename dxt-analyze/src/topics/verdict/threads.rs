@@ -12,28 +12,34 @@ const MOST: f64 = 0.5;
 /// Part of the time in calls that one thread has at most if several share them.
 const SHARED: f64 = 2.0 / 3.0;
 
+/// Times as long as from the first call of any thread to the last one that each of them is there, added up, from which they are there at once.
+const MEANWHILE: f64 = 1.5;
+
 /// The process that loses most by it.
 pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     let grid = &whole.causes.grid;
     let run_ns = whole.causes.result.run_ns as f64;
     let found = grid.run.numbered_processes().filter_map(|(number, _)| {
         let busy = *whole.ledger.busy.get(&number)? as f64;
-        let (most, all) = grid.threads.get(number.index()).map(|of| (of.0 as f64, of.1 as f64))?;
-        let by_turns = busy >= all * IN_TURN && busy >= run_ns * MOST && most <= all * SHARED;
-        by_turns.then_some((number, busy, most, all))
+        let of = grid.threads.get(number.index())?;
+        let (most, all) = (of.most_ns as f64, of.all_ns as f64);
+        // Whose calls all lie behind those of another does not wait for it.
+        let meanwhile = of.spans_ns as f64 >= of.span_ns as f64 * MEANWHILE;
+        let by_turns = busy >= all * IN_TURN && busy >= run_ns * MOST && most <= all * SHARED && meanwhile;
+        by_turns.then_some((number, busy, *of))
     });
-    let (number, busy, most, all) = found.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let threads = (all / most.max(1.0)).round();
+    let (number, busy, of) = found.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let title = format!(
-        "the {threads:.0} threads of {} that read and write do so one after another: never two calls at once in {}",
+        "the {} threads of {} that read and write do so one after another: never two calls at once in {}",
+        units::count(of.count),
         grid.run.process_name(number),
         units::duration(busy as u64)
     );
     let words = format!(
         "calls of all threads: {}; time with any thread in one: {}; the thread with most: {}",
-        units::duration(all as u64),
+        units::duration(of.all_ns),
         units::duration(busy as u64),
-        units::duration(most as u64)
+        units::duration(of.most_ns)
     );
     let hint = "see what lets only one in at a time: a lock around the calls, one descriptor whose position they share (pread and pwrite need none), a \
                 library that is not thread-safe";
@@ -46,5 +52,5 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
         saving: None,
         hint: hint.into(),
     };
-    Some(Claim { waiting_ns: (busy - most).max(0.0), ..Claim::new(finding, Vec::new()) })
+    Some(Claim { waiting_ns: (busy - of.most_ns as f64).max(0.0), ..Claim::new(finding, Vec::new()) })
 }

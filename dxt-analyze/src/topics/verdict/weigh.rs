@@ -135,9 +135,16 @@ pub(super) fn is_general(code: Code) -> bool {
     [Code::SLOW_SMALL_WRITES, Code::NO_MPIIO, Code::SHARED_INDEPENDENT].contains(&code)
 }
 
+/// Whether a finding is of calls that take longer than their like.
+pub(super) fn is_longer(code: Code) -> bool {
+    const CODES: [Code; 6] =
+        [Code::SLOW_TARGET, Code::SLOW_NODE, Code::SLOW_RANK, Code::SLOW_MOMENT, Code::SLOW_FILE, Code::STALL];
+    CODES.contains(&code)
+}
+
 /// Whether a finding is of what differs within the run, which proves it, rather than of another form of its I/O.
 pub(super) fn is_contrast(code: Code) -> bool {
-    ORDER.first().is_some_and(|codes| codes.contains(&code))
+    is_longer(code) || [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::ONE_RANK, Code::COMMON_READS].contains(&code)
 }
 
 /// What a finding weighs against others, ns: what a contrast proves counts more than what another form may bring.
@@ -146,20 +153,8 @@ pub(super) fn weight(finding: &Finding) -> u64 {
     if is_contrast(finding.code) { (saves as f64 / CLEARLY) as u64 } else { saves }
 }
 
-/// How much findings say: a cause before a pattern before a sum.
-const ORDER: [&[Code]; 7] = [
-    &[
-        Code::SLOW_TARGET,
-        Code::SLOW_NODE,
-        Code::SLOW_RANK,
-        Code::SLOW_MOMENT,
-        Code::SLOW_FILE,
-        Code::STALL,
-        Code::LATE_RANKS,
-        Code::LATE_TO_MEET,
-        Code::ONE_RANK,
-        Code::COMMON_READS,
-    ],
+/// How much findings say that are no contrasts: a cause before a pattern before a sum.
+const ORDER: [&[Code]; 6] = [
     &[
         Code::LONG_COLLECTIVE,
         Code::SIEVING,
@@ -199,5 +194,6 @@ const ORDER: [&[Code]; 7] = [
 
 /// How much a finding says.
 fn rank(claim: &Claim) -> usize {
-    ORDER.iter().position(|codes| codes.contains(&claim.finding.code)).unwrap_or(4)
+    let code = claim.finding.code;
+    if is_contrast(code) { 0 } else { 1 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(3) }
 }

@@ -1,0 +1,91 @@
+//! When the threads of a process are in calls.
+
+use crate::sum::Sum;
+
+/// One thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfThread {
+    /// Time in calls, ns.
+    in_calls: Sum,
+    /// From the beginning of its first call to the end of its last one, ns since the job's start.
+    span: Option<(u64, u64)>,
+}
+
+impl OfThread {
+    /// Adds a call.
+    #[inline]
+    pub fn add(&mut self, start: u64, duration: u64) {
+        self.in_calls += duration;
+        self.cover((start, start.saturating_add(duration)));
+    }
+
+    fn cover(&mut self, (from, until): (u64, u64)) {
+        let (first, last) = self.span.unwrap_or((from, until));
+        self.span = Some((first.min(from), last.max(until)));
+    }
+
+    /// Adds what else the thread did.
+    pub fn join(&mut self, other: &Self) {
+        self.in_calls += other.in_calls;
+        other.span.into_iter().for_each(|span| self.cover(span));
+    }
+}
+
+/// All threads of a process. Times in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Threads {
+    /// Those that made calls.
+    pub count: u64,
+    /// Time in calls of the thread with most.
+    pub most_ns: u64,
+    /// Time in calls of all.
+    pub all_ns: u64,
+    /// From the first call to the last one of each, added up.
+    pub spans_ns: u64,
+    /// From the first call to the last one of any.
+    pub span_ns: u64,
+}
+
+impl Threads {
+    /// Of these.
+    #[must_use]
+    pub fn of<'t>(threads: impl Iterator<Item = &'t OfThread>) -> Self {
+        let (mut out, mut all) = (Self::default(), OfThread::default());
+        for (thread, (from, until)) in threads.filter_map(|thread| Some((thread, thread.span?))) {
+            out.count += 1;
+            out.most_ns = out.most_ns.max(thread.in_calls.get());
+            out.spans_ns = out.spans_ns.saturating_add(until - from);
+            all.join(thread);
+        }
+        out.all_ns = all.in_calls.get();
+        out.span_ns = all.span.map_or(0, |(from, until)| until - from);
+        out
+    }
+
+    /// Part of the time of all calls that is time of the process, if no thread is in calls for longer than the one with most.
+    #[must_use]
+    pub fn at_once(&self) -> f64 {
+        if self.all_ns > 0 { self.most_ns as f64 / self.all_ns as f64 } else { 1.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_in_turns_and_one_after_the_other_are_told_apart() {
+        let thread = |starts: [u64; 3]| {
+            let mut one = OfThread::default();
+            starts.into_iter().for_each(|start| one.add(start, 10));
+            one
+        };
+        let turns = [thread([0, 20, 40]), thread([10, 30, 50])];
+        let found = Threads::of(turns.iter());
+        let expected = Threads { count: 2, most_ns: 30, all_ns: 60, spans_ns: 100, span_ns: 60 };
+        assert_eq!(found, expected);
+        let behind = [thread([0, 10, 20]), thread([30, 40, 50]), OfThread::default()];
+        assert_eq!(Threads::of(behind.iter()), Threads { spans_ns: 60, ..expected });
+        assert!((found.at_once() - 0.5).abs() < 1e-9 && (Threads::default().at_once() - 1.0).abs() < 1e-9);
+    }
+}

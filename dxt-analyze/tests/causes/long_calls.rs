@@ -1,0 +1,63 @@
+//! Calls that are far from their like, and what they have in common.
+
+use super::{MS, report, sentence, writers};
+use crate::common::{self, process};
+
+#[test]
+fn long_calls_of_one_rank_at_times_are_that_ranks() {
+    let found = writers(|rank, step| if rank == 4 && step % 12 == 5 { 9 } else { 1 });
+    let text = sentence(&found);
+    assert!(
+        text.starts_with("Rank 4 is slow at times: 8 of its 100 writes take far longer than their like"),
+        "{text} {}",
+        found["findings"]
+    );
+    assert_eq!(found["verdict"]["findings"][0]["about"]["rank"], 4);
+    // Another rank each time: nobody's.
+    let found = writers(|rank, step| if step % 3 == 1 && rank == step % 8 { 9 } else { 1 });
+    assert!(sentence(&found).contains("on no particular rank or target"), "{}", found["findings"]);
+}
+
+#[test]
+fn storage_that_stands_still_again_and_again_is_named() {
+    let found = writers(|_, step| if step % 12 == 7 { 9 } else { 1 });
+    let text = sentence(&found);
+    assert!(text.starts_with("Storage stands still every 120 ms, 8 times: writes of most ranks"), "{text}");
+    assert_eq!(found["verdict"]["findings"][0]["code"], "DXT-V001");
+    // Half of the ranks are not storage.
+    let found = writers(|rank, step| if rank % 2 == 0 && step % 12 == 7 { 9 } else { 1 });
+    assert!(!sentence(&found).contains("stands still"), "{}", sentence(&found));
+    // At no regular times.
+    let found = writers(|_, step| if [3, 9, 11, 30, 34, 61, 90].contains(&step) { 9 } else { 1 });
+    assert!(sentence(&found).starts_with("Storage stands still 7 times: "), "{}", sentence(&found));
+}
+
+#[test]
+fn the_folder_or_the_ending_of_files_that_are_slow_to_open_is_named() {
+    let opens = |name: &dyn Fn(u64, u64) -> String, slow: &dyn Fn(&str) -> bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..40 {
+                let path = name(rank, step);
+                let from = step * 20 * MS;
+                let takes = if slow(&path) { 8 * MS } else { MS / 50 };
+                one.add(&path, common::op::POSIX_OPEN, 0, -1, 0, from, from + takes + (rank + step) % 7 * MS / 200);
+                one.write(&path, 0, 65536, from + 10 * MS, from + 11 * MS);
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 800)
+    };
+    let found =
+        opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", if step % 4 == 0 { "old" } else { "new" }), &|path| {
+            path.contains("old")
+        });
+    assert!(sentence(&found).contains("files in /scratch/old"), "{}", sentence(&found));
+    let found =
+        opens(&|rank, step| format!("/scratch/{rank}.{step}.{}", if step % 4 == 0 { "h5" } else { "dat" }), &|path| {
+            path.ends_with("h5")
+        });
+    assert!(sentence(&found).contains("files *.h5"), "{}", sentence(&found));
+    let found = opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", step % 4), &|_| true);
+    assert!(!sentence(&found).contains("files in"), "all alike: {}", sentence(&found));
+}

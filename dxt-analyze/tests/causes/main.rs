@@ -1,0 +1,81 @@
+//! `causes` and the verdict on traces whose every call is known, one fault each.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod long_calls;
+mod shapes;
+mod units;
+mod waiting;
+
+use common::{Builder, job, json, process, put, trace};
+use serde_json::Value;
+use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+
+const SYNC: u16 = 20;
+const MSYNC: u16 = 21;
+const BARRIER: u16 = 139;
+const MS: u64 = 1_000_000;
+const KIB: u64 = 1024;
+
+/// The report on a job of these processes, which ran for so long.
+fn report(processes: Vec<Builder>, run_ms: u64) -> Value {
+    let ranks = processes.iter().filter(|process| process.process.info.rank >= 0).count();
+    report_of(processes.into_iter().map(|process| (process, run_ms)).collect(), ranks as u32)
+}
+
+/// The same, of processes that end at these times.
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
+    let mut job = job("causes", ranks);
+    let def = |code, layer, class, name: &str| OpDef { code, layer, class, mode: OpMode::Plain, name: name.into() };
+    job.ops.extend([
+        def(SYNC, Layer::Posix, OpClass::Sync, "fsync"),
+        def(MSYNC, Layer::Posix, OpClass::Sync, "msync"),
+        def(BARRIER, Layer::Mpi, OpClass::Communication, "barrier"),
+    ]);
+    let ends = |(mut process, end_ms): (Builder, u64)| {
+        process.process.info.end_ns = end_ms * MS;
+        process
+    };
+    let processes = processes.into_iter().map(ends).collect();
+    let folder = tempfile::tempdir().unwrap();
+    json(&["report", "--format", "json", &put(folder.path(), "a.dxt", &trace(&job, processes))], 0)
+}
+
+/// The first sentence, and what a finding saves, in ms.
+fn sentence(report: &Value) -> &str {
+    report["verdict"]["sentence"].as_str().unwrap_or_default()
+}
+
+fn saves_ms(report: &Value, code: &str) -> Option<u64> {
+    let all = report["findings"].as_array()?;
+    all.iter().find(|one| one["code"] == code)?["saves_ns"].as_u64().map(|ns| ns / MS)
+}
+
+/// Eight ranks that write 1 MiB to a shared file every 10 ms, 100 times; as long as `takes` says, by rank and step, ms.
+fn writers(takes: impl Fn(u64, u64) -> u64) -> Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..100 {
+            let (at, from) = (((rank * 100 + step) * 1024 * KIB) as i64, step * 10 * MS);
+            // Not the same each time: no two calls of a real program are.
+            let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
+            one.write("/scratch/shared", at, 1024 * KIB, from, from + takes(rank, step) * MS + jitter);
+        }
+        one
+    };
+    report((0..8).map(rank).collect(), 1000)
+}
+
+/// Four ranks in ten steps of 100 ms: the calls of each that `calls` tells, then a barrier at which all have met at the step's end.
+fn stepped(calls: &dyn Fn(&mut Builder, u64, u64) -> u64) -> Vec<Builder> {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..10 {
+            let until = calls(&mut one, rank, step);
+            one.add("", BARRIER, 0, 0, 0, until, (step + 1) * 100 * MS);
+        }
+        one
+    };
+    (0..4).map(rank).collect()
+}

@@ -1,0 +1,130 @@
+//! What the form of the I/O costs: small requests, log lines, syncs, unaligned writes.
+
+use super::{MS, MSYNC, SYNC, report, saves_ms, sentence, stepped};
+use crate::common::{self, Builder, process};
+
+#[test]
+fn lines_of_a_log_that_one_rank_writes_are_named() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        one.write("/scratch/shared", rank as i64 * 65536, 65536, 0, 10 * MS);
+        for line in 0..400_u64 {
+            if rank == 0 {
+                one.write("/scratch/log", line as i64 * 80, 80, (20 + line * 2) * MS, (21 + line * 2) * MS);
+            }
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 1000);
+    assert!(sentence(&found).starts_with("Rank 0 is in writes for 410 ms"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-C015"), Some(400));
+}
+
+#[test]
+fn a_few_log_lines_of_each_rank_that_take_most_of_the_writing_are_named() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..5_u64 {
+            let (at, from) = ((step << 20) as i64, step * 100);
+            one.write(&format!("/scratch/data{rank}"), at, 1 << 20, from * MS, (from + 10) * MS);
+            one.write(&format!("/scratch/log{rank}"), (step * 17) as i64, 17, (from + 10) * MS, (from + 60) * MS);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 500);
+    assert!(sentence(&found).starts_with("100.0 % of 20 small writes take 1.00 ms or more"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-C031"), Some(249));
+}
+
+#[test]
+fn syncs_of_mapped_files_are_named() {
+    let mut one = process(0, "n");
+    for call in 0..200_u64 {
+        one.add("/scratch/database", MSYNC, 0, 0, 4096, call * 5 * MS, (call * 5 + 3) * MS);
+    }
+    let found = report(vec![one], 1000);
+    assert!(
+        sentence(&found).starts_with("200 syncs on 1 file that no call writes (mapped files, "),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(saves_ms(&found, "DXT-C032"), Some(597));
+}
+
+#[test]
+fn what_is_said_of_the_files_of_all_ranks_is_one_finding() {
+    // Every other write begins off a block and takes three times as long.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let mut at = 0;
+        for call in 0..80_u64 {
+            let (offset, takes) = if call % 2 == 0 { (call << 20, 2 * MS) } else { ((call << 20) + 100, 6 * MS) };
+            let jitter = (rank * 7 + call * 13) % 10 * MS / 100;
+            one.write(&format!("/scratch/of{rank}"), offset as i64, 1 << 20, at, at + takes + jitter);
+            at += 10 * MS;
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 800);
+    let text = sentence(&found);
+    assert!(text.contains("begin or end inside a block (and 3 other files alike)"), "{text}");
+    let saves = saves_ms(&found, "DXT-S001").unwrap_or(0);
+    assert!((150..=170).contains(&saves), "{saves}");
+}
+
+#[test]
+fn tiny_requests_are_named_by_what_they_cost_in_any_interface() {
+    let lines = |op: u16, takes: u64| {
+        let calls = move |one: &mut Builder, rank: u64, step: u64| {
+            let from = step * 100 * MS;
+            for line in 0..10 {
+                let at = from + line * takes;
+                one.add(&format!("/scratch/log{rank}"), op, 0, (step * 10 + line) as i64 * 40, 40, at, at + takes);
+            }
+            from + 10 * takes
+        };
+        report(stepped(&calls), 1000)
+    };
+    for op in [common::op::POSIX_WRITE, common::op::STDIO_WRITE] {
+        let found = lines(op, 4 * MS);
+        assert!(sentence(&found).starts_with("400 small writes: 40 B and 4.00 ms each"), "{}", sentence(&found));
+        assert_eq!(saves_ms(&found, "DXT-C005"), Some(399));
+    }
+    // What a buffer takes up costs nothing.
+    let found = lines(common::op::STDIO_WRITE, MS / 1000);
+    assert!(!sentence(&found).contains("small writes"), "{}", sentence(&found));
+}
+
+#[test]
+fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_told_so() {
+    // Each takes as long as there are before it: appends to one file.
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        let from = step * 100 * MS;
+        let mut at = from;
+        for call in 0..4 {
+            let takes = if step == 0 && call == 0 && rank == 0 { 3 } else { 12 + (rank + call) % 3 } * MS;
+            one.write("/scratch/log", ((step * 16 + call * 4 + rank) * 4096) as i64, 4096, at, at + takes);
+            at += takes;
+        }
+        at
+    };
+    let found = report(stepped(&calls), 1000);
+    let text = sentence(&found);
+    assert!(text.contains("of 4 ranks on /scratch/log, which wait for each other"), "{text}");
+}
+
+#[test]
+fn one_long_sync_of_each_rank_is_named() {
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        let (from, file) = (step * 100 * MS, format!("/scratch/of{rank}"));
+        one.write(&file, (step << 20) as i64, 1 << 20, from, from + 5 * MS);
+        if step == 9 {
+            one.add(&file, SYNC, 0, -1, 0, from + 5 * MS, from + 95 * MS);
+            return from + 95 * MS;
+        }
+        from + 5 * MS
+    };
+    let found = report(stepped(&calls), 1000);
+    assert!(sentence(&found).starts_with("4 syncs take 360 ms in all, 90.0 ms each"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V015"), Some(90));
+}

@@ -1,0 +1,166 @@
+//! Ranks, files, parts of files and moments that are slow.
+
+use super::{BARRIER, KIB, MS, report, saves_ms, sentence, writers};
+use crate::common::{Builder, process};
+use trace_format::meta::CommunicatorDef;
+
+/// Four ranks in ten steps of 100 ms, each with a write of 1 MiB in 4 ms, or 40 on rank 3; rank 0 computes for so long before its own.
+fn steps(rank_0_computes_ms: u64) -> Vec<Builder> {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..10 {
+            let computes = if rank == 0 { rank_0_computes_ms } else { 50 };
+            let from = step * 100 + computes;
+            let until = from + if rank == 3 { 40 } else { 4 };
+            let at = (step * 4 + rank) as i64 * 1024 * KIB as i64;
+            one.write("/scratch/shared", at, 1024 * KIB, from * MS, until * MS);
+            one.add("", BARRIER, 0, 0, 0, until * MS, (step * 100 + 100) * MS);
+        }
+        one
+    };
+    (0..4).map(rank).collect()
+}
+
+#[test]
+fn a_slow_rank_that_nobody_waits_for_saves_nothing() {
+    assert!(
+        saves_ms(&report(steps(96), 1000), "DXT-O002").unwrap_or(0) < 10,
+        "rank 0 computes until the end of each step"
+    );
+    assert_eq!(saves_ms(&report(steps(50), 1000), "DXT-O002"), Some(359));
+    // Of 46 ms that rank 3 could save, the others wait for 20.
+    let some = saves_ms(&report(steps(76), 1000), "DXT-O002").unwrap_or(0);
+    assert!((190..=210).contains(&some), "{some}");
+}
+
+#[test]
+fn a_slow_file_is_named() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for call in 0..200_u64 {
+            let file = (call + rank) % 5;
+            let (from, takes) = (call * 5, if file == 3 { 4 } else { 1 });
+            let at = ((rank * 200 + call / 5) * 1024 * KIB) as i64;
+            one.write(&format!("/scratch/part{file}"), at, 1024 * KIB, from * MS, (from + takes) * MS);
+        }
+        one
+    };
+    let found = report((0..8).map(rank).collect(), 1000);
+    assert!(
+        sentence(&found).starts_with("File /scratch/part3 is slow: writes take 4.0 times as long"),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(saves_ms(&found, "DXT-O005"), Some(151));
+}
+
+#[test]
+fn a_slow_half_of_the_ranks_is_named() {
+    let found = writers(|rank, _| if rank % 2 == 1 { 6 } else { 2 });
+    assert!(
+        sentence(&found).starts_with("Ranks 1-7 by 2 are slow: writes take 2.9 times as long"),
+        "{}",
+        sentence(&found)
+    );
+    let found = writers(|rank, _| if rank > 4 { 6 } else { 2 });
+    assert!(sentence(&found).contains(" are slow: writes take 2.9"), "{}", sentence(&found));
+    let found = writers(|rank, _| 2 + rank);
+    assert!(!sentence(&found).contains("are slow"), "no two groups: {}", sentence(&found));
+}
+
+#[test]
+fn storage_that_is_slow_from_a_moment_on_is_named() {
+    let found = writers(|_, step| if step >= 40 { 6 } else { 2 });
+    let text = sentence(&found);
+    assert!(
+        text.starts_with("From 0.4") && text.contains("the writes take 2.9 times as long as at other times"),
+        "{text}"
+    );
+    // What comes and goes is how the program works.
+    let found = writers(|_, step| if step / 5 % 2 == 1 { 6 } else { 2 });
+    assert!(!sentence(&found).contains("other times"), "{}", sentence(&found));
+}
+
+#[test]
+fn ranks_that_meet_on_a_copy_of_the_world_wait_for_each_other() {
+    // The same as with MPI_COMM_WORLD: libraries duplicate it. Each rank numbers its communicators on its own.
+    let on = |mut ranks: Vec<Builder>, size: u32| {
+        for (rank, one) in ranks.iter_mut().enumerate() {
+            let number = rank as u32 + 1;
+            for segment in &mut one.threads[0].1 {
+                if segment.length() == 0 {
+                    segment.offset = i64::from(number);
+                }
+            }
+            one.process.communicators =
+                vec![CommunicatorDef { number, size, rank: rank as i32, first: 0, members: 99, remote_size: 0 }];
+        }
+        ranks
+    };
+    let saves = |ranks| saves_ms(&report(ranks, 1000), "DXT-O002");
+    assert_eq!(saves(on(steps(50), 4)), Some(359));
+    assert!(saves(on(steps(96), 4)).unwrap_or(0) < 10);
+    assert!(saves(on(steps(96), 2)).unwrap_or(0) > 100, "half of the ranks say nothing of all");
+}
+
+#[test]
+fn a_slow_part_of_a_file_is_named() {
+    // Ranks write blocks in turn, twice over the whole file.
+    let passes = |slow: &dyn Fn(u64, u64) -> bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..128_u64 {
+                let at = (step % 64 * 4 + rank) << 20;
+                let takes = if slow(step, at) { 15 } else { 1 };
+                let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
+                one.write("/scratch/shared", at as i64, 1 << 20, step * 20 * MS, (step * 20 + takes) * MS + jitter);
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 2560)
+    };
+    let found = passes(&|_, at| (96 << 20..128 << 20).contains(&at));
+    assert!(
+        sentence(&found).starts_with("32.0 MiB of /scratch/shared, from 96.0 MiB on, is slow: writes take 15"),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(found["verdict"]["findings"][0]["about"]["offset"], 96 << 20);
+    let saves = saves_ms(&found, "DXT-O005").unwrap_or(0);
+    assert!((200..=240).contains(&saves), "{saves}");
+    // Only the first time: then it is the moment.
+    let found = passes(&|step, at| step < 64 && (96 << 20..128 << 20).contains(&at));
+    assert!(sentence(&found).starts_with("From 0.4"), "{}", sentence(&found));
+}
+
+#[test]
+fn storage_that_is_slow_for_a_third_of_the_run_is_named() {
+    let found = writers(|_, step| if (40..70).contains(&step) { 6 } else { 2 });
+    let text = sentence(&found);
+    assert!(text.starts_with("From 0.4") && text.contains("2.9 times as long as at other times"), "{text}");
+}
+
+#[test]
+fn a_slow_rank_stands_before_the_size_of_all_requests() {
+    // 64 KiB each, 20 of them a step: small, but the others make as small ones as quickly as ever.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..80 {
+            for call in 0..20_u64 {
+                let takes = if rank == 2 { 4 * MS } else { MS };
+                let from = step * 100 * MS + call * if rank == 2 { 4 } else { 1 } * MS;
+                let jitter = (rank * 7 + call * 13) % 10 * MS / 200;
+                let at = ((rank * 1600 + step * 20 + call) * 64 * KIB) as i64;
+                one.write("/scratch/shared", at, 64 * KIB, from, from + takes + jitter);
+            }
+            let done = step * 100 + if rank == 2 { 81 } else { 21 };
+            one.add("", BARRIER, 0, 0, 0, done * MS, (step * 100 + 83) * MS);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 8000);
+    assert!(sentence(&found).starts_with("Rank 2 is slow: writes take 3.9 times"), "{}", sentence(&found));
+    // What is left of the small writes is worth no more than what they take on the other ranks.
+    let small = saves_ms(&found, "DXT-C029").or_else(|| saves_ms(&found, "DXT-C030")).unwrap_or(0);
+    assert!((1000..=1800).contains(&small), "{small} of 1,600 ms");
+}
