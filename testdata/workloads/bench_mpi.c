@@ -2,7 +2,9 @@
  *   ior: as IOR on one file: each rank writes its block in transfers of 256 KiB, independently, and reads the next rank's.
  *   tile: as MPI-Tile-IO: each rank has a tile of 512 x 256 elements of 32 bytes in a grid of ranks, a subarray as view, written and read
  *     collectively.
- * Usage: mpirun bench_mpi ior|tile FILE TIMES. Rank 0 prints the seconds of the slowest rank. Provenance: written for this project. */
+ *   hacc: as HACC-IO on one file: each rank has PARTICLES particles of nine variables, 38 bytes together, and writes and reads one variable after
+ *     the other, independently.
+ * Usage: mpirun bench_mpi ior|tile|hacc FILE TIMES [PARTICLES]. Rank 0 prints the seconds of the slowest rank. Provenance: written for this project. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,19 +45,45 @@ static void tile(MPI_File file, int rank, int ranks) {
     MPI(MPI_Type_free(&view));
 }
 
+static long particles;
+
+static void hacc(MPI_File file, int rank, int ranks) {
+    /* x, y, z, their velocities, the potential; the particle's number; a mask. */
+    static const int sizes[] = {4, 4, 4, 4, 4, 4, 4, 8, 2};
+    static char *variable;
+    if (!variable) CHECK(variable = calloc((size_t)particles, 8));
+    for (int back = 0; back < 2; back++) {
+        MPI_Offset begin = 0;
+        int who = back ? (rank + 1) % ranks : rank;
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            MPI_Offset length = (MPI_Offset)particles * sizes[i], at = begin * ranks + who * length;
+            begin += length;
+            if (back) {
+                MPI(MPI_File_read_at(file, at, variable, (int)length, MPI_BYTE, MPI_STATUS_IGNORE));
+            } else {
+                MPI(MPI_File_write_at(file, at, variable, (int)length, MPI_BYTE, MPI_STATUS_IGNORE));
+            }
+        }
+        MPI(MPI_Barrier(MPI_COMM_WORLD));
+    }
+}
+
 int main(int argc, char **argv) {
     int rank, ranks;
     MPI(MPI_Init(&argc, &argv));
     MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    CHECK(argc == 4);
+    CHECK(argc == 4 || argc == 5);
+    particles = argc == 5 ? atol(argv[4]) : 100000;
+    void (*program)(MPI_File, int, int) =
+        strcmp(argv[1], "ior") == 0 ? ior : strcmp(argv[1], "hacc") == 0 ? hacc : tile;
     memset(buffer, rank, sizeof buffer);
     MPI_File file;
     MPI(MPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     double begin = MPI_Wtime();
     for (int i = 0; i < atoi(argv[3]); i++) {
-        (strcmp(argv[1], "ior") == 0 ? ior : tile)(file, rank, ranks);
+        program(file, rank, ranks);
     }
     double mine = MPI_Wtime() - begin, slowest;
     MPI(MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));

@@ -1,20 +1,7 @@
 ! MPI's blocking collective calls from Fortran, through mpif.h (default), the module mpi (-DUSE_MPI) and the module mpi_f08 (-DUSE_F08).
 ! Compile with oplog_fortran.c. Log: oplog.h, set OPLOG. Provenance: written for this project.
 program collectives_fortran
-#if defined(USE_F08)
-#define HANDLE(kind) type(kind)
-    use mpi_f08
-#elif defined(USE_MPI)
-#define HANDLE(kind) integer
-    use mpi
-#else
-#define HANDLE(kind) integer
-#endif
-    use, intrinsic :: iso_c_binding
-    implicit none
-#if !defined(USE_F08) && !defined(USE_MPI)
-    include 'mpif.h'
-#endif
+#include "mpi_binding.inc"
 
     interface
         subroutine log_rank(rank) bind(C)

@@ -3,23 +3,7 @@
 ! through is the implementation's affair. Compile with oplog_fortran.c. Usage: fortran DIRECTORY
 ! Log: oplog.h, set OPLOG. Provenance: written for this project.
 program fortran
-#if defined(USE_F08)
-#define HANDLE(kind) type(kind)
-#define STATUS_TYPE type(MPI_Status)
-    use mpi_f08
-#elif defined(USE_MPI)
-#define HANDLE(kind) integer
-#define STATUS_TYPE integer, dimension(MPI_STATUS_SIZE)
-    use mpi
-#else
-#define HANDLE(kind) integer
-#define STATUS_TYPE integer, dimension(MPI_STATUS_SIZE)
-#endif
-    use, intrinsic :: iso_c_binding
-    implicit none
-#if !defined(USE_F08) && !defined(USE_MPI)
-    include 'mpif.h'
-#endif
+#include "mpi_binding.inc"
 
     interface
         subroutine log_rank(rank) bind(C)

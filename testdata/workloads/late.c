@@ -1,12 +1,15 @@
-/* A library whose destructor makes calls: preloaded behind the tracer, it comes when the trace has been written.
- * LATE_DIR says where, LATE_CALLS how many; with LATE_EXIT it ends the process by _exit(2) of that number.
+/* A library whose destructor makes calls: preloaded behind the tracer, it comes behind the tracer's own. LATE_DIR says where, LATE_CALLS how
+ * many; with LATE_EXIT it ends the process by _exit(2) of that number; with LATE_REGISTERS it leaves all that to on_exit(3): preloaded before
+ * the tracer, that comes when the trace has been written.
  * Provenance: written for this project. */
+#define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-__attribute__((destructor)) static void late(void) {
+static void work(int status, void *nothing) {
+    (void)status, (void)nothing;
     const char *directory = getenv("LATE_DIR"), *calls = getenv("LATE_CALLS"), *end = getenv("LATE_EXIT");
     if (directory == NULL || calls == NULL) {
         return;
@@ -21,5 +24,13 @@ __attribute__((destructor)) static void late(void) {
     }
     if (end != NULL) {
         _exit(atoi(end));
+    }
+}
+
+__attribute__((destructor)) static void late(void) {
+    if (getenv("LATE_REGISTERS") == NULL) {
+        work(0, NULL);
+    } else if (on_exit(work, NULL) != 0) {
+        abort();
     }
 }

@@ -1,20 +1,7 @@
 ! Views from Fortran, as mpiio_views.c: through mpif.h (default), the module mpi (-DUSE_MPI) and the module mpi_f08 (-DUSE_F08).
 ! Compile with oplog_fortran.c. Usage: mpiio_views_fortran DIRECTORY. Provenance: written for this project.
 program mpiio_views_fortran
-#if defined(USE_F08)
-#define HANDLE(kind) type(kind)
-    use mpi_f08
-#elif defined(USE_MPI)
-#define HANDLE(kind) integer
-    use mpi
-#else
-#define HANDLE(kind) integer
-#endif
-    use, intrinsic :: iso_c_binding
-    implicit none
-#if !defined(USE_F08) && !defined(USE_MPI)
-    include 'mpif.h'
-#endif
+#include "mpi_binding.inc"
 
     interface
         subroutine log_rank(rank) bind(C)

@@ -26,6 +26,15 @@ pub const REGIONS: u32 = 1 << 24;
 /// Largest part of a spool, in bytes: the largest segment buffer there can be.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_PART_BYTES: u64 = 1 << 40;
+/// Largest journal: the tracer makes none that has room for more.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_JOURNAL_BYTES: u64 = 256 << 20;
+/// Parts of a spool up to so many bytes are read whether the file has holes there or not.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_HOLES_BYTES: u64 = 64 << 20;
+/// Sizes that are kept of a data set, the latest ones.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const DATA_SET_SHAPES: usize = 1 << 16;
 
 /// Passes `value` if it is at most `limit`.
 ///

@@ -76,12 +76,14 @@ pub enum OpClass {
     Map,
     /// Talks to other processes, and waits for them; touches no file.
     Communication,
+    /// Keeps its thread for operations that go on while the program does: hands them over, or waits for them.
+    Wait,
     /// One that this version does not know.
     Other,
 }
 
 coded!(OpClass {
-    Read = 0, Write = 1, Open = 2, Close = 3, Sync = 4, Seek = 5, Metadata = 6, Lock = 7, Unlock = 8, Map = 9, Communication = 10,
+    Read = 0, Write = 1, Open = 2, Close = 3, Sync = 4, Seek = 5, Metadata = 6, Lock = 7, Unlock = 8, Map = 9, Communication = 10, Wait = 11,
     Other = 0xffff_ffff
 } else Other);
 

@@ -5,8 +5,8 @@
 //!    left for the next trace.
 //! 2. Everything on record is marked as taken (`flush::take`), behind the gate (`gate`), and written.
 //! 3. It is marked as written, or the mark is taken back.
-//! 4. Who is gone next leaves the others where they are: without the tracer they would be gone by now. Where destructors of the
-//!    program may yet wait for them, they go on, and their calls are late ones (`late`). Where an exec(3) fails, all is as before.
+//! 4. Who is gone next leaves the others where they are: without the tracer they would be gone by now. Where exit(3) may yet wait for them
+//!    (destructors have run, streams are flushed), they go on, and their calls are late ones (`late`). Where an exec(3) fails, all is as before.
 //!
 //! Whoever is killed anywhere here leaves a spool whose marks and header tell what is in the trace.
 
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) enum Next {
     /// It is gone, with all its threads.
     Gone,
-    /// Destructors run, and other threads meanwhile.
+    /// What the C library does last in exit(3), and other threads meanwhile.
     Destructors,
 }
 

@@ -99,6 +99,23 @@ fn arguments() -> Option<(c_int, *const *const c_char, *const *const c_char)> {
     unsafe { end.read() }.is_null().then(|| (argc, argv, end.wrapping_add(1)))
 }
 
+unsafe extern "C" {
+    /// atexit(3), as compilers call it (Itanium C++ ABI, 3.3.5).
+    fn __cxa_atexit(function: extern "C" fn(*mut c_char), argument: *mut c_char, object: *const c_char) -> c_int;
+}
+
+/// Libraries that the tracer does not depend on are ended after it: libgfortran writes what is in the buffers of units then. glibc runs
+/// what is registered while it ends libraries when it has ended all of them (stdlib/exit.c), whatever object it is said to be of: of
+/// none, since what is of this library is run when this library is ended.
 extern "C" fn destructor() {
+    let (none, nobody) = (std::ptr::null_mut(), std::ptr::null());
+    // SAFETY: registers a function of this library, which is never unloaded.
+    let registered = lifecycle::has_time_to_end() && unsafe { __cxa_atexit(last, none, nobody) } == 0;
+    if !registered {
+        last(none);
+    }
+}
+
+extern "C" fn last(_: *mut c_char) {
     lifecycle::ending("exit", lifecycle::Next::Destructors);
 }

@@ -1,5 +1,5 @@
-//! Calls that come after the trace of this process has been written: other threads run on while destructors do, and so may they
-//! themselves. They are recorded into an arena of their own, in a spool that the first of them makes, so a process that ends as
+//! Calls that come after the trace of this process has been written: other threads run on until the process is gone, and functions may
+//! come that destructors have registered. They are recorded into an arena of their own, in a spool that the first of them makes, so a process that ends as
 //! most do leaves none. Where there is no room, they are counted.
 #![expect(unsafe_code, reason = "takes a segment back from its slot")]
 

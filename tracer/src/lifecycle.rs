@@ -127,6 +127,8 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     };
     let exe = job::executable();
     if job::is_launcher(&exe) {
+        // A job's script may have become it (exec mpirun).
+        spool::sweep(&config);
         return;
     }
     if !config.site.anonymize.is_empty()
@@ -307,9 +309,19 @@ pub(crate) fn mpi_finalizing() {
     mpi::ended();
 }
 
+/// Whether this process records, and so has a trace to write when it ends.
+fn has_something_to_end() -> bool {
+    record::is_on() && process::is_own()
+}
+
+/// Whether there is time until the very end. A rank that leaves without MPI_Finalize is killed by its launcher as soon as another one has left.
+pub(crate) fn has_time_to_end() -> bool {
+    has_something_to_end() && mpi::active().is_none()
+}
+
 /// The process ends, or may: writes the trace of this process alone.
 pub(crate) fn ending(by: &'static str, next: Next) {
-    let Some(config) = config::current().filter(|_| record::is_on() && process::is_own()) else { return };
+    let Some(config) = config::current().filter(|_| has_something_to_end()) else { return };
     // A signal handler that has interrupted a flush on this thread must not begin another. Nothing can be written by a program
     // that has confined itself: then it is in the spool.
     if sys::is_shut() || ends::is_becoming() || !tls::current().is_interrupted() {

@@ -51,7 +51,15 @@ impl Op {
 }
 
 /// Operations of the layer MPI, one after another from this code on.
-pub(crate) const MEETINGS: std::ops::Range<u16> = MPI_BARRIER.code..MPI_REDUCE_SCATTER_BLOCK.code + 1;
+const MEETINGS: std::ops::Range<u16> = MPI_BARRIER.code..MPI_REDUCE_SCATTER_BLOCK.code + 1;
+/// How many they are.
+pub(crate) const COLLECTIVES: usize = (MEETINGS.end - MEETINGS.start) as usize;
+
+/// Place of an operation among those of the layer MPI; no place if it is none.
+#[inline(always)]
+pub(crate) fn collective_place(op: &Op) -> usize {
+    usize::from(op.code().wrapping_sub(MEETINGS.start))
+}
 
 /// Number of places for frequent streams; nested ones have places of their own.
 pub(crate) const FREQUENT: usize = 4;
@@ -296,6 +304,14 @@ ops! {
     POSIX_ACCESS = 159 Posix Metadata Plain "access";
     /// link(2), linkat(2), on the old name.
     POSIX_LINK = 160 Posix Metadata Plain "link";
+    /// io_submit(2), io_uring_enter(2), aio_write(3) and their kin: how long the call that hands operations over keeps its thread.
+    POSIX_SUBMIT = 161 Posix Wait Plain "submit";
+    /// aio_suspend(3), io_getevents(2), io_uring_enter(2) and their kin, where they tell of an end: how long the call keeps its thread.
+    POSIX_WAIT = 162 Posix Wait Plain "wait";
+    /// MPI_File_iwrite, MPI_File_write_all_begin and their kin: how long the call keeps its thread.
+    MPIIO_SUBMIT = 163 Mpiio Wait Plain "submit";
+    /// MPI_Wait and its kin, where they complete an operation of MPI-IO, MPI_File_write_all_end and its kin: likewise.
+    MPIIO_WAIT = 164 Mpiio Wait Plain "wait";
 }
 
 /// The table as the trace carries it.

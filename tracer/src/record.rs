@@ -15,8 +15,8 @@ pub(crate) use crate::state::{
 use crate::tls::{self, Lane, Thread};
 use crate::{clock, errno, filters, gate, late, state};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
-use trace_format::meta::ThreadDef;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use trace_format::meta::{ThreadDef, stream_flags};
 use trace_format::segment::{MEMORY_KNOWN, MEMORY_UNALIGNED, NO_OFFSET, pack};
 use trace_format::{Segment, StreamId};
 
@@ -41,6 +41,8 @@ pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
 pub(crate) struct ThreadRecord {
     /// Kernel thread id.
     pub(crate) tid: AtomicU32,
+    /// Whether its segments only wait to be counted.
+    pub(crate) counts: AtomicBool,
 }
 
 // SAFETY: a word that says 0 until it is written.
@@ -139,28 +141,34 @@ impl Call {
         append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
     }
 
-    /// As [`Self::end_at`], for a call whose offset may be no more than an estimate.
+    /// As [`Self::end_at`], for a call whose offset may be no more than an estimate, or that was made on a file opened in a special manner.
     #[inline(always)]
     pub(crate) fn end_placed(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
-        if placed.is_estimate {
-            self.end_estimated(end, file, op, placed.offset, length);
-        } else {
+        if placed.marks == 0 {
             self.end_at(end, file, op, placed.offset, length);
+        } else {
+            self.end_marked(end, file, op, placed, length);
         }
     }
 
-    /// As [`Self::end_at`], for a call whose offset is an estimate: such calls have a stream of their own. Where calls are only
-    /// counted, how many they are is enough.
+    /// As [`Self::end_placed`]: such calls have streams of their own. Where calls are only counted, how many of them have
+    /// an estimated offset is enough, and those that append are in one order with all others.
     #[cold]
     #[inline(never)]
-    pub(crate) fn end_estimated(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        Note::Estimated.count();
+    fn end_marked(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
+        let Placed { offset, mut marks } = placed;
+        if marks & stream_flags::ESTIMATED != 0 {
+            Note::Estimated.count();
+        }
         if buffer::counting::is_on() {
-            return self.end_at(end, file, op, offset, length);
+            marks &= !(stream_flags::ESTIMATED | stream_flags::APPENDED);
+            if marks == 0 {
+                return self.end_at(end, file, op, offset, length);
+            }
         }
         let thread = tls::current_now();
         let within = within(thread);
-        let Some(stream) = registry::estimated_stream_of(file, op, within) else {
+        let Some(stream) = registry::marked_stream_of(file, op, within, marks) else {
             return without_stream(thread, file, op, offset);
         };
         append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
@@ -217,14 +225,23 @@ impl Call {
         append(thread, Segment { offset: NO_OFFSET, word, start: self.start, end });
     }
 
-    /// Records a collective call of MPI as one of `stream`, which returned at `end`, on the communicator `number`. Calls after the trace
-    /// and those that are only counted go where all others go.
+    /// Records a collective call of MPI as one of `stream`, which returned at `end`, on the communicator `number`, if it is to `keep`; else it
+    /// is counted. Calls after the trace and those in counters mode go where all others go.
     #[inline(always)]
-    pub(crate) fn end_meeting(self, end: u64, op: &Op, stream: Option<StreamId>, number: i64) {
+    pub(crate) fn end_meeting(self, end: u64, op: &Op, stream: Option<StreamId>, number: i64, keep: bool) {
         let thread = tls::current_now();
         let Some(stream) = stream else { return count_without_stream(op) };
-        let lane = if has_meetings() { &thread.meetings } else { &thread.io };
+        let lane = match (has_meetings(), keep) {
+            (true, true) => &thread.meetings,
+            (true, false) => &thread.often,
+            (false, _) => &thread.io,
+        };
         append_to(thread, lane, Segment { offset: number, word: pack(stream, 0), start: self.start, end });
+    }
+
+    /// Records that a call kept its thread until `end` for an asynchronous operation on `file`: `op` is of the class Wait.
+    pub(crate) fn kept(self, end: u64, file: &'static File, op: &'static Op) {
+        self.end_at(end, file, op, NO_OFFSET, 0);
     }
 
     /// As [`Self::end`], for an operation without offset and length.
@@ -371,7 +388,8 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as i32;
         // 0 where it may not be asked: the number is for reports only.
         let tid = u32::try_from(tid).unwrap_or(0);
-        match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid) }) {
+        let counts = AtomicBool::new(std::ptr::eq(lane, &raw const thread.often));
+        match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid), counts }) {
             Some((index, _)) => {
                 lane.index.set(index as u32 + 1);
                 journal::thread(ThreadDef { index: index as u32, tid });
@@ -380,6 +398,9 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         }
     }
     spool::note_clock();
+    if std::ptr::eq(lane, &raw const thread.often) {
+        return buffer::scratch_full(lane);
+    }
     if !is_late {
         let arena = if std::ptr::eq(lane, &raw const thread.meetings) { &MEETINGS } else { &ARENA };
         return buffer::chunk_full(arena, thread, lane);

@@ -54,6 +54,8 @@ pub(crate) struct Thread {
     pub(crate) hdf5_caller: Cell<usize>,
     /// MPI's collective calls, which have room of their own. To a reader this is another thread.
     pub(crate) meetings: Lane,
+    /// Those of them that are only counted: they wait in a scratch, and have no chunk.
+    pub(crate) often: Lane,
     /// The scratch chunk where short segments wait to be folded (DXT_MIN_SIZE), or 0.
     pub(crate) waiting: Cell<usize>,
     /// File of the MPI-IO call in progress, to find the offset that a shared file pointer led to.
@@ -108,6 +110,7 @@ impl Thread {
             meeting: Inside::new(),
             hdf5_caller: Cell::new(0),
             meetings: Lane::new(),
+            often: Lane::new(),
             waiting: Cell::new(0),
             mpi_file: Cell::new(std::ptr::null()),
             nested_offset: Cell::new(0),
@@ -119,6 +122,7 @@ impl Thread {
     pub(crate) fn forget_chunks(&self) {
         self.io.forget_chunk();
         self.meetings.forget_chunk();
+        self.often.forget_chunk();
         self.waiting.set(0);
     }
 
@@ -187,7 +191,7 @@ const _: fn() = || {
     <Thread as NotSync<_>>::holds();
 };
 
-const BLOCK_BYTES: usize = 192;
+const BLOCK_BYTES: usize = 256;
 const _: () = assert!(size_of::<Thread>() == BLOCK_BYTES);
 
 #[cfg(target_arch = "x86_64")]

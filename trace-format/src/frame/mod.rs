@@ -20,7 +20,7 @@ pub const FRAME_MAGIC: [u8; 4] = *b"\xd7FRM";
 /// Layout version: readers refuse a larger one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Raised when something is added that older readers may ignore.
-pub const VERSION_MINOR: u16 = 1;
+pub const VERSION_MINOR: u16 = 2;
 
 /// Size of [`FileHeader`] in bytes.
 pub const FILE_HEADER_BYTES: usize = 64;

@@ -139,6 +139,12 @@ pub mod stream_flags {
     pub const IN_HDF5: u8 = 8;
     /// The segments' offsets are estimates: others may have moved the position, or the file's end, at the same time.
     pub const ESTIMATED: u8 = 16;
+    /// The calls returned when storage had the bytes: O_SYNC or O_DSYNC (open(2)), RWF_SYNC or RWF_DSYNC (pwritev2(2)).
+    pub const THROUGH: u8 = 32;
+    /// The calls went past the page cache: O_DIRECT (open(2)).
+    pub const DIRECT: u8 = 64;
+    /// The calls wrote where the file ended at that moment: O_APPEND (open(2)), RWF_APPEND (pwritev2(2)).
+    pub const APPENDED: u8 = 128;
 }
 
 /// A stream.

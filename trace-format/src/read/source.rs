@@ -1,6 +1,7 @@
 //! Where the bytes come from: anything that can be read at an offset.
 
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// Bytes that can be read at any offset, by several threads at once.
 pub trait Source: Sync {
@@ -15,6 +16,23 @@ pub trait Source: Sync {
     /// # Errors
     /// What the system said; `UnexpectedEof` if the source is shorter.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()>;
+
+    /// Bytes that it takes where it is stored: less than its size where it has holes.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn allocated(&self) -> std::io::Result<u64> {
+        self.size()
+    }
+
+    /// The first bytes at or behind `offset` that are in no hole; `None` if there are none.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn stored(&self, offset: u64) -> std::io::Result<Option<Range<u64>>> {
+        let size = self.size()?;
+        Ok((offset < size).then_some(offset..size))
+    }
 }
 
 impl<T: AsRef<[u8]> + Sync> Source for T {

@@ -3,7 +3,7 @@
 //! reader that meets something else than a whole record goes on eight bytes further.
 
 use crate::frame::crc;
-use crate::meta::{CommunicatorDef, FileDef, LayoutDef, StreamDef, ThreadDef};
+use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
 
 /// First four bytes of a record; stored last.
 pub const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"dxtJ");
@@ -30,6 +30,45 @@ pub mod kind {
     pub const NOTES: u32 = 7;
     /// A communicator.
     pub const COMMUNICATOR: u32 = 8;
+    /// A data set; the last one of its number counts.
+    pub const DATA_SET: u32 = 9;
+    /// A stream that is about a data set.
+    pub const DATA_SET_STREAM: u32 = 10;
+    /// What a data set was when it was opened or made, from that moment to its next one.
+    pub const SHAPE: u32 = 11;
+}
+
+/// A data set, as the journal has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataSet {
+    /// The file that holds it: its number in the journal.
+    pub file: u32,
+    /// Its path inside the file; empty if it has none, or it is not known.
+    pub path: Vec<u8>,
+}
+
+/// A stream that is about a data set, and what each of its transfers selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataSetStream {
+    /// Stream id.
+    pub stream: u32,
+    /// Number of the data set.
+    pub data_set: u32,
+    /// What is selected; `None` for operations that move no data.
+    pub selection: Option<Selection>,
+}
+
+/// The size of a data set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of the data set.
+    pub data_set: u32,
+    /// Dimensions; 0 for a scalar.
+    pub dimensions: u32,
+    /// Elements.
+    pub elements: u64,
+    /// When the call that opened or made it returned, in ticks.
+    pub since: u64,
 }
 
 /// Size of a record with this payload, with its header and padding.
@@ -112,12 +151,52 @@ pub fn communicator(communicator: &CommunicatorDef) -> [u8; 32] {
     out
 }
 
+/// Bytes of a data set's payload before its path.
+pub const DATA_SET_BYTES: usize = 8;
+
+/// Payload of a data set up to its path, which follows; its file is a journal number.
+#[must_use]
+pub fn data_set(number: u32, file: u32) -> [u8; DATA_SET_BYTES] {
+    let mut out = [0; DATA_SET_BYTES];
+    out[..4].copy_from_slice(&number.to_le_bytes());
+    out[4..].copy_from_slice(&file.to_le_bytes());
+    out
+}
+
+/// Payload of a stream that is about a data set.
+#[must_use]
+pub fn data_set_stream(stream: DataSetStream) -> [u8; 12] {
+    let mut out = [0; 12];
+    out[..4].copy_from_slice(&stream.stream.to_le_bytes());
+    out[4..8].copy_from_slice(&stream.data_set.to_le_bytes());
+    let selection = stream.selection.map_or(NO_SELECTION, |selection| selection as u32);
+    out[8..].copy_from_slice(&selection.to_le_bytes());
+    out
+}
+
+/// Stands for the selection of operations that move no data.
+const NO_SELECTION: u32 = u32::MAX;
+
+/// Payload of a data set's size.
+#[must_use]
+pub fn shape(shape: Shape) -> [u8; 24] {
+    let mut out = [0; 24];
+    out[..4].copy_from_slice(&shape.data_set.to_le_bytes());
+    out[4..8].copy_from_slice(&shape.dimensions.to_le_bytes());
+    out[8..16].copy_from_slice(&shape.elements.to_le_bytes());
+    out[16..].copy_from_slice(&shape.since.to_le_bytes());
+    out
+}
+
 #[cfg(all(feature = "read", feature = "write"))]
 pub(super) mod read {
     //! The way back.
-    use super::{FILE_BYTES, LAYOUT_BYTES, MOST_PAYLOAD, RECORD_BYTES, RECORD_MAGIC, record_bytes};
+    use super::{
+        DATA_SET_BYTES, DataSet, DataSetStream, FILE_BYTES, LAYOUT_BYTES, MOST_PAYLOAD, RECORD_BYTES, RECORD_MAGIC,
+        Shape, record_bytes,
+    };
     use crate::frame::crc;
-    use crate::meta::{CommunicatorDef, FileDef, LayoutDef, StreamDef, ThreadDef};
+    use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
     use crate::spool::parts::{u16_at, u32_at, u64_at};
 
     /// Times the length of a journal that is checksummed for records that are none. A process that is killed leaves one for each of
@@ -216,6 +295,26 @@ pub(super) mod read {
         }
     }
 
+    /// The data set's number, and the data set.
+    pub(in crate::spool) fn data_set(payload: &[u8]) -> (u32, DataSet) {
+        let path = payload.get(DATA_SET_BYTES..).unwrap_or_default().to_vec();
+        (u32_at(payload, 0), DataSet { file: u32_at(payload, 4), path })
+    }
+
+    pub(in crate::spool) fn data_set_stream(payload: &[u8]) -> DataSetStream {
+        let selection = Selection::ALL.get(u32_at(payload, 8) as usize).copied();
+        DataSetStream { stream: u32_at(payload, 0), data_set: u32_at(payload, 4), selection }
+    }
+
+    pub(in crate::spool) fn shape(payload: &[u8]) -> Shape {
+        Shape {
+            data_set: u32_at(payload, 0),
+            dimensions: u32_at(payload, 4),
+            elements: u64_at(payload, 8),
+            since: u64_at(payload, 16),
+        }
+    }
+
     pub(in crate::spool) fn layout(payload: &[u8]) -> LayoutDef {
         LayoutDef {
             file: u32_at(payload, 0),
@@ -284,5 +383,14 @@ mod tests {
         assert_eq!(read::stream(&stream(&def)), def);
         let def = CommunicatorDef { number: 1, size: 2, rank: -3, first: -1, members: 1 << 40, remote_size: 4 };
         assert_eq!(read::communicator(&communicator(&def)), def);
+        let mut payload = data_set(7, 2).to_vec();
+        payload.extend_from_slice(b"/x");
+        assert_eq!(read::data_set(&payload), (7, DataSet { file: 2, path: b"/x".to_vec() }));
+        for selection in [None, Some(Selection::None), Some(Selection::Points)] {
+            let def = DataSetStream { stream: 3, data_set: 7, selection };
+            assert_eq!(read::data_set_stream(&data_set_stream(def)), def);
+        }
+        let def = Shape { data_set: 7, dimensions: 2, elements: 1 << 40, since: 1 << 50 };
+        assert_eq!(read::shape(&shape(def)), def);
     }
 }

@@ -30,7 +30,7 @@ pub use head::{Clock, Cut, Head};
 #[cfg(all(feature = "read", feature = "write"))]
 pub use names::Names;
 #[cfg(all(feature = "read", feature = "write"))]
-pub use read::{ENDED_BY, Recovered, Spool};
+pub use read::{CUT_SHORT, ENDED_BY, Recovered, Spool};
 pub use seen_elsewhere::is_seen_elsewhere;
 
 /// First bytes of a spool; stored last when one is made.

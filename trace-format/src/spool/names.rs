@@ -1,10 +1,11 @@
 //! The journal, put in order: what the ids of a spool mean.
 
-use super::journal::{kind, read as journal};
+use super::journal::{DataSet, DataSetStream, Shape, kind, read as journal};
 use crate::error::Result;
+use crate::limits;
 use crate::meta::{CommunicatorDef, FileDef, Job, LayoutDef, Process, StreamDef, ThreadDef};
 use crate::op::OpDef;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a journal tells.
 #[derive(Debug, Default)]
@@ -23,14 +24,22 @@ pub struct Names {
     pub layouts: Vec<LayoutDef>,
     /// MPI's communicators by number.
     pub communicators: BTreeMap<u32, CommunicatorDef>,
+    /// Data sets by number.
+    pub data_sets: BTreeMap<u32, DataSet>,
+    /// Streams that are about data sets, by id.
+    pub data_set_streams: BTreeMap<u32, DataSetStream>,
+    /// What data sets were when they were opened or made, by number, in the order of these moments.
+    pub shapes: BTreeMap<u32, Vec<Shape>>,
     /// Texts of what may not be recorded.
     pub notes: Vec<String>,
 }
 
 impl Names {
+    /// What a trace tells: nothing of data sets.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let mut all = Self::default();
-        for (record, payload) in journal::records(bytes) {
+        let of_data_sets = [kind::DATA_SET, kind::DATA_SET_STREAM, kind::SHAPE];
+        for (record, payload) in journal::records(bytes).filter(|(record, _)| !of_data_sets.contains(record)) {
             all.add(record, payload)?;
         }
         Ok(all)
@@ -49,7 +58,7 @@ impl Names {
         set.map_or(0, |(_, value)| bytes_of(value))
     }
 
-    /// Adds what a record tells; the last one of a thing counts.
+    /// Adds what a record tells; the last one of a thing counts. Shapes are in no order behind it.
     fn add(&mut self, record: u32, payload: &[u8]) -> Result<()> {
         match record {
             kind::JOB => self.job = Job::decode(payload, 0)?,
@@ -71,6 +80,18 @@ impl Names {
                 let def = journal::communicator(payload);
                 self.communicators.insert(def.number, def);
             }
+            kind::DATA_SET => {
+                let (number, def) = journal::data_set(payload);
+                self.data_sets.insert(number, def);
+            }
+            kind::DATA_SET_STREAM => {
+                let def = journal::data_set_stream(payload);
+                self.data_set_streams.insert(def.stream, def);
+            }
+            kind::SHAPE => {
+                let shape = journal::shape(payload);
+                self.shapes.entry(shape.data_set).or_default().push(shape);
+            }
             kind::NOTES => self.notes = String::from_utf8_lossy(payload).lines().map(str::to_owned).collect(),
             _ => {}
         }
@@ -84,14 +105,30 @@ impl Names {
     /// [`crate::Error::Malformed`] if what the process said of itself makes no sense.
     pub(super) fn add_all(&mut self, bytes: &[u8]) -> Result<usize> {
         let (mut records, mut whole, mut at) = (journal::records(bytes), true, 0);
+        let mut new_shapes = BTreeSet::new();
         while let Some((record, payload)) = records.next() {
             let end = bytes.len() - records.left();
             whole &= at + journal::length(payload) == end;
             at = if whole { end } else { at };
             self.add(record, payload)?;
+            if record == kind::SHAPE {
+                new_shapes.insert(journal::shape(payload).data_set);
+            }
+        }
+        for data_set in new_shapes {
+            self.shapes.entry(data_set).and_modify(put_in_order);
         }
         Ok(at)
     }
+}
+
+/// Puts the shapes of a data set in order: threads write side by side, and a record may be read twice; of one moment the last one counts.
+fn put_in_order(shapes: &mut Vec<Shape>) {
+    shapes.sort_by_key(|shape| shape.since);
+    shapes.reverse();
+    shapes.dedup_by_key(|shape| shape.since);
+    shapes.truncate(limits::DATA_SET_SHAPES);
+    shapes.reverse();
 }
 
 /// A size as the tracer's settings have it: bytes, or with `K`, `M`, `G`, `T`.
@@ -105,4 +142,43 @@ fn bytes_of(text: &str) -> u64 {
         _ => 0,
     };
     digits.parse::<u64>().map_or(0, |number| number.saturating_mul(1 << shift))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::journal::{record_header, shape};
+    use super::*;
+
+    fn journal_of(shapes: impl Iterator<Item = (u64, u64)>) -> Vec<u8> {
+        let mut journal = Vec::new();
+        for (since, elements) in shapes {
+            let payload = shape(Shape { data_set: 3, dimensions: 1, elements, since });
+            journal.extend_from_slice(&record_header(kind::SHAPE, &payload));
+            journal.extend_from_slice(&payload);
+        }
+        journal
+    }
+
+    #[test]
+    fn shapes_are_in_the_order_of_their_moments_and_the_last_record_of_one_counts() {
+        let mut names = Names::default();
+        names.add_all(&journal_of([(5, 1), (9, 2), (7, 3), (5, 4)].into_iter())).unwrap();
+        names.add_all(&journal_of([(7, 5), (6, 6), (10, 7)].into_iter())).unwrap();
+        let all: Vec<(u64, u64)> = names.shapes[&3].iter().map(|shape| (shape.since, shape.elements)).collect();
+        assert_eq!(all, [(5, 4), (6, 6), (7, 5), (9, 2), (10, 7)]);
+    }
+
+    /// Whatever order somebody writes them in, and however many: in a second or so, where each used to move all others.
+    #[test]
+    fn shapes_in_the_wrong_order_take_no_longer() {
+        let count = 200_000_u64;
+        let journal = journal_of((0..count).rev().map(|since| (since, since)));
+        let (begin, mut names) = (std::time::Instant::now(), Names::default());
+        names.add_all(&journal).unwrap();
+        let took = begin.elapsed();
+        let shapes = &names.shapes[&3];
+        assert_eq!((shapes.len(), shapes.last().unwrap().since), (limits::DATA_SET_SHAPES, count - 1));
+        assert!(shapes.is_sorted_by_key(|shape| shape.since) && took.as_secs() < 10, "{took:?}");
+        assert!(Names::read(&journal).unwrap().shapes.is_empty());
+    }
 }

@@ -1,41 +1,61 @@
 //! Where the parts of a spool lie in its file, and how they are read.
 
 use super::parts::u64_at;
-use super::{PART_BYTES, Part, header};
+use super::{PART_BYTES, PARTS, Part, header};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::read::Source;
+use std::ops::Range;
 
 /// The spool to read from.
 pub(super) struct SpoolReader<'a, S: ?Sized>(pub(super) &'a S);
 
 impl<S: Source + ?Sized> SpoolReader<'_, S> {
-    /// Where a part lies, and how much of it is in use by now.
+    /// Where a part lies, and how much of it is in use by now and in the file.
     pub(super) fn part(&self, part: Part) -> Result<(u64, u64)> {
-        let mut entry = [0; PART_BYTES];
-        let at = (header::PARTS + part as usize * PART_BYTES) as u64;
-        self.read(at, &mut entry)?;
-        let (offset, capacity, used) = (u64_at(&entry, 0), u64_at(&entry, 8), u64_at(&entry, 16));
-        let size = self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
-        let length = used.min(capacity).min(size.saturating_sub(offset));
-        limits::check("bytes of a spool's part", length, limits::SPOOL_PART_BYTES, at)?;
+        let [offset, capacity, used] = self.entry(part)?;
+        let length = used.min(capacity).min(self.size()?.saturating_sub(offset));
+        let most = if part == Part::Journal { limits::SPOOL_JOURNAL_BYTES } else { limits::SPOOL_PART_BYTES };
+        limits::check("bytes of a spool's part", length, most, entry_offset(part))?;
         Ok((offset, length))
     }
 
     /// Bytes of a part that are not in use yet.
     pub(super) fn room(&self, part: Part) -> Result<u64> {
+        let [_, capacity, used] = self.entry(part)?;
+        Ok(capacity.saturating_sub(used))
+    }
+
+    /// Bytes that are in use and not in the file: it is made as long as it can ever become, so somebody has cut it.
+    pub(super) fn missing(&self) -> Result<u64> {
+        let (size, mut missing, mut entries) = (self.size()?, 0_u64, [0; PARTS * PART_BYTES]);
+        self.read(header::PARTS as u64, &mut entries)?;
+        for entry in entries.as_chunks::<PART_BYTES>().0 {
+            let [offset, capacity, used] = numbers(entry);
+            let used = used.min(capacity);
+            missing = missing.saturating_add(used - used.min(size.saturating_sub(offset)));
+        }
+        Ok(missing)
+    }
+
+    /// Offset, capacity and what is used of a part.
+    fn entry(&self, part: Part) -> Result<[u64; 3]> {
         let mut entry = [0; PART_BYTES];
-        self.read((header::PARTS + part as usize * PART_BYTES) as u64, &mut entry)?;
-        Ok(u64_at(&entry, 8).saturating_sub(u64_at(&entry, 16)))
+        self.read(entry_offset(part), &mut entry)?;
+        Ok(numbers(&entry))
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })
     }
 
     /// Parts do not overlap, so together they are no longer than the file.
     pub(super) fn check(&self) -> Result<()> {
-        let mut unclaimed = self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
-        for part in [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Landing, Part::Meetings] {
+        let mut unclaimed = self.size()?;
+        for part in ALL {
             unclaimed = unclaimed.checked_sub(self.part(part)?.1).ok_or_else(|| Error::Malformed {
                 what: "a spool",
-                offset: (header::PARTS + part as usize * PART_BYTES) as u64,
+                offset: entry_offset(part),
                 why: "its parts are longer than the file together".into(),
             })?;
         }
@@ -52,15 +72,143 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.read(self.part(part)?.0 + at as u64, into)
     }
 
+    /// The same of many bytes, which are zeros yet: holes are not read.
+    pub(super) fn fill_zeros(&self, part: Part, at: usize, into: &mut [u8]) -> Result<()> {
+        let offset = self.part(part)?.0 + at as u64;
+        self.read_stored(offset, into).map(drop)
+    }
+
     /// As much of a part as is in use by now.
     pub(super) fn copy(&self, part: Part) -> Result<Vec<u8>> {
+        self.copy_stored(part).map(|(bytes, _)| bytes)
+    }
+
+    /// The same, with the places of all that is in no hole.
+    pub(super) fn copy_stored(&self, part: Part) -> Result<(Vec<u8>, Vec<Range<usize>>)> {
         let (offset, length) = self.part(part)?;
-        // A file with holes can be longer than memory.
-        let no_room = |_| Error::Io { offset, length, source: std::io::ErrorKind::OutOfMemory.into() };
-        let (mut bytes, wanted) = (Vec::new(), usize::try_from(length).unwrap_or(usize::MAX));
-        bytes.try_reserve_exact(wanted).map_err(no_room)?;
-        bytes.resize(wanted, 0);
-        self.read(offset, &mut bytes)?;
-        Ok(bytes)
+        let mut bytes = zeros(offset, length)?;
+        let stored = self.read_stored(offset, &mut bytes)?;
+        Ok((bytes, stored))
+    }
+
+    /// Reads what is in no hole into zeros, and tells where that is. What a file claims to use costs who makes it nothing while it is a hole:
+    /// so it must cost no memory here. Where as much is on the disk as is claimed, nobody is asked for holes.
+    fn read_stored(&self, offset: u64, into: &mut [u8]) -> Result<Vec<Range<usize>>> {
+        if into.is_empty() {
+            return Ok(Vec::new());
+        }
+        let length = into.len() as u64;
+        let failed = |source| Error::Io { offset, length, source };
+        if length <= limits::SPOOL_HOLES_BYTES || length <= self.0.allocated().map_err(failed)? {
+            self.read(offset, into)?;
+            return Ok(std::iter::once(0..into.len()).collect());
+        }
+        let (mut all, mut at, end) = (Vec::new(), offset, offset.saturating_add(length));
+        while let Some(stored) = self.0.stored(at).map_err(failed)?.filter(|stored| stored.start < end) {
+            let place = stored.start.max(at)..stored.end.min(end);
+            // One that makes no way would be asked for ever.
+            if place.is_empty() {
+                break;
+            }
+            at = place.end;
+            let place = (place.start - offset) as usize..(place.end - offset) as usize;
+            self.read(offset + place.start as u64, &mut into[place.clone()])?;
+            all.push(place);
+        }
+        Ok(all)
+    }
+}
+
+/// All parts.
+const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Landing, Part::Meetings];
+
+/// Offset, capacity and what is used of a part, by its entry.
+fn numbers(entry: &[u8; PART_BYTES]) -> [u64; 3] {
+    [0, 8, 16].map(|at| u64_at(entry, at))
+}
+
+/// Where a part's entry stands.
+const fn entry_offset(part: Part) -> u64 {
+    (header::PARTS + part as usize * PART_BYTES) as u64
+}
+
+/// So many zeros, which take no memory before they are written to; `offset` is for the error.
+pub(super) fn zeros(offset: u64, length: u64) -> Result<Vec<u8>> {
+    // A file with holes can be longer than memory.
+    let no_room = |_| Error::Io { offset, length, source: std::io::ErrorKind::OutOfMemory.into() };
+    let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+    Vec::<u8>::new().try_reserve_exact(wanted).map_err(no_room)?;
+    Ok(vec![0; wanted])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spool::HEADER_BYTES;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A file of 4 GiB with some bytes on the disk, which counts what is read.
+    struct Holes {
+        header: Vec<u8>,
+        data: (u64, Vec<u8>),
+        read: AtomicU64,
+    }
+
+    impl Source for Holes {
+        fn size(&self) -> std::io::Result<u64> {
+            Ok(4 << 30)
+        }
+
+        fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+            self.read.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+            let stored = if offset < self.data.0 { (0, &self.header) } else { (self.data.0, &self.data.1) };
+            stored.1.read_exact_at(offset - stored.0, buffer)
+        }
+
+        fn allocated(&self) -> std::io::Result<u64> {
+            Ok(8192)
+        }
+
+        fn stored(&self, offset: u64) -> std::io::Result<Option<Range<u64>>> {
+            let data = self.data.0..self.data.0 + self.data.1.len() as u64;
+            Ok([0..4096, data].into_iter().find(|stored| offset < stored.end))
+        }
+    }
+
+    fn with(part: Part, entry: [u64; 3], data: u64) -> Holes {
+        let mut header = vec![0; HEADER_BYTES];
+        let at = entry_offset(part) as usize;
+        header[at..at + PART_BYTES].copy_from_slice(&entry.map(u64::to_le_bytes).concat());
+        Holes { header, data: (data, vec![7; 4096]), read: AtomicU64::new(0) }
+    }
+
+    #[test]
+    fn holes_are_not_read() {
+        let data = (65536 + (1_u64 << 30)) as usize;
+        let source = with(Part::Arena, [65536, 2 << 30, 2 << 30], data as u64);
+        let (bytes, stored) = SpoolReader(&source).copy_stored(Part::Arena).unwrap();
+        assert_eq!((bytes.len(), stored), (2 << 30, std::iter::once((1 << 30)..(1 << 30) + 4096).collect()));
+        assert_eq!((bytes[1 << 30], bytes[(1 << 30) + 4095], bytes[(1 << 30) + 4096]), (7, 7, 0));
+        assert!(source.read.into_inner() < 10_000);
+    }
+
+    #[test]
+    fn a_journal_is_no_longer_than_the_tracer_makes_it() {
+        let source = with(Part::Journal, [65536, 2 << 30, 2 << 30], 1 << 30);
+        assert!(matches!(SpoolReader(&source).copy(Part::Journal), Err(Error::Limit { .. })));
+    }
+
+    #[test]
+    fn what_is_used_and_not_in_the_file_is_missing() {
+        for (entry, missing) in [
+            ([65536, 1 << 40, 1000], 0),
+            // Only what nobody has used yet is cut off.
+            ([(4 << 30) - 1000, 2000, 1000], 0),
+            ([(4 << 30) - 1000, 2000, 1001], 1),
+            ([(4 << 30) + 1000, 2000, 1500], 1500),
+            ([(4 << 30) + 1000, 2000, u64::MAX], 2000),
+        ] {
+            assert_eq!(SpoolReader(&with(Part::Arena, entry, 1 << 30)).missing().unwrap(), missing, "{entry:?}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::parts::{i64_at, u32_at, u64_at};
 use super::{cut, folded, header};
 use crate::columns::TickScale;
 use crate::error::Result;
-use crate::meta::{ClockSource, FileDef, Job, LayoutDef, Missing, Process, StreamDef};
+use crate::meta::{ClockSource, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef};
 use crate::read::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,6 +58,12 @@ impl Spool {
         &self.head
     }
 
+    /// Bytes that the process had in use and that are not in the file: somebody has cut it. What they held is not known.
+    #[must_use]
+    pub const fn missing_bytes(&self) -> u64 {
+        self.parts.missing_bytes
+    }
+
     /// Puts together what is in no trace yet. `spill`: the bytes of the file of packed blocks beside the spool, if there is
     /// one; `now`: both clocks now, if this is the machine and the boot of the spool; `in_trace`: whether the trace that was
     /// being written ([`Head::cut`]) is there, and whole.
@@ -88,6 +94,8 @@ impl Spool {
         process.missing = counters;
         process.communicators = journal.communicators.into_values().collect();
         process.notes = self.head.notes(&journal.notes);
+        let cut_off = Note { what: CUT_SHORT.to_owned(), count: self.parts.missing_bytes };
+        process.notes.extend((cut_off.count > 0).then_some(cut_off));
         describe(&mut process, journal.files, journal.streams, journal.layouts, &used);
         self.date(&mut process, &scale, latest);
         Ok(Recovered { job: journal.job, process, uncertain, threads, scale })
@@ -117,6 +125,10 @@ impl Spool {
 
 /// What the trace says of how the process ended.
 pub const ENDED_BY: &str = "no end that it noticed (recovered from its spool)";
+
+/// What the trace says of a spool of which so many bytes that were in use are missing.
+pub const CUT_SHORT: &str =
+    "bytes of the spool that are missing, with the calls that were in them: its file was cut short";
 
 /// Fills in the streams that are used, and their files and layouts, with the files numbered anew.
 fn describe(

@@ -15,7 +15,7 @@ mod thin;
 pub(crate) use arena::Arena;
 pub(crate) use marks::{is_filled, settle, take, taken};
 pub(crate) use packed::{Block, blocks, spilled};
-pub(crate) use policy::{SCRATCHES, Scratch, chunk_full, next_plain};
+pub(crate) use policy::{SCRATCHES, Scratch, chunk_full, next_plain, scratch_full};
 pub(crate) use slot::Slot;
 pub(crate) use thin::least_length;
 

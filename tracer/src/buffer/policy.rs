@@ -93,6 +93,12 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
             return begin_chunk(chunk, lane);
         }
     }
+    scratch_full(lane)
+}
+
+/// Gives `lane`, which has no chunk, a place in a scratch; returns its address, or 0 if there is none.
+#[cold]
+pub(crate) fn scratch_full(lane: &Lane) -> usize {
     let Some(scratch) = emptied_scratch(lane).or_else(|| new_scratch(lane)) else {
         lane.limit.set(0);
         lane.cursor.set(0);

@@ -45,7 +45,9 @@ impl Gathered {
         }
         let mut threads = segments();
         let memory = registry::memory::told(threads.iter().flatten().filter_map(Ordered::slots));
-        let mut left_out = sift::sift(&mut threads, &calibration.scale);
+        let mut left_out = LeftOut::default();
+        sift::counted_only(&mut threads, &mut left_out, &calibration.scale);
+        sift::sift(&mut threads, &mut left_out, &calibration.scale);
         let triggered = left_out.files();
         let over_budget = budget::fit(&mut threads, &mut left_out, &calibration.scale);
         let used = used_streams(&threads);
@@ -182,7 +184,7 @@ pub(super) struct Ordered {
 
 impl Ordered {
     /// Its slots, if it is no block.
-    fn slots(&self) -> Option<&[Segment]> {
+    pub(super) fn slots(&self) -> Option<&[Segment]> {
         match &self.piece {
             Held::Slots(slots) => Some(slots),
             Held::Packed(_) | Held::Again(_) => None,

@@ -4,6 +4,7 @@ use crate::{filters, registry};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
+use trace_format::op::Layer;
 
 /// Counters by stream; times in ns since the epoch.
 #[derive(Default)]
@@ -30,8 +31,10 @@ impl LeftOut {
         }
         // Triggers leave out whole files, their opens too; DXT_MIN_SIZE reads and writes only.
         let streams = self.0.keys().filter_map(|id| registry::stream_by_id(trace_format::StreamId(*id)));
-        let files: BTreeSet<_> =
-            streams.filter(|stream| !stream.moves_data()).map(|stream| std::ptr::from_ref(stream.file)).collect();
+        let files: BTreeSet<_> = streams
+            .filter(|stream| !stream.moves_data() && stream.layer != Layer::Mpi)
+            .map(|stream| std::ptr::from_ref(stream.file))
+            .collect();
         files.len() as u64
     }
 }

@@ -5,10 +5,12 @@ use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
 use super::unpack::Unpacker;
 use crate::filters::{self, Triggers};
+use crate::record::THREADS;
 use crate::registry::{self, ByLayer, Counting, File};
 use crate::{buffer, job, mpi};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use trace_format::columns::TickScale;
 use trace_format::op::Layer;
 use trace_format::{Segment, StreamId};
@@ -16,12 +18,28 @@ use trace_format::{Segment, StreamId};
 /// More than any segment's length: of such a stream none is kept.
 const NONE: u64 = u64::MAX;
 
+/// Takes out of `threads` what only waits to be counted.
+pub(super) fn counted_only(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
+    for (index, _) in THREADS.numbered().filter(|(_, thread)| thread.counts.load(Ordering::Relaxed)) {
+        let pieces = threads.get_mut(index).map(std::mem::take).unwrap_or_default();
+        for slots in pieces.iter().filter_map(Ordered::slots) {
+            let filled = slots.iter().filter(|slot| buffer::is_filled(slot));
+            filled.for_each(|segment| left_out.fold(&in_nanoseconds(segment, scale)));
+        }
+    }
+}
+
+/// A segment with its times in ns since the epoch.
+fn in_nanoseconds(segment: &Segment, scale: &TickScale) -> Segment {
+    let (start, end) = (scale.nanoseconds(segment.started()), scale.nanoseconds(segment.ended()));
+    Segment { start, end, ..*segment }
+}
+
 /// Takes out of `threads` what filters leave out.
-pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
-    let mut left_out = LeftOut::default();
+pub(super) fn sift(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     let triggers = filters::triggers().filter(|triggers| !triggers.keep_all_of(rank()));
     if triggers.is_none() && filters::current().is_none_or(|filters| filters.min_size == 0) {
-        return left_out;
+        return;
     }
     let mut unpacker = Unpacker::new(scale);
     // A stream that another thread is making just now has a place, and is not asked.
@@ -57,12 +75,8 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
         for ordered in pieces.iter_mut() {
             match &mut ordered.piece {
                 Held::Slots(slots) => {
-                    let in_ns = |segment: &Segment| {
-                        let (start, end) = (scale.nanoseconds(segment.started()), scale.nanoseconds(segment.ended()));
-                        Segment { start, end, ..*segment }
-                    };
                     let (kept, rest) = parted(slots.iter().filter(|slot| buffer::is_filled(slot)).copied(), &least);
-                    rest.iter().for_each(|segment| left_out.fold(&in_ns(segment)));
+                    rest.iter().for_each(|segment| left_out.fold(&in_nanoseconds(segment, scale)));
                     *slots = Cow::Owned(kept);
                 }
                 Held::Packed(block) if Unpacker::streams(block.frame) & mask != 0 => {
@@ -81,7 +95,6 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], scale: &TickScale) -> LeftOut {
             Held::Again(frame) => !frame.is_empty(),
         });
     }
-    left_out
 }
 
 /// This process's rank, -1 if it has none.

@@ -2,11 +2,13 @@
 //! follows it so that it need not ask the kernel at each call.
 #![expect(unsafe_code, reason = "lseek(2); references into reserved memory")]
 
+use super::manner::Manner;
 use super::stream::{StreamPosition, Trust};
 use crate::memory::{Record, Table};
 use crate::registry::File;
 use crate::{threads, tls};
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use trace_format::meta::stream_flags;
 
 /// How the position of a description can be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,18 +22,37 @@ pub(crate) enum Position {
     None = 2,
 }
 
-/// Bit: opened with O_APPEND.
-const APPENDS: u8 = 1;
-/// Bit: others move it who take no turns: other processes, or a thread whose turn was taken over.
-const OTHERS: u8 = 2;
+/// Bit beside those of a [`Manner`]: others move it who take no turns: other processes, or a thread whose turn was taken over.
+const OTHERS: u8 = 1;
 
 /// Where in the file a call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     /// The offset, or -1.
     pub(crate) offset: i64,
-    /// Others may have moved the position, or the end of the file, before the kernel could be asked.
-    pub(crate) is_estimate: bool,
+    /// What the call's stream says of it: bits of [`stream_flags`], among them that the offset is an estimate, since others may have
+    /// moved the position, or the end of the file, before the kernel could be asked.
+    pub(crate) marks: u8,
+}
+
+impl Placed {
+    /// Where it is known, or known to be nowhere.
+    #[inline(always)]
+    pub(crate) const fn at(offset: i64) -> Self {
+        Self { offset, marks: 0 }
+    }
+
+    /// Where it may be.
+    #[inline(always)]
+    pub(crate) const fn about(offset: i64, is_estimate: bool) -> Self {
+        Self { offset, marks: if is_estimate { stream_flags::ESTIMATED } else { 0 } }
+    }
+
+    /// The same for a call on a file that was opened like this.
+    #[inline(always)]
+    pub(crate) const fn by(self, manner: Manner) -> Self {
+        Self { marks: self.marks | manner.bits(), ..self }
+    }
 }
 
 /// An open file description.
@@ -39,8 +60,8 @@ pub(crate) struct Description {
     file: AtomicPtr<File>,
     position: AtomicI64,
     kind: AtomicU8,
-    /// [`APPENDS`] and [`OTHERS`].
-    doubts: AtomicU8,
+    /// Its [`Manner`] and [`OTHERS`].
+    marks: AtomicU8,
     /// Descriptors that refer to it.
     references: AtomicU32,
     /// Thread inside a call that moves the position, or 0; with [`NESTED`].
@@ -64,13 +85,13 @@ pub(super) fn prepare(count: usize) {
 }
 
 /// A new description with one reference; `None` when the table is full.
-pub(super) fn new(file: &'static File, position: Position, append: bool, at: i64) -> Option<&'static Description> {
+pub(super) fn new(file: &'static File, position: Position, manner: Manner, at: i64) -> Option<&'static Description> {
     let description = reuse().or_else(|| {
         let new = Description {
             file: AtomicPtr::new(std::ptr::null_mut()),
             position: AtomicI64::new(0),
             kind: AtomicU8::new(0),
-            doubts: AtomicU8::new(0),
+            marks: AtomicU8::new(0),
             references: AtomicU32::new(0),
             mover: AtomicU32::new(0),
             next_free: AtomicPtr::new(std::ptr::null_mut()),
@@ -81,7 +102,7 @@ pub(super) fn new(file: &'static File, position: Position, append: bool, at: i64
     description.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Relaxed);
     description.position.store(at, Ordering::Relaxed);
     description.kind.store(position as u8, Ordering::Relaxed);
-    description.doubts.store(u8::from(append) * APPENDS, Ordering::Relaxed);
+    description.marks.store(manner.bits(), Ordering::Relaxed);
     description.mover.store(0, Ordering::Relaxed);
     description.stream.trust(Trust::Others);
     description.references.store(1, Ordering::Release);
@@ -167,14 +188,21 @@ impl Description {
     /// The same, and that one takes no turns: what the kernel says of the position may be what it has made of it.
     pub(crate) fn share_with_others(&self) {
         self.share();
-        self.doubts.fetch_or(OTHERS, Ordering::Release);
+        self.marks.fetch_or(OTHERS, Ordering::Release);
+    }
+
+    /// Whether there is nothing to say of its calls but where they are: nobody else moves it, and it was opened in no special manner.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.marks.load(Ordering::Relaxed) == 0
     }
 
     /// Whether what a C stream on it tells of its position is no more than an estimate: others move it too, or the
     /// bytes go to wherever the file ends when the buffer is emptied.
     #[inline(always)]
     pub(crate) fn is_in_doubt(&self, writes: bool) -> bool {
-        self.doubts.load(Ordering::Relaxed) & (OTHERS | if writes { APPENDS } else { 0 }) != 0
+        let marks = self.marks.load(Ordering::Relaxed);
+        marks & OTHERS != 0 || writes && Manner::among(marks).appends()
     }
 
     /// Whether there is a position at all.
@@ -184,15 +212,25 @@ impl Description {
 
     /// Whether writes go to the end of the file (O_APPEND).
     pub(crate) fn appends(&self) -> bool {
-        self.doubts.load(Ordering::Relaxed) & APPENDS != 0
+        self.manner(true).appends()
     }
 
-    /// After fcntl(F_SETFL).
-    pub(crate) fn set_append(&self, append: bool) {
-        let _ = match append {
-            true => self.doubts.fetch_or(APPENDS, Ordering::Relaxed),
-            false => self.doubts.fetch_and(!APPENDS, Ordering::Relaxed),
-        };
+    /// How a call reads from it, or writes to it.
+    #[inline(always)]
+    pub(crate) fn manner(&self, writes: bool) -> Manner {
+        Manner::among(self.marks.load(Ordering::Relaxed)).of_call(writes)
+    }
+
+    /// After fcntl(F_SETFL) with these flags, which changes some of it only.
+    pub(crate) fn set_flags(&self, flags: libc::c_int) {
+        let (may, wanted) = (Manner::CHANGEABLE.bits(), Manner::of_opening(flags).bits());
+        self.marks.fetch_or(wanted & may, Ordering::Relaxed);
+        self.marks.fetch_and(wanted | !may, Ordering::Relaxed);
+    }
+
+    /// Its writes go to the file's end from now on: a C stream made of it wants that (fdopen(3)).
+    pub(crate) fn set_appending(&self) {
+        self.marks.fetch_or(Manner::APPENDING.bits(), Ordering::Relaxed);
     }
 
     /// What is known of the position of the C stream on it.
@@ -224,8 +262,7 @@ impl Description {
             return self.moving_alone();
         }
         // Turns are in vain where somebody takes none.
-        if self.kind.load(Ordering::Relaxed) == Position::None as u8
-            || self.doubts.load(Ordering::Acquire) & OTHERS != 0
+        if self.kind.load(Ordering::Relaxed) == Position::None as u8 || self.marks.load(Ordering::Acquire) & OTHERS != 0
         {
             return Mover::AMONG_OTHERS;
         }
@@ -286,7 +323,7 @@ impl Description {
     pub(crate) fn moved(&self, mover: Mover, descriptor: libc::c_int, bytes: i64, appended: bool) -> Placed {
         let follows = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
         let mut placed = if follows && !appended && mover.thread & NESTED == 0 {
-            Placed { offset: self.position.fetch_add(bytes, Ordering::Relaxed), is_estimate: !mover.alone }
+            Placed::about(self.position.fetch_add(bytes, Ordering::Relaxed), !mover.alone)
         } else {
             self.placed_by_asking(&mover, descriptor, bytes)
         };
@@ -299,7 +336,7 @@ impl Description {
     /// Whoever has lost its turn on the way does not know what the other one did before it was here.
     #[cold]
     fn moved_meanwhile(&self, descriptor: libc::c_int, placed: &mut Placed) {
-        placed.is_estimate = placed.offset >= 0;
+        *placed = Placed::about(placed.offset, placed.offset >= 0);
         self.look_again(descriptor);
     }
 
@@ -317,9 +354,9 @@ impl Description {
     #[cold]
     fn placed_by_asking(&self, mover: &Mover, descriptor: libc::c_int, bytes: i64) -> Placed {
         let offset = self.moved_by_others(descriptor, bytes);
-        let others = self.doubts.load(Ordering::Relaxed) & OTHERS != 0 || !mover.alone;
+        let others = self.marks.load(Ordering::Relaxed) & OTHERS != 0 || !mover.alone;
         // A call that moved nothing began where it began, whoever else writes.
-        Placed { offset, is_estimate: others && offset >= 0 && bytes > 0 }
+        Placed::about(offset, others && offset >= 0 && bytes > 0)
     }
 
     #[cold]

@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "array in reserved memory")]
 
 use super::description::{self, Description, Position};
+use super::manner::Manner;
 use crate::memory::{Area, PAGE_BYTES};
 use crate::registry::File;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -116,11 +117,11 @@ pub(crate) fn open(
     number: libc::c_int,
     file: Option<&'static File>,
     position: Position,
-    append: bool,
+    manner: Manner,
     at: i64,
 ) -> Option<&'static Description> {
     let slot = slot_to_book(number)?;
-    let description = file.and_then(|file| description::new(file, position, append, at));
+    let description = file.and_then(|file| description::new(file, position, manner, at));
     put(slot, description.map_or(NOT_TRACED, |description| std::ptr::from_ref(description).cast_mut()));
     description
 }

@@ -5,6 +5,7 @@ mod certain;
 mod description;
 mod descriptors;
 mod hdf5_objects;
+mod manner;
 pub(crate) mod mappings;
 mod mpi_files;
 mod mpi_requests;
@@ -19,6 +20,7 @@ pub(crate) use certain::{Asked, Plain, changed as names_changed, differ as names
 pub(crate) use description::{Description, Mover, Placed};
 pub(crate) use descriptors::{after_fork, duplicate, forget, forget_range, known_description, prepare, take};
 pub(crate) use hdf5_objects::{Hdf5Id, Hdf5Object, forget_all as forget_hdf5_objects};
+pub(crate) use manner::Manner;
 pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};
 pub(crate) use mpi_requests::{Held, MpiRequest, Submitted, add as add_mpi_request, none as no_mpi_requests};
 pub(crate) use names::{failed_canonical, failed_name, named};

@@ -2,6 +2,7 @@
 //! program marks them with. One is looked for in a few places beside each other only, so that finding nothing is quick too.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
+use super::{Manner, Placed};
 use crate::notes::Note;
 use crate::ops::Op;
 use crate::registry::File;
@@ -25,6 +26,8 @@ pub(crate) struct Pending {
     pub(crate) op: &'static Op,
     /// Where.
     pub(crate) offset: i64,
+    /// How its file was opened.
+    pub(crate) manner: Manner,
     /// Bytes of the range that it concerns, unless its end says how many it moved.
     pub(crate) length: u64,
     /// When it was submitted.
@@ -35,6 +38,13 @@ pub(crate) struct Pending {
     pub(crate) turn: u64,
 }
 
+impl Pending {
+    /// Where it began, and how.
+    pub(crate) const fn placed(&self) -> Placed {
+        Placed::at(self.offset).by(self.manner)
+    }
+}
+
 /// A place for one.
 struct Place {
     state: AtomicU8,
@@ -43,6 +53,7 @@ struct Place {
     file: AtomicPtr<File>,
     op: AtomicPtr<Op>,
     offset: AtomicI64,
+    manner: AtomicU8,
     length: AtomicU64,
     start: AtomicU64,
     end: AtomicU64,
@@ -67,6 +78,7 @@ static PLACES: [Place; CAPACITY] = [const {
         file: AtomicPtr::new(std::ptr::null_mut()),
         op: AtomicPtr::new(std::ptr::null_mut()),
         offset: AtomicI64::new(0),
+        manner: AtomicU8::new(0),
         length: AtomicU64::new(0),
         start: AtomicU64::new(0),
         end: AtomicU64::new(0),
@@ -124,6 +136,7 @@ pub(crate) fn add(key: Key, pending: &Pending) {
     place.file.store(file, Ordering::Relaxed);
     place.op.store(std::ptr::from_ref(pending.op).cast_mut(), Ordering::Relaxed);
     place.offset.store(pending.offset, Ordering::Relaxed);
+    place.manner.store(pending.manner.small(), Ordering::Relaxed);
     place.length.store(pending.length, Ordering::Relaxed);
     place.start.store(pending.start, Ordering::Relaxed);
     place.end.store(pending.end, Ordering::Relaxed);
@@ -147,6 +160,13 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     if let Some(place) = window(key).find(|place| place.is(key)) {
         let _ = place.end.compare_exchange(0, end, Ordering::Relaxed, Ordering::Relaxed);
     }
+}
+
+/// The file of an operation that was seen to be done.
+pub(crate) fn file_of_done(key: Key) -> Option<&'static File> {
+    let place = window(key).find(|place| place.is(key) && place.end.load(Ordering::Relaxed) != 0)?;
+    // SAFETY: null, or a record that never goes away.
+    unsafe { place.file.load(Ordering::Relaxed).as_ref() }
 }
 
 /// Takes an operation out of the table: of several with one mark the one that was submitted first.
@@ -185,6 +205,7 @@ fn taken(place: &'static Place) -> Pending {
         // SAFETY: stored before the place was live, a static.
         op: unsafe { &*op },
         offset: place.offset.load(Ordering::Relaxed),
+        manner: Manner::of_small(place.manner.load(Ordering::Relaxed)),
         length: place.length.load(Ordering::Relaxed),
         start: place.start.load(Ordering::Relaxed),
         end: place.end.load(Ordering::Relaxed),
@@ -229,7 +250,7 @@ mod tests {
     use crate::ops::POSIX_AIO_READ;
 
     fn of(turn: u64) -> Pending {
-        Pending { file: None, op: &POSIX_AIO_READ, offset: 0, length: 0, start: 5, end: 0, turn }
+        Pending { file: None, op: &POSIX_AIO_READ, offset: 0, manner: Manner::PLAIN, length: 0, start: 5, end: 0, turn }
     }
 
     #[test]

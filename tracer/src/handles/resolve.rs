@@ -4,6 +4,7 @@
 use super::certain::{self, Answer, Asked};
 use super::description::{Description, Position};
 use super::descriptors::{self, Known};
+use super::manner::Manner;
 use crate::memory::Loan;
 use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
@@ -15,10 +16,10 @@ pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
 /// Looks at a descriptor that was just opened by the program, which asked for `asked` if it gave a name, and books it. May
 /// change errno.
-pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, append: bool) -> Option<&'static Description> {
+pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<&'static Description> {
     let found = opened_file(number, asked);
     let position = found.map_or(Position::None, |(_, kind)| position_kind(kind));
-    let description = descriptors::open(number, found.map(|(file, _)| file), position, append, 0)?;
+    let description = descriptors::open(number, found.map(|(file, _)| file), position, manner, 0)?;
     registry::read_layout(description.file(), number, LayoutMoment::Open);
     Some(description)
 }
@@ -89,7 +90,7 @@ fn inherited(number: libc::c_int) -> Option<&'static Description> {
         if flags < 0 {
             return None;
         }
-        let description = opened(number, None, flags as i32 & libc::O_APPEND != 0)?;
+        let description = opened(number, None, Manner::of_opening(flags as i32))?;
         // SAFETY: asks where the position is; moves nothing.
         let at = unsafe { crate::sys::syscall!(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
         description.moved_to(at.max(0));

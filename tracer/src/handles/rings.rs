@@ -2,6 +2,7 @@
 //! registered with it and, for rings that are used by system calls, where the tracer has mapped them.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
+use super::Manner;
 use crate::memory;
 use crate::registry::File;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -57,7 +58,7 @@ impl Name {
 #[derive(Clone, Copy)]
 pub(crate) enum Registered {
     /// A recorded one.
-    Recorded(&'static File),
+    Recorded(&'static File, Manner),
     /// One that is not recorded, or none.
     NotRecorded,
     /// Nobody has seen what was registered.
@@ -72,6 +73,9 @@ const CAPACITY: usize = 128;
 /// Most registered files that are followed, per ring.
 const MOST_FILES: usize = 1 << 15;
 const NOT_RECORDED: *mut File = std::ptr::without_provenance_mut(1);
+/// Bits of the address of a file in which a place keeps how it was opened.
+const MANNERS: usize = 7;
+const _: () = assert!(align_of::<File>() > MANNERS);
 
 static RINGS: [Ring; CAPACITY] = [const {
     Ring {
@@ -167,6 +171,11 @@ impl Ring {
         self.lossy.load(Ordering::Relaxed)
     }
 
+    /// The completion queue's index up to which it was looked at.
+    pub(crate) fn completed(&self) -> u32 {
+        self.completed.load(Ordering::Relaxed)
+    }
+
     /// Runs `look` with the completion queue's index up to which it was looked at, and takes over the new one; nothing if
     /// another thread is looking, or the code that this signal handler has interrupted.
     pub(crate) fn look(&self, look: impl FnOnce(u32) -> u32) {
@@ -233,15 +242,19 @@ impl Ring {
         if file == NOT_RECORDED {
             return Registered::NotRecorded;
         }
-        // SAFETY: neither null nor the mark: a record that never goes away.
-        Registered::Recorded(unsafe { &*file })
+        let manner = Manner::of_small((file.addr() & MANNERS) as u8);
+        // SAFETY: neither null nor the mark: a record that never goes away, with its manner in the low bits.
+        Registered::Recorded(unsafe { &*file.map_addr(|address| address & !MANNERS) }, manner)
     }
 
-    /// This file, or one that is not recorded, has this place now.
-    pub(crate) fn set_file(&self, at: usize, file: Option<&'static File>) {
+    /// This file, opened like this, or one that is not recorded, has this place now.
+    pub(crate) fn set_file(&self, at: usize, file: Option<(&'static File, Manner)>) {
         self.make_room(at);
         if let Some(place) = self.place(at) {
-            place.store(file.map_or(NOT_RECORDED, |file| std::ptr::from_ref(file).cast_mut()), Ordering::Release);
+            let with = |(file, manner): (_, Manner)| {
+                std::ptr::from_ref::<File>(file).cast_mut().map_addr(|address| address | usize::from(manner.small()))
+            };
+            place.store(file.map_or(NOT_RECORDED, with), Ordering::Release);
         }
     }
 

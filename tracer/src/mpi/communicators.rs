@@ -4,9 +4,11 @@
 #![expect(unsafe_code, reason = "records in a table")]
 
 use super::calls::{Handle, SUCCESS, api};
+use super::often::Calls;
 use super::world::World;
 use crate::memory::{Record, Table};
 use crate::notes::Note;
+use crate::ops::Op;
 use crate::spool::journal;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -33,20 +35,25 @@ unsafe impl Record for Communicator {}
 
 static KNOWN: Table<Communicator> = Table::new();
 static WORLD_IS_USED: AtomicBool = AtomicBool::new(false);
+static CALLS_OF_WORLD: Calls = Calls::new();
 
-/// A handle and the number of its communicator.
+/// A handle, the number of its communicator, and the calls on it.
 struct Place {
     handle: AtomicUsize,
     number: AtomicU32,
+    calls: Calls,
 }
 
-static HANDLES: [Place; PLACES] = [const { Place { handle: AtomicUsize::new(0), number: AtomicU32::new(0) } }; PLACES];
+static HANDLES: [Place; PLACES] =
+    [const { Place { handle: AtomicUsize::new(0), number: AtomicU32::new(0), calls: Calls::new() } }; PLACES];
 
+#[inline(always)]
 fn places(handle: Handle) -> impl Iterator<Item = &'static Place> {
     let first = handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 51;
     (0..PLACES).filter_map(move |step| HANDLES.get((first + step) % PLACES))
 }
 
+#[inline(always)]
 fn find(handle: Handle) -> Option<&'static Place> {
     for place in places(handle) {
         match place.handle.load(Ordering::Acquire) {
@@ -73,19 +80,29 @@ pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     find(handle).map(|place| i64::from(place.number.load(Ordering::Acquire)))
 }
 
-/// The same behind a collective call on it that succeeded: it gets a number if it has none; [`NO_OFFSET`] if there is no room.
-#[inline]
-pub(crate) fn number_of_used(world: &World, comm: Handle) -> i64 {
-    match number(world, comm) {
-        Some(number) => {
-            if number == i64::from(WORLD) && !WORLD_IS_USED.load(Ordering::Relaxed) {
-                WORLD_IS_USED.store(true, Ordering::Relaxed);
-                journal::communicator(&world_def(world));
-            }
-            number
+/// The same behind a call of `op` on it that succeeded: it gets a number if it has none, [`NO_OFFSET`] if there is no room. With it
+/// whether the call becomes a segment.
+#[inline(always)]
+pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool) {
+    let handle = world.abi.handle(comm);
+    if handle == world.abi.comm_world {
+        if !WORLD_IS_USED.load(Ordering::Relaxed) {
+            use_world(world);
         }
-        None => add(world, world.abi.handle(comm)),
+        return (i64::from(WORLD), CALLS_OF_WORLD.keeps_next(op));
     }
+    if let Some(place) = find(handle) {
+        return (i64::from(place.number.load(Ordering::Acquire)), place.calls.keeps_next(op));
+    }
+    let number = add(world, handle);
+    // Where there is no room, no other rank knows which are kept.
+    (number, find(handle).is_none_or(|place| place.calls.keeps_next(op)))
+}
+
+#[cold]
+fn use_world(world: &World) {
+    WORLD_IS_USED.store(true, Ordering::Relaxed);
+    journal::communicator(&world_def(world));
 }
 
 #[cold]
@@ -123,6 +140,7 @@ fn put(handle: Handle, number: u32) {
         if (found == 0 || found == REMOVED)
             && place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         {
+            place.calls.begin();
             return place.number.store(number, Ordering::Release);
         }
     }

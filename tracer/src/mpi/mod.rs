@@ -7,6 +7,7 @@ pub(crate) mod communicators;
 mod datatypes;
 mod errors;
 mod filetypes;
+mod often;
 mod strides;
 mod world;
 

@@ -1,14 +1,19 @@
 //! Data sets by (file, path inside it), their streams, and what of them was selected. Made once, never moved, found without
-//! a lock. A file may hold thousands, so a data set keeps its own streams, apart from those of the file.
+//! a lock. A file may hold thousands, so a data set keeps its own streams, apart from those of the file: one for each operation
+//! and kind of selection, so that a segment says what its call selected.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
+use super::file::number as number_of_file;
 use super::records::File;
 use super::stream::{Within, add_apart};
+use crate::anonymize;
 use crate::memory::{Bytes, Record, Table};
 use crate::ops::Op;
+use crate::spool::journal;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{Selection, path_hash};
 use trace_format::segment::StreamId;
+use trace_format::spool::journal::{DataSetStream, Shape};
 
 const BUCKETS: usize = 1 << 12;
 /// `H5S_MAX_RANK`.
@@ -31,10 +36,14 @@ pub(crate) struct DataSet {
     pub(crate) file: &'static File,
     /// Its path inside the file; empty if unknown.
     pub(crate) path: &'static [u8],
+    /// The same as it may be told outside of the process.
+    told: &'static [u8],
     /// Size of an element in bytes, 0 while unknown.
     element_bytes: AtomicU32,
     rank: AtomicU32,
     extent: [AtomicU64; MAX_RANK],
+    /// What the journal says of its size when it was opened last: dimensions and one, or 0; elements; when.
+    opened: [AtomicU64; 3],
     /// Its streams, newest first.
     uses: AtomicPtr<Use>,
     /// Next data set of the same bucket.
@@ -46,8 +55,11 @@ unsafe impl Sync for DataSet {}
 
 /// One stream of a data set.
 pub(crate) struct Use {
+    /// Number of the data set.
+    data_set: u32,
     op: u16,
     flags: u8,
+    selection: Option<Selection>,
     stream: u32,
     selections: [AtomicU64; Selection::COUNT],
     elements: AtomicU64,
@@ -73,7 +85,27 @@ pub(crate) struct Transfer {
 pub(super) fn prepare(sets: usize) {
     DATA_SETS.prepare(sets);
     USES.prepare(sets * 4);
-    PATHS.prepare(sets * 64);
+    PATHS.prepare(sets * if anonymize::is_on() { 192 } else { 64 });
+}
+
+/// The path as it may be told.
+fn told(path: &'static [u8]) -> Option<&'static [u8]> {
+    if !anonymize::is_on() {
+        return Some(path);
+    }
+    PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
+}
+
+/// Writes all data sets into the journal, which has just been begun.
+pub(super) fn note_all() {
+    for set in data_sets() {
+        set.note();
+        let [known, elements, since] = [0, 1, 2].map(|field| set.opened[field].load(Ordering::Relaxed));
+        if let Some(dimensions) = known.checked_sub(1) {
+            set.note_shape(dimensions, elements, since);
+        }
+    }
+    USES.iter().for_each(Use::note);
 }
 
 /// All data sets, in the order in which they were first seen.
@@ -91,7 +123,7 @@ pub(crate) fn forget_counts() {
 /// The data set at `path` in `file`, made if need be; `None` when the table is full.
 pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static DataSet> {
     let bucket = &HEADS[(file.hash ^ path_hash(path)) as usize % BUCKETS];
-    let mut made: Option<&'static [u8]> = None;
+    let mut made: Option<(&'static [u8], &'static [u8])> = None;
     loop {
         let head = bucket.load(Ordering::Acquire);
         let mut at = head.cast_const();
@@ -102,21 +134,28 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
             }
             at = set.next;
         }
-        let kept = match made {
-            Some(path) => path,
-            None => PATHS.keep(path)?,
+        let (kept, told) = match made {
+            Some(paths) => paths,
+            None => {
+                let kept = PATHS.keep(path)?;
+                (kept, told(kept)?)
+            }
         };
-        made = Some(kept);
+        made = Some((kept, told));
         // Two threads may make the same one; the one that loses the exchange leaves an unused record behind.
         let (_, set) = DATA_SETS.push(DataSet {
             file,
             path: kept,
+            told,
             element_bytes: AtomicU32::new(0),
             rank: AtomicU32::new(0),
             extent: [const { AtomicU64::new(0) }; MAX_RANK],
+            opened: [const { AtomicU64::new(0) }; 3],
             uses: AtomicPtr::new(std::ptr::null_mut()),
             next: head,
         })?;
+        // Before anyone can find it, as files are.
+        set.note();
         let new = std::ptr::from_ref(set).cast_mut();
         if bucket.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             return Some(set);
@@ -149,6 +188,40 @@ impl DataSet {
         self.rank.store(sizes.len().min(MAX_RANK) as u32, Ordering::Relaxed);
     }
 
+    /// Whether it is known how large it was when it was opened.
+    pub(crate) fn has_shape(&self) -> bool {
+        self.opened[0].load(Ordering::Relaxed) != 0
+    }
+
+    /// It was opened or made by a call that returned at `end`, and has so many dimensions and elements.
+    pub(crate) fn set_opened(&self, end: u64, dimensions: usize, elements: u64) {
+        let dimensions = dimensions as u64;
+        let is_new =
+            [dimensions + 1, elements].iter().zip(&self.opened).any(|(&new, old)| old.load(Ordering::Relaxed) != new);
+        if is_new {
+            for (place, value) in self.opened.iter().zip([dimensions + 1, elements, end]) {
+                place.store(value, Ordering::Relaxed);
+            }
+            self.note_shape(dimensions, elements, end);
+        }
+    }
+
+    fn number(&self) -> u32 {
+        DATA_SETS.index_of(self) as u32
+    }
+
+    fn note(&self) {
+        if journal::is_kept() {
+            journal::data_set(self.number(), number_of_file(self.file), self.told);
+        }
+    }
+
+    fn note_shape(&self, dimensions: u64, elements: u64, since: u64) {
+        if journal::is_kept() {
+            journal::shape(Shape { data_set: self.number(), dimensions: dimensions as u32, elements, since });
+        }
+    }
+
     /// Its streams and what they did.
     pub(crate) fn uses(&self) -> impl Iterator<Item = &'static Use> {
         let mut at = self.uses.load(Ordering::Acquire).cast_const();
@@ -162,7 +235,7 @@ impl DataSet {
 
     /// Id of the stream of `op` on it, with `transfer` counted; `None` when the table is full.
     pub(crate) fn stream_of(&self, op: &Op, within: Within, transfer: Option<Transfer>) -> Option<StreamId> {
-        let one = self.use_of(op, within.flags())?;
+        let one = self.use_of(op, within.flags(), transfer.map(|transfer| transfer.selection))?;
         if let Some(transfer) = transfer {
             one.selections[transfer.selection as usize].fetch_add(1, Ordering::Relaxed);
             one.elements.fetch_add(transfer.elements, Ordering::Relaxed);
@@ -170,21 +243,25 @@ impl DataSet {
         Some(StreamId(one.stream))
     }
 
-    fn use_of(&self, op: &Op, flags: u8) -> Option<&'static Use> {
+    fn use_of(&self, op: &Op, flags: u8, selection: Option<Selection>) -> Option<&'static Use> {
         loop {
             let head = self.uses.load(Ordering::Acquire);
-            if let Some(one) = self.uses().find(|one| (one.op, one.flags) == (op.code(), flags)) {
+            let wanted = (op.code(), flags, selection);
+            if let Some(one) = self.uses().find(|one| (one.op, one.flags, one.selection) == wanted) {
                 return Some(one);
             }
             let stream = add_apart(self.file, op, flags)?.0;
             let (_, one) = USES.push(Use {
+                data_set: self.number(),
                 op: op.code(),
                 flags,
+                selection,
                 stream,
                 selections: [const { AtomicU64::new(0) }; Selection::COUNT],
                 elements: AtomicU64::new(0),
                 next: head,
             })?;
+            one.note();
             let new = std::ptr::from_ref(one).cast_mut();
             // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
             let _ = self.uses.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);
@@ -193,6 +270,13 @@ impl DataSet {
 }
 
 impl Use {
+    fn note(&self) {
+        if journal::is_kept() {
+            let &Self { data_set, stream, selection, .. } = self;
+            journal::data_set_stream(DataSetStream { stream, data_set, selection });
+        }
+    }
+
     /// Id of the stream.
     pub(crate) fn stream(&self) -> u32 {
         self.stream
@@ -228,10 +312,15 @@ mod tests {
         let write = set.stream_of(&HDF5_WRITE, outside, Some(transfer)).unwrap();
         assert_eq!(set.stream_of(&HDF5_WRITE, outside, Some(transfer)), Some(write));
         assert_ne!(set.stream_of(&HDF5_READ, outside, None), Some(write));
+        let all = Transfer { selection: Selection::All, ..transfer };
+        assert_ne!(set.stream_of(&HDF5_WRITE, outside, Some(all)), Some(write));
         assert_ne!(other.stream_of(&HDF5_WRITE, outside, None), Some(write));
         assert!(std::ptr::eq(stream_by_id(write).unwrap().file, file));
         let one = set.uses().find(|one| one.stream() == write.0).unwrap();
         assert_eq!((one.selections()[Selection::Points as usize], one.elements()), (2, 6));
+        assert!(!set.has_shape());
+        set.set_opened(7, 0, 1);
+        assert!(set.has_shape());
         set.set_extent(&[4, 5]);
         assert_eq!(set.extent().collect::<Vec<_>>(), [4, 5]);
     }

@@ -3,17 +3,14 @@
 use super::file;
 use super::records::{File, Identity};
 use super::stream::{Within, failed_id_of, find_or_add};
-use crate::ops::{MEETINGS, Op};
+use crate::ops::{COLLECTIVES, Op, collective_place};
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::segment::StreamId;
 
 /// Path of the file that stands for MPI.
 pub(super) const PATH: &[u8] = b"<MPI>";
-/// Number of operations.
-const COUNT: usize = (MEETINGS.end - MEETINGS.start) as usize;
-
 /// One more than the id of each operation's stream, or 0.
-static STREAMS: [AtomicU32; COUNT] = [const { AtomicU32::new(0) }; COUNT];
+static STREAMS: [AtomicU32; COLLECTIVES] = [const { AtomicU32::new(0) }; COLLECTIVES];
 
 fn file() -> Option<&'static File> {
     file::find_or_add(PATH, Identity::default())
@@ -22,7 +19,7 @@ fn file() -> Option<&'static File> {
 /// Id of the stream of calls of `op`; `None` when a table is full, or the layer is left out.
 #[inline(always)]
 pub(crate) fn id_of(op: &'static Op) -> Option<StreamId> {
-    let place = STREAMS.get(usize::from(op.code().wrapping_sub(MEETINGS.start)))?;
+    let place = STREAMS.get(collective_place(op))?;
     match place.load(Ordering::Relaxed).checked_sub(1) {
         Some(id) => Some(StreamId(id)),
         None => make(op, place),

@@ -31,8 +31,8 @@ pub(crate) use paths::{Verdict, judge};
 pub(crate) use profiles::Role;
 pub(crate) use records::{File, Identity, Stream};
 pub(crate) use stream::{
-    Within, by_id as stream_by_id, estimated_id_of as estimated_stream_of, failed_id_of as failed_stream_of,
-    id_of as stream_of, settle_counts, streams, take_counts, taken_counts,
+    Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of,
+    marked_id_of as marked_stream_of, settle_counts, streams, take_counts, taken_counts,
 };
 pub(crate) use views::{View, Viewed, views};
 
@@ -101,6 +101,7 @@ pub(crate) fn forget_counters() {
 pub(crate) fn note_all() {
     file::note_all();
     stream::note_all();
+    data_sets::note_all();
 }
 
 /// From now on the counters lie in the spool.

@@ -116,10 +116,10 @@ pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, within: Within,
     find_or_add(file, op, stream_flags::FAILED | within.flags(), errno)
 }
 
-/// Id of the stream of calls of `op` on `file` whose offsets are estimates; `None` when the table is full.
+/// Id of the stream of calls of `op` on `file` that have `marks`, bits of [`stream_flags`]; `None` when the table is full.
 #[cold]
-pub(crate) fn estimated_id_of(file: &'static File, op: &'static Op, within: Within) -> Option<StreamId> {
-    find_or_add(file, op, stream_flags::ESTIMATED | within.flags(), 0)
+pub(crate) fn marked_id_of(file: &'static File, op: &'static Op, within: Within, marks: u8) -> Option<StreamId> {
+    find_or_add(file, op, marks | within.flags(), 0)
 }
 
 /// A new stream of `op` on `file` that is not among the file's own: for a data set inside it, which keeps its streams itself.

@@ -10,7 +10,7 @@ use crate::random;
 use crate::say::say;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use trace_format::spool::HEADER_BYTES;
+use trace_format::spool::{HEADER_BYTES, MAGIC};
 
 /// A spool's file and where it is mapped.
 struct Place {
@@ -78,6 +78,17 @@ impl Identity {
     /// Device and inode.
     pub(super) fn numbers(&self) -> (u64, u64) {
         (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
+    }
+
+    /// Whether it lies under this name.
+    fn is_at(&self, path: &CStr) -> bool {
+        // SAFETY: an all-zero stat is a valid one.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        let (here, no_links) = (libc::AT_FDCWD, libc::AT_SYMLINK_NOFOLLOW);
+        // Not by opening it: there may be no descriptor left.
+        // SAFETY: the name ends in NUL, the structure is ours.
+        let asked = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, here, path.as_ptr(), &raw mut stat, no_links) };
+        asked == 0 && (stat.st_dev, stat.st_ino) == self.numbers()
     }
 
     /// Opens it again.
@@ -295,7 +306,10 @@ pub(super) fn path() -> Option<&'static [u8]> {
 pub(super) fn remove() {
     let saved = errno::save();
     if let Some(Ok(path)) = path().map(CStr::from_bytes_with_nul) {
-        unlink(path);
+        // Somebody may have taken it away and put another file in its place.
+        if place_in_use().identity.is_at(path) {
+            unlink(path);
+        }
     }
     place_in_use().path.store(std::ptr::null_mut(), Ordering::Release);
     saved.restore();
@@ -318,23 +332,42 @@ pub(super) fn abandon() {
 /// The process is about to become another program, and all that is in the spool has been written: takes its name away. The
 /// next program, if it is traced, removes it; [`take_back`] gives the name back if there is none.
 pub(super) fn set_aside() -> bool {
-    aside().is_some_and(|(path, aside)| rename(&path, &aside))
+    aside().is_some_and(|(path, aside)| place_in_use().identity.is_at(&path) && rename(&path, &aside))
 }
 
 /// See [`set_aside`].
 pub(super) fn take_back() {
-    if let Some((path, aside)) = aside() {
+    if let Some((path, aside)) = aside()
+        && place_in_use().identity.is_at(&aside)
+    {
         rename(&aside, &path);
     }
 }
 
-/// Removes what the program left that this process was before.
-pub(super) fn sweep() {
+/// Removes what the program left that this process was before, in that directory. Any other file of that name stays.
+pub(super) fn sweep(directory: Option<CString>) {
     let saved = errno::save();
-    if let Some(aside) = place::directory().and_then(|directory| place::name(&directory, ASIDE)) {
+    if let Some(aside) = directory.and_then(|directory| place::name(&directory, ASIDE))
+        && is_spool(&aside)
+    {
         unlink(&aside);
     }
     saved.restore();
+}
+
+/// Whether the file at `path` begins as a spool does and is this user's.
+fn is_spool(path: &CStr) -> bool {
+    let Ok(file) = open(path, 0) else { return false };
+    // SAFETY: an all-zero stat is a valid one.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours.
+    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } == 0;
+    let mut magic = [0_u8; 8];
+    // SAFETY: the buffer is ours.
+    let length = unsafe { crate::sys::syscall!(libc::SYS_pread64, file, magic.as_mut_ptr(), magic.len(), 0_i64) };
+    close(file);
+    let is_ours = known && stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_uid == crate::job::effective_user();
+    is_ours && length == 8 && u64::from_ne_bytes(magic) == MAGIC
 }
 
 /// End of the name of a spool that nobody needs unless a call of exec(3) fails.
@@ -347,9 +380,21 @@ fn aside() -> Option<(CString, CString)> {
 }
 
 fn rename(from: &CStr, to: &CStr) -> bool {
-    let (here, flags) = (libc::AT_FDCWD, 0);
+    let (here, flags) = (libc::AT_FDCWD, libc::RENAME_NOREPLACE);
     // SAFETY: both names end in NUL.
-    unsafe { crate::sys::syscall!(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags) == 0 }
+    if unsafe { crate::sys::syscall!(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags) == 0 } {
+        return true;
+    }
+    // Not every file system can do that in one; none replaces a name by another link.
+    if !matches!(errno::save().value(), libc::EINVAL | libc::ENOSYS) {
+        return false;
+    }
+    // SAFETY: as above.
+    let linked = unsafe { crate::sys::syscall!(libc::SYS_linkat, here, from.as_ptr(), here, to.as_ptr(), 0) } == 0;
+    if linked {
+        unlink(from);
+    }
+    linked
 }
 
 /// Forgets the file: it is the parent's.

@@ -5,7 +5,9 @@
 use crate::memory::{Area, Lent};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use trace_format::meta::{CommunicatorDef, FileDef, LayoutDef, StreamDef, ThreadDef};
-use trace_format::spool::journal::{self, RECORD_BYTES, RECORD_MAGIC, kind, record_bytes, record_header};
+use trace_format::spool::journal::{
+    self, DataSetStream, RECORD_BYTES, RECORD_MAGIC, Shape, kind, record_bytes, record_header,
+};
 
 /// Those of the process's spool and of the one for calls that come after the trace: another thread may still be adding to the first
 /// when the second is begun.
@@ -102,4 +104,19 @@ pub(crate) fn communicator(def: &CommunicatorDef) {
 /// A layout, with its bytes beside it.
 pub(crate) fn layout(def: &LayoutDef, bytes: &[u8]) {
     add(kind::LAYOUT, &[&journal::layout(def), bytes]);
+}
+
+/// A data set of the file of this number, with its path beside it.
+pub(crate) fn data_set(number: u32, file: u32, path: &[u8]) {
+    add(kind::DATA_SET, &[&journal::data_set(number, file), path]);
+}
+
+/// A stream is about a data set.
+pub(crate) fn data_set_stream(stream: DataSetStream) {
+    add(kind::DATA_SET_STREAM, &[&journal::data_set_stream(stream)]);
+}
+
+/// What a data set was when it was opened.
+pub(crate) fn shape(shape: Shape) {
+    add(kind::SHAPE, &[&journal::shape(shape)]);
 }

@@ -66,8 +66,13 @@ pub(crate) struct Sizes {
 /// Says that the process shall have a spool.
 pub(crate) fn want() {
     crate::memory::back_by(file::back);
-    file::sweep();
+    file::sweep(place::directory());
     STAGE.store(Stage::Wanted as u8, Ordering::Release);
+}
+
+/// Removes what the program left that this process was before: for one that is not traced itself.
+pub(crate) fn sweep(config: &config::Config) {
+    file::sweep(place::directory_by(config));
 }
 
 /// The spool has been removed: the first call that comes now begins a new one, unless the user wants none.

@@ -1,7 +1,7 @@
 //! Where spools are put, a directory of this node, and what they are called.
 #![expect(unsafe_code, reason = "statfs(2), shares a leaked string")]
 
-use crate::config::{self, Spool};
+use crate::config::{self, Config, Spool};
 use crate::job;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -38,7 +38,12 @@ pub(super) fn forget() {
 
 /// Directory for the spool.
 pub(super) fn directory() -> Option<CString> {
-    match &config::current()?.spool {
+    directory_by(config::current()?)
+}
+
+/// The same by a configuration that may not be this process's yet.
+pub(super) fn directory_by(config: &Config) -> Option<CString> {
+    match &config.spool {
         Spool::Off => None,
         Spool::In(directory) if directory.starts_with(b"/") => CString::new(directory.clone()).ok(),
         Spool::In(directory) => {

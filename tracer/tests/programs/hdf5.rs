@@ -32,6 +32,7 @@ fn selected(scratch: &Scratch) -> Selected {
 /// What the traces say was selected of the data sets of one file.
 fn told(traces: &Traces, file: &Path) -> Selected {
     let mut all = Selected::new();
+    let mut kinds = BTreeSet::new();
     for process in &traces.processes {
         for set in process.block.data_sets.iter().filter(|set| Path::new(&process.paths[set.file as usize]) == file) {
             for access in &set.accesses {
@@ -46,8 +47,14 @@ fn told(traces: &Traces, file: &Path) -> Selected {
                 let path = String::from_utf8_lossy(&set.path).into_owned();
                 let extent: Vec<String> = set.extent.iter().map(u64::to_string).collect();
                 let key = (process.info.pid, path, op.name.clone(), op.mode.name().to_owned());
-                let what = (access.selections, access.elements, set.element_bytes.into(), extent.join("x"));
-                assert!(all.insert(key.clone(), what).is_none(), "{key:?} is there twice");
+                // Each kind of selection has a stream.
+                let selected: Vec<usize> = (0..Selection::COUNT).filter(|kind| access.selections[*kind] > 0).collect();
+                assert_eq!(selected.len(), 1, "{key:?} {access:?}");
+                assert!(kinds.insert((key.clone(), selected[0])), "{key:?} is there twice");
+                let sum = all.entry(key).or_default();
+                sum.0[selected[0]] = access.selections[selected[0]];
+                sum.1 += access.elements;
+                (sum.2, sum.3) = (set.element_bytes.into(), extent.join("x"));
             }
         }
     }

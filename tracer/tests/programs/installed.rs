@@ -1,11 +1,15 @@
 //! scripts/install.sh: one directory with everything, from which programs are traced; what it asks of a system; its modules.
 
 use crate::harness::{Launch, Outcome, Scratch, Traces, library, skip, skip_here, static_library, workload_source};
+use crate::launcher::unloadable;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The newest version of glibc that packages made on Debian 12 may ask for, as docs/install.md says.
+/// The newest version of glibc that a build on Debian 12 may ask for, as docs/install.md says.
 const GLIBC: (u32, u32) = (2, 34);
+
+/// The one that packages ask for: the oldest that Rust's own library runs with.
+const OLD_GLIBC: (u32, u32) = (2, 17);
 
 /// Installs what was built; `None` if the analyzer was not.
 fn install(scratch: &Scratch) -> Option<PathBuf> {
@@ -112,6 +116,31 @@ fn modules_and_pkg_config_point_at_it() {
         let expected = format!("{tracer}\n{place}/bin/dxt-run\nnone\nnone\n{tracer} {place}/etc/dxt/dxt.conf\nnone\n");
         assert_eq!(said.stdout, expected, "{}: {said:?}", modules.display());
     }
+    // Where no program would start with it, none is given it, and nothing fails.
+    let library = prefix.join("lib/dxt/libdxt_tracer.so");
+    let missing = |library: &Path| std::fs::remove_file(library).expect("an installed library");
+    let of_another_system = |library: &Path| {
+        let _ = std::fs::copy(unloadable(&scratch), library).expect("a library");
+    };
+    for spoil in [&of_another_system as &dyn Fn(&Path), &missing] {
+        spoil(&library);
+        for modules in [prefix.join("share/modulefiles"), tcl.parent().expect("a directory").to_owned()] {
+            let script = format!(
+                ". {}; module use {}; module load dxt/auto; /bin/echo ${{LD_PRELOAD:-none}} ${{DXT_CONFIG:-none}} $DXT_TRACER; module unload dxt/auto
+                 /bin/echo ${{DXT_TRACER:-none}}",
+                lmod.display(),
+                modules.display()
+            );
+            let said = shell(&scratch, &script);
+            assert_eq!(
+                said.stdout,
+                format!("none none {}\nnone\n", library.display()),
+                "{}: {said:?}",
+                modules.display()
+            );
+            assert!(said.stderr.contains("dxt/auto: programs are not traced:"), "{}: {said:?}", modules.display());
+        }
+    }
 }
 
 #[test]
@@ -125,6 +154,65 @@ fn it_runs_where_the_documentation_says() {
     let docs = include_str!("../../../docs/install.md");
     assert!(docs.contains(&format!("{}.{} if it is made on Debian 12", GLIBC.0, GLIBC.1)));
 }
+
+/// What packages are linked with: a program that needs much of what glibc has renamed since asks for no newer one, and runs here.
+#[test]
+fn packages_are_linked_for_older_systems() {
+    let scratch = Scratch::new();
+    let place = scratch.root().join("glibc");
+    let made =
+        shell(&scratch, &format!("{} {}", workload_source("../../scripts/older-glibc.sh").display(), place.display()));
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        return skip_here("glibc's oldest versions are known for two processors only");
+    }
+    assert!(made.code == 0 && made.stderr.is_empty(), "{made:?}");
+    let (source, program) = (scratch.root().join("old.c"), scratch.root().join("old"));
+    std::fs::write(&source, OF_MANY_AGES).expect("a file");
+    let link = |more: &str| {
+        let (source, program, place) = (source.display(), program.display(), place.display());
+        shell(&scratch, &format!("PATH={place}/bin:$PATH; cc {more} {source} -o {program} -lpthread -lm -ldl"))
+    };
+    let linked = link("");
+    assert_eq!(linked.code, 0, "{linked:?}");
+    let Some(needed) = needs(&program) else { return skip_here("objdump cannot read a program") };
+    assert!(needed <= OLD_GLIBC, "it asks for glibc {needed:?}");
+    let run = shell(&scratch, &program.display().to_string());
+    assert_eq!((run.code, run.stdout.as_str()), (0, "5\n"), "{run:?}");
+    let newer = link("-DNEWER");
+    assert!(
+        newer.code != 0 && newer.stderr.contains("getrandom"),
+        "what old ones have not cannot be linked: {newer:?}"
+    );
+    let docs = include_str!("../../../docs/install.md");
+    assert!(docs.contains(&format!("packages ask for glibc {}.{}", OLD_GLIBC.0, OLD_GLIBC.1)));
+}
+
+const OF_MANY_AGES: &str = r#"#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+static int constructed;
+__attribute__((constructor)) static void construct(void) { constructed = 1; }
+static void *thread(void *arg) { return arg; }
+int main(int argc, char **argv) {
+    struct stat of;
+    pthread_t made;
+    sigset_t set;
+#ifdef NEWER
+    if (getrandom(&set, 1, 0) != 1) return 1;
+#endif
+    if (!constructed || sigemptyset(&set) || pthread_sigmask(SIG_BLOCK, &set, NULL)) return 2;
+    if (stat(argv[0], &of) || fstat(0, &of) || lstat("/", &of) || !S_ISDIR(of.st_mode)) return 3;
+    if (pthread_create(&made, NULL, thread, NULL) || pthread_join(made, NULL)) return 4;
+    Dl_info info;
+    if (!dlsym(RTLD_DEFAULT, "puts") || !dladdr(dlsym(RTLD_DEFAULT, "puts"), &info)) return 5;
+    return printf("%g\n", hypot(3 * argc, pow(2, argc + 1))) != 2;
+}
+"#;
 
 /// The newest version of glibc that a file's symbols ask for; those that it can do without do not count.
 fn needs(file: &Path) -> Option<(u32, u32)> {

@@ -1,6 +1,8 @@
 //! scripts/dxt-run: it sets everything, keeps the command's status and output, and says which traces were written.
 
-use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, library, workload, workload_source, workload_with};
+use crate::harness::{
+    Compiler, Launch, Outcome, Scratch, Traces, library, skip, workload, workload_source, workload_with,
+};
 use std::path::{Path, PathBuf};
 
 fn dxt_run() -> PathBuf {
@@ -269,6 +271,32 @@ fn a_dry_run_says_what_a_shell_would_set_and_changes_nothing() {
 }
 
 #[test]
+fn a_dry_run_shows_nothing_that_opens_a_database() {
+    let scratch = Scratch::new();
+    let wheres = [
+        "nats://sekret@host/subject",
+        "nats://me:se@kret@host",
+        "influx:http://host/write?u=me&p=sekret",
+        "postgres:host=h password=sekret",
+    ];
+    let options: Vec<&str> =
+        std::iter::once("--dry-run").chain(wheres.iter().flat_map(|place| ["--live-to", place])).collect();
+    let outcome = run(&scratch, &options, &["true".as_ref()]);
+    if outcome.code == 2 && outcome.stderr.contains("dxt-analyze") {
+        return skip("dxt-analyze is not built beside the library (cargo build)");
+    }
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(!outcome.stdout.contains("kret") && outcome.stdout.contains("--to nats:..."), "{}", outcome.stdout);
+}
+
+#[test]
+fn it_needs_no_room_for_temporary_files() {
+    // What `<<<` is given lies in one in shells older than 5.1, and where that cannot be made the script ends.
+    let script = std::fs::read_to_string(dxt_run()).expect("the script");
+    assert!(!script.contains("<<<"));
+}
+
+#[test]
 fn what_a_killed_program_had_done_is_recovered() {
     if !library().with_file_name("dxt-analyze").exists() {
         return crate::harness::skip("dxt-analyze is not built beside the library (cargo build)");
@@ -316,4 +344,42 @@ fn a_wrong_line_in_a_file_of_triggers_is_said_before_the_program_starts() {
     let told = format!("dxt-run: DXT_TRIGGER_CONF_PATH: {} line 2 is left out: ", triggers.display());
     assert!(outcome.stderr.lines().any(|line| line.starts_with(&told)), "{outcome:?}");
     assert!(!outcome.stderr.contains("no variable"), "{outcome:?}");
+}
+
+/// A library with which no program starts, as with one that asks for a newer glibc.
+pub(crate) fn unloadable(scratch: &Scratch) -> PathBuf {
+    let (source, library) = (scratch.root().join("missing.c"), scratch.root().join("libmissing.so"));
+    std::fs::write(&source, "extern int in_no_library;\nint *dxt_missing = &in_no_library;\n").expect("a file");
+    let made = std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    assert!(made.expect("a compiler").success());
+    library
+}
+
+#[test]
+fn a_library_that_is_not_for_this_system_harms_no_program() {
+    let scratch = Scratch::new();
+    let library = unloadable(&scratch);
+    let preloaded = Launch::new(&scratch, "/bin/true").untraced().env("LD_PRELOAD", &library).run();
+    assert_ne!(preloaded.code, 0, "it would have done no harm: {preloaded:?}");
+    let run = |options: &[&str]| {
+        let launch =
+            Launch::new(&scratch, dxt_run()).untraced().arg("--lib").arg(&library).arg("-o").arg(scratch.traces());
+        let launch = options.iter().fold(launch, |launch, option| launch.arg(option));
+        ["--", "/bin/sh", "-c", "echo ran; exit 7"].iter().fold(launch, |launch, word| launch.arg(word)).run()
+    };
+    let outcome = run(&[]);
+    assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.lines().count()), (7, "ran\n", 1), "{outcome:?}");
+    assert!(
+        outcome.stderr.starts_with("dxt-run: /bin/sh runs without the tracer")
+            && outcome.stderr.contains("in_no_library")
+    );
+    // One that is no library at all is left out by the linker, with a word.
+    std::fs::write(&library, b"\x7fELF").expect("room");
+    let outcome = run(&[]);
+    assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.lines().count()), (7, "ran\n", 1), "{outcome:?}");
+    assert!(outcome.stderr.starts_with("dxt-run: /bin/sh runs without the tracer"), "{outcome:?}");
+    let library = unloadable(&scratch);
+    assert!(library.exists());
+    let outcome = run(&["--dry-run"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "# /bin/sh -c echo\\ ran\\;\\ exit\\ 7\n"), "{outcome:?}");
 }

@@ -32,6 +32,7 @@ mod mpi_forms;
 mod mpi_views;
 mod names;
 mod offsets;
+mod opened_so;
 mod other;
 mod places;
 mod planted;

@@ -21,6 +21,13 @@ fn exact(program: &'static str, part: &str, ranks: &[u32]) {
             assert_eq!((read_ranks(&scratch).len() as u32, traces.missing()), (ranks, 0));
             assert!(!log.is_empty());
             assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
+            // Each that goes on meanwhile was handed over by one call, and waited for by one, maybe together with others.
+            let goes_on = log.iter().filter(|op| ["nonblocking", "split"].contains(&op.mode.as_str())).count();
+            let [submits, waits] = ["submit", "wait"].map(|name| traces.kept(name, &scratch.data()).len());
+            // Each rank of this part frees a request: nobody sees its end.
+            let freed = if part == "crowd" { ranks as usize } else { 0 };
+            assert_eq!(submits, goes_on + freed, "{mpi:?}, {ranks} ranks");
+            assert!((waits > 0) == (goes_on > 0) && waits <= goes_on, "{waits} of {goes_on}");
         }
     }
 }

@@ -117,6 +117,37 @@ fn what_lies_under_a_spills_or_spools_name_is_left_alone() {
 }
 
 #[test]
+fn what_lies_under_the_name_of_a_spool_set_aside_stays() {
+    for exec in ["/bin/true", "timeout 5 true", "/no/such/program"] {
+        let scratch = Scratch::new();
+        std::fs::create_dir(scratch.spools()).expect("failed to make a directory");
+        let (spools, data) = (scratch.spools().display().to_string(), scratch.data().display().to_string());
+        let script = format!(
+            "set -- $(cat /proc/$$/stat); shift 21; echo precious > {spools}/dxt-$(id -u)-$$-$1.done; echo x > {data}/f; exec {exec}"
+        );
+        let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
+        assert_eq!(outcome.code, if exec.starts_with("/no") { 127 } else { 0 }, "{outcome:?}");
+        let names = std::fs::read_dir(scratch.spools()).expect("it is there").map(|entry| entry.unwrap().path());
+        let (kept, others): (Vec<_>, Vec<_>) =
+            names.partition(|path| path.extension().is_some_and(|end| end == "done"));
+        assert_eq!(kept.len(), 1, "{exec}: {others:?}");
+        assert_eq!(std::fs::read(&kept[0]).unwrap(), b"precious\n", "{exec}");
+    }
+}
+
+#[test]
+fn launchers_sweep_up_what_the_script_left_that_became_them() {
+    for exec in ["timeout 5 true", "env true", "true"] {
+        let scratch = Scratch::new();
+        let script = format!("echo x > {}/f; exec {exec}", scratch.data().display());
+        let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let left = std::fs::read_dir(scratch.spools()).map_or(0, |names| names.count());
+        assert_eq!(left, 0, "{exec}");
+    }
+}
+
+#[test]
 fn a_spool_is_made_beside_what_was_planted() {
     let scratch = Scratch::new();
     let victim = Victim::new(scratch.root());

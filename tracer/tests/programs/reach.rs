@@ -1,6 +1,6 @@
 //! What is at the edge of the tracer's reach: calls before it has started, programs it cannot follow, libraries that go past it.
 
-use crate::harness::{Compiler, Launch, Scratch, Traces, library, skip, workload_with};
+use crate::harness::{Compiler, Launch, Scratch, Traces, have, library, skip, spools, workload_with};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,15 +36,62 @@ fn constructors_that_write_before_the_tracer_has_started() {
     }
 }
 
+/// The library that makes calls when the process ends.
+fn late() -> PathBuf {
+    workload_with("late", Compiler::Cc, &["-O1", "-shared", "-fPIC"])
+}
+
+/// Libraries that the tracer does not depend on are ended after it.
 #[test]
-fn destructors_that_write_when_there_is_no_spool_any_more() {
-    let late = workload_with("late", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
+fn destructors_that_write_behind_the_tracers_own() {
+    for mode in ["trace", "counters"] {
+        for (end, code) in [(Some("6"), 6), (None, 0)] {
+            for off in [false, true] {
+                let scratch = Scratch::new();
+                let both = format!("{}:{}", library().display(), late().display());
+                let launch =
+                    Launch::new(&scratch, "/bin/true").untraced().env("LD_PRELOAD", both).env("DXT_ENABLE", mode);
+                let launch = launch.env("LATE_DIR", scratch.data()).env("LATE_CALLS", "700");
+                let launch = if off { launch.env("DXT_SPOOL", "off") } else { launch };
+                let outcome = if let Some(end) = end { launch.env("LATE_EXIT", end) } else { launch }.run();
+                assert_eq!((outcome.code, outcome.stderr.as_str()), (code, ""), "{mode} {off}: {outcome:?}");
+                let traces = Traces::read(&scratch.traces());
+                let writes = traces.totals(&["POSIX"], "write", &scratch.data().join("late"));
+                assert_eq!((traces.files.len(), writes), (1, (700, 5600)), "{mode} {off}");
+                assert!(spools(&scratch).is_empty(), "{mode} {off}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_left_in_units_of_fortran_is_recorded() {
+    if !have("gfortran") {
+        return skip("gfortran is not installed");
+    }
+    let scratch = Scratch::new();
+    let (source, program) = (scratch.root().join("unit.f90"), scratch.root().join("unit"));
+    let text = "program unit\n character(4000) :: path\n call get_command_argument(1, path)\n \
+                open(20, file=trim(path), action='write')\n write(20, '(a)') 'a line'\nend program\n";
+    std::fs::write(&source, text).expect("failed to write a source");
+    let built = Command::new("gfortran").arg("-o").arg(&program).arg(&source).status().expect("failed to run gfortran");
+    assert!(built.success());
+    let outcome = Launch::new(&scratch, &program).arg(scratch.data().join("unit.log")).run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    let traces = Traces::read(&scratch.traces());
+    assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data().join("unit.log")), (1, 7));
+    assert!(spools(&scratch).is_empty());
+}
+
+#[test]
+fn what_comes_when_the_trace_has_been_written_and_there_is_no_spool() {
     for mode in ["trace", "counters"] {
         for (end, code) in [(Some("6"), 6), (None, 0)] {
             let scratch = Scratch::new();
-            let both = format!("{}:{}", library().display(), late.display());
+            let both = format!("{}:{}", late().display(), library().display());
             let launch = Launch::new(&scratch, "/bin/true").untraced().env("LD_PRELOAD", both).env("DXT_ENABLE", mode);
             let launch = launch.env("LATE_DIR", scratch.data()).env("LATE_CALLS", "700").env("DXT_SPOOL", "off");
+            let launch = launch.env("LATE_REGISTERS", "1");
             let outcome = if let Some(end) = end { launch.env("LATE_EXIT", end) } else { launch }.run();
             assert_eq!(outcome.code, code, "{mode}: {outcome:?}");
             assert_eq!(outcome.stderr.lines().count(), 1, "{mode}: {outcome:?}");

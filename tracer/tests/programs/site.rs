@@ -6,6 +6,7 @@ use crate::harness::{
     Compiler, Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, read_log, recover, spools, workload,
     workload_with,
 };
+use crate::launcher::unloadable;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,10 @@ fn the_prolog_of_tasks_sets_two_variables_once() {
     for variables in [("DXT_ENABLE", "off"), ("LD_PRELOAD", library.as_str()), ("DXT_CONFIG", "/no/such/file")] {
         assert_eq!(run(&[variables]), "", "{variables:?}");
     }
+    // Nothing that would keep a task's programs from starting.
+    let scratch = Scratch::new();
+    let unloadable = unloadable(&scratch).display().to_string();
+    assert_eq!(run(&[("DXT_TRACER", &unloadable)]), "");
 }
 
 /// `calls` pwrites of 4 bytes and an open.

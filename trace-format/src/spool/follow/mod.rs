@@ -15,9 +15,10 @@ mod tests;
 
 use super::counters::{self, Counts};
 use super::head::{Clock, Head};
+use super::journal::Shape;
 use super::names::Names;
 use super::parts::u32_at;
-use super::place::SpoolReader;
+use super::place::{SpoolReader, zeros};
 use super::{Part, blocks, folded, landing, scratch, scratches};
 use crate::columns::{Columns, TickScale};
 use crate::counters::Counters;
@@ -31,6 +32,9 @@ use std::collections::BTreeMap;
 
 /// SpoolReader of scratches in a thread's order, as in a recovered trace.
 const BEHIND_CHUNKS: u32 = 1 << 31;
+/// Blocks hold times in ns at the rate that was known when they were packed: by so much may the end of a call differ from the same moment
+/// elsewhere. HDF5 opens nothing in less.
+const ROUNDED_NS: u64 = 100;
 /// Looks after which a record of the journal that was begun and never finished is passed over.
 const MOST_WAITS: u32 = 100;
 
@@ -65,6 +69,8 @@ pub struct Follower {
     names: Names,
     /// Bytes of the journal that need not be read again, and how often those behind them have been.
     journal: (usize, u32),
+    /// How the latest look read times.
+    scale: Option<TickScale>,
     arena: Chunks,
     meetings: Chunks,
     spill_read: u64,
@@ -118,7 +124,9 @@ impl Follower {
         let place = SpoolReader(spool);
         place.check()?;
         self.read_journal(&place)?;
-        let mut looking = Looking { spool, scale: head.scale(now), last, most, out: Look::default() };
+        let scale = head.scale(now);
+        self.scale = Some(scale);
+        let mut looking = Looking { spool, scale, last, most, out: Look::default() };
         // Each is taken out, so that it can use the rest.
         for part in [Part::Arena, Part::Meetings] {
             let mut chunks = std::mem::take(self.chunks_of(part));
@@ -147,6 +155,15 @@ impl Follower {
     #[must_use]
     pub const fn names(&self) -> &Names {
         &self.names
+    }
+
+    /// How large a data set was when a call that returned at `end` (in ns, as the latest look gave it) used it: what it was when it was opened
+    /// last. `None` if that is not known.
+    #[must_use]
+    pub fn shape(&self, data_set: u32, end: u64) -> Option<Shape> {
+        let (shapes, scale) = (self.names.shapes.get(&data_set)?, self.scale?);
+        let known = shapes.partition_point(|shape| scale.nanoseconds(shape.since) <= end.saturating_add(ROUNDED_NS));
+        shapes.get(known.checked_sub(1)?).copied()
     }
 
     /// What was given, to go on with another time.
@@ -193,8 +210,8 @@ impl Follower {
         let used = place.part(Part::Journal)?.1 as usize;
         let (at, waits) = &mut self.journal;
         let Some(length) = used.checked_sub(*at).filter(|length| *length > 0) else { return Ok(()) };
-        let mut bytes = vec![0; length];
-        place.fill(Part::Journal, *at, &mut bytes)?;
+        let mut bytes = zeros(*at as u64, length as u64)?;
+        place.fill_zeros(Part::Journal, *at, &mut bytes)?;
         let whole = self.names.add_all(&bytes)?;
         *waits = if whole > 0 { 0 } else { *waits + 1 };
         *at += if *waits > MOST_WAITS { length } else { whole };

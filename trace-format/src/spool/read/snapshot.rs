@@ -29,6 +29,8 @@ pub(super) struct Snapshot {
     pub(super) landing: Vec<u8>,
     /// Segments of the scratches that may have been taken into the counters before these were copied.
     pub(super) folded_meanwhile: u64,
+    /// Bytes that were in use and are not in the file.
+    pub(super) missing_bytes: u64,
 }
 
 /// An arena's part.
@@ -131,6 +133,7 @@ impl Snapshot {
     pub(super) fn of<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let spool = SpoolReader(source);
         spool.check()?;
+        let missing_bytes = spool.missing()?;
         let mut arena = Arena::of(&spool, Part::Arena)?;
         let mut meetings = Arena::of(&spool, Part::Meetings)?;
         let landing = spool.landing()?;
@@ -140,7 +143,7 @@ impl Snapshot {
         let folded = spool.copy(Part::Folded)?;
         let folded_meanwhile = touched_since(&scratches, &spool.copy(Part::Scratch)?);
         let journal = spool.copy(Part::Journal)?;
-        Ok(Self { journal, arena, meetings, scratches, folded, landing, folded_meanwhile })
+        Ok(Self { journal, arena, meetings, scratches, folded, landing, folded_meanwhile, missing_bytes })
     }
 }
 
@@ -164,13 +167,21 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
     /// The same, of a part with slots: a slot is whole if it has an end and is the same in two copies, one behind the other; others are left
     /// out. (A copy may meet the end of one segment and the rest of the next: `copies.rs` of the tracer's models.)
     fn slots(&self, part: Part) -> Result<Vec<u8>> {
-        let mut bytes = self.copy(part)?;
+        let (mut bytes, stored) = self.copy_stored(part)?;
         fence(Ordering::Acquire);
         let end = |slot: &[u8]| u64_at(slot, END.start) & !MARKS;
         let mut again = vec![0; bytes.len().min(PIECE)];
-        for (number, piece) in bytes.chunks_mut(PIECE).enumerate() {
+        let whole_slots =
+            |place: Range<usize>| place.start / SLOT * SLOT..place.end.next_multiple_of(SLOT).min(bytes.len());
+        let places: Vec<Range<usize>> = stored
+            .into_iter()
+            .map(whole_slots)
+            .flat_map(|place| place.clone().step_by(PIECE).map(move |at| at..(at + PIECE).min(place.end)))
+            .collect();
+        for place in places {
+            let (at, piece) = (place.start, &mut bytes[place]);
             let again = &mut again[..piece.len()];
-            self.fill(part, number * PIECE, again)?;
+            self.fill(part, at, again)?;
             for (slot, again) in piece.chunks_exact_mut(SLOT).zip(again.chunks_exact(SLOT)) {
                 let is_same = slot[..END.start] == again[..END.start] && end(slot) == end(again);
                 slot.copy_from_slice(again);
@@ -222,7 +233,7 @@ mod tests {
     const PIECE: usize = 536;
     const CUT_SLOT: usize = ARENA + (PIECE & !31);
     /// More than there are.
-    const READINGS: usize = 60;
+    const READINGS: usize = 64;
 
     type Step = Box<dyn Fn(&mut Vec<u8>) + Send>;
 

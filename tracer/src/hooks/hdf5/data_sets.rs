@@ -23,8 +23,9 @@ enum Opened {
     Later { events: Hid, datatype: Hid, space: Hid },
 }
 
-/// Remembers the data set that `id` stands for, with all that HDF5 says of it. Not to be recorded.
-fn learn(library: &Library, id: Hid, named: bool) -> Option<&'static DataSet> {
+/// Remembers the data set that `id` stands for, with all that HDF5 says of it. `opened`: when the call returned that opened it. Not to be
+/// recorded.
+fn learn(library: &Library, id: Hid, named: bool, opened: Option<u64>) -> Option<&'static DataSet> {
     let file = file_of_object(library, id)?;
     let mut path = [0; PATH_BYTES];
     let path = if named { library.path_inside(id, &mut path) } else { &[] };
@@ -32,6 +33,9 @@ fn learn(library: &Library, id: Hid, named: bool) -> Option<&'static DataSet> {
     set.set_element_bytes(library.element_bytes(id));
     if let Some(shape) = library.whole(id) {
         set.set_extent(&shape.extent[..shape.rank]);
+        if let Some(end) = opened.or((!set.has_shape()).then_some(0)) {
+            set.set_opened(end, shape.rank, shape.elements);
+        }
     }
     Hdf5Id { library: library.id(), id }.remember(Hdf5Object::DataSet(set));
     Some(set)
@@ -43,7 +47,7 @@ pub(super) fn data_set(library: &Library, id: Hid) -> Option<&'static DataSet> {
     match (Hdf5Id { library: library.id(), id }).find() {
         Some(Hdf5Object::DataSet(set)) => Some(set),
         Some(Hdf5Object::File(_)) => None,
-        None => tls::current().while_asking(|| learn(library, id, mpi::active().is_none())),
+        None => tls::current().while_asking(|| learn(library, id, mpi::active().is_none(), None)),
     }
 }
 
@@ -65,12 +69,16 @@ fn expected(library: &Library, id: Hid, location: Hid, name: *const c_char) -> O
 }
 
 /// What is known of a data set that will have this datatype and space; 0 where they are not known.
-fn learn_as_made(library: &Library, set: &DataSet, datatype: Hid, space: Hid) {
+fn learn_as_made(library: &Library, set: &DataSet, datatype: Hid, space: Hid, end: u64) {
     if datatype != 0 {
         set.set_element_bytes(library.type_bytes(datatype));
     }
     if let Some(shape) = library.selected(space) {
-        set.set_extent(&shape.extent[..shape.rank]);
+        let extent = &shape.extent[..shape.rank];
+        set.set_extent(extent);
+        // Not all of it needs to be selected; a space without dimensions has one element or none.
+        let elements = if extent.is_empty() { shape.elements } else { extent.iter().product() };
+        set.set_opened(end, shape.rank, elements);
     }
 }
 
@@ -88,12 +96,12 @@ fn opening(
                 Opened::Later { events, datatype, space } if events != 0 && !name.is_null() => {
                     let set = expected(library, id, location, name);
                     if let Some(set) = set {
-                        thread.while_asking(|| learn_as_made(library, set, datatype, space));
+                        thread.while_asking(|| learn_as_made(library, set, datatype, space, end));
                     }
                     set
                 }
-                Opened::Later { .. } | Opened::Named => thread.while_asking(|| learn(library, id, true)),
-                Opened::Nameless => thread.while_asking(|| learn(library, id, false)),
+                Opened::Later { .. } | Opened::Named => thread.while_asking(|| learn(library, id, true, Some(end))),
+                Opened::Nameless => thread.while_asking(|| learn(library, id, false, Some(end))),
             };
             if let Some(set) = set {
                 timer.end_on(end, set, op, None);
@@ -112,7 +120,7 @@ fn opening_object(library: &Library, call: impl FnOnce() -> Hid) -> Hid {
     let (id, done) = outermost(library, call);
     if let Some(done) = done.filter(|_| id >= 0) {
         done.then(|thread, timer, end| {
-            let learnt = || if library.is_data_set(id) { learn(library, id, true) } else { None };
+            let learnt = || if library.is_data_set(id) { learn(library, id, true, Some(end)) } else { None };
             if let Some(set) = thread.while_asking(learnt) {
                 timer.end_on(end, set, &HDF5_OPEN_DATA_SET, None);
             }

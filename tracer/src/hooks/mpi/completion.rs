@@ -1,5 +1,6 @@
 //! The calls that complete requests (MPI 4.0, 3.7.3 and 3.7.5). A nonblocking operation of MPI-IO is recorded when one of
-//! them has seen its end. Programs that have none in progress pay for one load.
+//! them has seen its end, and so is how long that call kept its thread. A call that only looks, and finds none at its end, is not: programs
+//! poll. Programs that have none in progress pay for one load.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Begin, moved_bytes, status_bytes};
@@ -7,6 +8,7 @@ use super::files::failed;
 use super::life::ERR_OTHER;
 use crate::handles::{Held, MpiRequest, no_mpi_requests};
 use crate::mpi::{Handle, SUCCESS, World, world};
+use crate::ops::MPIIO_WAIT;
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::tls::Thread;
@@ -85,14 +87,17 @@ fn watching(
             statuses = own.as_mut_ptr().cast();
         }
     }
+    let timer = Call::begin(thread);
     let result = thread.mpi.run(|| call(statuses));
     let thread = tls::current_now();
     let (end, errno) = (clock::of_call(), errno::save());
+    let mut waited_for = None;
     held.release(|index, request| {
         if result != SUCCESS {
             // Some may be complete, in error or not: those are gone from the list.
             let gone = requests.handle(world, index) != request.handle();
             if gone {
+                waited_for.get_or_insert(request.submitted().file);
                 let rows = Rows { statuses: readable.then_some(statuses), count: rows };
                 ended_in_error(thread, world, request, result, &rows, row_of(index), end);
             }
@@ -100,9 +105,13 @@ fn watching(
         }
         let Some(row) = row_of(index) else { return false };
         let status = readable.then(|| statuses.wrapping_byte_add(row * world.abi.status_bytes));
+        waited_for.get_or_insert(request.submitted().file);
         completed(thread, world, request, status, end);
         true
     });
+    if let Some(file) = waited_for {
+        timer.kept(end, file.file(), &MPIIO_WAIT);
+    }
     errno.restore();
     result
 }

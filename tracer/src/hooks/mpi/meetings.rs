@@ -36,12 +36,13 @@ pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_in
     let result = thread.meeting.run(call);
     let (end, errno) = (clock::of_call(), errno::save());
     if result == SUCCESS {
-        timer.end_meeting(end, op, registry::meeting_stream_of(op), communicators::number_of_used(world, comm));
+        let (number, keep) = communicators::number_of_used(world, comm, op);
+        timer.end_meeting(end, op, registry::meeting_stream_of(op), number, keep);
     } else {
         // Nothing is asked about a communicator that may be none.
         let number = communicators::number(world, comm).unwrap_or(NO_OFFSET);
         let code = world.abi.errno_of(result);
-        timer.end_meeting(end, op, registry::failed_meeting_stream_of(op, code), number);
+        timer.end_meeting(end, op, registry::failed_meeting_stream_of(op, code), number, true);
     }
     errno.restore();
     result

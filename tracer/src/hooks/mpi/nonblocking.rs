@@ -8,7 +8,8 @@ use super::life::ERR_OTHER;
 use crate::handles::{self, Submitted};
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
-    MPIIO_IREAD, MPIIO_IREAD_ALL, MPIIO_IREAD_SHARED, MPIIO_IWRITE, MPIIO_IWRITE_ALL, MPIIO_IWRITE_SHARED, Op,
+    MPIIO_IREAD, MPIIO_IREAD_ALL, MPIIO_IREAD_SHARED, MPIIO_IWRITE, MPIIO_IWRITE_ALL, MPIIO_IWRITE_SHARED,
+    MPIIO_SUBMIT, Op,
 };
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -51,8 +52,9 @@ pub(super) fn submitting(
         let request = request_at(world, request, 0);
         // Over at once, or no place to remember it.
         if request == world.abi.request_null || !handles::add_mpi_request(request, submitted) {
-            timer.end_at(end, file.file(), op, in_file, asked);
+            timer.again().end_at(end, file.file(), op, in_file, asked);
         }
+        timer.kept(end, file.file(), &MPIIO_SUBMIT);
     } else if result != SUCCESS {
         failed(timer, file, op, begin.in_file, result);
     }

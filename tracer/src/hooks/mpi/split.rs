@@ -7,7 +7,8 @@ use super::life::ERR_OTHER;
 use crate::handles;
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
-    MPIIO_SPLIT_READ_ALL, MPIIO_SPLIT_READ_ORDERED, MPIIO_SPLIT_WRITE_ALL, MPIIO_SPLIT_WRITE_ORDERED, Op,
+    MPIIO_SPLIT_READ_ALL, MPIIO_SPLIT_READ_ORDERED, MPIIO_SPLIT_WRITE_ALL, MPIIO_SPLIT_WRITE_ORDERED, MPIIO_SUBMIT,
+    MPIIO_WAIT, Op,
 };
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -34,6 +35,7 @@ pub(super) fn beginning(
     let result = thread.mpi.run(call);
     let thread = tls::current_now();
     if result == SUCCESS {
+        timer.again().kept(clock::of_call(), file.file(), &MPIIO_SUBMIT);
         let in_file = if matches!(place, Where::Shared) { thread.nested_offset.get() } else { begin.in_file };
         file.split.in_view.store(begin.in_view, Ordering::Relaxed);
         file.split.in_file.store(in_file, Ordering::Relaxed);
@@ -60,6 +62,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
     let status = readable(world, status, &mut own);
     thread.mpi_file.set(file.file());
     thread.nested_offset.set(NO_OFFSET);
+    let timer = Call::begin(thread);
     let result = thread.mpi.run(|| call(status));
     let thread = tls::current_now();
     let (end, errno) = (clock::of_call(), errno::save());
@@ -70,6 +73,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
         file.count_datatype(op, Datatype::from_raw(file.split.datatype.load(Ordering::Relaxed)));
         let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
         Call::begun_at(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
+        timer.kept(end, file.file(), &MPIIO_WAIT);
     } else if start != 0 {
         failed(Call::begun_at(thread, start), file, op, begin.in_file, result);
     }

@@ -1,13 +1,14 @@
 //! POSIX asynchronous I/O (aio(7)). A segment begins at the submission and ends where the program first learns that the
 //! operation is done; it is written by aio_return(3), which says how many bytes were moved. What the C library's own threads
-//! do for it is not seen. An operation that the program never asks for again is counted.
+//! do for it is not seen. The calls that hand over and that wait are recorded too, as what keeps the program's thread. An operation that the program never asks for again is counted.
 #![expect(unsafe_code, reason = "C functions")]
 
-use crate::handles;
 use crate::handles::pending::{self, Key, Pending};
-use crate::ops::{Op, POSIX_AIO_READ, POSIX_AIO_SYNC, POSIX_AIO_WRITE};
+use crate::handles::{self, Manner};
+use crate::ops::{Op, POSIX_AIO_READ, POSIX_AIO_SYNC, POSIX_AIO_WRITE, POSIX_SUBMIT, POSIX_WAIT};
 use crate::real::hooks;
 use crate::record::{self, Call};
+use crate::registry::File;
 use crate::{clock, errno};
 use libc::{aiocb, c_int, sigevent, ssize_t, timespec};
 use trace_format::segment::NO_OFFSET;
@@ -16,29 +17,29 @@ fn key_of(block: *const aiocb) -> Key {
     Key { owner: 0, mark: block as u64 }
 }
 
-/// Notes that `block` is about to be submitted; false if it is not recorded.
-fn submit(block: *const aiocb, op: &'static Op) -> bool {
+/// Notes that `block` is about to be submitted; on which file, if it is recorded.
+fn submit(block: *const aiocb, op: &'static Op) -> Option<&'static File> {
     // SAFETY: the program's own control block, which the C library reads without asking.
-    let Some(about) = (unsafe { block.as_ref() }) else { return false };
-    let Some(description) = handles::descriptor(about.aio_fildes) else { return false };
-    let placed = op.is_data() && !(op.writes() && description.appends());
-    let offset = if placed { about.aio_offset.max(NO_OFFSET) } else { NO_OFFSET };
+    let about = unsafe { block.as_ref() }?;
+    let description = handles::descriptor(about.aio_fildes)?;
+    let manner = if op.is_data() { description.manner(op.writes()) } else { Manner::PLAIN };
+    let offset = if op.is_data() && !manner.appends() { about.aio_offset.max(NO_OFFSET) } else { NO_OFFSET };
     let file = Some(description.file());
-    let pending = Pending { file, op, offset, length: 0, start: clock::of_call(), end: 0, turn: 0 };
+    let pending = Pending { file, op, offset, manner, length: 0, start: clock::of_call(), end: 0, turn: 0 };
     pending::add_block(key_of(block), &pending);
-    true
+    file
 }
 
 /// Runs `call`, which submits one operation.
 fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     // Before the call: the program may learn of the end in another thread before this one goes on.
-    if !submit(block, op) {
-        return call();
-    }
+    let Some(file) = submit(block, op) else { return call() };
+    let timer = Call::begin(thread);
     let result = call();
-    if result != 0
-        && let Some(pending) = pending::take(key_of(block))
+    if result == 0 {
+        timer.kept(clock::of_call(), file, &POSIX_SUBMIT);
+    } else if let Some(pending) = pending::take(key_of(block))
         && let Some(file) = pending.file
     {
         Call::since(thread, pending.start).failed(file, pending.op, pending.offset);
@@ -97,29 +98,53 @@ fn returning(block: *mut aiocb, call: impl FnOnce() -> ssize_t) -> ssize_t {
     let result = call();
     let call = Call::since(thread, pending.start);
     match u64::try_from(result) {
-        Ok(length) => call.end_at(end, file, pending.op, pending.offset, length),
+        Ok(length) => call.end_placed(end, file, pending.op, pending.placed(), length),
         Err(_) => call.failed_with(error, file, pending.op, pending.offset),
     }
     result
 }
 
 fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    if record::thread().is_none() || !matches!(mode, libc::LIO_WAIT | libc::LIO_NOWAIT) {
+    let Some(thread) = record::thread().filter(|_| matches!(mode, libc::LIO_WAIT | libc::LIO_NOWAIT)) else {
         return call();
-    }
+    };
     let list = list.cast::<*const aiocb>();
+    let mut first = None;
     for block in blocks(list, count) {
         // SAFETY: the program's own control block.
-        match unsafe { block.read() }.aio_lio_opcode {
-            libc::LIO_READ => _ = submit(block, &POSIX_AIO_READ),
-            libc::LIO_WRITE => _ = submit(block, &POSIX_AIO_WRITE),
-            _ => {}
-        }
+        let file = match unsafe { block.read() }.aio_lio_opcode {
+            libc::LIO_READ => submit(block, &POSIX_AIO_READ),
+            libc::LIO_WRITE => submit(block, &POSIX_AIO_WRITE),
+            _ => None,
+        };
+        first = first.or(file);
     }
+    let timer = Call::begin(thread);
     let result = call();
+    let (end, errno) = (clock::of_call(), errno::save());
     if mode == libc::LIO_WAIT {
         look_at(list, count);
     }
+    if let Some(file) = first {
+        timer.kept(end, file, if mode == libc::LIO_WAIT { &POSIX_WAIT } else { &POSIX_SUBMIT });
+    }
+    errno.restore();
+    result
+}
+
+/// Runs `call`, which waits for the first of a list.
+fn suspending(list: *const *const aiocb, count: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = record::thread() else { return call() };
+    let timer = Call::begin(thread);
+    let result = call();
+    let (end, errno) = (clock::of_call(), errno::save());
+    look_at(list, count);
+    if result == 0
+        && let Some(file) = blocks(list, count).find_map(|block| pending::file_of_done(key_of(block)))
+    {
+        timer.kept(end, file, &POSIX_WAIT);
+    }
+    errno.restore();
     result
 }
 
@@ -147,13 +172,7 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| returning(block, || real(block));
     /// aio_suspend(3): how the program may learn of the end.
     [aio_suspend, aio_suspend64](list: *const *const aiocb, count: c_int, timeout: *const timespec) -> c_int
-        = |real| {
-            let result = real(list, count, timeout);
-            if record::thread().is_some() {
-                look_at(list, count);
-            }
-            result
-        };
+        = |real| suspending(list, count, || real(list, count, timeout));
     /// lio_listio(3): a segment for each operation of the list.
     [lio_listio, lio_listio64](mode: c_int, list: *const *mut aiocb, count: c_int, event: *mut sigevent) -> c_int
         = |real| listing(mode, list, count, || real(mode, list, count, event));

@@ -56,16 +56,17 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
     for (end, mover) in ends.iter().zip(movers) {
         let Some(description) = end.description else { continue };
         let writes = end.op.writes();
+        let manner = description.manner(writes);
         if result >= 0 {
             let placed = match mover {
-                Some(mover) => description.moved(mover, end.number, result as i64, writes && description.appends()),
+                Some(mover) => description.moved(mover, end.number, result as i64, manner.appends()),
                 None => {
                     // SAFETY: the call succeeded, so the kernel has read and written there.
                     let behind = unsafe { end.place.read() };
-                    Placed { offset: behind.saturating_sub(result as i64), is_estimate: false }
+                    Placed::at(behind.saturating_sub(result as i64))
                 }
             };
-            timer.again().end_placed(after, description.file(), end.op, placed, result as u64);
+            timer.again().end_placed(after, description.file(), end.op, placed.by(manner), result as u64);
         } else {
             let offset = if mover.is_some() { description.position(writes) } else { NO_OFFSET };
             mover.into_iter().for_each(|mover| _ = description.settle(mover));

@@ -1,16 +1,19 @@
 //! Linux asynchronous I/O (io_submit(2)), through libaio or syscall(2). A segment begins at the submission and ends where
-//! the program is told of the end, with what was really moved. Events that the program takes out of the completion ring in
+//! the program is told of the end, with what was really moved. The calls that hand over and that bring events are recorded too, as what
+//! keeps the program's thread: io_submit(2) itself may do what it should only begin. Events that the program takes out of the completion ring in
 //! its own memory, without a call, are not seen; those operations are counted.
 //!
 //! libaio's functions answer errors as negative numbers and leave errno alone. Its oldest io_getevents (LIBAIO_0.1, before
 //! 2003) has other arguments than the one that has been linked ever since; programs that call it cannot be traced.
 #![expect(unsafe_code, reason = "C functions, structures of the kernel")]
 
-use crate::handles;
 use crate::handles::pending::{self, Key, Pending};
-use crate::ops::{Op, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE};
+use crate::handles::{self, Manner};
+use crate::memory::PAGE_BYTES;
+use crate::ops::{Op, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE, POSIX_SUBMIT, POSIX_WAIT};
 use crate::real::hooks;
 use crate::record::{self, Call};
+use crate::registry::File;
 use crate::tls::Thread;
 use crate::{clock, errno, sys, threads};
 use libc::{c_int, c_long, c_void, timespec};
@@ -69,28 +72,69 @@ fn is_readable<T>(address: *const T) -> bool {
     result == 0 || !matches!(errno::save().value(), libc::EFAULT | libc::EPERM)
 }
 
-/// The control block at this place of the program's list.
-fn block(list: *const *const Control, at: usize) -> Option<*const Control> {
-    // SAFETY: the kernel has read this place of the list, or will.
-    let block = unsafe { list.wrapping_add(at).read_unaligned() };
-    is_plausible(block).then_some(block)
+/// Most operations that a context can have under way (fs.aio-max-nr is 65,536 unless somebody has raised it).
+const MOST: c_long = 1 << 20;
+
+/// Whether somebody has read a list and what it points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    /// The kernel has.
+    ByKernel,
+    /// Nobody: it may lie anywhere.
+    No,
+}
+
+/// Looks at each page before it is read, once if the next one is the same; at none that the kernel has read.
+struct Pages(Read, usize);
+
+impl Pages {
+    /// Whether all of `what` can be read.
+    fn has<T>(&mut self, what: *const T) -> bool {
+        if self.0 == Read::ByKernel || !is_plausible(what) {
+            return is_plausible(what);
+        }
+        let last = what.wrapping_byte_add(size_of::<T>() - 1);
+        [what.addr(), last.addr()].into_iter().all(|address| {
+            let page = address & !(PAGE_BYTES - 1);
+            let there = self.1 == page || is_readable(std::ptr::with_exposed_provenance::<u8>(page));
+            self.1 = if there { page } else { usize::MAX };
+            there
+        })
+    }
+}
+
+/// The control blocks of the program's list in this range, as far as they can be read.
+fn blocks(
+    list: *const *const Control,
+    range: std::ops::Range<c_long>,
+    read: Read,
+) -> impl Iterator<Item = *const Control> {
+    let (mut places, mut pages) = (Pages(read, usize::MAX), Pages(read, usize::MAX));
+    (range.start..range.end.min(MOST))
+        .map_while(move |at| {
+            let place = list.wrapping_add(usize::try_from(at).ok()?);
+            // SAFETY: it can be read.
+            places.has(place).then(|| unsafe { place.read_unaligned() })
+        })
+        .filter(move |block| pages.has(*block))
 }
 
 fn key_of(context: usize, block: *const Control) -> Key {
     Key { owner: context, mark: block as u64 }
 }
 
-/// Notes the operation that a control block describes.
-fn note(context: usize, block: *const Control, start: u64) {
+/// Notes the operation that a control block describes; on which file, if it is recorded.
+fn note(context: usize, block: *const Control, start: u64) -> Option<&'static File> {
     // SAFETY: the program's own, which the kernel reads too.
     let about = unsafe { &*block };
-    let Some(op) = op_of(about.opcode) else { return };
-    let Some(description) = handles::descriptor(about.descriptor as c_int) else { return };
-    let placed = op.is_data() && !(op.writes() && description.appends());
-    let offset = if placed { about.offset.max(NO_OFFSET) } else { NO_OFFSET };
+    let op = op_of(about.opcode)?;
+    let description = handles::descriptor(about.descriptor as c_int)?;
+    let manner = if op.is_data() { description.manner(op.writes()) } else { Manner::PLAIN };
+    let offset = if op.is_data() && !manner.appends() { about.offset.max(NO_OFFSET) } else { NO_OFFSET };
     let file = Some(description.file());
-    let pending = Pending { file, op, offset, length: 0, start, end: 0, turn: 0 };
+    let pending = Pending { file, op, offset, manner, length: 0, start, end: 0, turn: 0 };
     pending::add_block(key_of(context, block), &pending);
+    file
 }
 
 /// The error of io_submit(2) as syscall(2) tells it.
@@ -115,30 +159,36 @@ pub(super) fn submitting(
     let start = clock::of_call();
     // Another thread may see the end of an operation before this one goes on, and reuse its memory. Alone, it is better
     // to wait for the kernel to say what it could read.
-    let before = !threads::is_single() && is_plausible(list);
-    let blocks = |range: std::ops::Range<c_long>| range.filter_map(move |at| block(list, usize::try_from(at).ok()?));
-    if before {
-        blocks(0..count).for_each(|block| note(context, block, start));
-    }
+    let before = !threads::is_single();
+    let note_all = |count, read| {
+        let noted = blocks(list, 0..count, read).map(|block| note(context, block, start));
+        noted.fold(None, |first, noted| first.or(noted))
+    };
+    let found = errno::save();
+    let mut first = if before { note_all(count, Read::No) } else { None };
+    found.restore();
     let result = call();
-    let errno = errno::save();
+    let (end, errno) = (clock::of_call(), errno::save());
+    // Now: asking what can be read changes errno.
+    let error = if result < 0 { error(result) } else { 0 };
+    let not_taken =
+        |from| blocks(list, from..count, Read::No).for_each(|block| _ = pending::take(key_of(context, block)));
     if result >= 0 && !before {
-        blocks(0..result).for_each(|block| note(context, block, start));
+        first = note_all(result, Read::ByKernel);
     } else if result >= 0 {
-        blocks(result..count).for_each(|block| _ = pending::take(key_of(context, block)));
-    } else {
-        let error = error(result);
-        let readable = |first: &*const Control| before || is_readable(*first);
-        let list_is = before || count > 0 && error != libc::EFAULT && is_plausible(list) && is_readable(list);
-        if let Some(first) = list_is.then(|| block(list, 0)).flatten().filter(readable) {
-            if !before {
-                note(context, first, start);
-            }
-            failed(thread, key_of(context, first), error);
+        not_taken(result);
+    } else if before {
+        // Of a list with no operation none was noted, nor has one failed.
+        blocks(list, 0..count.min(1), Read::No).for_each(|block| failed(thread, key_of(context, block), error));
+        not_taken(1);
+    } else if error != libc::EFAULT {
+        for block in blocks(list, 0..count.min(1), Read::No) {
+            let _ = note(context, block, start);
+            failed(thread, key_of(context, block), error);
         }
-        if before {
-            blocks(1..count).for_each(|block| _ = pending::take(key_of(context, block)));
-        }
+    }
+    if let Some(file) = first.filter(|_| result > 0) {
+        Call::since(thread, start).kept(end, file, &POSIX_SUBMIT);
     }
     errno.restore();
     result
@@ -156,8 +206,10 @@ fn failed(thread: &'static Thread, key: Key, error: c_int) {
 /// Runs `call`, which stores events of operations that are over and returns how many.
 pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce() -> c_long) -> c_long {
     let Some(thread) = record::thread() else { return call() };
+    let timer = Call::begin(thread);
     let result = call();
     let (end, errno) = (clock::of_call(), errno::save());
+    let mut first = None;
     for at in 0..usize::try_from(result).unwrap_or(0) {
         // SAFETY: the kernel has stored so many.
         let place = unsafe { events.add(at) };
@@ -165,11 +217,15 @@ pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce
         let event = unsafe { place.read_unaligned() };
         let Some(pending) = pending::take(Key { owner: context, mark: event.block }) else { continue };
         let Some(file) = pending.file else { continue };
+        first.get_or_insert(file);
         let call = Call::since(thread, pending.start);
         match u64::try_from(event.result) {
-            Ok(length) => call.end_at(end, file, pending.op, pending.offset, length),
+            Ok(length) => call.end_placed(end, file, pending.op, pending.placed(), length),
             Err(_) => call.failed_with(-event.result as c_int, file, pending.op, pending.offset),
         }
+    }
+    if let Some(file) = first {
+        timer.kept(end, file, &POSIX_WAIT);
     }
     errno.restore();
     result

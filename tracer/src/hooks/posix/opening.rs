@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::super::uring;
-use crate::handles::{self, Asked};
+use crate::handles::{self, Asked, Manner};
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
@@ -20,19 +20,19 @@ use trace_format::segment::NO_OFFSET;
 #[inline(always)]
 pub(super) fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let asked = Asked { at, name: path };
-    opening_as(asked, Some(asked), || flags & libc::O_APPEND != 0, call)
+    opening_as(asked, Some(asked), || flags, call)
 }
 
-/// As [`opening`], for a call that may look for the name elsewhere than open(2) would (openat2(2)); whether it is opened to
-/// append is asked only if it is opened.
+/// As [`opening`], for a call that may look for the name elsewhere than open(2) would (openat2(2)); its
+/// flags are asked for only if it opens one.
 #[inline(always)]
 pub(super) fn opening_elsewhere(
     at: c_int,
     path: *const c_char,
-    appends: impl FnOnce() -> bool,
+    flags: impl FnOnce() -> c_int,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    opening_as(Asked { at, name: path }, None, appends, call)
+    opening_as(Asked { at, name: path }, None, flags, call)
 }
 
 /// `asked` is what the call was given, `found` the same if that is what open(2) would find.
@@ -40,7 +40,7 @@ pub(super) fn opening_elsewhere(
 fn opening_as(
     asked: Asked,
     found: Option<Asked>,
-    appends: impl FnOnce() -> bool,
+    flags: impl FnOnce() -> c_int,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
@@ -50,7 +50,7 @@ fn opening_as(
     let number = call();
     if number >= 0 {
         let (end, errno) = (crate::clock::of_call(), errno::save());
-        if let Some(description) = handles::opened(number, found, appends()) {
+        if let Some(description) = handles::opened(number, found, Manner::of_opening(flags())) {
             timer.end_at(end, description.file(), &POSIX_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
@@ -179,7 +179,7 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
     /// dup3(2).
     [dup3](old: c_int, new: c_int, flags: c_int) -> c_int
         = |real| duplicating(old, || real(old, new, flags));
-    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND,
+    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT,
     /// F_SETLK and its kin lock. Asking (F_GETLK, F_GETFL, ...) is not recorded.
     unlike "variadic; what it takes is in registers all the same" [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
         = |real| {
@@ -202,7 +202,7 @@ fn setting_flags(number: c_int, flags: c_int, call: impl FnOnce() -> c_int) -> c
         && is_own_process()
         && let Some(description) = handles::descriptor(number)
     {
-        description.set_append(flags & libc::O_APPEND != 0);
+        description.set_flags(flags);
     }
     result
 }

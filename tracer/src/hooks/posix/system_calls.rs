@@ -210,7 +210,7 @@ table! {
     libc::SYS_openat2 => {
         // SAFETY: the call succeeded, so the kernel has read the structure, which begins with the flags.
         let flags = || unsafe { pointer::<u64>(c).read_unaligned() };
-        opening_elsewhere(descriptor, pointer(b), || flags() & libc::O_APPEND as u64 != 0, small).into()
+        opening_elsewhere(descriptor, pointer(b), || flags() as c_int, small).into()
     },
     #[cfg(target_arch = "x86_64")]
     libc::SYS_open => opening(libc::AT_FDCWD, pointer(a), b as c_int, small).into(),

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
-use crate::handles::{self, Description, Placed};
+use crate::handles::{self, Description, Manner, Placed};
 use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -62,16 +62,24 @@ pub(super) fn at_offset(
     if result >= 0 {
         let end = crate::clock::of_call();
         let timer = timer.with_memory(memory.address());
-        // pwrite(2) on a descriptor opened with O_APPEND appends, whatever the offset says (pwrite(2), BUGS).
-        if description.appends() && op.writes() {
-            timer.end_placed(end, description.file(), op, appended_at(number, offset, result), result as u64);
-        } else {
+        let manner = description.manner(op.writes());
+        if manner == Manner::PLAIN {
             timer.end_at(end, description.file(), op, offset, result as u64);
+        } else {
+            timer.end_placed(end, description.file(), op, placed(number, offset, result, manner), result as u64);
         }
     } else {
         timer.failed(description.file(), op, offset);
     }
     result
+}
+
+/// Where a call has begun that was given an offset: pwrite(2) on a descriptor opened with O_APPEND appends, whatever the offset says
+/// (pwrite(2), BUGS).
+#[cold]
+fn placed(number: c_int, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
+    let placed = if manner.appends() { appended_at(number, offset, length) } else { Placed::at(offset) };
+    placed.by(manner)
 }
 
 /// Where a call has appended that leaves the position alone: before the end of the file as it is now. Others may have appended
@@ -84,7 +92,7 @@ fn appended_at(number: c_int, offset: off_t, length: ssize_t) -> Placed {
     // SAFETY: the structure is ours.
     let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } == 0;
     errno.restore();
-    Placed { offset: if known { (stat.st_size - length as i64).max(0) } else { offset }, is_estimate: true }
+    Placed::about(if known { (stat.st_size - length as i64).max(0) } else { offset }, true)
 }
 
 /// Runs `call`, which transfers at the descriptor's position and moves it.
@@ -114,8 +122,8 @@ fn at_position_with(
     let result = call();
     let end = crate::clock::of_call();
     if result >= 0 {
-        let appended = op.writes() && appends(description, flags);
-        let placed = description.moved(mover, number, result as i64, appended);
+        let manner = manner(description, op, flags);
+        let placed = description.moved(mover, number, result as i64, manner.appends()).by(manner);
         timer.with_memory(memory.address()).end_placed(end, description.file(), op, placed, result as u64);
     } else {
         let offset = description.position(op.writes());
@@ -125,13 +133,11 @@ fn at_position_with(
     result
 }
 
-/// RWF_NOAPPEND (Linux 6.9), which the libc crate lacks.
-const NO_APPEND: c_int = 0x20;
-
-/// Whether a write with `flags` goes to the end of the file.
+/// How a call with `flags` of pwritev2(2) reads or writes.
 #[inline(always)]
-fn appends(description: &Description, flags: c_int) -> bool {
-    flags & libc::RWF_APPEND != 0 || description.appends() && flags & NO_APPEND == 0
+fn manner(description: &Description, op: &Op, flags: c_int) -> Manner {
+    let manner = description.manner(op.writes());
+    if op.writes() && Manner::is_changed_by(flags) { manner.with_call(flags) } else { manner }
 }
 
 /// preadv2(2) and pwritev2(2): an offset of -1 means the position, which is moved behind the bytes also where they are appended;
@@ -148,7 +154,7 @@ pub(super) fn at_either(
     if offset == -1 {
         return at_position_with(number, op, memory, flags, call);
     }
-    match op.writes() && flags & (libc::RWF_APPEND | NO_APPEND) != 0 {
+    match op.writes() && Manner::is_changed_by(flags) {
         false => at_offset(number, op, memory, offset, call),
         true => at_offset_with(number, op, memory, offset, flags, call),
     }
@@ -169,13 +175,14 @@ fn at_offset_with(
     let result = call();
     if result >= 0 {
         let end = crate::clock::of_call();
-        let placed = match appends(description, flags) {
-            true => appended_at(number, NO_OFFSET, result),
-            false => Placed { offset, is_estimate: false },
+        let manner = manner(description, op, flags);
+        let placed = match flags & libc::RWF_APPEND != 0 {
+            true => appended_at(number, NO_OFFSET, result).by(manner),
+            false => placed(number, offset, result, manner),
         };
         timer.with_memory(memory.address()).end_placed(end, description.file(), op, placed, result as u64);
     } else {
-        timer.failed(description.file(), op, if appends(description, flags) { NO_OFFSET } else { offset });
+        timer.failed(description.file(), op, if manner(description, op, flags).appends() { NO_OFFSET } else { offset });
     }
     result
 }

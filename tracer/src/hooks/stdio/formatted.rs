@@ -36,7 +36,8 @@ fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     let end = clock::of_call();
     if let Ok(length) = u64::try_from(result) {
-        let placed = description.moved(mover, number, result.into(), description.appends());
+        let manner = description.manner(true);
+        let placed = description.moved(mover, number, result.into(), manner.appends()).by(manner);
         timer.end_placed(end, description.file(), &POSIX_WRITE, placed, length);
     } else {
         let offset = description.position(true);

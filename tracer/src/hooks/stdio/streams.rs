@@ -4,7 +4,7 @@
 use super::fields::{self, number_of};
 use super::positions::{self, Before};
 use super::transfers::description_of;
-use crate::handles::{self, Asked, Trust};
+use crate::handles::{self, Asked, Manner, Trust};
 use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
@@ -78,11 +78,14 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
         let description = match number {
             ..0 => None,
             _ if origin == Origin::Given => handles::descriptor(number),
-            _ => handles::opened(number, named.asked(), append),
+            _ => handles::opened(number, named.asked(), if append { Manner::APPENDING } else { Manner::PLAIN }),
         };
         if let Some(description) = description {
             // The stream's buffer moves the descriptor's position unseen.
             description.share();
+            if append {
+                description.set_appending();
+            }
             // The standard descriptors are also other processes', without anybody asking for their numbers.
             let alone = origin == Origin::New && number > libc::STDERR_FILENO;
             description.stream().trust(if alone { Trust::Alone } else { Trust::Others });

@@ -59,8 +59,11 @@ pub(super) fn transferring<T>(
         Moved::AtLeast(_) | Moved::Unknown => None,
     };
     if let Some(length) = known {
-        let placed = placed(description, op, before.offset);
-        timer.end_placed(end, description.file(), op, placed, length);
+        if description.is_plain() {
+            timer.end_at(end, description.file(), op, before.offset, length);
+        } else {
+            timer.end_placed(end, description.file(), op, placed(description, op, before.offset), length);
+        }
         if before.offset >= 0 {
             positions::remember(stream, description, &mover, before.offset + length as i64);
         }
@@ -75,9 +78,9 @@ pub(super) fn transferring<T>(
 }
 
 /// Where a call on a stream began.
-#[inline(always)]
+#[cold]
 fn placed(description: &Description, op: &Op, offset: i64) -> Placed {
-    Placed { offset, is_estimate: description.is_in_doubt(op.writes()) && offset >= 0 }
+    Placed::about(offset, description.is_in_doubt(op.writes()) && offset >= 0).by(description.manner(op.writes()))
 }
 
 /// A call that does not say how many bytes it has moved.

@@ -2,6 +2,7 @@
 
 use super::layout::{Completion, Entry};
 use crate::handles;
+use crate::handles::Manner;
 use crate::handles::pending::{self, Key, Pending};
 use crate::handles::rings::{Registered, Ring};
 use crate::notes::Note;
@@ -20,6 +21,9 @@ const REGISTERED: u8 = 1 << 0;
 const SILENT: u8 = 1 << 6;
 /// There will be more completions of the entry (IORING_CQE_F_MORE), or this is one (IORING_CQE_F_NOTIF).
 const NOT_THE_END: u32 = 1 << 1 | 1 << 3;
+
+/// Of an operation that has no place in its file.
+const NOWHERE: (i64, Manner) = (NO_OFFSET, Manner::PLAIN);
 
 /// Operations that are not of files: on sockets, timers, other entries, buffers, memory and futexes (IORING_OP_...).
 const OF_NO_FILE: &[u8] = &[
@@ -69,28 +73,29 @@ fn asked(entry: &Entry) -> Asked {
     }
 }
 
-/// The program hands over an entry, at this turn.
-pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) {
-    let note = |file: Option<&'static File>, op: &'static Op, offset: i64, length: u64| {
+/// The program hands over an entry, at this turn; the recorded file that it is for, if it moves bytes or concerns a range of it.
+pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Option<&'static File> {
+    let note = |file: Option<&'static File>, op: &'static Op, (offset, manner): (i64, Manner), length: u64| {
         if entry.flags & SILENT != 0 {
             Note::RingOperation.count();
             return;
         }
-        let pending = Pending { file, op, offset: offset.max(NO_OFFSET), length, start, end: 0, turn };
+        let pending = Pending { file, op, offset: offset.max(NO_OFFSET), manner, length, start, end: 0, turn };
         pending::add(Key { owner: ring.owner(), mark: entry.mark }, &pending);
     };
     match asked(entry) {
         Asked::Data(op) => {
-            if let Some(file) = file_of(ring, entry) {
-                note(Some(file), op, data_offset(entry, op), 0);
-            }
+            let (file, opened) = file_of(ring, entry)?;
+            let manner = manner(entry, op, opened);
+            note(Some(file), op, (data_offset(entry, manner), manner), 0);
+            return Some(file);
         }
         Asked::Range(op, offset, length) => {
-            if let Some(file) = file_of(ring, entry) {
-                note(Some(file), op, offset, length);
-            }
+            let (file, _) = file_of(ring, entry)?;
+            note(Some(file), op, (offset, Manner::PLAIN), length);
+            return Some(file);
         }
-        Asked::Open => note(None, &POSIX_IO_URING_OPEN, NO_OFFSET, 0),
+        Asked::Open => note(None, &POSIX_IO_URING_OPEN, NOWHERE, 0),
         Asked::Close => {
             if let Some(place) = entry.file_index.checked_sub(1) {
                 ring.set_file(place as usize, None);
@@ -98,7 +103,7 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) {
                 // As soon as the kernel has closed it, another thread may get the number.
                 let taken = handles::take(entry.descriptor);
                 if let Some(file) = taken.file() {
-                    note(Some(file), &POSIX_IO_URING_CLOSE, NO_OFFSET, 0);
+                    note(Some(file), &POSIX_IO_URING_CLOSE, NOWHERE, 0);
                 }
                 taken.close();
             }
@@ -107,15 +112,17 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) {
         Asked::Nothing => {}
         Asked::Unseen => Note::RingOperation.count(),
     }
+    None
 }
 
-/// The recorded file that an entry concerns.
-fn file_of(ring: &Ring, entry: &Entry) -> Option<&'static File> {
+/// The recorded file that an entry concerns, and how it was opened when it was registered, or is now.
+fn file_of(ring: &Ring, entry: &Entry) -> Option<(&'static File, Manner)> {
     if entry.flags & REGISTERED == 0 {
-        return handles::descriptor(entry.descriptor).map(handles::Description::file);
+        let description = handles::descriptor(entry.descriptor)?;
+        return Some((description.file(), description.manner(true)));
     }
     match ring.file(entry.descriptor as usize) {
-        Registered::Recorded(file) => Some(file),
+        Registered::Recorded(file, manner) => Some((file, manner)),
         Registered::NotRecorded => None,
         Registered::Unknown => {
             Note::RingOperation.count();
@@ -125,16 +132,19 @@ fn file_of(ring: &Ring, entry: &Entry) -> Option<&'static File> {
 }
 
 /// Where bytes are moved, if the entry says so. All bits set is the descriptor's position, which somebody else moves then.
-fn data_offset(entry: &Entry, op: &Op) -> i64 {
-    let description = (entry.flags & REGISTERED == 0).then(|| handles::descriptor(entry.descriptor)).flatten();
+fn data_offset(entry: &Entry, manner: Manner) -> i64 {
     if entry.offset == u64::MAX {
+        let description = (entry.flags & REGISTERED == 0).then(|| handles::descriptor(entry.descriptor)).flatten();
         description.into_iter().for_each(handles::Description::share);
         return NO_OFFSET;
     }
-    let appends = op.writes()
-        && (description.is_some_and(handles::Description::appends)
-            || entry.operation_flags & libc::RWF_APPEND as u32 != 0);
-    if appends { NO_OFFSET } else { entry.offset as i64 }
+    if manner.appends() { NO_OFFSET } else { entry.offset as i64 }
+}
+
+/// How bytes are moved: as the file was opened, and as the entry itself says (flags of pwritev2(2)).
+fn manner(entry: &Entry, op: &Op, opened: Manner) -> Manner {
+    let manner = opened.of_call(op.writes());
+    if op.writes() { manner.with_call(entry.operation_flags as i32) } else { manner }
 }
 
 /// The kernel did not take an entry after all.
@@ -142,31 +152,37 @@ pub(super) fn not_submitted(ring: &Ring, entry: &Entry, turn: u64) {
     pending::take_turn(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
 
-/// A completion was seen at `end`, by `thread`.
-pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Completion, end: u64) {
+/// A completion was seen at `end`, by `thread`: the file of its operation, if that is recorded.
+pub(super) fn completed(
+    thread: &'static Thread,
+    ring: &Ring,
+    completion: &Completion,
+    end: u64,
+) -> Option<&'static File> {
     if completion.flags & NOT_THE_END != 0 {
-        return;
+        return None;
     }
     let key = Key { owner: ring.owner(), mark: completion.mark };
     // Once completions were lost, a mark that is used again may find what its predecessor had asked for.
     let pending = if ring.is_lossy() { pending::take_only(key) } else { pending::take(key) };
-    let Some(pending) = pending else { return };
+    let pending = pending?;
     let opened = std::ptr::eq(pending.op, &POSIX_IO_URING_OPEN) && completion.result >= 0;
     let file = if opened { opened_as(completion.result) } else { pending.file };
     let Some(file) = file else {
         if !opened {
             Note::Name.count();
         }
-        return;
+        return None;
     };
     let call = Call::since(thread, pending.start);
     match u64::try_from(completion.result) {
         Ok(moved) => {
             let length = if pending.op.is_data() { moved } else { pending.length };
-            call.end_at(end, file, pending.op, pending.offset, length);
+            call.end_placed(end, file, pending.op, pending.placed(), length);
         }
         Err(_) => call.failed_with(-completion.result, file, pending.op, pending.offset),
     }
+    Some(file)
 }
 
 /// The file that was opened as `number`. The program may have used it already.

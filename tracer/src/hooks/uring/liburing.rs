@@ -5,10 +5,10 @@
 use super::layout::{LibraryRing, Queues};
 use super::system::{self, by_library, entering, registering as registering_any, setting_up};
 use super::watch;
-use crate::errno;
 use crate::handles::rings::{self, Name, Ring};
 use crate::real::hooks;
-use crate::record;
+use crate::record::{self, Call};
+use crate::{clock, errno};
 use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -51,14 +51,14 @@ fn using(ring: *const LibraryRing, submits: bool, call: impl FnOnce() -> c_int) 
     let Some((known, queues, prepared)) = ring_of(ring) else { return thread.in_library(call) };
     watch::look(thread, known, &queues);
     let entries = submits.then(|| watch::handing_over(known, &queues, prepared));
+    let timer = Call::begin(thread);
     let result = thread.in_library(call);
-    let errno = errno::save();
+    let (end, errno) = (clock::of_call(), errno::save());
     // SAFETY: as in `ring_of`: the function has just used the ring.
     if let Some((queues, _, _)) = unsafe { Queues::of_library(ring) } {
-        if let Some(entries) = entries {
-            watch::handed_over(known, &queues, entries);
-        }
-        watch::look(thread, known, &queues);
+        let handed_over = entries.and_then(|entries| watch::handed_over(known, &queues, entries));
+        let ended = watch::look(thread, known, &queues);
+        watch::kept(timer, end, ended, handed_over);
     }
     errno.restore();
     result

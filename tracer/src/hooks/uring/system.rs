@@ -8,8 +8,8 @@ use super::watch;
 use crate::handles::rings::{self, Mapped, Name, Ring};
 use crate::memory::Table;
 use crate::notes::Note;
-use crate::record;
-use crate::{errno, handles, sys};
+use crate::record::{self, Call};
+use crate::{clock, errno, handles, sys};
 use libc::{c_int, c_long, c_uint, c_void};
 
 // Offsets of mmap(2) on a ring (IORING_OFF_...).
@@ -137,14 +137,15 @@ pub(in crate::hooks) fn entering(number: c_int, count: c_uint, flags: c_uint, ca
         let to = if polled { queues.handed_over() } else { queues.taken().wrapping_add(ready.min(count)) };
         (count > 0 || polled).then(|| watch::handing_over(ring, &queues, to))
     });
+    let entries = entries.flatten();
+    let timer = Call::begin(thread);
     let result = call();
-    let errno = errno::save();
+    let (end, errno) = (clock::of_call(), errno::save());
     ring.with_mapping(name, |mapped| {
         let queues = of(mapped).queues;
-        if let Some(entries) = entries.flatten() {
-            watch::handed_over(ring, &queues, entries);
-        }
-        watch::look(thread, ring, &queues);
+        let handed_over = entries.and_then(|entries| watch::handed_over(ring, &queues, entries));
+        let ended = watch::look(thread, ring, &queues);
+        watch::kept(timer, end, ended, handed_over);
     });
     errno.restore();
     result
@@ -229,7 +230,10 @@ pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) 
         let number = unsafe { files.wrapping_add(index).read_unaligned() };
         if number != STAYS {
             let description = if number < 0 { None } else { handles::descriptor(number) };
-            ring.set_file(at as usize + index, description.map(handles::Description::file));
+            ring.set_file(
+                at as usize + index,
+                description.map(|description| (description.file(), description.manner(true))),
+            );
         }
     }
     errno.restore();

@@ -1,4 +1,4 @@
-//! Looks at a ring's queues before and after a call that may move them.
+//! Looks at a ring's queues before and after a call that may move them, and records how long that kept its thread.
 
 use super::entries;
 use super::layout::{Queues, setup};
@@ -6,6 +6,9 @@ use crate::clock;
 use crate::handles::pending;
 use crate::handles::rings::Ring;
 use crate::notes::Note;
+use crate::ops::{POSIX_SUBMIT, POSIX_WAIT};
+use crate::record::Call;
+use crate::registry::File;
 use crate::tls::Thread;
 
 /// Entries that a call is about to hand over: their turns.
@@ -13,6 +16,17 @@ use crate::tls::Thread;
 pub(super) struct HandedOver {
     from: u64,
     to: u64,
+    /// The recorded file of the last that is for one.
+    file: Option<&'static File>,
+}
+
+/// Records how long a call kept its thread: one that came back with the end of an operation on a file, or one that handed over.
+pub(super) fn kept(timer: Call, end: u64, ended: Option<&'static File>, handed_over: Option<&'static File>) {
+    if let Some(file) = ended {
+        timer.kept(end, file, &POSIX_WAIT);
+    } else if let Some(file) = handed_over {
+        timer.kept(end, file, &POSIX_SUBMIT);
+    }
 }
 
 /// The turn of the entry at `index`, at or behind the one of `turn`.
@@ -38,19 +52,20 @@ pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver 
     let count = behind(to, from).min(queues.most_entries());
     let to = from + u64::from(count);
     let start = clock::of_call();
+    let mut file = None;
     for turn in from..to {
         if let Some(entry) = queues.entry(turn as u32) {
-            entries::submitted(ring, &entry, turn, start);
+            file = entries::submitted(ring, &entry, turn, start).or(file);
         }
     }
     ring.set_submitted(to);
-    HandedOver { from, to }
+    HandedOver { from, to, file }
 }
 
-/// The call has returned: entries that the kernel did not take are not under way.
-pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) {
+/// The call has returned: entries that the kernel did not take are not under way. The file of those that it took.
+pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> Option<&'static File> {
     if queues.flags & setup::POLLED != 0 {
-        return;
+        return entries.file;
     }
     let taken = queues.taken();
     let until = if taken.wrapping_sub(entries.from as u32).cast_signed() < 0 {
@@ -64,31 +79,37 @@ pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) {
         }
     }
     ring.set_submitted(until);
+    entries.file.filter(|_| until > entries.from)
 }
 
-/// Takes the completions that are there.
-pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) {
-    ring.look(|mut index| {
-        let behind = queues.completed();
-        if index == behind {
-            return index;
-        }
-        let end = clock::of_call();
-        while behind.wrapping_sub(index).cast_signed() > 0 {
-            let completion = queues.completion(index);
-            // The program may take completions without a call, and the kernel store others in their place: the oldest that
-            // are still there are read.
-            let now = queues.completed();
-            if now.wrapping_sub(index) > queues.most_completions() {
-                ring.has_lost();
-                index = now.wrapping_sub(queues.most_completions());
-                continue;
+/// Takes the completions that are there; the recorded file of the last of them.
+pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Option<&'static File> {
+    let mut file = None;
+    if ring.completed() == queues.completed() {
+        return None;
+    }
+    // A signal handler that left this by a jump would leave it so for good.
+    thread.while_busy(|| {
+        ring.look(|mut index| {
+            let behind = queues.completed();
+            let end = clock::of_call();
+            while behind.wrapping_sub(index).cast_signed() > 0 {
+                let completion = queues.completion(index);
+                // The program may take completions without a call, and the kernel store others in their place: the oldest that
+                // are still there are read.
+                let now = queues.completed();
+                if now.wrapping_sub(index) > queues.most_completions() {
+                    ring.has_lost();
+                    index = now.wrapping_sub(queues.most_completions());
+                    continue;
+                }
+                file = entries::completed(thread, ring, &completion, end).or(file);
+                index = index.wrapping_add(1);
             }
-            entries::completed(thread, ring, &completion, end);
-            index = index.wrapping_add(1);
-        }
-        index
+            index
+        });
     });
+    file
 }
 
 /// The ring is about to go: what it still holds is seen now or never.

@@ -18,6 +18,13 @@ pub(crate) struct Op {
     pub(crate) errno: u16,
 }
 
+impl Op {
+    /// Whether the call hands asynchronous operations over, or waits for them.
+    pub(crate) fn keeps(&self) -> bool {
+        matches!(self.name.as_str(), "submit" | "wait") && ["POSIX", "MPIIO"].contains(&self.layer.as_str())
+    }
+}
+
 /// All lines that the programs wrote.
 pub(crate) fn log_lines(scratch: &Scratch) -> Vec<String> {
     let dir = scratch.log();

@@ -165,12 +165,22 @@ impl Traces {
         self.jobs.push(trace.job);
     }
 
-    /// The operations under `dir` through one layer; of POSIX only those that the program made itself.
+    /// The calls under `dir` in which the program handed asynchronous operations over (`submit`) or waited for them (`wait`), with their start
+    /// and end.
+    pub(crate) fn kept(&self, name: &str, dir: &Path) -> Vec<(u64, u64)> {
+        let of = |seg: &&Seg| {
+            seg.op.keeps() && !seg.nested && seg.op.name == name && Path::new(&seg.op.path).starts_with(dir)
+        };
+        self.segments.iter().filter(of).map(|seg| (seg.start_ns, seg.end_ns)).collect()
+    }
+
+    /// The operations under `dir` through one layer; of POSIX only those that the program made itself. Calls that hand them over or wait for
+    /// them are none.
     pub(crate) fn own_ops(&self, layers: &[&str], dir: &Path) -> Vec<Op> {
         let mut segments: Vec<&Seg> = self
             .segments
             .iter()
-            .filter(|seg| !seg.nested && layers.contains(&seg.op.layer.as_str()))
+            .filter(|seg| !seg.nested && layers.contains(&seg.op.layer.as_str()) && !seg.op.keeps())
             .filter(|seg| Path::new(&seg.op.path).starts_with(dir))
             .collect();
         segments.sort_by_key(|seg| (seg.op.pid, seg.op.tid));

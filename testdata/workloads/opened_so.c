@@ -1,0 +1,165 @@
+/* Reads and writes files that were opened with O_SYNC, O_DSYNC, O_DIRECT and O_APPEND, in all the ways in which a program can ask for that.
+ * Usage: opened_so DIRECTORY. Prints a line for each file and operation: name, operation, and S, D, A for what its calls wait for or where
+ * they go, "-" for nothing.
+ * Provenance: written for this project. */
+#define _GNU_SOURCE
+#include <aio.h>
+#include <fcntl.h>
+#include <libaio.h>
+#include <liburing.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define CHECK(what) do { if (!(what)) { perror(#what); exit(1); } } while (0)
+enum { BLOCK = 4096 };
+
+static char directory[4000], *block;
+
+static int opened(const char *name, int flags) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return open(path, O_RDWR | O_CREAT | flags, 0600);
+}
+
+/* Writes and reads through a file that was opened with `flags`. */
+static void both(const char *name, int flags, const char *writes, const char *reads) {
+    int fd = opened(name, flags);
+    if (fd < 0 && flags & O_DIRECT) {
+        fprintf(stderr, "O_DIRECT is not to be had here: %s\n", name);
+        return;
+    }
+    CHECK(fd >= 0);
+    CHECK(write(fd, block, BLOCK) == BLOCK && pwrite(fd, block, BLOCK, BLOCK) == BLOCK);
+    CHECK(pread(fd, block, BLOCK, 0) == BLOCK);
+    printf("%s write %s\n%s read %s\n", name, writes, name, reads);
+    close(fd);
+}
+
+static void put(int fd, int flags) {
+    struct iovec piece = {block, BLOCK};
+    CHECK(pwritev2(fd, &piece, 1, 0, flags) == BLOCK);
+}
+
+/* What single calls ask for, and what fcntl(2) changes. */
+static void calls(void) {
+    int fd = opened("calls", 0);
+    put(fd, RWF_DSYNC);
+    put(fd, RWF_SYNC);
+    printf("calls write S\n");
+    close(fd);
+    fd = opened("call-appends", 0);
+    put(fd, RWF_APPEND);
+    put(fd, RWF_APPEND | RWF_DSYNC);
+    printf("call-appends write A\ncall-appends write SA\n");
+    close(fd);
+    fd = opened("changed", O_SYNC);
+    CHECK(write(fd, block, BLOCK) == BLOCK && fcntl(fd, F_SETFL, O_APPEND) == 0);
+    CHECK(write(fd, block, BLOCK) == BLOCK && fcntl(fd, F_SETFL, 0) == 0 && write(fd, block, BLOCK) == BLOCK);
+    printf("changed write S\nchanged write SA\n");
+    int copy = dup(fd);
+    CHECK(fcntl(copy, F_SETFL, O_APPEND) == 0 && write(fd, block, BLOCK) == BLOCK);
+    close(copy);
+    close(fd);
+}
+
+/* C streams, and descriptors made by them. */
+static void streams(void) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/stream", directory);
+    FILE *stream = fopen(path, "a");
+    CHECK(stream && fwrite(block, 1, 100, stream) == 100 && fclose(stream) == 0);
+    printf("stream write A\n");
+    int fd = opened("made", O_DSYNC);
+    CHECK((stream = fdopen(fd, "a")) && fwrite(block, 1, 100, stream) == 100 && fflush(stream) == 0);
+    CHECK(write(fd, block, 10) == 10 && fclose(stream) == 0);
+    printf("made write SA\n");
+    fd = opened("printed", O_APPEND);
+    CHECK(dprintf(fd, "%d\n", 1) == 2);
+    close(fd);
+    printf("printed write A\n");
+}
+
+/* By system calls, and copies. */
+static void others(void) {
+    int from = opened("from", 0), to = opened("to", O_DSYNC);
+    CHECK(write(from, block, BLOCK) == BLOCK && lseek(from, 0, SEEK_SET) == 0);
+    printf("from write -\n");
+    off_t at = 0;
+    CHECK(sendfile(to, from, &at, BLOCK) == BLOCK);
+    printf("from read -\nto write S\n");
+    close(from);
+    close(to);
+    char path[4200];
+    snprintf(path, sizeof path, "%s/called", directory);
+    long long how[3] = {O_RDWR | O_CREAT | O_DSYNC | O_APPEND, 0600, 0};
+    long fd = syscall(SYS_openat2, AT_FDCWD, path, how, sizeof how);
+    CHECK(fd >= 0 && syscall(SYS_write, fd, block, BLOCK) == BLOCK);
+    close((int)fd);
+    printf("called write SA\n");
+}
+
+/* Operations that go on meanwhile. */
+static void asynchronous(void) {
+    int fd = opened("aio", O_SYNC);
+    struct aiocb one = {.aio_fildes = fd, .aio_buf = block, .aio_nbytes = BLOCK};
+    const struct aiocb *list = &one;
+    CHECK(aio_write(&one) == 0 && aio_suspend(&list, 1, NULL) == 0 && aio_return(&one) == BLOCK);
+    CHECK(aio_read(&one) == 0 && aio_suspend(&list, 1, NULL) == 0 && aio_return(&one) == BLOCK);
+    printf("aio write S\naio read -\n");
+    close(fd);
+
+    fd = opened("kernel", O_APPEND);
+    io_context_t context = NULL;
+    struct iocb block_of, *blocks = &block_of;
+    struct io_event event;
+    io_prep_pwrite(&block_of, fd, block, BLOCK, 0);
+    CHECK(io_setup(4, &context) == 0 && io_submit(context, 1, &blocks) == 1);
+    CHECK(io_getevents(context, 1, 1, &event, NULL) == 1 && io_destroy(context) == 0);
+    printf("kernel write A\n");
+    close(fd);
+
+    struct io_uring ring;
+    if (io_uring_queue_init(4, &ring, 0) != 0) {
+        fprintf(stderr, "no io_uring here\n");
+        return;
+    }
+    int registered = opened("registered", O_DSYNC), plain = opened("ring", 0);
+    CHECK(io_uring_register_files(&ring, &registered, 1) == 0);
+    for (int turn = 0; turn < 2; turn++) {
+        struct io_uring_sqe *entry = io_uring_get_sqe(&ring);
+        io_uring_prep_write(entry, turn ? plain : 0, block, BLOCK, 0);
+        if (turn)
+            entry->rw_flags = RWF_DSYNC;
+        else
+            io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
+        struct io_uring_cqe *done;
+        CHECK(io_uring_submit(&ring) == 1 && io_uring_wait_cqe(&ring, &done) == 0 && done->res == BLOCK);
+        io_uring_cqe_seen(&ring, done);
+    }
+    printf("registered write S\nring write S\n");
+    io_uring_queue_exit(&ring);
+    close(registered);
+    close(plain);
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 2 && posix_memalign((void **)&block, BLOCK, BLOCK) == 0);
+    snprintf(directory, sizeof directory, "%s", argv[1]);
+    memset(block, 'x', BLOCK);
+    both("plain", 0, "-", "-");
+    both("sync", O_SYNC, "S", "-");
+    both("dsync", O_DSYNC, "S", "-");
+    both("append", O_APPEND, "A", "-");
+    both("direct", O_DIRECT, "D", "D");
+    both("all", O_SYNC | O_DIRECT | O_APPEND, "SDA", "D");
+    calls();
+    streams();
+    others();
+    asynchronous();
+    return 0;
+}

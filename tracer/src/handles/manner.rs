@@ -1,0 +1,100 @@
+//! How a file was opened, as far as it changes where transfers go and what they wait for.
+
+use libc::c_int;
+use trace_format::meta::stream_flags;
+
+/// RWF_NOAPPEND (Linux 6.9), which the libc crate lacks.
+const NO_APPEND: c_int = 0x20;
+
+/// What of it a transfer's stream says: bits of [`stream_flags`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Manner(u8);
+
+impl Manner {
+    /// Through the page cache, and done once it is there.
+    pub(crate) const PLAIN: Self = Self(0);
+    /// Writes go to the file's end.
+    pub(crate) const APPENDING: Self = Self(stream_flags::APPENDED);
+    /// What fcntl(2) can change of an open file (F_SETFL).
+    pub(super) const CHANGEABLE: Self = Self(stream_flags::APPENDED | stream_flags::DIRECT);
+
+    /// From flags of open(2).
+    #[inline(always)]
+    pub(crate) const fn of_opening(flags: c_int) -> Self {
+        let mut bits = 0;
+        if flags & (libc::O_APPEND | libc::O_DIRECT | libc::O_DSYNC) != 0 {
+            // O_SYNC has the bit of O_DSYNC (open(2)).
+            bits |= if flags & libc::O_APPEND != 0 { stream_flags::APPENDED } else { 0 };
+            bits |= if flags & libc::O_DIRECT != 0 { stream_flags::DIRECT } else { 0 };
+            bits |= if flags & libc::O_DSYNC != 0 { stream_flags::THROUGH } else { 0 };
+        }
+        Self(bits)
+    }
+
+    /// Whether flags of pwritev2(2) make a write another than its descriptor would.
+    #[inline(always)]
+    pub(crate) const fn is_changed_by(flags: c_int) -> bool {
+        flags & (libc::RWF_APPEND | NO_APPEND | libc::RWF_DSYNC | libc::RWF_SYNC) != 0
+    }
+
+    /// Of a write with flags of pwritev2(2).
+    pub(crate) const fn with_call(self, flags: c_int) -> Self {
+        let mut bits = self.0;
+        bits &= if flags & NO_APPEND != 0 { !stream_flags::APPENDED } else { u8::MAX };
+        bits |= if flags & libc::RWF_APPEND != 0 { stream_flags::APPENDED } else { 0 };
+        bits |= if flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0 { stream_flags::THROUGH } else { 0 };
+        Self(bits)
+    }
+
+    /// As bits of [`stream_flags`].
+    #[inline(always)]
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// From bits of [`stream_flags`], others among them.
+    #[inline(always)]
+    pub(super) const fn among(bits: u8) -> Self {
+        Self(bits & (stream_flags::APPENDED | stream_flags::DIRECT | stream_flags::THROUGH))
+    }
+
+    /// As a number below 8, and back.
+    pub(crate) const fn small(self) -> u8 {
+        self.0 >> 5
+    }
+
+    /// See [`Self::small`].
+    pub(crate) const fn of_small(small: u8) -> Self {
+        Self::among(small << 5)
+    }
+
+    /// What of it concerns a call: reads go past the page cache or not.
+    #[inline(always)]
+    pub(crate) const fn of_call(self, writes: bool) -> Self {
+        if writes { self } else { Self(self.0 & stream_flags::DIRECT) }
+    }
+
+    /// Whether writes go to the file's end.
+    #[inline(always)]
+    pub(crate) const fn appends(self) -> bool {
+        self.0 & stream_flags::APPENDED != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_of_open_and_of_single_calls() {
+        assert_eq!(Manner::of_opening(libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC), Manner::PLAIN);
+        assert_eq!(Manner::of_opening(libc::O_SYNC), Manner::of_opening(libc::O_DSYNC));
+        let all = Manner::of_opening(libc::O_APPEND | libc::O_DIRECT | libc::O_SYNC);
+        assert_eq!(all.bits(), stream_flags::APPENDED | stream_flags::DIRECT | stream_flags::THROUGH);
+        assert_eq!((all.small(), Manner::of_small(all.small())), (7, all));
+        assert_eq!(all.of_call(false).bits(), stream_flags::DIRECT);
+        assert_eq!(Manner::APPENDING.with_call(NO_APPEND), Manner::PLAIN);
+        assert_eq!(Manner::PLAIN.with_call(libc::RWF_DSYNC).bits(), stream_flags::THROUGH);
+        assert_eq!(Manner::among(stream_flags::ESTIMATED | stream_flags::DIRECT).bits(), stream_flags::DIRECT);
+    }
+}
