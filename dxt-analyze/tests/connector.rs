@@ -59,6 +59,7 @@ fn events(job: &Job, processes: &[Builder]) -> Vec<Event> {
                 op: about.name.clone(),
                 file: String::from_utf8_lossy(&path).into(),
                 file_number: stream.file,
+                data_set: None,
                 record_id: darshan_log::record_id(&path),
                 file_system: "".into(),
                 errno: 0,

@@ -20,8 +20,12 @@ impl Server {
         let folder = tempfile::tempdir().expect("a folder");
         let (job, processes) = small();
         let path = put(folder.path(), "a.dxt", &trace(&job, processes));
+        Self::of(folder, &path)
+    }
+
+    fn of(folder: tempfile::TempDir, path: &str) -> Self {
         let mut child =
-            command(&["serve", &path]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a server");
+            command(&["serve", path]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a server");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
         Self::at(child, line.trim(), folder)
@@ -103,6 +107,33 @@ fn the_address_is_printed_at_once_also_into_files_with_progress_before_it() {
     assert!(server.child.try_wait().expect("its state").is_none(), "it ended: {after}");
     // Whoever comes before the page is made waits for it.
     assert!(server.get("").1.contains("\"tiles\":true"));
+}
+
+/// A person who comes before it is made sees how far it has come.
+#[test]
+fn the_page_that_waits_says_how_much_has_been_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("many.dxt");
+    let args = ["dxt-synth", "file-per-process", "-n", "64", "--segments", "20000", "-o"];
+    dxt_synth::run(args.iter().map(std::ffi::OsStr::new).chain([path.as_os_str()])).expect("a trace");
+    let server = Server::of(folder, path.to_str().expect("a path"));
+    let host = format!("127.0.0.1:{}\r\nAccept: text/html", server.port);
+    let mut seen: Vec<(String, u64)> = Vec::new();
+    loop {
+        let (status, page) = server.ask(&format!("GET /{}/", server.word), &host);
+        assert_eq!(status, 200);
+        if page.contains("\"tiles\":true") {
+            break;
+        }
+        assert!(page.contains("Reading 1,280,128 segments of 64 processes"), "{page}");
+        if let Some((_, rest)) = page.split_once("</progress> ") {
+            let said = rest.split_once(" %").and_then(|(said, _)| said.rsplit_once(": ")).expect("a percentage");
+            seen.push((said.0.to_owned(), said.1.parse().expect("a number")));
+        }
+    }
+    let grows = |pair: &[(String, u64)]| pair[0].0 != pair[1].0 || pair[0].1 <= pair[1].1;
+    assert!(seen.iter().all(|(_, percent)| *percent <= 100) && seen.windows(2).all(grows), "{seen:?}");
+    assert!(seen.iter().any(|(work, percent)| work == "reading" && (1..=99).contains(percent)), "{seen:?}");
 }
 
 /// What cannot be read is said instead of an address.

@@ -105,6 +105,8 @@
     lines("calls", (rate) => rate.calls, units.perSecond);
     durations();
     find("processes").replaceChildren(...board.processes.map((one) => row([cell(one.name), cell(one.node), cell(one.job), ...tally(one.now), cell(units.duration(one.all.time_ns), true)])));
+    find("nodes").hidden = find("to-nodes").hidden = board.nodes.length < 2;
+    find("by-node").replaceChildren(...board.nodes.map((one) => row([cell(one.name), ...tally(one.now), cell(units.duration(one.all.time_ns), true)])));
     find("named").replaceChildren(...board.files.map((one) => row([cell(one.name), ...tally(one.all)])));
     const items = (all) =>
       all.map(([count, what]) => {

@@ -1,6 +1,7 @@
 //! Whose calls they are, and what they do: what the ids of a spool mean, looked up once for each process and stream.
 
 use super::mounts::Mounts;
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use trace_format::meta::stream_flags;
@@ -79,7 +80,9 @@ pub struct Target {
     pub file: Arc<str>,
     /// Number of the file in its process.
     pub file_number: u32,
-    /// Darshan's record id of the path, as `export --to darshan` makes it.
+    /// The data set inside the file that they are about, if they are about one; empty if it has no path.
+    pub data_set: Option<Arc<str>>,
+    /// Darshan's record id of the path, as `export --to darshan` makes it, or of the data set ([`Self::record`]).
     pub record_id: u64,
     /// Mount point and type of its file system.
     pub file_system: Arc<str>,
@@ -97,16 +100,31 @@ impl Target {
         let op = names.op(stream.op)?;
         let path = names.files.get(&stream.file).and_then(|file| file.path.as_deref()).unwrap_or_default();
         let file: Arc<str> = String::from_utf8_lossy(path).into();
+        let set = names.data_set_streams.get(&id).and_then(|stream| names.data_sets.get(&stream.data_set));
+        let record_id = match set {
+            Some(set) => darshan_log::record_id(&[path, b":", &set.path].concat()),
+            None => darshan_log::record_id(path),
+        };
         Some(Self {
             layer: op.layer,
             class: op.class,
             op: op.name.clone(),
             file_number: stream.file,
-            record_id: darshan_log::record_id(path),
+            data_set: set.map(|set| String::from_utf8_lossy(&set.path).into()),
+            record_id,
             file_system: mounts.of(&file),
             file,
             errno: if stream.flags & stream_flags::FAILED == 0 { 0 } else { stream.errno.max(1) },
             nested: stream.flags & stream_flags::NESTED != 0,
         })
+    }
+
+    /// What Darshan calls its record: the file, or the file and the data set.
+    #[must_use]
+    pub fn record(&self) -> Cow<'_, str> {
+        match &self.data_set {
+            Some(set) => format!("{}:{set}", self.file).into(),
+            None => (&*self.file).into(),
+        }
     }
 }

@@ -26,6 +26,8 @@ const MOST_SPILLS: usize = 100;
 pub struct Settings {
     /// Directories with spools.
     pub directories: Vec<PathBuf>,
+    /// Somebody has named them: one that cannot be watched is an error.
+    pub named: bool,
     /// Only these processes; all if empty.
     pub pids: Vec<u32>,
     /// Only these jobs, by key or by the scheduler's number; all if empty.
@@ -67,6 +69,10 @@ pub struct Agent {
     next_interval: Instant,
     /// When a process was found, or ended, the last time.
     latest: Instant,
+    /// Spools that were there at the end and had not been opened.
+    unopened: u64,
+    /// The state is not what it should be: it could not be written the last time.
+    state_failed: bool,
     said: Vec<String>,
 }
 
@@ -82,7 +88,7 @@ impl Agent {
     /// # Errors
     /// If directories cannot be watched, or the state of an earlier agent makes no sense.
     pub fn new(settings: Settings, mut outlets: Vec<Outlet>) -> Result<Self> {
-        let watch = Watch::new(settings.directories.clone())?;
+        let watch = Watch::new(settings.directories.clone(), settings.named)?;
         let earlier = settings.state.as_deref().map(SavedState::read).transpose()?.unwrap_or_default();
         for outlet in &mut outlets {
             outlet.begin(earlier.sinks.get(outlet.name()).copied())?;
@@ -107,6 +113,8 @@ impl Agent {
             gone_left_out: LeftOut::new(),
             next_interval,
             latest: Instant::now(),
+            unopened: 0,
+            state_failed: false,
             said: Vec::new(),
             settings,
         };
@@ -155,6 +163,7 @@ impl Agent {
 
     /// The last words: all intervals, whether over or not.
     pub fn finish(&mut self) {
+        self.unopened = self.watch.unopened();
         self.interval(i64::MAX, true);
         self.outlets.iter_mut().for_each(Outlet::end);
         let not_seen = self.not_seen();
@@ -166,7 +175,7 @@ impl Agent {
     /// Whether there were processes, and all have ended a moment ago: the next one of a script may be about to begin.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        let any = self.found > 0 || self.watch.missed() > 0;
+        let any = self.found > 0 || self.watch.missed() > 0 || self.watch.unopened() > 0;
         any && self.held.is_empty() && self.latest.elapsed() >= GRACE
     }
 
@@ -180,6 +189,18 @@ impl Agent {
     #[must_use]
     pub const fn left_behind(&self) -> u64 {
         self.left_behind
+    }
+
+    /// Whether something is missing where it should have been passed on to, or in the state, or was never looked at.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.unopened > 0 || self.state_failed || self.outlets.iter().any(Outlet::has_lost)
+    }
+
+    /// Spools that were there at the end and had not been opened.
+    #[must_use]
+    pub const fn unopened(&self) -> u64 {
+        self.unopened
     }
 
     /// What is to be said on standard error.
@@ -276,6 +297,8 @@ impl Agent {
         let mut all = self.gone;
         self.held.iter().for_each(|held| add(&mut all, held));
         self.add_others(&mut all);
+        // An agent that goes on may see them.
+        all.spools += self.unopened;
         all
     }
 
@@ -338,8 +361,16 @@ impl Agent {
 
     fn write(&mut self, state: &SavedState) {
         match self.settings.state.as_deref().map(|path| state.write(path)) {
-            Some(Err(error)) => self.said.push(format!("{error:#}")),
-            Some(Ok(())) | None => self.outlets.iter_mut().for_each(Outlet::saved),
+            Some(Err(error)) => {
+                // Not for each interval.
+                if !std::mem::replace(&mut self.state_failed, true) {
+                    self.said.push(format!("{error:#}; it is tried again"));
+                }
+            }
+            Some(Ok(())) | None => {
+                self.state_failed = false;
+                self.outlets.iter_mut().for_each(Outlet::saved);
+            }
         }
     }
 }

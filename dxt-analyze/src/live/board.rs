@@ -37,14 +37,14 @@ pub struct Point {
     pub durations: Vec<u64>,
 }
 
-/// A process in the ranking.
+/// A process, node or file in its ranking.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// `rank 3`, or a path.
+    /// `rank 3`, a node, or a path.
     pub name: String,
-    /// Node; empty for files.
+    /// Node of a process.
     pub node: String,
-    /// Job; empty for files.
+    /// Job of a process.
     pub job: String,
     /// In the latest interval.
     pub now: Tally,
@@ -59,6 +59,8 @@ pub struct Board {
     pub points: VecDeque<Point>,
     /// Length of an interval in ns.
     pub interval_ns: u64,
+    /// Nodes by time in I/O in the latest interval, with all processes that are watched.
+    pub nodes: Vec<Row>,
     /// Processes by time in I/O in the latest interval.
     pub processes: Vec<Row>,
     /// Files by time since the agent began.
@@ -111,7 +113,18 @@ impl Board {
 
     /// Sets who is in the rankings.
     pub fn set_rows(&mut self, mut processes: Vec<Row>, files: &Files) {
-        processes.sort_by_key(|row| std::cmp::Reverse((row.now.time_ns, row.all.time_ns)));
+        let slowest_first = |row: &Row| std::cmp::Reverse((row.now.time_ns, row.all.time_ns));
+        let mut nodes: BTreeMap<&str, [Tally; 2]> = BTreeMap::new();
+        for row in &processes {
+            let sums = nodes.entry(&row.node).or_default();
+            sums[0].merge(&row.now);
+            sums[1].merge(&row.all);
+        }
+        let node = |(name, [now, all]): (&str, [Tally; 2])| Row { name: name.to_owned(), now, all, ..Row::default() };
+        self.nodes = nodes.into_iter().map(node).collect();
+        self.nodes.sort_by_key(slowest_first);
+        self.nodes.truncate(MOST_ROWS);
+        processes.sort_by_key(slowest_first);
         processes.truncate(MOST_ROWS);
         self.processes = processes;
         let mut files: Vec<Row> = files

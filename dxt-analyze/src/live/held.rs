@@ -4,7 +4,7 @@ use super::about::{Process, Target};
 use super::event::{Event, Key};
 use super::interval::{Group, Open};
 use super::mounts::Mounts;
-use super::records::Records;
+use super::records::{DataSets, Records};
 use super::tally::{Files, Tally};
 use super::watch::Found;
 use crate::spools::files::{Bytes, Owned, is_spill_of};
@@ -19,6 +19,7 @@ use trace_format::counters::Counters;
 use trace_format::meta::Note;
 use trace_format::op::Layer;
 use trace_format::spool::follow::{Follower, Seen, Shown};
+use trace_format::spool::journal::DataSetStream;
 use trace_format::spool::{Head, spill_name};
 
 /// Most segments of one look.
@@ -33,6 +34,9 @@ pub struct Kept {
     counted: BTreeMap<u32, Counters>,
     /// What the process had done to its files.
     records: Records,
+    /// And to data sets in them.
+    #[serde(default)]
+    data_sets: DataSets,
 }
 
 /// How far a spool's process has come.
@@ -48,6 +52,7 @@ enum Life {
 struct Known {
     target: Arc<Target>,
     group: usize,
+    data_set: Option<DataSetStream>,
     /// Whether its calls count as the program's I/O.
     is_io: bool,
 }
@@ -85,6 +90,7 @@ pub struct Held {
     streams: BTreeMap<u32, Known>,
     counted: BTreeMap<u32, Counters>,
     records: Records,
+    data_sets: DataSets,
     life: Life,
     to_sample: u32,
     seen: Vec<Seen>,
@@ -112,6 +118,7 @@ impl Held {
             streams: BTreeMap::new(),
             counted: kept.counted,
             records: kept.records,
+            data_sets: kept.data_sets,
             life: Life::Runs,
             to_sample: 0,
             seen: Vec::new(),
@@ -123,7 +130,8 @@ impl Held {
     /// The same, without what another agent had shown of it.
     #[must_use]
     pub fn with(self, kept: Kept) -> Self {
-        Self { follower: Follower::new(kept.shown), counted: kept.counted, records: kept.records, ..self }
+        let Kept { shown, counted, records, data_sets } = kept;
+        Self { follower: Follower::new(shown), counted, records, data_sets, ..self }
     }
 
     /// It cannot be read: nothing will come from it.
@@ -174,7 +182,12 @@ impl Held {
     /// What was shown of it.
     #[must_use]
     pub fn kept(&self) -> Kept {
-        Kept { shown: self.follower.shown().clone(), counted: self.counted.clone(), records: self.records.clone() }
+        Kept {
+            shown: self.follower.shown().clone(),
+            counted: self.counted.clone(),
+            records: self.records.clone(),
+            data_sets: self.data_sets.clone(),
+        }
     }
 
     /// The follower, for what it could not give.
@@ -260,7 +273,8 @@ impl Held {
             let target = Target::of(stream, self.follower.names(), wanted.mounts)?;
             let group = wanted.open.number(Group::of(&self.process, &target, wanted.group_ranks));
             let is_io = target.layer.is_io() && !target.nested;
-            self.streams.insert(stream, Known { target: Arc::new(target), group, is_io });
+            let data_set = self.follower.names().data_set_streams.get(&stream).copied();
+            self.streams.insert(stream, Known { target: Arc::new(target), group, data_set, is_io });
         }
         let known = self.streams.get(&stream)?;
         (wanted.with_mpi || known.target.layer != Layer::Mpi).then_some(known)
@@ -269,7 +283,7 @@ impl Held {
     fn take(&mut self, seen: &Seen, wanted: &mut Wanted<'_>) {
         let segment = &seen.segment;
         let Some(known) = self.known(segment.stream().0, wanted) else { return };
-        let (target, group, is_io) = (known.target.clone(), known.group, known.is_io);
+        let (target, group, data_set, is_io) = (known.target.clone(), known.group, known.data_set, known.is_io);
         let unix_ns = |ns: u64| self.process.epoch_unix_ns.saturating_add_unsigned(ns);
         let (start_unix_ns, end_unix_ns) = (unix_ns(segment.start), unix_ns(segment.end));
         if !seen.is_counted {
@@ -281,7 +295,13 @@ impl Held {
             }
         }
         let Some(events) = wanted.events.as_deref_mut() else { return };
-        let so_far = self.records.add(&target, segment);
+        let so_far = match data_set {
+            Some(stream) => {
+                let shape = self.follower.shape(stream.data_set, segment.end);
+                self.data_sets.add(stream, shape, &target, segment)
+            }
+            None => self.records.add(&target, segment),
+        };
         self.to_sample += 1;
         if self.to_sample < wanted.sample {
             return;

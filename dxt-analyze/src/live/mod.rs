@@ -23,6 +23,7 @@ mod remote;
 #[path = "without_nats.rs"]
 mod remote;
 pub mod screen;
+mod shown;
 pub mod sinks;
 pub mod state;
 pub mod tally;
@@ -31,7 +32,7 @@ pub mod watch;
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::progress::say;
+use crate::progress::{say, tell};
 use agent::{Agent, Settings};
 use anyhow::{Context, Result};
 use std::io::{IsTerminal, Write};
@@ -50,6 +51,7 @@ pub fn live(args: &Args) -> Result<Exit> {
     let directories = if args.directories.is_empty() { watch::usual_directories() } else { args.directories.clone() };
     let settings = Settings {
         directories,
+        named: !args.directories.is_empty(),
         pids: args.pid.clone(),
         jobs: args.job.clone(),
         interval: args.interval,
@@ -68,13 +70,13 @@ pub fn live(args: &Args) -> Result<Exit> {
     }
     let mut agent = Agent::new(settings, outlets)?;
     let shows = args.to.is_empty() && args.serve.is_none();
-    let page = Page::begin(args, &agent)?;
+    let page = Page::begin(args, agent.board())?;
     let begun = Instant::now();
     loop {
         let over = agent.look();
         messages(&mut agent);
         if over {
-            page.show(&agent);
+            page.show(agent.board());
         }
         if over && shows {
             show(agent.board())?;
@@ -92,20 +94,29 @@ pub fn live(args: &Args) -> Result<Exit> {
     } else {
         last_words(&agent);
     }
-    Ok(Exit::Fine)
+    if agent.unopened() > 0 {
+        let spools = agent.unopened();
+        tell(format_args!("dxt-analyze: {spools} spools were never opened, for lack of descriptors: raise ulimit -Hn"));
+    }
+    Ok(if agent.is_incomplete() { Exit::Incomplete } else { Exit::Fine })
 }
 
 /// Shows and passes on what agents elsewhere have seen.
 fn from(url: &str, args: &Args, outlets: Vec<sinks::Outlet>, ending: &AtomicBool) -> Result<Exit> {
     let mut remote = remote::Remote::new(url, args, outlets)?;
+    let shows = args.to.is_empty() && args.serve.is_none();
+    let page = Page::begin(args, remote.board())?;
     let begun = Instant::now();
     let say = |remote: &mut remote::Remote| {
-        remote.messages().iter().for_each(|message| eprintln!("dxt-analyze: {message}"));
+        remote.messages().iter().for_each(|message| tell(format_args!("dxt-analyze: {message}")));
     };
     loop {
         let over = remote.look(LOOK_EVERY);
         say(&mut remote);
-        if over && args.to.is_empty() {
+        if over {
+            page.show(remote.board());
+        }
+        if over && shows {
             show(remote.board())?;
         }
         let done = args.until_end && remote.is_done() || args.time.is_some_and(|time| begun.elapsed() >= time);
@@ -115,19 +126,19 @@ fn from(url: &str, args: &Args, outlets: Vec<sinks::Outlet>, ending: &AtomicBool
     }
     remote.finish();
     say(&mut remote);
-    if args.to.is_empty() {
+    if shows {
         show(remote.board())?;
     } else {
         for (count, what) in screen::words(&remote.board().not_seen) {
             say!("dxt-analyze: {count} {what}");
         }
     }
-    Ok(Exit::Fine)
+    Ok(if remote.is_incomplete() { Exit::Incomplete } else { Exit::Fine })
 }
 
 fn messages(agent: &mut Agent) {
     for message in agent.messages() {
-        eprintln!("dxt-analyze: {message}");
+        tell(format_args!("dxt-analyze: {message}"));
     }
 }
 
@@ -154,17 +165,17 @@ struct Page(Option<page::Shown>);
 
 #[cfg(feature = "serve")]
 impl Page {
-    fn begin(args: &Args, agent: &Agent) -> Result<Self> {
+    fn begin(args: &Args, board: &board::Board) -> Result<Self> {
         let Some(port) = args.serve else { return Ok(Self(None)) };
         let shown = page::Shown::default();
-        shown.set(agent);
+        shown.set(board);
         shown.serve(port)?;
         Ok(Self(Some(shown)))
     }
 
-    fn show(&self, agent: &Agent) {
+    fn show(&self, board: &board::Board) {
         if let Some(shown) = &self.0 {
-            shown.set(agent);
+            shown.set(board);
         }
     }
 }
@@ -175,10 +186,10 @@ struct Page;
 
 #[cfg(not(feature = "serve"))]
 impl Page {
-    fn begin(args: &Args, _agent: &Agent) -> Result<Self> {
+    fn begin(args: &Args, _board: &board::Board) -> Result<Self> {
         let why = "this dxt-analyze was built without `serve`: leave --serve away, or build it with --features serve";
         if args.serve.is_some() { Err(crate::exit::UsageError(why.into()).into()) } else { Ok(Self) }
     }
 
-    fn show(&self, _agent: &Agent) {}
+    fn show(&self, _board: &board::Board) {}
 }

@@ -1,5 +1,7 @@
 //! A stream of NATS JetStream: where it is, and a connection to it.
 
+use super::shown;
+use super::sinks::plain;
 use anyhow::{Context as _, Result, bail};
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::jetstream::stream::{Config, Stream};
@@ -16,10 +18,37 @@ const KEEPS: Duration = Duration::from_secs(7 * 24 * 3600);
 const UNDER_WAY: usize = 1 << 14;
 
 /// A server and a subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     server: String,
+    who: Who,
     pub(crate) subject: String,
+}
+
+/// Who asks.
+#[derive(Clone, PartialEq, Eq)]
+enum Who {
+    Anybody,
+    Token(String),
+    User(String, String),
+}
+
+impl Who {
+    /// By what stands before the host in a URL, else by the environment.
+    fn of(userinfo: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Self {
+        match userinfo.map(|info| info.split_once(':').ok_or(info)) {
+            Some(Ok((user, password))) => Self::User(plain(user), plain(password)),
+            Some(Err(user)) => match variable("NATS_PASSWORD") {
+                Some(password) => Self::User(plain(user), password),
+                None => Self::Token(plain(user)),
+            },
+            None => match (variable("NATS_TOKEN"), variable("NATS_USER")) {
+                (Some(token), _) => Self::Token(token),
+                (None, Some(user)) => Self::User(user, variable("NATS_PASSWORD").unwrap_or_default()),
+                (None, None) => Self::Anybody,
+            },
+        }
+    }
 }
 
 /// A connection.
@@ -35,15 +64,18 @@ impl Address {
     /// If it is not of this form, or no message can have such a subject.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let Some((scheme @ ("nats" | "tls"), rest)) = url.split_once("://") else {
-            bail!("`{url}` is no address of a stream: nats://HOST:PORT/SUBJECT");
+            bail!("`{}` is no address of a stream: nats://HOST:PORT/SUBJECT", shown::url(url));
         };
+        // A password may have anything in it that has a meaning elsewhere.
+        let (who, rest) = rest.rsplit_once('@').map_or((None, rest), |(who, rest)| (Some(who), rest));
         let (server, subject) = rest.split_once('/').unwrap_or((rest, ""));
         let subject = if subject.is_empty() { "dxt.events" } else { subject };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if !subject.chars().all(is_plain) || subject.split('.').any(str::is_empty) {
             bail!("`{subject}` is no subject: letters, digits, - and _, with single dots between");
         }
-        Ok(Self { server: format!("{scheme}://{server}"), subject: subject.to_owned() })
+        let who = Who::of(who, |name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+        Ok(Self { server: format!("{scheme}://{server}"), who, subject: subject.to_owned() })
     }
 
     /// The stream that has this subject, made if there is none: `dxt_events` of `dxt.events`. One that is there stays as it is.
@@ -52,9 +84,11 @@ impl Address {
     /// If there is no server, or it has no JetStream.
     pub(crate) async fn connect(&self) -> Result<Connection> {
         let mut options = async_nats::ConnectOptions::new().connection_timeout(PATIENCE).name("dxt-analyze live");
-        if let Ok(token) = std::env::var("NATS_TOKEN") {
-            options = options.token(token);
-        }
+        options = match self.who.clone() {
+            Who::Anybody => options,
+            Who::Token(token) => options.token(token),
+            Who::User(user, password) => options.user_and_password(user, password),
+        };
         let client = options.connect(&self.server).await.context("failed to connect")?;
         let builder = ContextBuilder::new().timeout(PATIENCE).ack_timeout(PATIENCE).max_ack_inflight(UNDER_WAY);
         let context = builder.build(client);
@@ -88,9 +122,22 @@ mod tests {
     fn an_address_is_a_server_and_a_subject() {
         let of = |url: &str| Address::new(url).map(|address| (address.server, address.subject)).ok();
         assert_eq!(of("nats://a:1/x.y"), Some(("nats://a:1".into(), "x.y".into())));
-        assert_eq!(of("nats://u:p@a:1"), Some(("nats://u:p@a:1".into(), "dxt.events".into())));
+        assert_eq!(of("nats://u:p/@a:1"), Some(("nats://a:1".into(), "dxt.events".into())));
         for bad in ["a:1", "http://a:1", "nats://a:1/x.*", "nats://a:1/x..y", "nats://a:1/x y"] {
             assert_eq!(of(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn who_asks_stands_in_the_url_or_in_the_environment() {
+        let none = |_: &str| None;
+        let set = |name: &str| Some(format!("{name} set"));
+        assert!(Who::of(None, none) == Who::Anybody);
+        assert!(Who::of(Some("u:p%40%"), set) == Who::User("u".into(), "p@%".into()));
+        assert!(Who::of(Some("secret"), none) == Who::Token("secret".into()));
+        assert!(Who::of(Some("u"), set) == Who::User("u".into(), "NATS_PASSWORD set".into()));
+        assert!(Who::of(None, set) == Who::Token("NATS_TOKEN set".into()));
+        let without_token = |name: &str| set(name).filter(|_| name != "NATS_TOKEN");
+        assert!(Who::of(None, without_token) == Who::User("NATS_USER set".into(), "NATS_PASSWORD set".into()));
     }
 }

@@ -1,9 +1,9 @@
 //! `serve --live`: what people are shown, as a page that asks for it each interval.
 
-use super::agent::Agent;
 use super::board::Board;
 use super::screen::words;
 use crate::page::built_in::{self, ECHARTS, STYLE};
+use crate::progress::tell;
 use crate::web::host;
 use anyhow::{Context, Result};
 use axum::Router;
@@ -36,8 +36,8 @@ struct Answer<'a> {
 
 impl Shown {
     /// From now on this is shown.
-    pub(super) fn set(&self, agent: &Agent) {
-        let answer = Answer { board: agent.board(), words: words(&agent.board().not_seen) };
+    pub(super) fn set(&self, board: &Board) {
+        let answer = Answer { board, words: words(&board.not_seen) };
         // A board has nothing that cannot be written.
         let text = serde_json::to_string(&answer).unwrap_or_default();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
@@ -57,7 +57,7 @@ impl Shown {
                     .with_state(shown)
             };
             if let Err(error) = host(port, routes) {
-                eprintln!("dxt-analyze: {error:#}");
+                tell(format_args!("dxt-analyze: {error:#}"));
                 std::process::exit(1);
             }
         };

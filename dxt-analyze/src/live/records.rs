@@ -4,7 +4,9 @@ use super::about::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::Segment;
+use trace_format::meta::Selection;
 use trace_format::op::{Layer, OpClass};
+use trace_format::spool::journal::{DataSetStream, Shape};
 
 /// What a process had done to a file, through one interface, when a call returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +21,24 @@ pub struct SoFar {
     pub switches: i64,
     /// Calls of flush or sync; -1 where they are not counted.
     pub flushes: i64,
+    /// What of a data set it had selected, if that is what the call is about and what is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Selected>,
+}
+
+/// What a process had selected of a data set of HDF5 when a call on it returned: Darshan's counters of its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selected {
+    /// Reads and writes that selected points, irregular hyperslabs, and regular ones.
+    pub points: i64,
+    /// See above.
+    pub irregular: i64,
+    /// See above.
+    pub regular: i64,
+    /// Dimensions of the data set when it was opened last; -1 where that is not known.
+    pub dimensions: i64,
+    /// Its elements then, the same.
+    pub elements: i64,
 }
 
 /// One file through one interface.
@@ -39,10 +59,8 @@ struct Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Records(BTreeMap<u32, BTreeMap<u32, Record>>);
 
-impl Records {
-    /// Adds a call; times in any unit of ns.
-    pub fn add(&mut self, target: &Target, segment: &Segment) -> SoFar {
-        let record = self.0.entry(target.file_number).or_default().entry(target.layer.into()).or_default();
+impl Record {
+    fn add(&mut self, target: &Target, segment: &Segment) -> SoFar {
         let duration = segment.end.saturating_sub(segment.start);
         let (call, time) = match target.class {
             OpClass::Read => (Some(0), 0),
@@ -52,34 +70,121 @@ impl Records {
             _ => (None, 2),
         };
         let calls = call.map_or(0, |kind: usize| {
-            record.calls[kind] += u64::from(target.errno == 0);
-            record.calls[kind]
+            self.calls[kind] += u64::from(target.errno == 0);
+            self.calls[kind]
         });
-        record.time_ns[time] = record.time_ns[time].saturating_add(duration);
-        record.flushes += i64::from(target.class == OpClass::Sync);
+        self.time_ns[time] = self.time_ns[time].saturating_add(duration);
+        self.flushes += i64::from(target.class == OpClass::Sync);
         let is_data = target.class.is_data();
         if is_data && target.errno == 0 {
             let writes = target.class == OpClass::Write;
-            record.switches += i64::from(record.wrote.is_some_and(|wrote| wrote != writes));
-            record.wrote = Some(writes);
+            self.switches += i64::from(self.wrote.is_some_and(|wrote| wrote != writes));
+            self.wrote = Some(writes);
             if segment.offset >= 0 && segment.length() > 0 {
                 let last = segment.offset.saturating_add_unsigned(segment.length() - 1);
-                let max = &mut record.max_byte[usize::from(writes)];
+                let max = &mut self.max_byte[usize::from(writes)];
                 *max = Some(max.map_or(last, |max| max.max(last)));
             }
         }
         let is_hdf5 = target.layer == Layer::Hdf5;
         let has_bytes = is_data && matches!(target.layer, Layer::Posix | Layer::Stdio);
         let flushes = match (target.layer, target.class) {
-            (Layer::Hdf5, _) | (Layer::Stdio, OpClass::Write | OpClass::Close) => record.flushes,
+            (Layer::Hdf5, _) | (Layer::Stdio, OpClass::Write | OpClass::Close) => self.flushes,
             _ => -1,
         };
         SoFar {
             calls,
-            time_ns: record.time_ns[time],
-            max_byte: if has_bytes { record.max_byte[time.min(1)].unwrap_or(0) } else { -1 },
-            switches: if is_data && !(is_hdf5 && target.op.starts_with("file")) { record.switches } else { -1 },
+            time_ns: self.time_ns[time],
+            max_byte: if has_bytes { self.max_byte[time.min(1)].unwrap_or(0) } else { -1 },
+            switches: if is_data && !(is_hdf5 && target.op.starts_with("file")) { self.switches } else { -1 },
             flushes,
+            selected: None,
         }
+    }
+}
+
+impl Records {
+    /// Adds a call; times in any unit of ns.
+    pub fn add(&mut self, target: &Target, segment: &Segment) -> SoFar {
+        let record = self.0.entry(target.file_number).or_default().entry(target.layer.into()).or_default();
+        record.add(target, segment)
+    }
+}
+
+/// One data set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct SetRecord {
+    record: Record,
+    /// Points, irregular hyperslabs, regular ones.
+    selections: [i64; 3],
+}
+
+/// All data sets of a process, by number: each has a record of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataSets(BTreeMap<u32, SetRecord>);
+
+impl DataSets {
+    /// Adds a call of a stream that is about a data set, which was of this `shape`.
+    pub fn add(&mut self, stream: DataSetStream, shape: Option<Shape>, target: &Target, segment: &Segment) -> SoFar {
+        let set = self.0.entry(stream.data_set).or_default();
+        let so_far = set.record.add(target, segment);
+        let kind = match stream.selection {
+            Some(Selection::Points) => Some(0),
+            Some(Selection::IrregularHyperslab) => Some(1),
+            Some(Selection::RegularHyperslab) => Some(2),
+            _ => None,
+        };
+        if let Some(count) = kind.and_then(|kind: usize| set.selections.get_mut(kind)) {
+            *count += 1;
+        }
+        let [points, irregular, regular] = set.selections;
+        let (dimensions, elements) = shape
+            .map_or((-1, -1), |shape| (i64::from(shape.dimensions), i64::try_from(shape.elements).unwrap_or(i64::MAX)));
+        // H5Dflush is not recorded.
+        SoFar { flushes: -1, selected: Some(Selected { points, irregular, regular, dimensions, elements }), ..so_far }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::segment::{NO_OFFSET, StreamId};
+
+    fn target(class: OpClass) -> Target {
+        Target {
+            layer: Layer::Hdf5,
+            class,
+            op: "write".into(),
+            file: "/a.h5".into(),
+            file_number: 1,
+            data_set: Some("/x".into()),
+            record_id: 7,
+            file_system: "".into(),
+            errno: 0,
+            nested: false,
+        }
+    }
+
+    #[test]
+    fn selections_are_counted_on_by_an_agent_that_is_started_anew() {
+        let mut sets = DataSets::default();
+        let mut counted = Vec::new();
+        let all = [Selection::Points, Selection::All, Selection::RegularHyperslab, Selection::IrregularHyperslab];
+        for (number, selection) in all.into_iter().cycle().take(8).enumerate() {
+            let stream = DataSetStream { stream: 1, data_set: 5, selection: Some(selection) };
+            let shape = (number > 0).then_some(Shape { data_set: 5, dimensions: 2, elements: 6, since: 0 });
+            let segment = Segment::new(StreamId(1), NO_OFFSET, 8, 1, 2);
+            let so_far = sets.add(stream, shape, &target(OpClass::Write), &segment);
+            let Selected { points, irregular, regular, dimensions, elements } = so_far.selected.unwrap();
+            counted.push((so_far.calls, points, irregular, regular, dimensions, elements));
+            let text = serde_json::to_string(&sets).unwrap();
+            sets = serde_json::from_str(&text).unwrap();
+        }
+        assert_eq!(counted[0], (1, 1, 0, 0, -1, -1));
+        assert_eq!(counted[7], (8, 2, 2, 2, 2, 6));
+        // Another data set has a record of its own.
+        let other = DataSetStream { stream: 2, data_set: 6, selection: None };
+        let so_far = sets.add(other, None, &target(OpClass::Close), &Segment::new(StreamId(2), NO_OFFSET, 0, 1, 2));
+        assert_eq!((so_far.calls, so_far.selected.unwrap().points, so_far.flushes), (1, 0, -1));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::board::{Board, Point, Rates, Row};
 use super::interval::NotSeen;
+use crate::progress::printable;
 use crate::text::{spark, units};
 use std::fmt::Write as _;
 
@@ -17,11 +18,15 @@ pub fn draw(board: &Board, clear: bool) -> String {
     }
     let Some(now) = board.points.back() else {
         let _ = writeln!(out, "{} watched; no calls yet", units::processes(board.watched));
+        not_seen(&board.not_seen, &mut out);
         return out;
     };
     let time = units::wall_clock(now.begin_unix_ns);
     let _ = writeln!(out, "{time}  {} watched, {} ended", units::processes(board.watched), board.ended);
     rates(board, now, &mut out);
+    if board.nodes.len() > 1 {
+        list("Nodes, in this interval", &board.nodes, |row| &row.now, &mut out);
+    }
     list("Slowest in this interval", &board.processes, |row| &row.now, &mut out);
     list("Files, since the beginning", &board.files, |row| &row.all, &mut out);
     not_seen(&board.not_seen, &mut out);
@@ -33,13 +38,14 @@ fn rates(board: &Board, now: &Point, out: &mut String) {
     let _ =
         writeln!(out, "\n{:<18}{:>12}{:>14}{:>12}{:>12}  the last minute", "", "calls/s", "bytes/s", "mean", "longest");
     for (name, Rates { calls, bytes, time_ns, longest_ns }) in &now.rates {
+        let name_shown = printable(name);
         let mean = time_ns.checked_div(*calls).unwrap_or(0);
         let past = board.points.len().saturating_sub(60);
         let of = |point: &Point| point.rates.get(name).map(|rates| rates.calls as f64);
         let history: Vec<Option<f64>> = board.points.iter().skip(past).map(of).collect();
         let _ = writeln!(
             out,
-            "{name:<18}{:>12}{:>14}{:>12}{:>12}  {}",
+            "{name_shown:<18}{:>12}{:>14}{:>12}{:>12}  {}",
             units::count((*calls as f64 / seconds) as u64),
             units::rate(*bytes as f64 / seconds),
             units::duration(mean),
@@ -57,11 +63,12 @@ fn list(title: &str, rows: &[Row], of: impl Fn(&Row) -> &super::tally::Tally, ou
     let _ = writeln!(out, "\n{title:<40}{:>10}{:>12}{:>12}{:>12}", "calls", "bytes", "time", "longest");
     for row in rows {
         let tally = of(row);
+        // What a traced program calls its files is its own.
         let name = if row.node.is_empty() { row.name.clone() } else { format!("{} on {}", row.name, row.node) };
         let _ = writeln!(
             out,
             "{:<40}{:>10}{:>12}{:>12}{:>12}",
-            tail(&name, 39),
+            tail(&printable(&name), 39),
             units::count(tally.calls),
             units::bytes(tally.bytes),
             units::duration(tally.time_ns),
@@ -98,4 +105,29 @@ fn tail(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     std::iter::once('…').chain(text.chars().skip(length - most + 1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::tally::Tally;
+
+    #[test]
+    fn a_name_does_nothing_to_a_terminal() {
+        let row = |name: &str| Row {
+            name: name.into(),
+            node: "n\x1b[1m".into(),
+            now: Tally::of(1, 1),
+            all: Tally::of(1, 1),
+            ..Row::default()
+        };
+        let point = Point { rates: [("POSIX \x1b[2J".to_owned(), Rates::default())].into(), ..Point::default() };
+        let (mut board, rows) = (Board::default(), vec![row("/a\x1b[2J\nb"), row("/c")]);
+        board.points.push_back(point);
+        (board.nodes, board.processes, board.files) = (rows.clone(), rows.clone(), rows);
+        let text = draw(&board, false);
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+        assert_eq!(text.matches("/a\\u{1b}[2J\\nb on n\\u{1b}[1m").count(), 3, "{text}");
+        assert!(draw(&board, true).starts_with("\x1b[H\x1b[J"));
+    }
 }

@@ -1,14 +1,17 @@
 //! Where spools appear: directories of this node, looked at once and watched from then on (inotify(7)). Spools that came and went
-//! before they could be opened are counted.
+//! before they could be opened are counted; those that this process has no descriptor for wait for one.
 
+use crate::live::shown::path as shown;
 use crate::spools::files::{Owned, own_user};
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -45,21 +48,27 @@ pub struct Watch {
 struct Shared {
     /// Spools that came and went unopened.
     missed: AtomicU64,
+    /// Spools that wait for a descriptor.
+    unopened: AtomicU64,
     /// What could not be opened, and why.
     failed: Mutex<Vec<String>>,
     ending: AtomicBool,
 }
 
 impl Watch {
-    /// Watches these; one that is not there yet is looked for again and again. What is there is found when this returns.
+    /// Watches these; one that is not there yet is looked for again and again. What is there is found when this returns. `named`: somebody
+    /// has named them, and wants to know which of them cannot be watched.
     ///
     /// # Errors
-    /// If the system has no more watches to give.
-    pub fn new(directories: Vec<PathBuf>) -> Result<Self> {
+    /// If a directory that is named cannot be watched, or the system has no more watches to give.
+    pub fn new(directories: Vec<PathBuf>, named: bool) -> Result<Self> {
         allow_many_files();
         let (sender, found) = std::sync::mpsc::channel();
         let shared = Arc::new(Shared::default());
         let mut looker = Looker::new(directories, sender, shared.clone())?;
+        if named {
+            looker.begin_named()?;
+        }
         looker.look();
         let name = std::thread::Builder::new().name("watch".into());
         name.spawn(move || looker.run()).context("failed to begin watching")?;
@@ -70,6 +79,12 @@ impl Watch {
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.shared.missed.load(Ordering::Relaxed)
+    }
+
+    /// Spools that are there and cannot be opened, since this process has too many files open already.
+    #[must_use]
+    pub fn unopened(&self) -> u64 {
+        self.shared.unopened.load(Ordering::Relaxed)
     }
 
     /// What could not be opened since the last question, and why.
@@ -104,6 +119,29 @@ fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
+/// How many files this process may have open.
+fn most_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
+/// Descriptors that are left for everything else: who looks whether a process runs needs one.
+const RESERVE: u64 = 32;
+
+/// Opens a spool or spill, unless nothing would be left for the rest of this process.
+fn open(path: &Path) -> Result<Owned> {
+    let owned = Owned::open(path)?;
+    let number = u64::try_from(owned.file.as_raw_fd()).unwrap_or(0);
+    // The kernel gives the lowest number that is free.
+    let is_late = most_files().is_some_and(|most| number >= most - RESERVE.min(most / 4));
+    if is_late { Err(Errno::MFILE.into()) } else { Ok(owned) }
+}
+
+/// Whether it will be possible when other files are closed.
+fn is_for_now(error: &anyhow::Error) -> bool {
+    let of = |errno: Errno| matches!(errno, Errno::MFILE | Errno::NFILE);
+    error.downcast_ref::<Errno>().is_some_and(|errno| of(*errno))
+}
+
 /// What the thread does.
 struct Looker {
     inotify: OwnedFd,
@@ -112,6 +150,12 @@ struct Looker {
     watched: BTreeMap<i32, PathBuf>,
     /// Names that are there and have been found.
     known: BTreeSet<PathBuf>,
+    /// Names that could not be opened for lack of descriptors, and whether they were there when the watch began.
+    waiting: BTreeMap<PathBuf, bool>,
+    /// Directories of which was said that they cannot be watched.
+    told: BTreeSet<PathBuf>,
+    /// That descriptors are lacking was said.
+    told_waiting: bool,
     sender: Sender<Found>,
     shared: Arc<Shared>,
     /// This is the first look.
@@ -125,7 +169,18 @@ impl Looker {
     fn new(wanted: Vec<PathBuf>, sender: Sender<Found>, shared: Arc<Shared>) -> Result<Self> {
         let flags = CreateFlags::NONBLOCK | CreateFlags::CLOEXEC;
         let inotify = inotify::init(flags).context("failed to watch directories")?;
-        Ok(Self { inotify, wanted, watched: BTreeMap::new(), known: BTreeSet::new(), sender, shared, begins: true })
+        Ok(Self {
+            inotify,
+            wanted,
+            watched: BTreeMap::new(),
+            known: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            told: BTreeSet::new(),
+            told_waiting: false,
+            sender,
+            shared,
+            begins: true,
+        })
     }
 
     fn run(&mut self) {
@@ -141,64 +196,133 @@ impl Looker {
     fn look(&mut self) {
         for (directory, name, is_there) in self.events() {
             if is_there {
-                self.named(&directory, Path::new(&name));
+                // What is told came after the watch began, also before the first look.
+                self.named(&directory, Path::new(&name), false);
             } else {
-                self.known.remove(&directory.join(name));
+                let path = directory.join(name);
+                self.known.remove(&path);
+                let missed = self.waiting.remove(&path).is_some() && is_spool(&path);
+                self.shared.missed.fetch_add(u64::from(missed), Ordering::Relaxed);
             }
         }
         for directory in self.wanted.clone() {
-            self.begin(&directory);
+            if let Err(why) = self.begin(&directory) {
+                self.cannot_watch(&directory, why);
+            }
         }
+        self.again();
         self.begins = false;
     }
 
+    /// Begins with directories that somebody has named.
+    ///
+    /// # Errors
+    /// If one of them cannot be watched; one that is not there may come.
+    fn begin_named(&mut self) -> Result<()> {
+        for directory in self.wanted.clone() {
+            match self.begin(&directory) {
+                Ok(()) => {}
+                Err(Errno::NOENT) => self.say(format!("{} is not there: it is waited for", shown(&directory))),
+                Err(why) => {
+                    let failed = || format!("failed to watch {}", shown(&directory));
+                    return Err(why).context(reason(why)).with_context(failed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says once that a directory cannot be watched; of one that is not there nothing is to be said.
+    fn cannot_watch(&mut self, directory: &Path, why: Errno) {
+        if why != Errno::NOENT && self.told.insert(directory.to_owned()) {
+            self.say(format!("failed to watch {}: {}: {why}", shown(directory), reason(why)));
+        }
+    }
+
+    fn say(&self, text: String) {
+        self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    /// Tries again what there were no descriptors for.
+    fn again(&mut self) {
+        for (path, was_there) in std::mem::take(&mut self.waiting) {
+            if let (Some(directory), Some(name)) = (path.parent(), path.file_name()) {
+                self.named(directory, Path::new(name), was_there);
+            }
+        }
+        let spools = self.waiting.keys().filter(|path| is_spool(path)).count() as u64;
+        self.shared.unopened.store(spools, Ordering::Relaxed);
+        if spools > 0 && !std::mem::replace(&mut self.told_waiting, true) {
+            let most = most_files().map_or("no more files may be open here".to_owned(), |most| {
+                format!("{most} files at most may be open here")
+            });
+            self.say(format!(
+                "{spools} processes are not watched yet: {most} (ulimit -Hn); each is watched when another one ends"
+            ));
+        }
+    }
+
     /// Begins to watch a directory, and looks at what is there.
-    fn begin(&mut self, directory: &Path) {
+    fn begin(&mut self, directory: &Path) -> Result<(), Errno> {
         if self.watched.values().any(|watched| watched == directory) {
-            return;
+            return Ok(());
         }
         let comes = WatchFlags::CREATE | WatchFlags::MOVED_TO;
         let goes = WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::DELETE_SELF;
         // One that is not there yet is waited for where it will appear.
-        let Ok(number) = inotify::add_watch(&self.inotify, directory, comes | goes | WatchFlags::ONLYDIR) else {
-            let above = directory.ancestors().skip(1).find(|above| above.is_dir());
-            let flags = comes | WatchFlags::ONLYDIR | WatchFlags::MASK_ADD;
-            let _ = above.map(|above| inotify::add_watch(&self.inotify, above, flags));
-            return;
+        let number = match inotify::add_watch(&self.inotify, directory, comes | goes | WatchFlags::ONLYDIR) {
+            Ok(number) => number,
+            Err(why) => {
+                let above = directory.ancestors().skip(1).find(|above| above.is_dir());
+                let flags = comes | WatchFlags::ONLYDIR | WatchFlags::MASK_ADD;
+                let _ = above.map(|above| inotify::add_watch(&self.inotify, above, flags));
+                return Err(why);
+            }
         };
+        // Where it cannot be listed it is begun with another time: what came before would never be found.
+        let listed = std::fs::read_dir(directory).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         self.watched.insert(number, directory.to_owned());
-        let Ok(listed) = std::fs::read_dir(directory) else { return };
         for entry in listed.flatten() {
-            self.named(directory, Path::new(&entry.file_name()));
+            self.named(directory, Path::new(&entry.file_name()), self.begins);
         }
+        Ok(())
     }
 
     /// Opens what has a spool's name and is there, or was just now.
-    fn named(&mut self, directory: &Path, name: &Path) {
+    fn named(&mut self, directory: &Path, name: &Path, was_there: bool) {
         let path = directory.join(name);
         let bytes = name.as_os_str().as_bytes();
         // `dxt-run` gives each run a directory of its own.
         if bytes.starts_with(b"dxt-run.") && self.wanted.iter().any(|wanted| wanted == directory) {
-            return self.begin(&path);
-        }
-        let is_spool = name.extension().is_some_and(|end| end == "spool");
-        let is_spill = name.extension().is_some_and(|end| end == "spill");
-        if !(is_spool || is_spill) || !bytes.starts_with(b"dxt-") || !self.known.insert(path.clone()) {
+            match self.begin(&path) {
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    self.waiting.insert(path, was_there);
+                }
+                // Its results may have such a name too, and other users' are theirs to watch.
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
+                Err(why) => self.cannot_watch(&path, why),
+            }
             return;
         }
-        match Owned::open(&path) {
+        let is_spill = name.extension().is_some_and(|end| end == "spill");
+        if !(is_spool(name) || is_spill) || !bytes.starts_with(b"dxt-") || self.known.contains(&path) {
+            return;
+        }
+        match open(&path) {
             // Nobody listens any more: this ends.
-            Ok(file) => self.sender.send(Found { path, file, was_there: self.begins }).unwrap_or_default(),
+            Ok(file) => self.sender.send(Found { path: path.clone(), file, was_there }).unwrap_or_default(),
             Err(_) if path.symlink_metadata().is_err() => {
-                self.shared.missed.fetch_add(u64::from(is_spool), Ordering::Relaxed);
+                self.shared.missed.fetch_add(u64::from(is_spool(name)), Ordering::Relaxed);
+            }
+            Err(error) if is_for_now(&error) && is_for_own_user(&path) => {
+                self.waiting.insert(path, was_there);
+                return;
             }
             // Other users' are theirs to watch.
             Err(_) if path.symlink_metadata().is_ok_and(|about| about.uid() != own_user()) => {}
-            Err(error) => {
-                let mut failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
-                failed.push(format!("{}: {error:#}", path.display()));
-            }
+            Err(error) => self.say(format!("{}: {error:#}", path.display())),
         }
+        self.known.insert(path);
     }
 
     /// What the kernel tells: directories, names, and whether they came.
@@ -222,13 +346,37 @@ impl Looker {
         for number in gone {
             if let Some(directory) = self.watched.remove(&number) {
                 self.known.retain(|path| path.parent() != Some(&directory));
+                let before = self.waiting.len();
+                self.waiting.retain(|path, _| path.parent() != Some(&directory) || !is_spool(path));
+                self.shared.missed.fetch_add((before - self.waiting.len()) as u64, Ordering::Relaxed);
             }
         }
         // Looked at as if for the first time.
         if lost {
+            let what = "more came and went than the system could tell: processes may have come and gone uncounted";
+            self.say(what.into());
             self.watched.clear();
         }
         told
+    }
+}
+
+fn is_spool(name: &Path) -> bool {
+    name.extension().is_some_and(|end| end == "spool")
+}
+
+/// Whether this user may read it as a spool: root sees all.
+fn is_for_own_user(path: &Path) -> bool {
+    own_user() == 0 || path.symlink_metadata().is_ok_and(|about| about.uid() == own_user())
+}
+
+/// Why a directory cannot be watched, in words that say more than the system's.
+const fn reason(why: Errno) -> &'static str {
+    match why {
+        Errno::NOTDIR => "spools lie in directories, and this is none",
+        Errno::ACCESS => "this user may not read it",
+        Errno::NOSPC => "there are no more watches (fs.inotify.max_user_watches)",
+        _ => "the system refuses",
     }
 }
 

@@ -31,6 +31,10 @@ impl Remote {
         match *self {}
     }
 
+    pub(super) const fn is_incomplete(&self) -> bool {
+        match *self {}
+    }
+
     pub(super) const fn board(&self) -> &Board {
         match *self {}
     }

@@ -19,6 +19,9 @@ pub struct Args {
     /// Programs that still run instead of traces: the page of `live`. TRACE names directories with spools then, or nothing
     #[arg(long)]
     pub live: bool,
+    /// With --live: what agents elsewhere pass on with `--to nats:...`, of any number of nodes: nats://HOST:PORT/SUBJECT
+    #[arg(long, value_name = "URL", requires = "live")]
+    pub from: Option<String>,
     /// Rows of lists, those that matter most
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
@@ -28,8 +31,8 @@ impl Args {
     /// The options of `live`, if that is wanted.
     #[must_use]
     pub fn live(&self) -> Option<live::Args> {
-        let args =
-            live::Args { directories: self.inputs.traces.clone(), serve: Some(self.port), ..live::Args::default() };
+        let (directories, from) = (self.inputs.traces.clone(), self.from.clone());
+        let args = live::Args { directories, from, serve: Some(self.port), ..live::Args::default() };
         let job = self.inputs.job.iter().cloned().collect();
         self.live.then_some(live::Args { job, ..args })
     }

@@ -83,7 +83,10 @@ impl Making {
                 head { meta charset="utf-8"; meta http-equiv="refresh" content="1"; meta name="color-scheme" content="light dark"; title { "reading" } }
                 body style="font: 1.1rem system-ui, sans-serif; margin: 3rem" {
                     p { "Reading " (self.what) " …" }
-                    p { "The report comes up here by itself." }
+                    @if let Some((work, percent)) = crate::progress::now() {
+                        p { progress max="100" value=(percent) {} " " (work) ": " (percent) " %" }
+                    }
+                    p { "The trace is read twice or more. The report comes up here by itself." }
                 }
             }
         }

@@ -10,6 +10,7 @@ mod tiles;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::progress::tell;
 use crate::text::units;
 use crate::web;
 use anyhow::Result;
@@ -41,12 +42,12 @@ pub fn serve(args: &Args) -> Result<Exit> {
         return crate::live::live(&live);
     }
     // Whoever looks at a file instead of a terminal wants to know, too, what takes its time.
-    eprintln!("opening {}", units::counted(args.inputs.traces.len() as u64, "input"));
+    tell(format_args!("opening {}", units::counted(args.inputs.traces.len() as u64, "input")));
     let run = crate::session::open(&args.inputs)?;
     // What is wrong with the layouts is said before an address is.
     crate::session::layouts(&run, args.layout.as_deref())?;
     let what = format!("{} of {}", units::counted(run.segments(), "segment"), units::processes(run.process_count()));
-    eprintln!("reading {what}");
+    tell(format_args!("reading {what}"));
     let (making, failed) = made::begin(run, args, what)?;
     let served = Served { making, line: Arc::default() };
     let routes = move |word: &str| {

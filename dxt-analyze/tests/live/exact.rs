@@ -120,7 +120,7 @@ fn a_full_disk_is_said_and_counted() {
     let agent = Running::new(agent(&scratch, &to));
     std::fs::write(scratch.root().join("go"), "").unwrap();
     Launch::new(&scratch, workload("live")).args([CALLS, "2", "go"]).traced();
-    let (_, said) = agent.end();
+    let (_, said) = agent.end_with(3);
     assert_eq!(said.lines().filter(|line| line.contains("/dev/full")).count(), 1, "{said}");
     assert!(said.contains("120002 events were not taken"), "{said}");
 }

@@ -16,6 +16,8 @@ mod harness;
 mod many;
 mod page;
 mod runs;
+mod selections;
+mod trouble;
 
 use harness::Scratch;
 use serde_json::Value;
@@ -40,8 +42,28 @@ impl Running {
         Self(command.spawn().unwrap())
     }
 
+    /// Waits until it watches a directory: of processes that ended before it knows nothing.
+    fn watching(mut self) -> Self {
+        let folder = PathBuf::from(format!("/proc/{}/fdinfo", self.0.id()));
+        let text = |entry: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.ok()?.path()).ok();
+        let watches = || {
+            std::fs::read_dir(&folder)
+                .is_ok_and(|mut all| all.any(|one| text(one).is_some_and(|text| text.contains("inotify wd:"))))
+        };
+        while !watches() {
+            assert!(self.0.try_wait().unwrap().is_none(), "the agent has ended");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        self
+    }
+
     /// Waits for its end; what it wrote on standard output and error.
-    fn end(mut self) -> (String, String) {
+    fn end(self) -> (String, String) {
+        self.end_with(0)
+    }
+
+    /// The same, of one that ends with another exit code.
+    fn end_with(mut self, code: i32) -> (String, String) {
         let read = |pipe: &mut dyn std::io::Read| {
             let mut text = String::new();
             pipe.read_to_string(&mut text).unwrap();
@@ -49,7 +71,7 @@ impl Running {
         };
         let out = read(self.0.stdout.as_mut().unwrap());
         let said = read(self.0.stderr.as_mut().unwrap());
-        assert!(self.0.wait().unwrap().success(), "{said}");
+        assert_eq!(self.0.wait().unwrap().code(), Some(code), "{said}");
         (out, said)
     }
 }

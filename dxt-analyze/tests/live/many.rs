@@ -9,13 +9,18 @@ use std::collections::BTreeSet;
 fn each_process_is_shown_whole_or_counted_as_unseen() {
     const PROCESSES: u64 = 300;
     let scratch = Scratch::new();
-    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--to", "intervals:intervals"]));
+    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--to", "intervals:intervals"])).watching();
     std::fs::write(scratch.root().join("go"), "").unwrap();
     let script = format!("for i in $(seq {PROCESSES}); do \"$0\" 20 1 go & [ $((i % 20)) != 0 ] || wait; done; wait");
     let program = workload("live");
     let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).arg(&program).run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // On a busy machine the agent comes to the last ones late.
+    let length = || std::fs::metadata(scratch.data().join("events")).unwrap().len();
+    let mut before = u64::MAX;
+    while std::mem::replace(&mut before, length()) != length() {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+    }
     rustix::process::kill_process(rustix::process::Pid::from_child(&agent.0), rustix::process::Signal::INT).unwrap();
     agent.end();
     // Those of the shell are not of interest.

@@ -12,10 +12,14 @@ mod grafana;
 mod influx;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(feature = "nats")]
+mod nodes;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod program;
 mod prometheus;
+#[cfg(all(feature = "live-http", feature = "postgres", feature = "nats"))]
+mod secrets;
 mod server;
 mod values;
 mod without;

@@ -4,24 +4,28 @@ use crate::harness::{is_root, skip};
 use crate::program::{BLOCK, Traced};
 use crate::server::{Server, free_port, open_to_all, until};
 use crate::values::{events, outlet};
+use dxt_analyze::live::about::Target;
+use dxt_analyze::live::event::Event;
+use dxt_analyze::live::records::Selected;
 use postgres::{Client, NoTls};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use trace_format::op::Layer;
 
 /// Who runs the server where the test is root, whom it refuses: nobody.
 const NOBODY: u32 = 65534;
 
 /// A cluster of databases, and the port of its server.
-struct Cluster {
-    folder: tempfile::TempDir,
-    programs: PathBuf,
-    port: u16,
+pub(crate) struct Cluster {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) programs: PathBuf,
+    pub(crate) port: u16,
 }
 
 impl Cluster {
     /// A new one; `None` if there is no PostgreSQL.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let programs = versions.map(|version| version.path().join("bin")).find(|bin| bin.join("initdb").is_file());
         let Some(programs) = programs else {
@@ -47,13 +51,8 @@ impl Cluster {
     }
 
     /// Starts the server, and waits for it. After one that was killed, it may take several.
-    fn start(&self) -> Server {
-        let start = || {
-            let sockets = format!("unix_socket_directories={}", self.folder.path().display());
-            let port = self.port.to_string();
-            let args = ["-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", &sockets];
-            Server::start(self.command("postgres").args(args))
-        };
+    pub(crate) fn start(&self) -> Server {
+        let start = || self.start_with(&[]);
         let mut server = start();
         until("PostgreSQL", || {
             if server.0.try_wait().unwrap().is_some() {
@@ -64,7 +63,31 @@ impl Cluster {
         server
     }
 
-    fn client(&self) -> Option<Client> {
+    /// Starts the server with these settings.
+    pub(crate) fn start_with(&self, settings: &[&str]) -> Server {
+        let sockets = format!("unix_socket_directories={}", self.folder.path().display());
+        let port = self.port.to_string();
+        let mut command = self.command("postgres");
+        command.args(["-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", &sockets]);
+        settings.iter().for_each(|setting| {
+            command.args(["-c", setting]);
+        });
+        Server::start(&mut command)
+    }
+
+    /// A file among the server's own, which nobody else may read.
+    #[cfg(all(feature = "live-http", feature = "nats"))]
+    pub(crate) fn put(&self, name: &str, content: &[u8]) {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.folder.path().join("data").join(name);
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        if is_root() {
+            std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    pub(crate) fn client(&self) -> Option<Client> {
         Client::connect(&self.url(), NoTls).ok()
     }
 
@@ -80,6 +103,84 @@ impl Cluster {
     fn number(&self, query: &str) -> Option<i64> {
         self.client()?.query_one(query, &[]).ok().map(|row| row.get(0))
     }
+}
+
+/// What an older version made lacks columns: they are added, and what is there stays.
+#[test]
+fn calls_on_data_sets_have_numbers_also_in_a_table_of_before() {
+    let Some(cluster) = Cluster::new() else { return };
+    let _server = cluster.start();
+    let all = events(BEGIN, 1, 2);
+    let pass = |some: &[Event]| {
+        let mut outlet = outlet(&cluster.to());
+        outlet.events(some);
+        outlet.end();
+        assert_eq!((outlet.dropped(), outlet.is_behind()), (0, false));
+    };
+    pass(&all[..16]);
+    let older = "DROP VIEW dxt_connector; ALTER TABLE dxt_events DROP COLUMN data_set, DROP COLUMN pt_sel, DROP COLUMN irreg_hslab,
+        DROP COLUMN reg_hslab, DROP COLUMN ndims, DROP COLUMN npoints; CREATE VIEW dxt_connector AS SELECT file, -1 AS pt_sel FROM dxt_events";
+    cluster.client().unwrap().batch_execute(older).unwrap();
+    let mut some = all[16..].to_vec();
+    let target = Target {
+        layer: Layer::Hdf5,
+        op: "write".into(),
+        file: "/a.h5".into(),
+        data_set: Some("/x".into()),
+        ..(*some[0].target).clone()
+    };
+    some[0].target = target.into();
+    some[0].so_far.selected =
+        Some(Selected { points: 1, irregular: 2, regular: 3, dimensions: 4, elements: 5_000_000_000 });
+    pass(&some);
+    let numbers = "count(*) FROM dxt_connector WHERE (pt_sel, irreg_hslab, reg_hslab, ndims, npoints)";
+    assert_eq!(cluster.number(&format!("SELECT {numbers} = (-1, -1, -1, -1, -1)")), Some(31));
+    let one = format!("SELECT {numbers} = (1, 2, 3, 4, 5000000000) AND module = 'H5D' AND file = '/a.h5:/x'");
+    assert_eq!(cluster.number(&one), Some(1));
+}
+
+/// Others have views on the connector's columns, and have been granted them: an update takes neither away, and rows come in any case.
+#[test]
+fn what_others_made_of_the_view_of_before_stays() {
+    let Some(cluster) = Cluster::new() else { return };
+    let _server = cluster.start();
+    let all = events(BEGIN, 1, 3);
+    let pass = |some: &[Event]| {
+        let mut outlet = outlet(&cluster.to());
+        outlet.events(some);
+        outlet.end();
+        assert_eq!((outlet.dropped(), outlet.is_behind()), (0, false));
+    };
+    pass(&all[..16]);
+    // As the version before made it.
+    let older = "CREATE ROLE grafana; DROP VIEW dxt_connector;
+        ALTER TABLE dxt_events DROP COLUMN data_set, DROP COLUMN pt_sel, DROP COLUMN irreg_hslab, DROP COLUMN reg_hslab, DROP COLUMN ndims,
+            DROP COLUMN npoints;
+        CREATE VIEW dxt_connector AS SELECT uid, exe, job_id, rank, node AS \"ProducerName\", file, record_id, module,
+            CASE connector_op WHEN 'open' THEN 'MET' ELSE 'MOD' END AS type, max_byte, switches, flushes, so_far_calls AS cnt,
+            connector_op AS op, -1 AS pt_sel, -1 AS irreg_hslab, -1 AS reg_hslab, -1 AS ndims, -1 AS npoints,
+            CASE WHEN connector_op IN ('open', 'close') OR module = 'H5D' THEN -1 ELSE \"offset\" END AS off,
+            CASE WHEN connector_op IN ('open', 'close') THEN -1 ELSE length END AS len, (start_ns - job_start_ns) / 1e9 AS start,
+            (end_ns - start_ns) / 1e9 AS dur, so_far_ns / 1e9 AS total, end_ns / 1e9 AS timestamp
+            FROM dxt_events WHERE module IS NOT NULL;
+        CREATE VIEW theirs AS SELECT file, npoints FROM dxt_connector;
+        GRANT SELECT ON dxt_connector TO grafana";
+    cluster.client().unwrap().batch_execute(older).unwrap();
+    let mut some = all[16..32].to_vec();
+    some[0].target = Target { data_set: Some("/x".into()), ..(*some[0].target).clone() }.into();
+    some[0].so_far.selected =
+        Some(Selected { points: 1, irregular: 2, regular: 3, dimensions: 4, elements: 5_000_000_000 });
+    pass(&some);
+    assert_eq!(cluster.number("SELECT count(*) FROM dxt_events"), Some(32));
+    assert_eq!(cluster.number("SELECT count(*) FROM theirs WHERE file LIKE '%:/x' AND npoints = 2147483647"), Some(1));
+    let granted = "SELECT has_table_privilege('grafana', 'dxt_connector', 'SELECT')::int::bigint";
+    assert_eq!(cluster.number(granted), Some(1));
+    // What is somebody's own is left alone.
+    let own = "DROP VIEW theirs; DROP VIEW dxt_connector; CREATE VIEW dxt_connector AS SELECT 7::bigint AS mine";
+    cluster.client().unwrap().batch_execute(own).unwrap();
+    pass(&all[32..]);
+    assert_eq!(cluster.number("SELECT count(*) FROM dxt_events"), Some(48));
+    assert_eq!(cluster.number("SELECT mine FROM dxt_connector"), Some(7));
 }
 
 /// A moment in the evening of 2023-11-14, in ns since 1970-01-01 UTC.
@@ -198,7 +299,7 @@ fn without_a_server_the_agent_goes_on_and_counts() {
     let text = || std::fs::read_to_string(lines(folder.path())).unwrap_or_default();
     let is_write = |line: &&str| line.contains("\"op\":\"write\"") && line.contains("/output\"");
     until("the writes", || (text().lines().filter(is_write).count() == 100).then_some(()));
-    let said = traced.end();
+    let said = traced.end_with(3);
     let text = text();
     let events = text.lines().count();
     assert!(said.contains(&format!("{events} events were not taken")) && !said.contains("secret"), "{said}");

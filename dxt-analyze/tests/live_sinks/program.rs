@@ -12,6 +12,7 @@ pub(crate) const BLOCK: usize = 4096;
 pub(crate) struct Traced {
     folder: tempfile::TempDir,
     to: Vec<String>,
+    env: Vec<(String, String)>,
     agent: Option<Child>,
     dd: Option<Child>,
 }
@@ -19,8 +20,14 @@ pub(crate) struct Traced {
 impl Traced {
     /// Begins to watch, with these destinations.
     pub(crate) fn watched(to: &[&str]) -> Self {
+        Self::watched_with(to, &[])
+    }
+
+    /// The same, by an agent with this environment.
+    pub(crate) fn watched_with(to: &[&str], env: &[(&str, &str)]) -> Self {
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let to = to.iter().map(|to| (*to).to_owned()).collect();
-        let mut traced = Self { folder: tempfile::tempdir().unwrap(), to, agent: None, dd: None };
+        let mut traced = Self { folder: tempfile::tempdir().unwrap(), to, env, agent: None, dd: None };
         traced.watch();
         traced
     }
@@ -32,6 +39,7 @@ impl Traced {
             .arg(self.folder.path())
             .args(["--interval", "100ms", "--until-end", "--state"])
             .arg(self.folder.path().join("state"));
+        agent.envs(self.env.iter().map(|(name, value)| (name, value)));
         for to in &self.to {
             agent.args(["--to", to]);
         }
@@ -42,6 +50,21 @@ impl Traced {
     #[cfg(any(feature = "postgres", feature = "nats"))]
     pub(crate) fn kill_agent(&mut self) {
         Server(self.agent.take().unwrap()).kill();
+    }
+
+    /// What others on this machine and who reads the state see of the agent.
+    #[cfg(all(feature = "live-http", feature = "postgres", feature = "nats"))]
+    pub(crate) fn seen_by_others(&self) -> String {
+        let number = self.agent.as_ref().unwrap().id();
+        let words = std::fs::read(format!("/proc/{number}/cmdline")).unwrap();
+        let state = until("the state", || std::fs::read_to_string(self.folder.path().join("state")).ok());
+        format!("{} {state}", String::from_utf8_lossy(&words))
+    }
+
+    /// Where its spool and the state are.
+    #[cfg(all(feature = "live-http", feature = "postgres", feature = "nats"))]
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     /// The file that is written.
@@ -69,7 +92,12 @@ impl Traced {
     }
 
     /// Ends the program, and waits for it and for the agent; what the agent said.
-    pub(crate) fn end(mut self) -> String {
+    pub(crate) fn end(self) -> String {
+        self.end_with(0)
+    }
+
+    /// The same, of an agent that ends with another exit code.
+    pub(crate) fn end_with(mut self, code: i32) -> String {
         let mut dd = self.dd.take().unwrap();
         drop(dd.stdin.take());
         assert!(dd.wait().unwrap().success());
@@ -77,7 +105,7 @@ impl Traced {
         until("the agent's end", || self.agent.as_mut().unwrap().try_wait().unwrap());
         let output = self.agent.take().unwrap().wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{said}");
+        assert_eq!(output.status.code(), Some(code), "{said}");
         said
     }
 }
@@ -92,6 +120,11 @@ impl Drop for Traced {
 pub(crate) fn agent() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     command.arg("live").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.env_remove("INFLUX_TOKEN").env_remove("NATS_TOKEN").env_remove("PGPASSWORD");
+    for name in
+        ["INFLUX_TOKEN", "INFLUX_USERNAME", "INFLUX_PASSWORD", "NATS_TOKEN", "NATS_USER", "NATS_PASSWORD", "PGPASSWORD"]
+    {
+        command.env_remove(name);
+    }
+    command.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR");
     command
 }

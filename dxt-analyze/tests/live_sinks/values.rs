@@ -61,6 +61,7 @@ pub(crate) fn events(begin_unix_ns: i64, jobs: u32, calls: u32) -> Vec<Event> {
         op: "pwrite".into(),
         file: "/scratch/a\tb \\. \"c\" ü\n".into(),
         file_number: 1,
+        data_set: None,
         record_id: u64::MAX,
         file_system: "/scratch lustre".into(),
         errno: 0,

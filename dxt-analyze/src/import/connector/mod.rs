@@ -6,6 +6,7 @@
 //! file holds (`budget`).
 
 mod columns;
+mod data_sets;
 mod fields;
 mod jobs;
 mod lines;

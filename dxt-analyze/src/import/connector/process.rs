@@ -1,5 +1,6 @@
 //! A process while its rows come: its files and streams, and its calls, packed when there are many.
 
+use super::data_sets::{self, Selections};
 use super::jobs::Job;
 use super::names::Named;
 use super::row::{Code, Row};
@@ -8,7 +9,9 @@ use crate::import::calls::Calls;
 use anyhow::Result;
 use rustc_hash::FxHashMap;
 use trace_format::columns::TickScale;
-use trace_format::meta::{ClockSource, FileDef, Process, ProcessInfo, StreamDef, ThreadDef, path_hash, stream_flags};
+use trace_format::meta::{
+    ClockSource, DataSetDef, FileDef, Process, ProcessInfo, StreamDef, ThreadDef, path_hash, stream_flags,
+};
 use trace_format::op::Layer;
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, TARGET_BLOCK_SEGMENTS, ThreadSegments};
@@ -25,7 +28,10 @@ const CUT_NS: u64 = 1000;
 pub(super) struct Gathered {
     process: Process,
     files: FxHashMap<Box<[u8]>, u32>,
-    streams: FxHashMap<(u32, Code, u8), u32>,
+    streams: FxHashMap<(u32, Code, u8, Option<u32>), u32>,
+    /// Data sets by file and path, and what of each was selected so far.
+    data_sets: FxHashMap<(u32, Box<[u8]>), u32>,
+    selections: Vec<Selections>,
     slots: Vec<Segment>,
     frames: Vec<Vec<u8>>,
 }
@@ -49,6 +55,8 @@ impl Gathered {
             process: Process { info, threads, ..Process::default() },
             files: FxHashMap::default(),
             streams: FxHashMap::default(),
+            data_sets: FxHashMap::default(),
+            selections: Vec::new(),
             slots: Vec::new(),
             frames: Vec::new(),
         })
@@ -56,15 +64,40 @@ impl Gathered {
 
     /// Adds a call; false if there is no room for what is new of its file.
     pub(super) fn add(&mut self, row: &Row<'_>, file: &Named<'_>, room: &mut Budget) -> bool {
-        let Some(stream) = self.file(file.bytes(), room).and_then(|file| self.stream(file, row.code, 0, room)) else {
-            return false;
-        };
+        let Some(stream) = self.stream_of(row, file, room) else { return false };
         let since = |unix_ns: i64| unix_ns.saturating_sub(self.process.info.epoch_unix_ns).max(0).unsigned_abs();
         // An end of 0 would be that of a place without a call.
         let (start, end) = (since(row.start_unix_ns), since(row.end_unix_ns).max(1));
         self.process.info.end_ns = self.process.info.end_ns.max(end);
         self.slots.push(Segment::new(StreamId(stream), row.offset, row.length, start, end));
         true
+    }
+
+    fn stream_of(&mut self, row: &Row<'_>, file: &Named<'_>, room: &mut Budget) -> Option<u32> {
+        let Some((path, set)) = data_sets::split(row, file) else {
+            let file = self.file(file.bytes(), room)?;
+            return self.stream(file, row.code, 0, None, room);
+        };
+        let file = self.file(path, room)?;
+        let set = self.data_set(file, set, room)?;
+        let stream = self.stream(file, row.code, 0, Some(set), room)?;
+        let (def, selections) = (self.process.data_sets.get_mut(set as usize)?, self.selections.get_mut(set as usize)?);
+        selections.add(row, stream, &mut def.accesses);
+        Some(stream)
+    }
+
+    fn data_set(&mut self, file: u32, path: &[u8], room: &mut Budget) -> Option<u32> {
+        let key = (file, Box::from(path));
+        if let Some(set) = self.data_sets.get(&key) {
+            return Some(*set);
+        }
+        let number = self.process.data_sets.len() as u32;
+        room.take(ENTRY_BYTES + 2 * path.len() as u64).then(|| {
+            self.data_sets.insert(key, number);
+            self.process.data_sets.push(DataSetDef { file, path: path.to_vec(), ..DataSetDef::default() });
+            self.selections.push(Selections::default());
+            number
+        })
     }
 
     fn file(&mut self, path: &[u8], room: &mut Budget) -> Option<u32> {
@@ -80,13 +113,13 @@ impl Gathered {
         })
     }
 
-    fn stream(&mut self, file: u32, code: Code, flags: u8, room: &mut Budget) -> Option<u32> {
-        if let Some(stream) = self.streams.get(&(file, code, flags)) {
+    fn stream(&mut self, file: u32, code: Code, flags: u8, set: Option<u32>, room: &mut Budget) -> Option<u32> {
+        if let Some(stream) = self.streams.get(&(file, code, flags, set)) {
             return Some(*stream);
         }
         let id = self.process.streams.len() as u32;
         room.take(STREAM_BYTES).then(|| {
-            self.streams.insert((file, code, flags), id);
+            self.streams.insert((file, code, flags, set), id);
             self.process.streams.push(StreamDef { id, file, op: code.0, flags, errno: 0 });
             id
         })
@@ -111,7 +144,7 @@ impl Gathered {
                 continue;
             };
             let inside = calls.get(&file).is_some_and(|calls| calls.hold(slot.start.saturating_add(CUT_NS), slot.end));
-            if let Some(stream) = inside.then(|| self.stream(file, code, stream_flags::NESTED, room)).flatten() {
+            if let Some(stream) = inside.then(|| self.stream(file, code, stream_flags::NESTED, None, room)).flatten() {
                 *slot = Segment::new(StreamId(stream), slot.offset, slot.length(), slot.start, slot.end);
             }
         }

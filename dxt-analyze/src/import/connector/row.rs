@@ -35,6 +35,18 @@ impl Code {
         Self(1 + (module * OPERATIONS.len() + operation) as u16)
     }
 
+    /// Whether it is of H5D.
+    pub(super) fn is_of_data_sets(self) -> bool {
+        let module = usize::from(self.0.saturating_sub(1)) / OPERATIONS.len();
+        MODULES.get(module).is_some_and(|(word, _)| *word == "H5D")
+    }
+
+    /// Whether it reads or writes.
+    pub(super) fn is_data(self) -> bool {
+        let operation = usize::from(self.0.saturating_sub(1)) % OPERATIONS.len();
+        OPERATIONS.get(operation).is_some_and(|(_, class, _)| class.is_data())
+    }
+
     /// Its layer.
     pub(super) fn layer(self) -> Layer {
         MODULES.get(usize::from(self.0.saturating_sub(1)) / OPERATIONS.len()).map_or(Layer::Posix, |(_, layer)| *layer)
@@ -75,6 +87,8 @@ pub(super) struct Row<'a> {
     pub(super) code: Code,
     /// First byte, or -1.
     pub(super) offset: i64,
+    /// Reads and writes of the data set so far that selected points, irregular and regular hyperslabs; `None` where that is not known.
+    pub(super) selected: Option<[u64; 3]>,
     /// Bytes.
     pub(super) length: u64,
     /// When the call was made, in ns since 1970.
@@ -131,6 +145,10 @@ impl<'a> Row<'a> {
             record: value("record_id").and_then(RecordId::of),
             code: Code::new(module, operation),
             offset: number("off")?.max(-1),
+            selected: match [number("pt_sel")?, number("irreg_hslab")?, number("reg_hslab")?].map(u64::try_from) {
+                [Ok(points), Ok(irregular), Ok(regular)] => Some([points, irregular, regular]),
+                _ => None,
+            },
             length: u64::try_from(number("len")?).unwrap_or(0),
             start_unix_ns: end.ns - duration.ns,
             end_unix_ns: end.ns,

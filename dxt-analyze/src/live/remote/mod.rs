@@ -1,18 +1,20 @@
 //! `--from`: calls of agents elsewhere, read from a stream, shown and passed on as if they were seen here. Each call counts once,
 //! though a stream may hold it twice.
 
+mod counts;
 mod known;
 mod read;
 
 use super::args::Args;
 use super::board::{Board, Row};
 use super::event::Event;
-use super::interval::{Group, NotSeen, Open};
+use super::interval::{Group, Interval, NotSeen, Open};
 use super::nats::Address;
 use super::sinks::Outlet;
 use super::tally::{Files, Tally};
 use crate::exit::UsageError;
 use anyhow::Result;
+use counts::Counts;
 use known::Known;
 use read::{Came, Reader};
 use std::collections::BTreeMap;
@@ -43,8 +45,10 @@ pub(super) struct Remote {
     outlets: Vec<Outlet>,
     board: Board,
     /// Calls that agents dropped, by agent, and messages that the stream had let go before they were read.
-    dropped: BTreeMap<String, u64>,
+    dropped: Counts,
     gone: u64,
+    /// Processes that came and went unseen, by the agent that counted them.
+    unseen: Counts,
     unknown: u64,
     said: Vec<String>,
     done: bool,
@@ -77,8 +81,9 @@ impl Remote {
             next_interval: Instant::now() + args.interval,
             outlets,
             board: Board { interval_ns: length_ns, ..Board::default() },
-            dropped: BTreeMap::new(),
+            dropped: Counts::default(),
             gone: 0,
+            unseen: Counts::default(),
             unknown: 0,
             said: Vec::new(),
             done: false,
@@ -92,11 +97,9 @@ impl Remote {
         while let Some(came) = self.reader.next(until) {
             match came {
                 Came::Event(event) => self.take(event, &mut events),
-                Came::Dropped { agent, count } => {
-                    let dropped = self.dropped.entry(agent).or_default();
-                    *dropped = count.max(*dropped);
-                }
-                Came::Gone(count) => self.gone += count,
+                Came::Dropped { agent, count } => self.unknown += u64::from(!self.dropped.take(agent, count)),
+                Came::Unseen { watcher, count } => self.unknown += u64::from(!self.unseen.take(watcher, count)),
+                Came::Gone(count) => self.gone = self.gone.saturating_add(count),
                 Came::Unknown => self.unknown += 1,
                 Came::Failed(why) => self.said.push(why),
                 Came::End => self.done = true,
@@ -108,17 +111,19 @@ impl Remote {
         if !events.is_empty() {
             self.outlets.iter_mut().for_each(|outlet| outlet.events(&events));
         }
+        // An interval may be long.
+        self.files.bound();
         let over = Instant::now() >= self.next_interval;
         if over {
             self.next_interval = Instant::now() + self.interval;
-            self.interval(super::agent::unix_ns().saturating_sub_unsigned(self.board.interval_ns));
+            self.interval(super::agent::unix_ns().saturating_sub_unsigned(self.board.interval_ns), false);
         }
         over
     }
 
     /// The last words.
     pub(super) fn finish(&mut self) {
-        self.interval(i64::MAX);
+        self.interval(i64::MAX, true);
         self.outlets.iter_mut().for_each(Outlet::end);
         self.board.not_seen = self.not_seen();
     }
@@ -126,6 +131,11 @@ impl Remote {
     /// Whether everything was read that was there.
     pub(super) const fn is_done(&self) -> bool {
         self.done
+    }
+
+    /// Whether calls are missing: agents dropped them, the stream had let them go, or a destination did not take them.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.dropped.sum() > 0 || self.gone > 0 || self.outlets.iter().any(Outlet::has_lost)
     }
 
     pub(super) const fn board(&self) -> &Board {
@@ -159,6 +169,9 @@ impl Remote {
             };
             let process = &event.process;
             let key = (process.node.clone(), process.pid, process.started, process.spool);
+            if self.processes.len() >= MOST_PROCESSES && !self.processes.contains_key(&key) {
+                self.processes.clear();
+            }
             let (row, tallies) = self.processes.entry(key).or_default();
             // It may have told its rank since.
             *row =
@@ -171,19 +184,24 @@ impl Remote {
 
     fn not_seen(&self) -> NotSeen {
         let mut all = NotSeen {
-            dropped: self.dropped.values().sum::<u64>() + self.gone,
+            dropped: self.dropped.sum().saturating_add(self.gone),
             damaged: self.unknown,
+            spools: self.unseen.sum(),
             ..NotSeen::default()
         };
         for outlet in &self.outlets {
-            all.dropped += outlet.dropped();
+            all.dropped = all.dropped.saturating_add(outlet.dropped());
             all.other_operations += outlet.other_operations();
         }
         all
     }
 
-    fn interval(&mut self, until_unix_ns: i64) {
+    fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
         let mut intervals = self.open.ended(until_unix_ns);
+        // What was not seen is told at the end, whether calls have come since or not.
+        if is_last && intervals.is_empty() && self.not_seen() != NotSeen::default() {
+            intervals.push(Interval::empty(super::agent::unix_ns(), self.board.interval_ns));
+        }
         let not_seen = self.not_seen();
         intervals.iter_mut().for_each(|interval| interval.not_seen = not_seen);
         for interval in &intervals {
@@ -201,9 +219,6 @@ impl Remote {
             ..row.clone()
         });
         self.board.set_rows(rows.collect(), &self.files);
-        if self.processes.len() > MOST_PROCESSES {
-            self.processes.clear();
-        }
         self.files.bound();
     }
 }

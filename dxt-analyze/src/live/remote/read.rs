@@ -25,6 +25,13 @@ pub(super) enum Came {
         /// How many.
         count: u64,
     },
+    /// So many processes came and went unseen where an agent looks.
+    Unseen {
+        /// Which agent, and those in whose place it is.
+        watcher: String,
+        /// How many so far.
+        count: u64,
+    },
     /// So many messages were gone before they could be read.
     Gone(u64),
     /// A message of another kind.
@@ -85,14 +92,14 @@ impl Progress {
 
     /// Waits for room; false if nobody takes it.
     fn pass(&self, came: Came) -> bool {
-        tokio::task::block_in_place(|| self.sender.send(came)).is_ok()
+        tokio::task::block_in_place(|| self.sender.send(came).is_ok())
     }
 
     async fn read(&mut self) -> Result<()> {
         let mut connection = self.address.connect().await?;
         let state = connection.stream.info().await.context("failed to ask for the stream's state")?.state.clone();
         // A stream that was made anew counts from the beginning.
-        if state.last_sequence + 1 < self.next {
+        if state.last_sequence.saturating_add(1) < self.next {
             self.next = 1;
         }
         if state.last_sequence < self.next && !self.pass(Came::End) {
@@ -114,7 +121,7 @@ impl Progress {
                 continue;
             }
             let gone = number - self.next;
-            self.next = number + 1;
+            self.next = number.saturating_add(1);
             let goes_on = (gone == 0 || self.pass(Came::Gone(gone)))
                 && self.pass(meaning(&message.payload))
                 && (!is_last || self.pass(Came::End));
@@ -131,8 +138,11 @@ fn meaning(text: &[u8]) -> Came {
     if let Ok(event) = full::parse(text) {
         return Came::Event(event);
     }
-    match serde_json::from_slice::<full::Dropped<'_>>(text) {
-        Ok(dropped) => Came::Dropped { agent: dropped.agent.into_owned(), count: dropped.dropped },
+    if let Ok(dropped) = serde_json::from_slice::<full::Dropped<'_>>(text) {
+        return Came::Dropped { agent: dropped.agent.into_owned(), count: dropped.dropped };
+    }
+    match serde_json::from_slice::<full::Unseen<'_>>(text) {
+        Ok(unseen) => Came::Unseen { watcher: unseen.watcher.into_owned(), count: unseen.unseen },
         Err(_) => Came::Unknown,
     }
 }

@@ -4,7 +4,9 @@
 pub(crate) use crate::import::connector::{COLUMNS, NOTHING};
 
 use crate::live::event::Event;
+use crate::live::records::Selected;
 use serde::Serialize;
+use std::borrow::Cow;
 use trace_format::op::{Layer, OpClass};
 
 /// A message.
@@ -17,7 +19,7 @@ pub(crate) struct Message<'a> {
     pub(crate) rank: i32,
     #[serde(rename = "ProducerName")]
     pub(crate) producer_name: &'a str,
-    pub(crate) file: &'a str,
+    pub(crate) file: Cow<'a, str>,
     pub(crate) record_id: u64,
     pub(crate) module: &'a str,
     #[serde(rename = "type")]
@@ -29,6 +31,9 @@ pub(crate) struct Message<'a> {
     pub(crate) op: &'a str,
     pub(crate) seg: [Segment; 1],
 }
+
+/// What it says of calls that are about no data set.
+const NOT_KNOWN: Selected = Selected { points: -1, irregular: -1, regular: -1, dimensions: -1, elements: -1 };
 
 /// Its segment.
 #[derive(Clone, Debug, Serialize)]
@@ -89,6 +94,7 @@ pub(crate) fn message(event: &Event) -> Option<Message<'_>> {
     let moves = target.class.is_data();
     let since_start = i128::from(event.start_unix_ns) - i128::from(process.job_start_unix_ns);
     let described = |text| if opens { text } else { NOTHING };
+    let selected = so_far.selected.unwrap_or(NOT_KNOWN);
     let (off, len) = match (module, moves) {
         (_, false) => (-1, -1),
         ("H5D", true) => (-1, event.length.cast_signed()),
@@ -101,7 +107,7 @@ pub(crate) fn message(event: &Event) -> Option<Message<'_>> {
         job_id: process.job_id,
         rank: process.rank,
         producer_name: &process.node,
-        file: described(&target.file),
+        file: if opens { target.record() } else { NOTHING.into() },
         record_id: target.record_id,
         module,
         kind: if opens { "MET" } else { "MOD" },
@@ -111,11 +117,11 @@ pub(crate) fn message(event: &Event) -> Option<Message<'_>> {
         cnt: so_far.calls,
         op,
         seg: [Segment {
-            pt_sel: -1,
-            irreg_hslab: -1,
-            reg_hslab: -1,
-            ndims: -1,
-            npoints: -1,
+            pt_sel: selected.points,
+            irreg_hslab: selected.irregular,
+            reg_hslab: selected.regular,
+            ndims: selected.dimensions,
+            npoints: selected.elements,
             off,
             len,
             start: number(since_start),

@@ -1,5 +1,6 @@
 //! Files that destinations write.
 
+use crate::live::shown;
 use anyhow::{Context, Result, bail};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -49,7 +50,7 @@ impl Output {
     pub(super) fn begin(&mut self, position: Option<u64>) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let file = open(path, position)?;
-        let failed = || format!("failed to open {}", path.display());
+        let failed = || format!("failed to open {}", shown::path(path));
         let length = position.unwrap_or(0).min(file.metadata().with_context(failed)?.len());
         self.file = Some(file);
         self.cut(length)
@@ -90,10 +91,10 @@ impl Output {
 }
 
 fn open(path: &Path, position: Option<u64>) -> Result<File> {
-    let failed = || format!("failed to open {}", path.display());
+    let failed = || format!("failed to open {}", shown::path(path));
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).with_context(failed)?;
     if position.is_none() && file.metadata().with_context(failed)?.len() > 0 {
-        bail!("{} is there already: name another file, or give the --state that goes with it", path.display());
+        bail!("{} is there already: name another file, or give the --state that goes with it", shown::path(path));
     }
     Ok(file)
 }

@@ -35,6 +35,8 @@ pub(super) struct Line<'a> {
     pub(super) exe: Cow<'a, str>,
     pub(super) file: Cow<'a, str>,
     pub(super) file_number: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) data_set: Option<Cow<'a, str>>,
     pub(super) file_system: Cow<'a, str>,
     pub(super) record_id: u64,
     pub(super) layer: Cow<'a, str>,
@@ -60,6 +62,15 @@ pub(crate) struct Dropped<'a> {
     pub(crate) agent: Cow<'a, str>,
 }
 
+/// And processes that came and went on its node before it could look, since it first began: also those that an agent counted in whose place it is.
+#[cfg(feature = "nats")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unseen<'a> {
+    pub(crate) unseen: u64,
+    /// Which agent, and those in whose place it is.
+    pub(crate) watcher: Cow<'a, str>,
+}
+
 /// Adds a line.
 pub(crate) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
     let (process, target, key) = (&event.process, &event.target, &event.key);
@@ -81,6 +92,7 @@ pub(crate) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
         exe: (&process.exe).into(),
         file: (&*target.file).into(),
         file_number: target.file_number,
+        data_set: target.data_set.as_deref().map(Cow::from),
         file_system: (&*target.file_system).into(),
         record_id: target.record_id,
         layer: target.layer.name().into(),
@@ -133,6 +145,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Event> {
         op: line.op.into_owned(),
         file: line.file.into(),
         file_number: line.file_number,
+        data_set: line.data_set.map(|set| set.into()),
         record_id: line.record_id,
         file_system: line.file_system.into(),
         errno: line.errno,
@@ -154,6 +167,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Event> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::records::Selected;
 
     #[test]
     fn what_is_written_is_read() {
@@ -165,11 +179,13 @@ mod tests {
             op: "write_at".into(),
             file: "/x\ny".into(),
             file_number: 4,
+            data_set: Some("/x".into()),
             record_id: u64::MAX,
             file_system: "/ ext4".into(),
             errno: 28,
             nested: true,
         };
+        let selected = Selected { points: 1, irregular: 0, regular: 2, dimensions: 3, elements: 1 << 40 };
         let event = Event {
             process: process.into(),
             target: target.into(),
@@ -178,7 +194,7 @@ mod tests {
             length: 5,
             start_unix_ns: 6,
             end_unix_ns: 8,
-            so_far: SoFar { calls: 2, max_byte: -1, ..SoFar::default() },
+            so_far: SoFar { calls: 2, max_byte: -1, selected: Some(selected), ..SoFar::default() },
             stands_for: 10,
         };
         let mut text = Vec::new();

@@ -5,7 +5,9 @@ use super::publisher::{Program, Publisher};
 use super::{Sink, connector};
 use crate::exit::UsageError;
 use crate::live::event::Event;
-use anyhow::{Result, anyhow};
+use crate::live::shown;
+use crate::progress::tell;
+use anyhow::{Result, anyhow, bail};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
@@ -46,17 +48,20 @@ impl Address {
     }
 
     /// Whether what stands behind `ldms:` can be one.
-    pub(super) fn check(text: &str) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// If it has too many parts.
+    pub(super) fn check(text: &str) -> Result<()> {
         if text.split(',').count() <= PARTS.len() {
             Ok(())
         } else {
-            Err(format!("`{text}` has more parts than XPRT,HOST,PORT,AUTH,STREAM"))
+            bail!(UsageError(format!("`{}` has more parts than XPRT,HOST,PORT,AUTH,STREAM", shown::url(text))))
         }
     }
 
     /// As the user would write it.
     pub(super) fn name(&self) -> String {
-        format!("ldms:{}", self.0.join(","))
+        format!("ldms:{}", shown::url(&self.0.join(",")))
     }
 
     /// The command that sends what comes on its standard input, line by line: both programs read lines of a file only.
@@ -66,7 +71,7 @@ impl Address {
         let mut args: Vec<String> =
             options.iter().flat_map(|(name, value)| [(*name).into(), (*value).clone()]).collect();
         args.extend(["-t", "json", "-f", "/dev/stdin", "-l"].map(String::from));
-        Program { path, args, daemon: format!("{host}:{port}") }
+        Program { path, args, daemon: shown::url(&format!("{host}:{port}")) }
     }
 }
 
@@ -159,7 +164,7 @@ impl Sink for Ldms {
             }
             let mut line = serde_json::to_vec(&message)?;
             if self.verbose {
-                eprintln!("JSON Message: {}", String::from_utf8_lossy(&line));
+                tell(format_args!("JSON Message: {}", String::from_utf8_lossy(&line)));
             }
             line.push(b'\n');
             if line.len() > self.most_bytes {
@@ -170,6 +175,12 @@ impl Sink for Ldms {
         }
         publisher.publish(lines);
         Ok(())
+    }
+
+    fn end(&mut self) {
+        if let Some(publisher) = &mut self.publisher {
+            publisher.end();
+        }
     }
 
     fn dropped(&self) -> u64 {
@@ -190,7 +201,8 @@ impl Drop for Ldms {
         }
         let late = self.lost().saturating_sub(self.told.get());
         if late > 0 {
-            eprintln!("dxt-analyze: {}: {late} more events were dropped at the end", self.address.name());
+            let name = self.address.name();
+            tell(format_args!("dxt-analyze: {name}: {late} more events were dropped at the end"));
         }
     }
 }

@@ -83,7 +83,7 @@ fn row(message: &connector::Message<'_>, out: &mut Vec<u8>) -> Result<()> {
         message.job_id.to_string(),
         message.rank.to_string(),
         message.producer_name.to_owned(),
-        message.file.to_owned(),
+        message.file.to_string(),
         message.record_id.to_string(),
         message.module.to_owned(),
         message.kind.to_owned(),

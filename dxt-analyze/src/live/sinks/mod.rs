@@ -22,10 +22,17 @@ mod publisher;
 mod sent;
 
 pub use place::To;
+#[cfg(feature = "nats")]
+pub(crate) use place::plain;
 
 use super::event::Event;
 use super::interval::Interval;
+use crate::exit::is_closed_pipe;
 use anyhow::Result;
+
+/// Where there is nothing that a server's certificate could be verified by.
+#[cfg(any(feature = "live-http", feature = "postgres"))]
+const NO_CERTIFICATES: &str = "failed to find certificates that this system trusts: name a file with that of the server's authority in SSL_CERT_FILE";
 
 /// A destination.
 pub trait Sink {
@@ -95,6 +102,11 @@ pub trait Sink {
         0
     }
 
+    /// Whether anything was lost to it, calls or sums, beside what it returned an error for.
+    fn has_lost(&self) -> bool {
+        self.dropped() > 0
+    }
+
     /// Events of operations that its form has no name for.
     fn other_operations(&self) -> u64 {
         0
@@ -108,6 +120,8 @@ pub struct Outlet {
     dropped: u64,
     /// It failed the last time: said once.
     failing: bool,
+    /// It failed once, so something is missing there.
+    has_failed: bool,
     said: Vec<String>,
 }
 
@@ -115,7 +129,7 @@ impl Outlet {
     /// The destination `sink`, which the user calls `name`.
     #[must_use]
     pub fn new(name: String, sink: Box<dyn Sink>) -> Self {
-        Self { name, sink, dropped: 0, failing: false, said: Vec::new() }
+        Self { name, sink, dropped: 0, failing: false, has_failed: false, said: Vec::new() }
     }
 
     /// What the user calls it.
@@ -197,6 +211,12 @@ impl Outlet {
         self.dropped + self.sink.dropped()
     }
 
+    /// Whether something is missing there. A reader that went away wants no more.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.has_failed || self.sink.has_lost()
+    }
+
     /// See [`Sink::other_operations`].
     #[must_use]
     pub fn other_operations(&self) -> u64 {
@@ -219,6 +239,7 @@ impl Outlet {
                 true
             }
             Err(error) => {
+                self.has_failed |= !is_closed_pipe(&error);
                 if !std::mem::replace(&mut self.failing, true) {
                     self.said.push(format!("{}: {error:#}; what it does not take is counted as dropped", self.name));
                 }

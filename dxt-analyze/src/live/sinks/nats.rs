@@ -1,14 +1,17 @@
 //! Calls as messages of a stream of NATS JetStream: each the JSON line that `events` has, with the call's name as its id, so that the
-//! server takes one that is sent again once only. What had to be dropped is a message too.
+//! server takes one that is sent again once only. What had to be dropped is a message too, and how many processes came and went unseen.
 
 use super::courier::{Carrier, Courier, Refused};
 use super::full;
-use super::sent::{Calls, Sent};
+use super::sent::{Cargo, Sent};
 use crate::live::agent::unix_ns;
 use crate::live::event::Event;
+use crate::live::interval::Interval;
 use crate::live::nats::{Address, Connection, PATIENCE, runtime};
 use anyhow::{Context, Result};
 use async_nats::jetstream::message::PublishMessage;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Runtime;
 
 /// Calls that wait: each has some 150 bytes.
@@ -23,24 +26,80 @@ struct Publisher {
     connection: Option<Connection>,
     /// Dropped calls that the stream knows of.
     told: u64,
+    /// Processes that came and went unseen, as the stream knows them.
+    told_unseen: u64,
+    unseen: Arc<Unseen>,
     /// Names this agent, for messages of its own.
     agent: String,
+}
+
+/// What the agent and the thread that sends both know. It is no message that waits: those may be dropped.
+struct Unseen {
+    /// Number of this agent and of those in whose place it is.
+    watcher: AtomicU64,
+    /// Processes that came and went unseen.
+    count: AtomicU64,
+}
+
+/// What there is to tell.
+pub(crate) struct Messages {
+    unseen: Arc<Unseen>,
+    /// Some more came and went.
+    has_word: bool,
+}
+
+impl Cargo for Messages {
+    type Item = Event;
+    const OF_EVENTS: bool = true;
+
+    fn of_events(&mut self, events: &[Event]) -> Vec<Event> {
+        events.to_vec()
+    }
+
+    fn of_interval(&mut self, interval: &Interval, _lost: u64) -> Vec<Event> {
+        let count = interval.not_seen.spools;
+        self.has_word = count > self.unseen.count.fetch_max(count, Ordering::Relaxed);
+        Vec::new()
+    }
+
+    fn has_word(&self) -> bool {
+        self.has_word
+    }
+
+    fn position(&self) -> Option<u64> {
+        Some(self.unseen.watcher.load(Ordering::Relaxed))
+    }
+
+    fn go_on(&mut self, position: u64) {
+        self.unseen.watcher.store(position, Ordering::Relaxed);
+    }
 }
 
 /// What brings calls to the stream of a URL.
 ///
 /// # Errors
 /// If that is no address of a stream.
-pub(crate) fn open(url: &str) -> Result<Sent<Calls>> {
+pub(crate) fn open(url: &str) -> Result<Sent<Messages>> {
     let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let agent = format!("{}-{}-{}", node.trim(), std::process::id(), unix_ns());
+    let unseen = Arc::new(Unseen { watcher: watcher(&agent).into(), count: 0.into() });
+    let messages = Messages { unseen: Arc::clone(&unseen), has_word: false };
     let publisher = Publisher {
         address: Address::new(url)?,
         runtime: runtime()?,
         connection: None,
         told: 0,
-        agent: format!("{}-{}-{}", node.trim(), std::process::id(), unix_ns()),
+        told_unseen: 0,
+        unseen,
+        agent,
     };
-    Ok(Sent::new(Courier::new(MOST_EVENTS, publisher)?, Calls))
+    Ok(Sent::new(Courier::new(MOST_EVENTS, publisher)?, messages))
+}
+
+/// A number that no other agent has, nearly.
+fn watcher(agent: &str) -> u64 {
+    use std::hash::BuildHasher;
+    std::hash::RandomState::new().hash_one(agent)
 }
 
 impl Publisher {
@@ -59,10 +118,16 @@ impl Publisher {
     }
 
     fn pass(&mut self, events: &[Event], lost: u64) -> Result<()> {
-        let mut messages = Vec::with_capacity(events.len() + 1);
+        let mut messages = Vec::with_capacity(events.len() + 2);
         if lost > self.told {
             let message = full::Dropped { dropped: lost, agent: (&self.agent).into() };
             messages.push((format!("dropped-{}-{lost}", self.agent), serde_json::to_vec(&message)?));
+        }
+        let (unseen, watcher) =
+            (self.unseen.count.load(Ordering::Relaxed), self.unseen.watcher.load(Ordering::Relaxed));
+        if unseen > self.told_unseen {
+            let message = full::Unseen { unseen, watcher: watcher.to_string().into() };
+            messages.push((format!("unseen-{watcher}-{unseen}"), serde_json::to_vec(&message)?));
         }
         for event in events {
             let mut text = Vec::with_capacity(1024);
@@ -80,7 +145,7 @@ impl Publisher {
             .block_on(async { tokio::time::timeout(PATIENCE * TIMES, sends).await })
             .context("the server takes too long")??;
         self.connection = Some(connection);
-        self.told = lost;
+        (self.told, self.told_unseen) = (lost, unseen);
         Ok(())
     }
 }

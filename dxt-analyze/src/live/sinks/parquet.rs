@@ -7,6 +7,7 @@ use super::file::Output;
 use super::full::{self, Line};
 use crate::columnar::{batch, finish, moments, numbers, properties, texts, writer};
 use crate::live::event::Event;
+use crate::live::shown;
 use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use std::fs::File;
@@ -51,7 +52,7 @@ impl Parquet {
             return Ok(());
         }
         let (from, to) = (self.directory.join("pending.jsonl"), self.part());
-        let failed = || format!("failed to make {}", to.display());
+        let failed = || format!("failed to make {}", shown::path(&to));
         let partial = self.directory.join("partial.parquet");
         convert(&from, &partial).with_context(failed)?;
         std::fs::rename(&partial, &to).with_context(failed)?;
@@ -62,7 +63,7 @@ impl Parquet {
 
 impl Sink for Parquet {
     fn begin(&mut self, position: Option<u64>) -> Result<()> {
-        let failed = || format!("failed to make {}", self.directory.display());
+        let failed = || format!("failed to make {}", shown::path(&self.directory));
         std::fs::create_dir_all(&self.directory).with_context(failed)?;
         match position {
             Some(position) => {
@@ -114,7 +115,7 @@ impl Sink for Parquet {
         self.rotate()?;
         let pending = self.directory.join("pending.jsonl");
         // A state, if there is one, knows that nothing is pending.
-        std::fs::remove_file(&pending).with_context(|| format!("failed to remove {}", pending.display()))
+        std::fs::remove_file(&pending).with_context(|| format!("failed to remove {}", shown::path(&pending)))
     }
 }
 

@@ -5,8 +5,11 @@ use super::ldms::{Address, Ldms};
 use super::lines::{Form, Lines};
 use super::prometheus::Prometheus;
 use super::{Outlet, Sink, influx};
-use anyhow::Result;
-use std::path::PathBuf;
+use crate::exit::UsageError;
+use crate::live::shown;
+use anyhow::{Result, bail};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// A destination.
@@ -32,6 +35,8 @@ pub enum To {
     Postgres(String),
     /// Calls in a stream of NATS JetStream, by URL.
     Nats(String),
+    /// There is no such destination: what else was said of it may hold a password, and is not said again.
+    Unknown(String),
 }
 
 impl FromStr for To {
@@ -40,7 +45,7 @@ impl FromStr for To {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Some(address) = text.strip_prefix("ldms").filter(|rest| rest.is_empty() || rest.starts_with(':')) {
             let address = address.trim_start_matches(':');
-            return Address::check(address).map(|()| Self::Ldms(address.to_owned()));
+            return Ok(Self::Ldms(address.to_owned()));
         }
         let (kind, rest) = text.split_once(':').unwrap_or((text, "-"));
         let path = (rest != "-" && !rest.is_empty()).then(|| PathBuf::from(rest));
@@ -57,10 +62,7 @@ impl FromStr for To {
             "influx" => Ok(Self::Influx(rest.to_owned())),
             "postgres" => Ok(Self::Postgres(url(text, rest))),
             "nats" => Ok(Self::Nats(url(text, rest))),
-            _ => Err(format!(
-                "there is no destination `{kind}`: connector, csv, events, intervals, each with `:FILE` or alone; parquet:DIR, \
-                 prometheus:ADDRESS:PORT, influx:URL, postgres:URL, nats:URL, ldms[:XPRT,HOST,PORT,AUTH,STREAM]"
-            )),
+            _ => Ok(Self::Unknown(kind.to_owned())),
         }
     }
 }
@@ -71,30 +73,75 @@ impl To {
     /// # Errors
     /// If it makes no sense.
     pub fn open(&self) -> Result<Outlet> {
-        let named = |kind: &str, path: &Option<PathBuf>| {
-            let shown = path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
-            format!("{kind}:{shown}")
-        };
+        let named = |kind: &str, path: &Option<PathBuf>| file_name(kind, path.as_deref());
+        self.check()?;
         let (name, sink): (String, Box<dyn Sink>) = match self {
             Self::Connector(path) => (named("connector", path), Box::new(Lines::new(Form::Json, path.clone()))),
             Self::Csv(path) => (named("csv", path), Box::new(Lines::new(Form::Csv, path.clone()))),
             Self::Events(path) => (named("events", path), Box::new(Lines::new(Form::Full, path.clone()))),
             Self::Intervals(path) => (named("intervals", path), Box::new(Intervals::new(path.clone()))),
-            Self::Parquet(directory) => (format!("parquet:{}", directory.display()), parquet(directory)?),
+            Self::Parquet(directory) => (file_name("parquet", Some(directory)), parquet(directory)?),
             Self::Ldms(address) => {
+                Address::check(address)?;
                 let address = Address::of(address, |name| std::env::var(name).ok());
                 (address.name(), Box::new(Ldms::new(address)))
             }
-            Self::Prometheus(address) => (format!("prometheus:{address}"), Box::new(Prometheus::new(address))),
-            Self::Influx(url) => {
-                let shown = without_password(url.split('?').next().unwrap_or(url));
-                (format!("influx:{shown}"), influx::open(url)?)
+            Self::Prometheus(address) => {
+                (format!("prometheus:{}", shown::url(address)), Box::new(Prometheus::new(address)?))
             }
-            Self::Postgres(url) => (format!("postgres:{}", without_password(url)), postgres(url)?),
-            Self::Nats(url) => (format!("nats:{}", without_password(url)), nats(url)?),
+            Self::Influx(url) => (format!("influx:{}", shown::url(url)), influx::open(url)?),
+            Self::Postgres(url) => (format!("postgres:{}", shown::url(url)), postgres(url)?),
+            Self::Nats(url) => (format!("nats:{}", shown::url(url)), nats(url)?),
+            Self::Unknown(kind) => return Err(unknown(kind)),
         };
         Ok(Outlet::new(name, sink))
     }
+
+    /// Whether it can be meant; nothing is done before that is known, and nothing said that may be a password.
+    fn check(&self) -> Result<()> {
+        match self {
+            Self::Connector(path) | Self::Csv(path) | Self::Events(path) | Self::Intervals(path) => {
+                path.as_deref().map_or(Ok(()), no_url)
+            }
+            Self::Parquet(directory) => no_url(directory),
+            Self::Influx(url) | Self::Postgres(url) if url.contains("://") && is_odd(url) => {
+                bail!(UsageError(format!("`{}`: {ODD}", shown::url(url))))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses a URL as the name of a file: one would be made that has it for its name.
+fn no_url(path: &Path) -> Result<()> {
+    let text = path.to_string_lossy();
+    if text.starts_with("//") || text.contains("://") {
+        let text =
+            format!("`{}` is no file on this node: this destination takes a path, and no URL", shown::path(path));
+        bail!(UsageError(text));
+    }
+    Ok(())
+}
+
+/// What a file is called in messages and in the state, where no two may be the same.
+fn file_name(kind: &str, path: Option<&Path>) -> String {
+    let Some(path) = path else { return format!("{kind}:-") };
+    let name = format!("{kind}:{}", shown::path(path));
+    if !path.as_os_str().as_encoded_bytes().contains(&b'@') {
+        return name;
+    }
+    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    let digits: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{name}#{digits}")
+}
+
+fn unknown(kind: &str) -> anyhow::Error {
+    let text = format!(
+        "there is no destination `{}`: connector, csv, events, intervals, each with `:FILE` or alone; parquet:DIR, \
+         prometheus:ADDRESS:PORT, influx:URL, postgres:URL, nats:URL, ldms[:XPRT,HOST,PORT,AUTH,STREAM]",
+        shown::url(kind)
+    );
+    UsageError(text).into()
 }
 
 #[cfg(feature = "parquet")]
@@ -106,7 +153,7 @@ fn parquet(directory: &std::path::Path) -> Result<Box<dyn Sink>> {
 #[cfg(not(feature = "parquet"))]
 fn parquet(_directory: &std::path::Path) -> Result<Box<dyn Sink>> {
     let why = "this dxt-analyze was built without `parquet`: use events:FILE, or build it with --features parquet";
-    Err(crate::exit::UsageError(why.into()).into())
+    Err(UsageError(why.into()).into())
 }
 
 #[cfg(feature = "postgres")]
@@ -133,7 +180,7 @@ fn nats(_url: &str) -> Result<Box<dyn Sink>> {
 #[cfg(not(all(feature = "postgres", feature = "nats")))]
 fn without(what: &str, feature: &str) -> anyhow::Error {
     let text = format!("this dxt-analyze was built without {what}: build it with --features {feature}");
-    crate::exit::UsageError(text).into()
+    UsageError(text).into()
 }
 
 /// The URL of a destination that is called as the scheme of its URLs: `nats://...` and `nats:nats://...` are the same.
@@ -141,26 +188,66 @@ fn url(text: &str, rest: &str) -> String {
     if rest.starts_with("//") { text.to_owned() } else { rest.to_owned() }
 }
 
-/// A URL as it may be shown: who may read messages need not know passwords.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    match authority.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}@{host}{path}")
+/// Text of a URL without its escapes.
+#[cfg(any(feature = "live-http", feature = "nats"))]
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let code = behind.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                out.push(*first);
+                rest = behind;
+            }
         }
-        None => url.to_owned(),
     }
+    String::from_utf8_lossy(&out).into_owned()
 }
+
+/// A URL in whose user or password an `@` comes too late: what reads it would take a part of the password for the host.
+pub(super) fn is_odd(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    !authority.is_empty() && behind.contains('@')
+}
+
+/// Why [`is_odd`] ones are refused.
+pub(super) const ODD: &str = "an `@` stands behind a `/`, `?` or `#`: in a user or password, write %2F, %3F or %23 for these; elsewhere, %40 for the `@`";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_not_shown() {
-        assert_eq!(without_password("nats://me:secret@host:4222/a.b"), "nats://me@host:4222/a.b");
-        assert_eq!(without_password("http://host/write?db=a@b"), "http://host/write?db=a@b");
+    fn a_file_is_no_url_and_its_name_in_a_state_tells_it_from_others() {
+        let name = |to: &str| to.parse::<To>().unwrap().open().map(|outlet| outlet.name().to_owned());
+        for url in ["parquet://me:secret@h", "events:nats://me:secret@h", "csv://h/a", "intervals:s3://h"] {
+            let why = name(url).unwrap_err().to_string();
+            assert!(why.contains("no URL") && !why.contains("secret"), "{why}");
+        }
+        assert_eq!(name("events:/a/b").unwrap(), "events:/a/b");
+        let [one, two] = ["events:/me:secret@h/a", "events:/you@h/a"].map(|to| name(to).unwrap());
+        assert!(one.starts_with("events:...@h/a#") && two.starts_with("events:...@h/a#") && one != two, "{one} {two}");
+    }
+
+    #[test]
+    fn an_at_too_late_is_odd() {
+        for url in [
+            "http://me:sec/ret@h/w",
+            "http://me:sec?ret@h",
+            "http://h/w?p=a@b",
+            "http://me#a@h",
+            "http://me@a:sec/ret@h",
+        ] {
+            assert!(is_odd(url), "{url}");
+        }
+        for url in ["http://me:se%2Fcret@h/w", "http://h/w?p=a%40b", "http://h", "postgres:///db?user=me@h"] {
+            assert!(!is_odd(url), "{url}");
+        }
     }
 }

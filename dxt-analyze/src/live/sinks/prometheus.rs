@@ -2,9 +2,10 @@
 
 use super::Sink;
 use super::exposition::Exposition;
+use crate::exit::UsageError;
 use crate::live::agent::unix_ns;
 use crate::live::interval::Interval;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,11 +24,17 @@ pub(crate) struct Prometheus {
 
 impl Prometheus {
     /// `ADDR:PORT`; of a port alone, the address is loopback's.
-    pub(crate) fn new(address: &str) -> Self {
+    ///
+    /// # Errors
+    /// If a user is in it: whoever can reach the address can read it.
+    pub(crate) fn new(address: &str) -> Result<Self> {
+        if address.contains('@') {
+            bail!(UsageError("prometheus takes an address to listen at, ADDRESS:PORT, and no user".into()));
+        }
         let port = address.trim_start_matches(':');
         let loopback = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
         let address = if loopback { format!("127.0.0.1:{port}") } else { address.to_owned() };
-        Self { address, shown: Arc::default() }
+        Ok(Self { address, shown: Arc::default() })
     }
 }
 
@@ -120,7 +127,7 @@ mod tests {
             ("0.0.0.0:9101", "0.0.0.0:9101"),
             ("[::1]:9101", "[::1]:9101"),
         ] {
-            assert_eq!(Prometheus::new(given).address, expected);
+            assert_eq!(Prometheus::new(given).unwrap().address, expected);
         }
     }
 }

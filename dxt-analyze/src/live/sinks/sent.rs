@@ -22,13 +22,26 @@ pub(super) trait Cargo {
     fn of_interval(&mut self, _interval: &Interval, _lost: u64) -> Vec<Self::Item> {
         Vec::new()
     }
+
+    /// Whether what brings it has something to tell beside it, since the latest interval.
+    fn has_word(&self) -> bool {
+        false
+    }
+
+    /// What an agent that goes on has to know.
+    fn position(&self) -> Option<u64> {
+        None
+    }
+
+    /// Goes on where an earlier agent had come to, as [`Self::position`] told it.
+    fn go_on(&mut self, _position: u64) {}
 }
 
 /// Calls as they are.
-#[cfg(any(feature = "nats", feature = "postgres"))]
+#[cfg(feature = "postgres")]
 pub(super) struct Calls;
 
-#[cfg(any(feature = "nats", feature = "postgres"))]
+#[cfg(feature = "postgres")]
 impl Cargo for Calls {
     type Item = Event;
     const OF_EVENTS: bool = true;
@@ -56,6 +69,11 @@ impl<C: Cargo> Sink for Sent<C> {
         C::OF_EVENTS
     }
 
+    fn begin(&mut self, position: Option<u64>) -> Result<()> {
+        position.into_iter().for_each(|position| self.cargo.go_on(position));
+        Ok(())
+    }
+
     fn events(&mut self, events: &[Event]) -> Result<()> {
         self.courier.give(self.cargo.of_events(events));
         Ok(())
@@ -63,12 +81,15 @@ impl<C: Cargo> Sink for Sent<C> {
 
     fn interval(&mut self, interval: &Interval) -> Result<()> {
         self.courier.give(self.cargo.of_interval(interval, self.courier.lost()));
+        if self.cargo.has_word() {
+            self.courier.nudge();
+        }
         Ok(())
     }
 
     fn settle(&mut self) -> Result<Option<u64>> {
         self.courier.settle();
-        Ok(None)
+        Ok(self.cargo.position())
     }
 
     fn end(&mut self) {
@@ -81,6 +102,10 @@ impl<C: Cargo> Sink for Sent<C> {
 
     fn messages(&mut self) -> Vec<String> {
         self.courier.messages()
+    }
+
+    fn has_lost(&self) -> bool {
+        self.courier.lost() > 0
     }
 
     fn dropped(&self) -> u64 {

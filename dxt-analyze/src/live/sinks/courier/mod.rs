@@ -43,7 +43,8 @@ pub(crate) trait Carrier: Send + 'static {
     /// What it takes.
     type Item: Send + 'static;
 
-    /// Passes on all of these, connecting first where that is needed; `lost` things before them were given up since the beginning.
+    /// Passes on all of these, connecting first where that is needed; `lost` things before them were given up since the beginning. None
+    /// at all, where there was a [`Courier::nudge`]: what else there is to tell.
     ///
     /// # Errors
     /// If not all of them are where they belong.
@@ -66,6 +67,9 @@ struct Queue<T> {
     waiting: VecDeque<T>,
     /// Things that the thread has taken and that are not there yet.
     under_way: usize,
+    /// The carrier has something to tell beside things, and is telling it.
+    nudged: bool,
+    telling: bool,
     lost: u64,
     /// Changes whenever something arrives.
     arrived: u64,
@@ -84,6 +88,8 @@ impl<T: Send + 'static> Courier<T> {
         let state = Queue {
             waiting: VecDeque::new(),
             under_way: 0,
+            nudged: false,
+            telling: false,
             lost: 0,
             arrived: 0,
             failing: false,
@@ -108,6 +114,12 @@ impl<T: Send + 'static> Courier<T> {
             state.waiting.push_back(thing);
         }
         drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Lets the carrier tell what it has to tell beside things, also if there are none; never waits. However much is dropped, this stays.
+    pub(crate) fn nudge(&self) {
+        self.shared.lock().nudged = true;
         self.shared.changed.notify_all();
     }
 
@@ -165,7 +177,7 @@ impl<T> Drop for Courier<T> {
 
 impl<T> Queue<T> {
     fn is_behind(&self) -> bool {
-        self.under_way > 0 || !self.waiting.is_empty()
+        self.under_way > 0 || !self.waiting.is_empty() || self.nudged || self.telling
     }
 }
 
@@ -210,7 +222,7 @@ impl<T> Shared<T> {
     /// Waits for things; `None` when none will come.
     fn take(&self) -> Option<(Vec<T>, u64)> {
         let mut state = self.lock();
-        while state.waiting.is_empty() && !state.closed {
+        while state.waiting.is_empty() && !state.nudged && !state.closed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.closed {
@@ -219,6 +231,7 @@ impl<T> Shared<T> {
         let count = state.waiting.len().min(BATCH);
         let batch = state.waiting.drain(..count).collect();
         state.under_way = count;
+        state.telling = std::mem::take(&mut state.nudged);
         Some((batch, state.lost))
     }
 
@@ -250,6 +263,7 @@ impl<T> Shared<T> {
         }
         if dealt_with {
             state.under_way = state.under_way.saturating_sub(count);
+            state.telling = false;
             state.arrived += 1;
         }
         drop(state);

@@ -51,3 +51,36 @@ fn what_is_refused_for_good_holds_up_nothing() {
     courier.end();
     assert_eq!((came.lock().unwrap().clone(), courier.lost()), (vec![11, 12, 14, 15], 1));
 }
+
+/// Notes how many things it was given each time.
+struct Counter(Arc<AtomicBool>, Arc<Mutex<Vec<usize>>>);
+
+impl Carrier for Counter {
+    type Item = u32;
+
+    fn carry(&mut self, items: &[u32], _lost: u64) -> Result<(), Refused> {
+        if !self.0.load(Ordering::SeqCst) {
+            return Err(Refused::ForNow(anyhow::anyhow!("closed")));
+        }
+        self.1.lock().unwrap().push(items.len());
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_to_be_told_beside_things_is_no_thing_and_cannot_be_dropped() {
+    let (open, came) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+    let courier = Courier::new(2, Counter(open.clone(), came.clone())).unwrap();
+    courier.nudge();
+    while courier.messages().is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(courier.is_behind());
+    courier.give([1, 2]);
+    courier.nudge();
+    courier.give([3]);
+    assert_eq!(courier.lost(), 1);
+    open.store(true, Ordering::SeqCst);
+    courier.end();
+    assert_eq!((came.lock().unwrap().clone(), courier.is_behind(), courier.lost()), (vec![0, 2], false, 1));
+}

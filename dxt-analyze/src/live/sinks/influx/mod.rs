@@ -11,6 +11,7 @@ use super::Sink;
 use super::courier::Courier;
 use super::sent::{Cargo, Sent};
 use crate::live::interval::Interval;
+use crate::live::shown;
 use anyhow::{Context, Result};
 use line::Lines;
 use std::net::UdpSocket;
@@ -33,7 +34,9 @@ pub(crate) struct Udp {
 /// If it is none of both, or this build has no HTTP.
 pub(crate) fn open(url: &str) -> Result<Box<dyn Sink>> {
     if let Some(address) = url.strip_prefix("udp://") {
-        let failed = || format!("failed to send to {address}");
+        // There are no users there; who names one has a password in it.
+        let address = address.rsplit('@').next().unwrap_or_default();
+        let failed = || format!("failed to send to {}", shown::url(address));
         let socket = UdpSocket::bind(if address.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" });
         let socket = socket.with_context(failed)?;
         socket.connect(address.trim_end_matches('/')).with_context(failed)?;

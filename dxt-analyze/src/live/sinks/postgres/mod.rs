@@ -3,6 +3,8 @@
 mod row;
 mod schema;
 mod table;
+mod tls;
+mod view;
 
 use super::courier::Courier;
 use super::sent::{Calls, Sent};

@@ -1,6 +1,7 @@
 //! A call as a row of COPY's text format.
 
 use crate::live::event::Event;
+use crate::live::records::Selected;
 use crate::live::sinks::connector;
 use std::fmt::Write as _;
 
@@ -41,6 +42,14 @@ pub(super) fn add(event: &Event, out: &mut String) {
     number(out, so_far.switches);
     number(out, so_far.flushes);
     number(out, event.stands_for);
+    text(out, target.data_set.as_deref());
+    match so_far.selected {
+        Some(selected) => {
+            let Selected { points, irregular, regular, dimensions, elements } = selected;
+            [points, irregular, regular, dimensions, elements].into_iter().for_each(|value| number(out, value));
+        }
+        None => (0..5).for_each(|_| text(out, None)),
+    }
     out.pop();
     out.push('\n');
 }

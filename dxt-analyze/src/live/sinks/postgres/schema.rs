@@ -4,7 +4,10 @@
 //! reader that comes later knows the rate of the process's clock better, and may put it some ns elsewhere. A unique key has to hold
 //! the column that a table is partitioned by, so that column is the moment when the process began, which its spool says.
 
-/// What `live` makes where it is not there. The connector's columns by the connector's names are the view `dxt_connector`.
+/// Of PostgreSQL's locks that have a number: whoever makes tables here holds it.
+pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(7239482)";
+
+/// What `live` makes where it is not there. The connector's columns by the connector's names are the view `dxt_connector`: [`super::view`].
 pub(super) const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS dxt_events (
     time timestamptz NOT NULL,   -- when the call was made, in whole microseconds
@@ -41,22 +44,21 @@ CREATE TABLE IF NOT EXISTS dxt_events (
     switches bigint NOT NULL,
     flushes bigint NOT NULL,
     stands_for bigint NOT NULL,  -- calls: more than 1 with --sample
+    data_set text,               -- of HDF5, inside the file; null where the call is about none, as are the five numbers
+    pt_sel bigint, irreg_hslab bigint, reg_hslab bigint, ndims bigint, npoints bigint,
     PRIMARY KEY (began, node, pid, started, spool, thread, sequence, slot)
 ) PARTITION BY RANGE (began);
 CREATE TABLE IF NOT EXISTS dxt_events_other PARTITION OF dxt_events DEFAULT;
 CREATE INDEX IF NOT EXISTS time_job_rank ON dxt_events (time, job, rank);
 CREATE INDEX IF NOT EXISTS job_rank_time ON dxt_events (job, rank, time);
 CREATE INDEX IF NOT EXISTS job_time_rank ON dxt_events (job, time, rank);
-CREATE OR REPLACE VIEW dxt_connector AS SELECT
-    uid, exe, job_id, rank, node AS \"ProducerName\", file, record_id, module,
-    CASE connector_op WHEN 'open' THEN 'MET' ELSE 'MOD' END AS type,
-    max_byte, switches, flushes, so_far_calls AS cnt, connector_op AS op,
-    -1 AS pt_sel, -1 AS irreg_hslab, -1 AS reg_hslab, -1 AS ndims, -1 AS npoints,
-    CASE WHEN connector_op IN ('open', 'close') OR module = 'H5D' THEN -1 ELSE \"offset\" END AS off,
-    CASE WHEN connector_op IN ('open', 'close') THEN -1 ELSE length END AS len,
-    (start_ns - job_start_ns) / 1e9 AS start, (end_ns - start_ns) / 1e9 AS dur, so_far_ns / 1e9 AS total,
-    end_ns / 1e9 AS timestamp
-FROM dxt_events WHERE module IS NOT NULL;
+";
+
+/// What tables lack that the version before made.
+pub(super) const NEW: &str = "
+ALTER TABLE dxt_events ADD COLUMN IF NOT EXISTS data_set text,
+    ADD COLUMN IF NOT EXISTS pt_sel bigint, ADD COLUMN IF NOT EXISTS irreg_hslab bigint, ADD COLUMN IF NOT EXISTS reg_hslab bigint,
+    ADD COLUMN IF NOT EXISTS ndims bigint, ADD COLUMN IF NOT EXISTS npoints bigint;
 ";
 
 /// Where rows wait until those that are new are known. Its columns are [`super::row`]'s.
@@ -66,7 +68,7 @@ CREATE TEMPORARY TABLE dxt_new (
     thread bigint, sequence bigint, slot bigint, began_ns bigint, job_start_ns bigint, uid bigint, exe text, file text,
     file_system text, record_id numeric(20), layer text, module text, connector_op text, op text, errno integer, nested boolean,
     \"offset\" bigint, length bigint, so_far_calls bigint, so_far_ns bigint, max_byte bigint, switches bigint, flushes bigint,
-    stands_for bigint
+    stands_for bigint, data_set text, pt_sel bigint, irreg_hslab bigint, reg_hslab bigint, ndims bigint, npoints bigint
 ) ON COMMIT DELETE ROWS;
 ";
 
@@ -75,13 +77,13 @@ pub(super) const INSERT: &str = "
 INSERT INTO dxt_events (
     time, began, start_ns, end_ns, job, job_id, rank, node, pid, started, spool, thread, sequence, slot, job_start_ns, uid, exe,
     file, file_system, record_id, layer, module, connector_op, op, errno, nested, \"offset\", length, so_far_calls, so_far_ns, max_byte,
-    switches, flushes, stands_for
+    switches, flushes, stands_for, data_set, pt_sel, irreg_hslab, reg_hslab, ndims, npoints
 ) SELECT
     timestamptz 'epoch' + (start_ns / 1000) * interval '1 microsecond',
     timestamptz 'epoch' + (began_ns / 1000) * interval '1 microsecond',
     start_ns, end_ns, job, job_id, rank, node, pid, started, spool, thread, sequence, slot, job_start_ns, uid, exe,
     file, file_system, record_id, layer, module, connector_op, op, errno, nested, \"offset\", length, so_far_calls, so_far_ns, max_byte,
-    switches, flushes, stands_for
+    switches, flushes, stands_for, data_set, pt_sel, irreg_hslab, reg_hslab, ndims, npoints
 FROM dxt_new
 ON CONFLICT DO NOTHING;
 ";

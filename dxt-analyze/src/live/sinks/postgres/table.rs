@@ -1,9 +1,12 @@
 //! The connection: batches of calls by COPY, then those of them that are new into the table, in one transaction.
 
-use super::{row, schema};
+use super::tls::Tls;
+use super::{row, schema, view};
 use crate::live::event::Event;
 use crate::live::sinks::courier::{Carrier, Refused};
+use crate::progress::tell;
 use anyhow::{Result, anyhow};
+use postgres::config::SslMode;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use std::collections::BTreeSet;
@@ -12,42 +15,56 @@ use std::time::Duration;
 
 /// How long a server may take to answer a connection, and to say that it got something.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of PostgreSQL's locks that have a number: whoever makes tables here holds it.
-const LOCK: &str = "SELECT pg_advisory_xact_lock(7239482)";
 /// A day, in ns.
 const DAY_NS: i64 = 86_400_000_000_000;
 
 /// A table on a server, connected or not.
 pub(super) struct Table {
     config: Config,
+    /// With `sslmode=require`.
+    tls: Option<Tls>,
     client: Option<Client>,
     /// Days that have a partition, or cannot have one.
     days: BTreeSet<i64>,
     text: String,
+    /// It was told why the view is not as it should be.
+    said: bool,
 }
 
 impl Table {
     /// # Errors
     /// If that says nothing of a server.
     pub(super) fn new(url: &str) -> Result<Self> {
+        // Certificates are verified in any case.
+        let url = url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
         let mut config: Config = url.parse()?;
+        let tls = (config.get_ssl_mode() == SslMode::Require).then(Tls::new).transpose()?;
         if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
             config.password(password);
         }
         config.application_name("dxt-analyze live");
         config.connect_timeout(PATIENCE).tcp_user_timeout(PATIENCE);
-        Ok(Self { config, client: None, days: BTreeSet::new(), text: String::new() })
+        Ok(Self { config, tls, client: None, days: BTreeSet::new(), text: String::new(), said: false })
     }
 
     /// Connects, and makes what is not there.
     fn connect(&mut self) -> Result<Client, postgres::Error> {
-        let mut client = self.config.connect(NoTls)?;
+        let mut client = match &self.tls {
+            Some(tls) => self.config.connect(tls.clone()),
+            None => self.config.connect(NoTls),
+        }?;
         // Who may not make tables may use those that are there.
-        if client.query_one("SELECT to_regclass('dxt_events') IS NULL", &[])?.get(0) {
+        let is_made = "SELECT exists(SELECT FROM pg_attribute WHERE attrelid = to_regclass('dxt_events') AND attname = 'npoints')";
+        if !client.query_one(is_made, &[])?.get::<_, bool>(0) {
             let mut transaction = client.transaction()?;
-            transaction.batch_execute(LOCK)?;
+            transaction.batch_execute(schema::LOCK)?;
             transaction.batch_execute(schema::TABLE)?;
+            transaction.batch_execute(schema::NEW)?;
             transaction.commit()?;
+        }
+        if let Some(why) = view::make(&mut client)?.filter(|_| !self.said) {
+            self.said = true;
+            tell(format_args!("dxt-analyze: the view dxt_connector stays as it is, and rows are inserted: {why}"));
         }
         client.batch_execute(schema::STAGING)?;
         Ok(client)
@@ -86,7 +103,7 @@ fn make_partition(client: &mut Client, day: i64) -> Result<(), postgres::Error> 
         return Ok(());
     }
     let mut transaction = client.transaction()?;
-    transaction.batch_execute(LOCK)?;
+    transaction.batch_execute(schema::LOCK)?;
     match transaction.batch_execute(&sql) {
         Ok(()) => transaction.commit(),
         Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => transaction.rollback(),

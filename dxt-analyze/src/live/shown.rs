@@ -1,0 +1,60 @@
+//! What may be shown of destinations, in messages and states: who reads those need not know passwords. Whoever mistypes a destination may have
+//! put one anywhere, so nothing is shown that stands before an `@`.
+
+use std::path::Path;
+
+/// A URL without user, password and query. PostgreSQL's form in words is shown up to the first that may be a password.
+#[must_use]
+pub(crate) fn url(url: &str) -> String {
+    let is_scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let (scheme, rest) = match url.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest.to_owned()),
+        None => {
+            let words = url.split_whitespace().take_while(|word| !word.to_ascii_lowercase().contains("pass"));
+            (String::new(), words.collect::<Vec<_>>().join(" "))
+        }
+    };
+    let (before, behind) = rest.rsplit_once('@').unwrap_or(("", &rest));
+    // Either a password with a question mark in it, or a query with a password in it, which the `@` may be a part of.
+    if before.contains('?') {
+        return format!("{scheme}...");
+    }
+    format!("{scheme}{}", behind.split('?').next().unwrap_or_default())
+}
+
+/// A path, which may be a URL that somebody took for one.
+#[must_use]
+pub(crate) fn path(path: &Path) -> String {
+    let text = path.display().to_string();
+    match text.rsplit_once('@') {
+        Some((_, behind)) => format!("...@{behind}"),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(url("nats://me:secret@host:4222/a.b"), "nats://host:4222/a.b");
+        assert_eq!(url("nats://secret@host:4222/a.b"), "nats://host:4222/a.b");
+        assert_eq!(url("nats://se?cret@host"), "nats://...");
+        assert_eq!(url("nats://me:12?34@host"), "nats://...");
+        assert_eq!(url("me:secret@host"), "host");
+        assert_eq!(url("me:sec@ret@host"), "host");
+        assert_eq!(url("me:se cret@host"), "host");
+        assert_eq!(url("me:secret@host://x"), "host://x");
+        assert_eq!(url("me:12?34@host"), "...");
+        assert_eq!(url("http://me:sec/ret@host/write?db=a"), "http://host/write");
+        assert_eq!(url("http://me:sec/r?et@host/write?db=a"), "http://...");
+        assert_eq!(url("http://host/write?u=me&p=secret"), "http://host/write");
+        assert_eq!(url("http://host:80/write?p=se@cret"), "http://...");
+        assert_eq!(url("postgres://host:1/db?password=secret"), "postgres://host:1/db");
+        assert_eq!(url("host=a user=me password=secret dbname=b"), "host=a user=me");
+        assert_eq!(url("host=a password = 'a secret' dbname=b"), "host=a");
+        assert_eq!(path(Path::new("//me:secret@host")), "...@host");
+        assert_eq!(path(Path::new("/a/b")), "/a/b");
+    }
+}

@@ -1,0 +1,114 @@
+//! The view `dxt_connector`: the connector's columns by the connector's names. It is for others, who may have views of their own on it and
+//! have been granted it: it is never dropped, and whatever is wrong with it, rows are inserted.
+
+use super::schema::LOCK;
+use postgres::Client;
+use postgres::error::SqlState;
+
+/// Its columns: name, type, and what is in it.
+const COLUMNS: [(&str, &str, &str); 25] = [
+    ("uid", "bigint", "uid"),
+    ("exe", "text", "exe"),
+    ("job_id", "bigint", "job_id"),
+    ("rank", "integer", "rank"),
+    ("ProducerName", "text", "node"),
+    ("file", "text", "file || coalesce(':' || data_set, '')"),
+    ("record_id", "numeric(20,0)", "record_id"),
+    ("module", "text", "module"),
+    ("type", "text", "CASE connector_op WHEN 'open' THEN 'MET' ELSE 'MOD' END"),
+    ("max_byte", "bigint", "max_byte"),
+    ("switches", "bigint", "switches"),
+    ("flushes", "bigint", "flushes"),
+    ("cnt", "bigint", "so_far_calls"),
+    ("op", "text", "connector_op"),
+    ("pt_sel", "bigint", "coalesce(pt_sel, -1)"),
+    ("irreg_hslab", "bigint", "coalesce(irreg_hslab, -1)"),
+    ("reg_hslab", "bigint", "coalesce(reg_hslab, -1)"),
+    ("ndims", "bigint", "coalesce(ndims, -1)"),
+    ("npoints", "bigint", "coalesce(npoints, -1)"),
+    ("off", "bigint", "CASE WHEN connector_op IN ('open', 'close') OR module = 'H5D' THEN -1 ELSE \"offset\" END"),
+    ("len", "bigint", "CASE WHEN connector_op IN ('open', 'close') THEN -1 ELSE length END"),
+    ("start", "numeric", "(start_ns - job_start_ns) / 1e9"),
+    ("dur", "numeric", "(end_ns - start_ns) / 1e9"),
+    ("total", "numeric", "so_far_ns / 1e9"),
+    ("timestamp", "numeric", "end_ns / 1e9"),
+];
+
+/// How long it may wait for those who read the view.
+const PATIENCE: &str = "SET LOCAL lock_timeout = '3s'";
+/// Whether it is there as this version makes it.
+const IS_NEW: &str = "SELECT coalesce(pg_get_viewdef(to_regclass('dxt_connector')) LIKE '%data_set%', false)";
+/// Names and types of the columns that it has.
+const THERE: &str = "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
+    WHERE attrelid = to_regclass('dxt_connector') AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
+
+/// Makes the view, or makes that of an older version tell what this one does. Says why if that cannot be.
+///
+/// # Errors
+/// If the connection is lost.
+pub(super) fn make(client: &mut Client) -> Result<Option<String>, postgres::Error> {
+    if client.query_one(IS_NEW, &[])?.get(0) {
+        return Ok(None);
+    }
+    match try_making(client) {
+        Ok(said) => Ok(said),
+        // Who may not make views uses those that are there.
+        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(None),
+        Err(error) => match error.as_db_error() {
+            Some(said) if !error.is_closed() => Ok(Some(said.message().to_owned())),
+            _ => Err(error),
+        },
+    }
+}
+
+fn try_making(client: &mut Client) -> Result<Option<String>, postgres::Error> {
+    let mut transaction = client.transaction()?;
+    transaction.batch_execute(PATIENCE)?;
+    transaction.batch_execute(LOCK)?;
+    let there = transaction.query(THERE, &[])?;
+    let there: Vec<(String, String)> = there.iter().map(|row| (row.get(0), row.get(1))).collect();
+    match definition(&there) {
+        Ok(sql) => {
+            transaction.batch_execute(&sql)?;
+            transaction.commit()?;
+            Ok(None)
+        }
+        Err(why) => Ok(Some(why)),
+    }
+}
+
+/// What makes it, where these columns are there: a view's columns stay in their places and of their types, and new ones come behind.
+fn definition(there: &[(String, String)]) -> Result<String, String> {
+    let mut columns = Vec::new();
+    for (name, kind) in there {
+        let own = COLUMNS.iter().find(|(own, ..)| own == name);
+        let (_, own, value) = own.ok_or_else(|| format!("it has a column {name}, which is none of the connector's"))?;
+        columns.push(match kind.as_str() {
+            kind if kind == *own => format!("{value} AS \"{name}\""),
+            // As it was when all of them were -1: the table has the whole number.
+            "integer" => format!("least({value}, 2147483647)::integer AS \"{name}\""),
+            kind => format!("({value})::{kind} AS \"{name}\""),
+        });
+    }
+    let new = COLUMNS.iter().filter(|(own, ..)| !there.iter().any(|(name, _)| name == own));
+    columns.extend(new.map(|(name, _, value)| format!("{value} AS \"{name}\"")));
+    let columns = columns.join(", ");
+    Ok(format!("CREATE OR REPLACE VIEW dxt_connector AS SELECT {columns} FROM dxt_events WHERE module IS NOT NULL"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stay_where_they_are() {
+        let there = |names: &[(&str, &str)]| -> Vec<(String, String)> {
+            names.iter().map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned())).collect()
+        };
+        let sql = definition(&there(&[("file", "text"), ("npoints", "integer")])).unwrap();
+        let begin = "AS SELECT file || coalesce(':' || data_set, '') AS \"file\", least(coalesce(npoints, -1), 2147483647)::integer AS \"npoints\", uid AS \"uid\"";
+        assert!(sql.contains(begin) && sql.contains("end_ns / 1e9 AS \"timestamp\" FROM dxt_events"), "{sql}");
+        assert_eq!(sql.matches(" AS \"").count(), 25);
+        assert!(definition(&there(&[("mine", "text")])).unwrap_err().contains("mine"));
+    }
+}
