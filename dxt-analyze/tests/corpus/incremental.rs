@@ -248,3 +248,29 @@ fn an_archive_may_have_more_days_than_files_can_be_open() {
     assert_eq!(read(&serde_json::from_slice(&output.stdout).unwrap()), [240, 0, 0]);
     assert_eq!(read(&night(folder, &days, 0)), [0, 0, 240]);
 }
+
+/// What another version has made is left as it is, and what to do is said.
+#[test]
+fn a_corpus_of_another_version_is_refused_with_what_to_do() {
+    let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let days = scratch.path().join("days");
+    put(logs.path(), "a.dxt", &later("a", 0, 100));
+    night(logs.path(), &days, 0);
+    let day = std::fs::read_dir(&days).unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap().path();
+    let (sources, rows) = (day.join(".sources.jsonl"), day.join(".rows.jsonl.zst"));
+    let was = std::fs::read_to_string(&sources).unwrap();
+    let older = was.replace("\"owner\"", "\"other\"");
+    put(logs.path(), "b.dxt", &later("b", 0, 100));
+    for (file, content) in [(&sources, older.into_bytes()), (&rows, zstd::encode_all(&b"{}\n"[..], 1).unwrap())] {
+        let before = std::fs::read(file).unwrap();
+        std::fs::write(file, &content).unwrap();
+        let output = run(&["corpus", "--incremental", "-o", text(&days), text(logs.path())]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("collect into a new directory"), "{said}");
+        assert!(std::fs::read(file).unwrap() == content && day.join("jobs.parquet").exists());
+        std::fs::write(file, before).unwrap();
+    }
+    // Beside it, with what is still there.
+    assert_eq!(read(&night(logs.path(), &scratch.path().join("new"), 0)), [2, 0, 0]);
+    assert_eq!(read(&night(logs.path(), &days, 0)), [1, 0, 1]);
+}

@@ -9,6 +9,7 @@ mod common;
 mod crashes;
 mod engines;
 mod incremental;
+mod slow_runs;
 mod sums;
 
 use common::{Builder, job, op, process, put, run, small, trace};

@@ -2,8 +2,10 @@
 //! run knows what it has read. A day is made beside its place and changed for the old one in one step: whatever ends a run, each
 //! job's rows are there once or not yet.
 
+use super::alike::{Groups, OneRun, Program};
 use super::parquet::Tables;
 use super::places::Places;
+use super::slow_run::Known;
 use super::sources::{Entry, Source};
 use super::worker::Done;
 use crate::load::corpus::OfJob;
@@ -12,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
@@ -19,6 +22,8 @@ use std::path::{Path, PathBuf};
 
 /// Rows as they were read, one job per line, compressed: of them the tables of a day are made again when it gets more jobs.
 const ROWS: &str = ".rows.jsonl.zst";
+/// How long calls took over each run, likewise: by which later runs are held against it.
+const PACES: &str = ".paces.jsonl.zst";
 /// What the jobs were read from.
 const SOURCES: &str = ".sources.jsonl";
 /// Days that are being made, and those that are about to go.
@@ -27,6 +32,8 @@ const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
 /// Files with rows of days that are open at a time.
 const OPEN: usize = 16;
+/// Days with jobs in which earlier runs are looked for, the latest ones.
+const DAYS_BACK: usize = 60;
 
 /// A job with its rows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -90,11 +97,91 @@ impl Days {
         (*source == now).then(|| key.clone().map(|key| (source.owner, key)))
     }
 
+    /// Puts earlier runs beside those of `groups`, the latest days first. Jobs that were read `again` are no earlier ones. Days whose runs
+    /// cannot be read are `unread`.
+    ///
+    /// # Errors
+    /// If the corpus cannot be listed.
+    pub(super) fn earlier(&self, groups: &mut Groups, again: &FxHashSet<&str>, unread: &mut Unread) -> Result<()> {
+        let failed = || format!("failed to read the corpus {}", self.place.display());
+        for day in days(&self.place).with_context(failed)?.iter().rev().take(DAYS_BACK) {
+            if !groups.want_more() {
+                break;
+            }
+            let folder = self.place.join(day);
+            let read = each_run(&folder, |_, about| {
+                if groups.want(&about.program) && !again.contains(about.known.job.as_str()) {
+                    let AboutRun { program, known, paces } = about;
+                    groups.offer(OneRun { program, known, paces: parse(paces.get(), &folder.join(PACES))? });
+                }
+                Ok(())
+            });
+            if let Err(error) = read {
+                unread.insert(day.clone(), error);
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the rows of jobs, to be put in their places by [`Incoming::settle`].
     pub(super) fn incoming(&self) -> Result<Incoming<'_>> {
         let folder = self.place.join(NEW);
         std::fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
         Ok(Incoming { place: &self.place, days: BTreeMap::new(), open: VecDeque::new() })
+    }
+}
+
+/// A run, as far as it is known whether more of it is wanted.
+#[derive(Deserialize)]
+struct AboutRun<'a> {
+    program: Program,
+    known: Known,
+    #[serde(borrow)]
+    paces: &'a RawValue,
+}
+
+/// Days whose runs cannot be read, and why. The rows of the jobs are elsewhere, and need none of it.
+pub(super) type Unread = BTreeMap<String, anyhow::Error>;
+
+/// Gives the lines with the runs of a day; one that was made before there were any has none.
+///
+/// # Errors
+/// If they cannot be read; those before that have been given.
+fn each_run(day: &Path, mut take: impl FnMut(&str, AboutRun<'_>) -> Result<()>) -> Result<()> {
+    let path = day.join(PACES);
+    let failed = || format!("failed to read {}", path.display());
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        file => file.with_context(failed)?,
+    };
+    let lines = zstd::stream::read::Decoder::new(file).with_context(failed)?;
+    for line in BufReader::new(lines).lines() {
+        let line = line.with_context(failed)?;
+        take(&line, parse(&line, &path)?)?;
+    }
+    Ok(())
+}
+
+/// Lines of a day's runs while they are written beside their place.
+struct Paces {
+    path: PathBuf,
+    out: zstd::stream::write::Encoder<'static, File>,
+}
+
+impl Paces {
+    fn new(path: PathBuf) -> Result<Self> {
+        let out = zstd::stream::write::Encoder::new(File::create(&path)?, ZSTD_LEVEL)?;
+        Ok(Self { path, out })
+    }
+
+    fn add(&mut self, line: &str) -> Result<()> {
+        let written = self.out.write_all(line.as_bytes()).and_then(|()| self.out.write_all(b"\n"));
+        written.with_context(|| format!("failed to write {}", self.path.display()))
+    }
+
+    fn finish(self, place: &Path) -> Result<()> {
+        self.out.finish()?;
+        Ok(std::fs::rename(self.path, place)?)
     }
 }
 
@@ -136,8 +223,9 @@ impl Incoming<'_> {
         self.place.join(NEW).join(format!("{day}.jsonl"))
     }
 
-    /// Makes each day that has got jobs, of those that it had and did not get again and the new ones.
-    pub(super) fn settle(mut self) -> Result<()> {
+    /// Makes each day that has got jobs, of those that it had and did not get again and the new ones, of which some were `slow`.
+    /// What cannot be read of the runs of a day is gone then, and the day is `unread`.
+    pub(super) fn settle(mut self, slow: &FxHashSet<String>, unread: &mut Unread) -> Result<()> {
         while !self.open.is_empty() {
             self.close_oldest()?;
         }
@@ -155,10 +243,28 @@ impl Incoming<'_> {
                 Err(error) => return Err(error).with_context(failed),
             }
             let new = self.rows(&day);
-            all.extend(kept(BufReader::new(File::open(&new).with_context(failed)?), &new)?);
+            let mut runs = Paces::new(self.rows(&day).with_extension("paces")).with_context(failed)?;
+            let mut written = Ok(());
+            let read = each_run(&self.place.join(&day), |line, about| {
+                if written.is_ok() && !jobs.contains(&about.known.job) {
+                    written = runs.add(line);
+                }
+                Ok(())
+            });
+            written?;
+            if let Err(error) = read {
+                unread.insert(day.clone(), error);
+            }
+            for mut one in kept(BufReader::new(File::open(&new).with_context(failed)?), &new)? {
+                if let Some(mut run) = OneRun::of(&one.done.row, one.done.paces.take()) {
+                    run.known.was_slow = slow.contains(&run.known.job);
+                    runs.add(&serde_json::to_string(&run).with_context(failed)?)?;
+                }
+                all.push(one);
+            }
             all.sort_by(|a, b| a.done.row.source.cmp(&b.done.row.source).then_with(|| a.entry.job.cmp(&b.entry.job)));
             let made = self.place.join(NEW).join(&day);
-            write(&made, &all).with_context(failed)?;
+            write(&made, &all, runs).with_context(failed)?;
             exchange(self.place, &made, &day).with_context(failed)?;
         }
         let _ = std::fs::remove_dir_all(self.place.join(NEW));
@@ -166,7 +272,7 @@ impl Incoming<'_> {
     }
 }
 
-fn parse<T: for<'de> Deserialize<'de>>(line: &str, file: &Path) -> Result<T> {
+fn parse<'a, T: Deserialize<'a>>(line: &'a str, file: &Path) -> Result<T> {
     serde_json::from_str(line).with_context(|| {
         format!(
             "failed to read {}: another version of dxt-analyze may have made it; collect into a new directory",
@@ -180,7 +286,7 @@ fn kept(lines: impl BufRead, file: &Path) -> Result<Vec<Kept>> {
 }
 
 /// Writes a day into the new directory `folder`, to the disk.
-fn write(folder: &Path, jobs: &[Kept]) -> Result<()> {
+fn write(folder: &Path, jobs: &[Kept], runs: Paces) -> Result<()> {
     let mut tables = Tables::new(folder, false)?;
     for Kept { done, .. } in jobs {
         tables.add(&done.row, &done.files, &done.findings)?;
@@ -196,6 +302,7 @@ fn write(folder: &Path, jobs: &[Kept]) -> Result<()> {
         sources.write_all(b"\n")?;
     }
     rows.finish()?;
+    runs.finish(&folder.join(PACES))?;
     sources.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     sync_folder(folder)
 }

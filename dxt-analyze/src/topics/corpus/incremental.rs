@@ -1,7 +1,8 @@
 //! `corpus --incremental`: only what is new or changed since the last time is read; the rows of all else stay as they are.
 
+use super::alike::{OneRun, Runs};
 use super::args::Args;
-use super::days::Days;
+use super::days::{Days, Unread};
 use super::queue;
 use super::result::Corpus;
 use super::sources::{Entry, Source};
@@ -45,6 +46,7 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
         }
     }
     let (mut together, mut rows, mut users) = (Together::default(), Vec::new(), Users::default());
+    let mut runs = Runs::default();
     let bar = Bar::jobs(wanted.len() as u64);
     let make = |number: usize| {
         let job = wanted.get(number);
@@ -65,6 +67,7 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
                 row.job = name;
                 row.user_name = row.uid.and_then(|uid| users.name(uid));
                 together.add(&done.row, &done.tally, &done.findings);
+                runs.add(OneRun::of(&done.row, done.paces.clone()));
                 rows.push(done.row.clone());
                 let entry = Entry { job: done.row.job.clone(), key: job.key.clone(), sources: job.sources.clone() };
                 incoming.add(&day, entry, done)?;
@@ -74,7 +77,13 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
     })?;
     drop(bar);
     let new = places.new_jobs();
-    incoming.settle()?;
+    let (mut groups, mut unread) = (runs.groups(), Unread::new());
+    days.earlier(&mut groups, &rows.iter().map(|row| row.job.as_str()).collect(), &mut unread)?;
+    let slow_runs = groups.slow(workers.thresholds());
+    incoming.settle(&slow_runs.iter().map(|slow| slow.job.clone()).collect(), &mut unread)?;
+    remarks.extend(unread.values().map(|why| {
+        format!("{why:#}. No run is held against those of that day which stand behind the damage; all rows are there.")
+    }));
     let kept = (before + new - rows.len()) as u64;
     let changed = rows.len() - new;
     remarks.push(format!(
@@ -82,5 +91,7 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
     ));
     left_out.sort();
     super::order::sort(&mut rows, args.sort);
-    Ok((together.finish(rows, left_out, remarks), kept))
+    let mut result = together.finish(rows, left_out, remarks);
+    result.slow_runs = slow_runs;
+    Ok((result, kept))
 }

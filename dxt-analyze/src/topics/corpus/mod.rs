@@ -1,13 +1,16 @@
 //! Many jobs: a row for each, rows for their files, and what they are together. The rows of a job come from its summary and the sums
 //! under it, so that no number has a second definition.
 
+mod alike;
 pub mod args;
 mod days;
 mod files;
+mod held_against;
 mod incremental;
 mod interface;
 mod job;
 mod order;
+mod pace;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 mod parquet;
 mod path_text;
@@ -16,6 +19,7 @@ mod queue;
 mod result;
 mod sent;
 mod share;
+mod slow_run;
 mod sources;
 mod sums;
 mod sums_tables;
@@ -34,10 +38,12 @@ pub use view::corpus as verb;
 pub use files::{FILE_SIZES, JobFile, Sharing, SizeSum, Tally, files, tally};
 pub use interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};
 pub use job::{JobRow, Read, job};
+pub use pace::Does;
 pub use result::{
     CodeRow, Corpus, DirectionRow, GroupRow, InterfaceRow, NumberRow, ShareRow, SharingRow, SizeRow, Whole,
 };
 pub use share::{ShareOfTime, slowest_ns};
+pub use slow_run::{SlowCalls, SlowRun};
 pub use sums::Together;
 
 /// Works for another process of this program: see [`worker`].

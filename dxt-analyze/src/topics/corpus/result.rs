@@ -3,6 +3,7 @@
 use super::files::SizeSum;
 use super::job::JobRow;
 use super::share::ShareOfTime;
+use super::slow_run::SlowRun;
 use crate::findings::{Code, Severity};
 use crate::load::corpus::LeftOut;
 use serde::Serialize;
@@ -150,6 +151,8 @@ pub struct CodeRow {
 /// The result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Corpus {
+    /// Runs that were slow among others of the same program that did the same.
+    pub slow_runs: Vec<SlowRun>,
     /// The jobs.
     pub jobs: Vec<JobRow>,
     /// Jobs that were read: `jobs` lists fewer of them if so many were asked for.

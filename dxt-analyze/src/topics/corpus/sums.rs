@@ -131,6 +131,7 @@ impl Together {
         let mut findings: Vec<CodeRow> = self.findings.into_values().collect();
         findings.sort_by_key(|row| (Reverse(row.jobs), Reverse(row.cost_ns), row.code));
         Corpus {
+            slow_runs: Vec::new(),
             jobs,
             incomplete: self.incomplete,
             users: groups(self.users, &whole),

@@ -4,7 +4,7 @@ use super::sums_tables as sums;
 use super::view::CorpusReport;
 use crate::render::{Cell, Part, Report, Table, View};
 use crate::text::units;
-use crate::topics::corpus::{Corpus, INTERFACES, JobRow};
+use crate::topics::corpus::{Corpus, INTERFACES, JobRow, SlowCalls, SlowRun};
 
 /// Files that could not be read, which people get to see; CSV has all.
 const LEFT_OUT: usize = 50;
@@ -12,7 +12,13 @@ const LEFT_OUT: usize = 50;
 impl Report for CorpusReport {
     fn view(&self) -> View {
         let corpus = &self.result;
-        let mut parts = vec![Part::Pairs(whole(corpus)), Part::Table(jobs(corpus, self.shown))];
+        let mut parts = vec![Part::Pairs(whole(corpus))];
+        let sentences = corpus.slow_runs.iter().take(self.shown).map(|slow| slow.sentence.clone());
+        parts.extend(Some(sentences.collect()).filter(|lines: &Vec<String>| !lines.is_empty()).map(Part::Lines));
+        parts.push(Part::Table(jobs(corpus, self.shown)));
+        if !corpus.slow_runs.is_empty() {
+            parts.push(Part::Table(slow_runs(&corpus.slow_runs, self.shown)));
+        }
         parts.extend([
             Part::Table(sums::users(&corpus.users, self.shown)),
             Part::Table(sums::programs(&corpus.programs, self.shown)),
@@ -51,6 +57,30 @@ fn whole(corpus: &Corpus) -> Vec<(&'static str, String)> {
         ("data", data),
         ("I/O", format!("{} of calls{share}", duration(whole.io_ns))),
     ]
+}
+
+/// A row for what each slow run was slow in.
+fn slow_runs(runs: &[SlowRun], shown: usize) -> Table {
+    let rows: Vec<(&SlowRun, &SlowCalls)> =
+        runs.iter().flat_map(|slow| slow.calls.iter().map(move |calls| (slow, calls))).collect();
+    Table::of("slow_runs", "Slower than other runs that did the same", rows)
+        .column("Job", "job", |(slow, _)| Cell::text(&slow.job))
+        .column("Program", "program", |(slow, _)| Cell::path(&slow.program))
+        .column("Other runs", "others", |(slow, _)| Cell::Count(slow.others))
+        .column("In", "does", |(_, calls)| Cell::text(calls.does.name()))
+        .column("From", "from_s", |(_, calls)| Cell::Moment(calls.from_ns))
+        .csv("slow_from_s", |(slow, _)| Cell::Moment(slow.from_ns))
+        .csv("slow_from_unix_ns", |(slow, _)| Cell::Number(slow.from_unix_ns))
+        .csv("slow_until_s", |(slow, _)| Cell::maybe(slow.until_ns, Cell::Moment))
+        .csv("all_the_time", |(slow, _)| Cell::flag(slow.all_the_time))
+        .column("Time", "time_s", |(_, calls)| Cell::Duration(calls.time_ns))
+        .column("Usually", "usual_s", |(_, calls)| Cell::Duration(calls.usual_ns))
+        .column("Times", "slower", |(_, calls)| Cell::Times(calls.slower))
+        .csv("run_longer_s", |(slow, _)| Cell::Duration(slow.run_longer_ns))
+        .csv("sentence", |(slow, _)| Cell::text(&slow.sentence))
+        .column("Log", "source", |(slow, _)| Cell::path(&slow.source))
+        .most(shown)
+        .done()
 }
 
 /// Codes as people call them: `S003`.

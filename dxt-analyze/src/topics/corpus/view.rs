@@ -1,6 +1,7 @@
 //! `corpus`: a row for each of many jobs, and what they are together. Jobs are read side by side by a worker process, whose end costs
 //! no job but the one that ended it; of a job that has been read only its rows stay.
 
+use super::alike::{OneRun, Runs};
 use super::args::Args;
 use super::order::sort;
 use super::parquet::Tables;
@@ -78,6 +79,7 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
     let (mut left_out, mut remarks) = (found.left_out, found.remarks);
     let (mut together, mut rows, mut keys, mut users) =
         (Together::default(), Vec::new(), Keys::default(), Users::default());
+    let mut runs = Runs::default();
     let bar = Bar::jobs(found.jobs.len() as u64);
     let make = |number: usize| {
         let files = found.jobs.get(number);
@@ -95,6 +97,7 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
                 keys.make_unique(&mut done.row.job);
                 done.row.user_name = done.row.uid.and_then(|uid| users.name(uid));
                 together.add(&done.row, &done.tally, &done.findings);
+                runs.add(OneRun::of(&done.row, done.paces.take()));
                 if let Some(tables) = &mut tables {
                     tables.add(&done.row, &done.files, &done.findings)?;
                 }
@@ -114,7 +117,9 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
     if args.format != Format::Table {
         rows.truncate(args.limit.unwrap_or(usize::MAX));
     }
-    Ok(CorpusReport { result: together.finish(rows, left_out, remarks), shown: args.limit.unwrap_or(SHOWN), kept: 0 })
+    let mut result = together.finish(rows, left_out, remarks);
+    result.slow_runs = runs.slow(workers.thresholds());
+    Ok(CorpusReport { result, shown: args.limit.unwrap_or(SHOWN), kept: 0 })
 }
 
 /// Keys that rows have.

@@ -1,6 +1,7 @@
 //! The process that reads the jobs of a corpus: it is asked for jobs on standard input, a line each, and answers on standard output.
 //! Whatever ends it, be it a defect that one job meets or memory that is used up, costs the one that asks no more than a new worker.
 
+use super::pace::{Pace, Paces};
 use super::sent;
 use super::{JobFile, JobRow, Read, Tally, files, job, tally};
 use crate::findings::Finding;
@@ -33,6 +34,9 @@ pub(super) struct Done {
     pub(super) tally: Tally,
     #[serde(deserialize_with = "sent::findings")]
     pub(super) findings: Vec<Finding>,
+    /// How long its calls take over its time, until it has been held against others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) paces: Option<Paces>,
 }
 
 impl Done {
@@ -42,7 +46,8 @@ impl Done {
             let words = finding.evidence.iter().map(|evidence| evidence.words());
             words.chain([finding.title.as_str(), finding.hint.as_str()])
         });
-        4096 + findings.map(str::len).sum::<usize>() + self.files.iter().map(JobFile::held).sum::<usize>()
+        let paces = self.paces.as_ref().map_or(0, Paces::held);
+        4096 + findings.map(str::len).sum::<usize>() + self.files.iter().map(JobFile::held).sum::<usize>() + paces
     }
 }
 
@@ -84,6 +89,10 @@ impl Reading {
         Self { pool: Arc::new(Pool::default()), thresholds, with_findings, with_files }
     }
 
+    pub(super) const fn thresholds(&self) -> &Thresholds {
+        &self.thresholds
+    }
+
     /// Reads a job.
     pub(super) fn one(&self, files: &JobFiles) -> Answer {
         let first = files.paths.first().map(PathBuf::as_path).unwrap_or(Path::new(""));
@@ -97,17 +106,19 @@ impl Reading {
     }
 
     fn rows(&self, run: &Run, read: Read) -> Result<Done> {
-        let (summary, totals, found) = if self.with_findings {
+        let pace = Pace::new(run);
+        let (summary, totals, found, of_pace) = if self.with_findings {
             let options = Options::findings_only(None);
             let of_run = Job::new(run, &options)?;
             let found = whole(&of_run)?;
             let verdict = verdict::verdict(&found);
             let (findings, top) = (verdict::findings(&found, &verdict), verdict::top_codes(&verdict));
-            (found.summary, found.sums.all, Some((findings, top)))
+            let (of_pace, _) = scan(run, &pace, &Bar::new(run.segments(), "reading"));
+            (found.summary, found.sums.all, Some((findings, top)), of_pace)
         } else {
-            let (partial, lost) = scan(run, &Totals, &Bar::new(run.segments(), "reading"));
+            let ((partial, of_pace), lost) = scan(run, &(Totals, &pace), &Bar::new(run.segments(), "reading"));
             let totals = totals::with_missing(run, partial.clone());
-            (crate::topics::summary::view::summary_from(run, partial, &lost, 0, None), totals, None)
+            (crate::topics::summary::view::summary_from(run, partial, &lost, 0, None), totals, None, of_pace)
         };
         let mut row = job(run, &summary, &totals, read);
         row.findings = found.as_ref().map(|(found, _)| found.len() as u64);
@@ -115,10 +126,11 @@ impl Reading {
         row.top_findings = top;
         let mut files = files(run, &totals, row.ranks);
         let tally = tally(&files);
+        let paces = pace.paces(run, of_pace, &files);
         if !self.with_files {
             files = Vec::new();
         }
-        Ok(Done { row, files, tally, findings })
+        Ok(Done { row, files, tally, findings, paces })
     }
 }
 

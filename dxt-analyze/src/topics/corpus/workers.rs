@@ -4,6 +4,7 @@
 use super::Args;
 use super::worker::{Answer, Asked, READY, Reading};
 use crate::load::corpus::{JobFiles, LeftOut};
+use crate::thresholds::Thresholds;
 use anyhow::{Context, Result, anyhow, ensure};
 use rustc_hash::FxHashMap;
 use std::ffi::OsString;
@@ -63,6 +64,11 @@ impl Workers {
         };
         let first = job.paths.first().map(PathBuf::as_path).unwrap_or(Path::new(""));
         alone().unwrap_or_else(|error| Err(LeftOut::new(first, &error)))
+    }
+
+    /// What verdicts are measured by.
+    pub(super) const fn thresholds(&self) -> &Thresholds {
+        self.here.thresholds()
     }
 
     fn shared(&self) -> Result<Arc<Worker>> {

@@ -1,0 +1,295 @@
+//! Which of several runs of a program was slow, from which moment on, and in what. Runs are alike that are of one program with as many ranks
+//! and did the same; they are held against each other at the same progress, since a slow run takes longer to get there.
+
+use super::JobRow;
+use super::held_against::{FEWEST, HeldAgainst};
+use super::pace::Paces;
+use super::slow_run::{Known, SlowRun};
+use crate::thresholds::Thresholds;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Part by which the calls and bytes of runs that are alike may differ.
+const ALIKE: f64 = 0.05;
+/// Calls of each rank that may come more or less by chance.
+const CHANCE_CALLS: u64 = 4;
+/// Bytes of such a call.
+const CHANCE_BYTES: u64 = 1024;
+
+/// Times that a group of many runs is looked through for slow ones, each time without those that were found.
+const LOOKS: usize = 4;
+
+/// Earlier runs that a group of runs is held against at most, the latest ones.
+const EARLIER: usize = 32;
+/// Bytes that all earlier runs may take in memory.
+const EARLIER_BYTES: usize = 256 << 20;
+
+/// Runs while they are gathered.
+#[derive(Debug, Default)]
+pub(super) struct Runs(BTreeMap<Program, Vec<(Known, Paces)>>);
+
+/// Runs of another program, or of another number of ranks, have nothing to do with each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Program {
+    exe: String,
+    ranks: u64,
+    place: String,
+    form: String,
+}
+
+/// A run, with what it is compared by.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct OneRun {
+    pub(super) program: Program,
+    pub(super) known: Known,
+    pub(super) paces: Paces,
+}
+
+impl OneRun {
+    /// A run that was read now; one of which nothing is known has no part in it.
+    pub(super) fn of(row: &JobRow, paces: Option<Paces>) -> Option<Self> {
+        let paces = paces.filter(|_| !row.exe.is_empty())?;
+        let program = Program {
+            exe: row.exe.clone(),
+            ranks: row.ranks,
+            place: paces.place.clone(),
+            form: row.form.name().to_owned(),
+        };
+        let JobRow { job, source, program: name, start_unix_ns, .. } = row.clone();
+        Some(Self {
+            program,
+            known: Known { is_new: true, was_slow: false, job, source, program: name, start_unix_ns },
+            paces,
+        })
+    }
+}
+
+impl Runs {
+    /// Takes a run.
+    pub(super) fn add(&mut self, run: Option<OneRun>) {
+        if let Some(OneRun { program, known, paces }) = run {
+            self.0.entry(program).or_default().push((known, paces));
+        }
+    }
+
+    /// Those that did the same, side by side.
+    pub(super) fn groups(self) -> Groups {
+        let mut all = Groups::default();
+        for (program, runs) in self.0 {
+            let mut groups = OfProgram::default();
+            for run in runs {
+                match groups.find(&run.1, program.ranks) {
+                    Some(at) => groups.groups[at].runs.push(run),
+                    None => groups.begin(run, program.ranks),
+                }
+            }
+            all.groups.insert(program, groups);
+        }
+        all
+    }
+
+    /// Those that were slow, the one that lost most first.
+    pub(super) fn slow(self, least: &Thresholds) -> Vec<SlowRun> {
+        self.groups().slow(least)
+    }
+}
+
+/// Runs that did the same.
+#[derive(Debug)]
+struct Group {
+    runs: Vec<(Known, Paces)>,
+    earlier: usize,
+}
+
+/// The groups of a program's runs. Runs that are alike lie in the same cell or in neighbouring ones, so that not all have to be looked at.
+#[derive(Debug, Default)]
+struct OfProgram {
+    groups: Vec<Group>,
+    cells: FxHashMap<Cell, Vec<usize>>,
+    /// Groups that have all the earlier runs that they may have.
+    full: usize,
+}
+
+/// Logarithms of all calls and bytes of a run, in steps.
+type Cell = [i32; 2];
+
+/// Where a run lies. What calls come by chance is so much below what is added that runs which are alike differ by a step at most: their sums
+/// differ by 5 % of the larger ones and three times the chance, so with 60 times the chance added by 5.3 %.
+fn cell(paces: &Paces, ranks: u64) -> Cell {
+    const STEP: f64 = 0.06;
+    let chance = chance(ranks) as f64;
+    let step = |sum: f64, chance: f64| ((sum + 60.0 * chance).ln() / STEP).floor() as i32;
+    let calls = paces.work.iter().map(|(_, sum)| sum.calls as f64).sum();
+    let bytes = paces.work.iter().map(|(_, sum)| sum.bytes as f64).sum();
+    [step(calls, chance), step(bytes, chance * CHANCE_BYTES as f64)]
+}
+
+impl OfProgram {
+    /// The first group whose runs did the same as this one.
+    fn find(&self, paces: &Paces, ranks: u64) -> Option<usize> {
+        let [calls, bytes] = cell(paces, ranks);
+        let around = (-1..=1).flat_map(|more| [-1, 0, 1].map(|other| [calls + more, bytes + other]));
+        let near = around.filter_map(|cell| self.cells.get(&cell)).flatten().copied();
+        let takes = |at: &usize| self.groups[*at].runs.first().is_some_and(|(_, one)| alike(one, paces, ranks));
+        near.filter(takes).min()
+    }
+
+    /// Begins a group with a run.
+    fn begin(&mut self, run: (Known, Paces), ranks: u64) {
+        self.cells.entry(cell(&run.1, ranks)).or_default().push(self.groups.len());
+        self.groups.push(Group { runs: vec![run], earlier: 0 });
+    }
+}
+
+/// Runs that were read now, with earlier ones beside them.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    groups: BTreeMap<Program, OfProgram>,
+    /// Bytes of earlier runs.
+    held: usize,
+}
+
+impl Groups {
+    /// Whether an earlier run of any program tells something.
+    pub(super) fn want_more(&self) -> bool {
+        self.groups.keys().any(|program| self.want(program))
+    }
+
+    /// Whether an earlier run of this program does.
+    pub(super) fn want(&self, program: &Program) -> bool {
+        self.held < EARLIER_BYTES && self.groups.get(program).is_some_and(|of| of.full < of.groups.len())
+    }
+
+    /// Takes an earlier run beside those that did the same, if there are any.
+    pub(super) fn offer(&mut self, run: OneRun) {
+        let OneRun { program, known, paces } = run;
+        if !self.want(&program) {
+            return;
+        }
+        let Some(of_program) = self.groups.get_mut(&program) else { return };
+        let taking = of_program.find(&paces, program.ranks).and_then(|at| of_program.groups.get_mut(at));
+        if let Some(group) = taking.filter(|group| group.earlier < EARLIER) {
+            group.earlier += 1;
+            of_program.full += usize::from(group.earlier == EARLIER);
+            self.held += paces.held();
+            group.runs.push((known, paces));
+        }
+    }
+
+    /// Those of the new ones that were slow, the one that lost most first.
+    pub(super) fn slow(self, least: &Thresholds) -> Vec<SlowRun> {
+        let mut slow: Vec<SlowRun> = Vec::new();
+        for (program, of_program) in self.groups {
+            of_program.groups.into_iter().for_each(|group| slow.extend(of_group(group.runs, program.ranks, least)));
+        }
+        slow.sort_by(|a, b| (Reverse(a.longer_ns), &a.source).cmp(&(Reverse(b.longer_ns), &b.source)));
+        slow
+    }
+}
+
+/// Whether two runs did the same.
+fn alike(one: &Paces, two: &Paces, ranks: u64) -> bool {
+    let near = |a: u64, b: u64, chance: u64| a.abs_diff(b) as f64 <= a.max(b) as f64 * ALIKE + chance as f64;
+    let chance = chance(ranks);
+    one.work.iter().zip(&two.work).all(|((_, a), (_, b))| {
+        near(a.calls, b.calls, chance) && near(a.bytes, b.bytes, chance.saturating_mul(CHANCE_BYTES))
+    })
+}
+
+/// Calls that may come more or less by chance.
+fn chance(ranks: u64) -> u64 {
+    ranks.max(1).saturating_mul(CHANCE_CALLS)
+}
+
+/// The slow ones of a group that are new; fewer than half, or slow is what is usual. Each look is without those that were found before: of
+/// few runs the one that lost most, so that none hides another, and of many all at once, as they hardly move what is usual.
+pub(super) fn of_group(mut group: Vec<(Known, Paces)>, ranks: u64, least: &Thresholds) -> Vec<SlowRun> {
+    let (mut out, all, mut looks) = (Vec::new(), group.len(), 0);
+    let were_slow = group.iter().filter(|(known, _)| known.was_slow).count();
+    if (were_slow + 1) * 2 < all {
+        group.retain(|(known, _)| !known.was_slow);
+    }
+    while group.len() >= FEWEST && (all - group.len() + 1) * 2 < all && looks < LOOKS {
+        let judge = HeldAgainst::new(&group, ranks, least);
+        let mut found: Vec<(usize, SlowRun)> = (0..group.len()).filter_map(|at| Some((at, judge.slow(at)?))).collect();
+        found.sort_by_key(|(at, slow)| (Reverse(slow.longer_ns), *at));
+        // Less than half of all, whatever they lost.
+        let most = if judge.is_many() { all.div_ceil(2) - 1 - (all - group.len()) } else { 1 };
+        looks += usize::from(judge.is_many());
+        found.truncate(most);
+        if found.is_empty() {
+            break;
+        }
+        let gone: BTreeSet<usize> = found.iter().map(|(at, _)| *at).collect();
+        out.extend(found.into_iter().filter(|(at, _)| group[*at].0.is_new).map(|(_, slow)| slow));
+        let mut places = 0..;
+        group.retain(|_| places.next().is_none_or(|at| !gone.contains(&at)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pace::{Course, Does, SLOTS, Sum};
+    use super::*;
+
+    fn run(program: &str, number: usize, calls: u64) -> OneRun {
+        let program = Program { exe: program.into(), ranks: 1, place: "/".into(), form: "trace".into() };
+        let job = format!("{number}");
+        let known = Known {
+            is_new: false,
+            was_slow: false,
+            job: job.clone(),
+            source: job,
+            program: "app".into(),
+            start_unix_ns: number as i64,
+        };
+        let sum = Sum { calls, bytes: calls << 20, time_ns: 1 << 20, logs: 0 };
+        let courses = vec![Course { kind: (Does::Write, 21), slots: (0..SLOTS as u8).map(|at| (at, sum)).collect() }];
+        OneRun {
+            program,
+            known,
+            paces: Paces { length_ns: 1, courses, work: vec![(Does::Write, sum)], place: "/".into() },
+        }
+    }
+
+    /// A run of a group is in the first one whose first run is like it, wherever that lies.
+    #[test]
+    fn groups_are_those_of_a_search_through_all() {
+        let (mut groups, mut firsts) = (OfProgram::default(), Vec::<Paces>::new());
+        for number in 0..3000_u64 {
+            // Small and large ones, and some that are nearly alike.
+            let calls = (number * 7919 % 601).pow(2) / 11;
+            let run = run("/app", 0, calls);
+            let expected = firsts.iter().position(|first| alike(first, &run.paces, 1));
+            assert_eq!(groups.find(&run.paces, 1), expected, "{calls}");
+            if expected.is_none() {
+                firsts.push(run.paces.clone());
+                groups.begin((run.known, run.paces), 1);
+            }
+        }
+        assert!((50..2000).contains(&firsts.len()), "{}", firsts.len());
+    }
+
+    #[test]
+    fn earlier_runs_have_bounds() {
+        let mut runs = Runs::default();
+        runs.add(Some(run("/app", 0, 100)));
+        runs.add(Some(run("/app", 1, 1000)));
+        let mut groups = runs.groups();
+        for number in 2..1000 {
+            groups.offer(run("/app", number, 100));
+            groups.offer(run("/app", number, 500));
+            groups.offer(run("/other", number, 100));
+        }
+        let sizes: Vec<usize> =
+            groups.groups.values().flat_map(|of| &of.groups).map(|group| group.runs.len()).collect();
+        assert_eq!(sizes, [1 + EARLIER, 1]);
+        let of = |program: &str| run(program, 0, 1).program;
+        assert!(groups.want(&of("/app")) && !groups.want(&of("/other")) && groups.want_more());
+        groups.held = EARLIER_BYTES;
+        assert!(!groups.want_more());
+    }
+}

@@ -1,0 +1,443 @@
+//! Runs that did the same, held against each other: each is cut into pieces of as many calls, so that a piece of one is the same work as that
+//! piece of another, however long it took to get there.
+
+use super::pace::{Course, Does, Kind, Paces, SLOTS};
+use super::slow_run::{Known, SlowCalls, SlowRun, sentence};
+use crate::shared::stats::median;
+use crate::thresholds::Thresholds;
+use crate::topics::causes::odd::{FEW, odd};
+use std::ops::Range;
+
+/// Fewest runs: of two nobody knows which one is as usual.
+pub(super) const FEWEST: usize = 3;
+/// Calls of a part of a run, and most parts of a kind of calls.
+const CALLS_OF_PART: u64 = 4;
+const PARTS: usize = 16;
+/// Part of the time that a kind of calls takes at least to be looked at.
+const MATTERS: f64 = 0.05;
+/// Times longer that calls take at least while a run is slow; with two runs beside it; and for a kind of calls to be named.
+const SLOWER: f64 = 1.5;
+const SLOWER_OF_FEW: f64 = 2.0;
+const NAMED: f64 = 1.2;
+/// Part of what all lose that calls lose at least to be named.
+const LOST: f64 = 0.01;
+/// How much a part that is slow counts at most, so that very slow reads do not hide when slow writes had begun.
+const MOST: f64 = 2.0;
+/// Ranges of the others that a slow run lies above them; with two others, or where others are left out as slow.
+const RANGES: f64 = 1.0;
+const RANGES_OF_FEW: f64 = 3.0;
+/// Distances of the quartiles that a slow run of many lies above the upper one: Tukey, Exploratory Data Analysis, 1977 ("far out").
+const FENCE: f64 = 3.0;
+/// Fewest others whose quartiles say something.
+const FENCED: usize = 15;
+/// Runs that one is measured against at most in how far runs differ, spread evenly over all.
+const MEASURED: usize = 128;
+/// Error of a run's mean by itself, of the logarithm.
+const ERROR: f64 = 0.05;
+
+/// A part of a run's calls of a kind: the same part in all runs.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    does: Does,
+    /// When it begins and ends, ns since the run's start.
+    from_ns: f64,
+    until_ns: f64,
+    time_ns: f64,
+    /// Mean of the logarithms of durations.
+    mean: f64,
+}
+
+/// A group of runs, cut into pieces.
+pub(super) struct HeldAgainst<'a> {
+    group: &'a [(Known, Paces)],
+    /// By run, the same pieces in the same order.
+    pieces: Vec<Vec<Piece>>,
+    /// By piece, of all runs: means, and times.
+    usual: Vec<[Usual; 2]>,
+    lengths: Usual,
+    /// How much single pieces scatter, where there are many runs.
+    noise: Option<f64>,
+    ranks: u64,
+    least: &'a Thresholds,
+}
+
+impl<'a> HeldAgainst<'a> {
+    pub(super) fn new(group: &'a [(Known, Paces)], ranks: u64, least: &'a Thresholds) -> Self {
+        let kinds: Vec<Kind> =
+            group.first().map_or(&[][..], |(_, paces)| &paces.courses).iter().map(|one| one.kind).collect();
+        let matters = |kind: &Kind| {
+            let share = |(_, paces): &(Known, Paces)| {
+                let all: f64 = paces.work.iter().map(|(_, sum)| sum.time_ns as f64).sum();
+                paces.course(*kind).map_or(0.0, |course| course.all().time_ns as f64 / all.max(1.0))
+            };
+            group.iter().any(|run| share(run) >= MATTERS)
+        };
+        let mut pieces: Vec<Vec<Piece>> = group.iter().map(|_| Vec::new()).collect();
+        for kind in kinds.into_iter().filter(matters) {
+            let courses: Vec<(&Course, u64)> =
+                group.iter().filter_map(|(_, paces)| Some((paces.course(kind)?, paces.length_ns))).collect();
+            let fewest = courses.iter().map(|(course, _)| course.all().calls).min().unwrap_or(0);
+            let parts = usize::try_from(fewest / CALLS_OF_PART).unwrap_or(PARTS).min(PARTS);
+            // A kind that some run lacks, or hardly has, tells nothing.
+            if courses.len() < group.len() || parts == 0 {
+                continue;
+            }
+            for (of_run, (course, length_ns)) in pieces.iter_mut().zip(courses) {
+                of_run.extend(cut(course, length_ns, parts));
+            }
+        }
+        let column = |piece: usize, what: fn(&Piece) -> f64| {
+            Usual::of(pieces.iter().filter_map(|of_run| of_run.get(piece)).map(what).collect())
+        };
+        let count = pieces.first().map_or(0, Vec::len);
+        let usual: Vec<[Usual; 2]> =
+            (0..count).map(|piece| [column(piece, |piece| piece.mean), column(piece, |piece| piece.time_ns)]).collect();
+        let lengths = Usual::of(group.iter().map(|(_, paces)| paces.length_ns as f64).collect());
+        let noise = (group.len() > FEW).then(|| noise_of_many(&pieces));
+        Self { group, pieces, usual, lengths, noise, ranks, least }
+    }
+
+    /// Whether there are so many runs that none of them moves what is usual.
+    pub(super) const fn is_many(&self) -> bool {
+        self.noise.is_some()
+    }
+
+    /// What of a run is slow.
+    pub(super) fn slow(&self, run: usize) -> Option<SlowRun> {
+        let mine = self.pieces.get(run)?;
+        let mut order: Vec<usize> = (0..mine.len()).collect();
+        order.sort_by(|a, b| mine[*a].from_ns.total_cmp(&mine[*b].from_ns));
+        let above = |piece: &usize| {
+            let mean = mine.get(*piece)?.mean;
+            Some(mean - self.usual.get(*piece)?[0].without(mean)?)
+        };
+        let usual_time = |piece: &usize| self.usual.get(*piece)?[1].without(mine.get(*piece)?.time_ns);
+        let above: Vec<f64> = order.iter().map(|piece| above(piece).unwrap_or(0.0)).collect();
+        let range = span(&above)?;
+        let reaches_the_end = range.end == order.len();
+        let all_the_time = reaches_the_end && range.start == 0;
+        let slow = order.get(range)?;
+        let mut calls: Vec<SlowCalls> = Vec::new();
+        for does in [Does::Read, Does::Write, Does::Sync] {
+            let of: Vec<usize> = slow.iter().copied().filter(|piece| mine[*piece].does == does).collect();
+            let time: f64 = of.iter().map(|piece| mine[*piece].time_ns).sum();
+            let expected: f64 = of.iter().filter_map(usual_time).sum();
+            let from = of.first().map_or(0.0, |piece| mine[*piece].from_ns);
+            let (time_ns, usual_ns, from_ns) = (time as u64, expected as u64, from as u64);
+            calls.push(SlowCalls { does, from_ns, time_ns, usual_ns, slower: time / expected.max(1.0) });
+        }
+        let longer_ns: u64 = calls.iter().map(|one| one.time_ns.saturating_sub(one.usual_ns)).sum();
+        calls.retain(|one| {
+            one.slower >= NAMED && one.time_ns.saturating_sub(one.usual_ns) as f64 >= longer_ns as f64 * LOST
+        });
+        calls.sort_by_key(|one| one.from_ns);
+        let (known, paces) = self.group.get(run)?;
+        let usual_length = self.lengths.without(paces.length_ns as f64)?;
+        let matters = longer_ns as f64 >= usual_length * self.ranks.max(1) as f64 * self.least.least_run_share;
+        let time: u64 = calls.iter().map(|one| one.time_ns).sum();
+        let expected: u64 = calls.iter().map(|one| one.usual_ns).sum();
+        if !matters || (time as f64) < expected as f64 * SLOWER || !self.is_odd(run, slow) {
+            return None;
+        }
+        let from_ns = calls.first()?.from_ns;
+        let until = slow.iter().map(|piece| mine[*piece].until_ns).fold(0.0, f64::max);
+        let mut slow = SlowRun {
+            job: known.job.clone(),
+            source: known.source.clone(),
+            program: known.program.clone(),
+            others: self.group.len() as u64 - 1,
+            all_the_time,
+            from_ns,
+            from_unix_ns: known.start_unix_ns.saturating_add_unsigned(from_ns),
+            until_ns: (!reaches_the_end).then_some(until as u64),
+            calls,
+            longer_ns,
+            run_longer_ns: paces.length_ns.saturating_sub(usual_length as u64),
+            sentence: String::new(),
+        };
+        slow.sentence = sentence(&slow);
+        Some(slow)
+    }
+
+    /// How much single pieces of these runs scatter, whatever is usual for a run or for a piece: a standard deviation of logarithms.
+    fn noise(&self, runs: &[usize]) -> f64 {
+        if let Some(noise) = self.noise {
+            return noise;
+        }
+        let runs: Vec<&Vec<Piece>> = runs.iter().filter_map(|run| self.pieces.get(*run)).collect();
+        let count = runs.first().map_or(0, |pieces| pieces.len());
+        let levels: Vec<f64> = runs.iter().map(|pieces| level(pieces)).collect();
+        let mut squares = 0.0;
+        for piece in 0..count {
+            let of_piece: Vec<f64> =
+                runs.iter().zip(&levels).filter_map(|(pieces, level)| Some(pieces.get(piece)?.mean - level)).collect();
+            let middle = mean(of_piece.iter().copied());
+            squares += of_piece.iter().map(|value| (value - middle).powi(2)).sum::<f64>();
+        }
+        let freedom = runs.len().saturating_sub(1) * count.saturating_sub(1);
+        (squares / freedom.max(1) as f64).sqrt()
+    }
+
+    /// Whether a run stands out from the others in these pieces, by more than they differ among themselves: from all of them, from the fast
+    /// majority with a gap above it, or, where there are many, from the middle half. So slow ones do not hide each other.
+    fn is_odd(&self, run: usize, slow: &[usize]) -> bool {
+        let level = |run: usize| {
+            let pieces = self.pieces.get(run).map_or(&[][..], Vec::as_slice);
+            mean(slow.iter().map(|piece| pieces.get(*piece).map_or(0.0, |piece| piece.mean)))
+        };
+        let mine = level(run);
+        let all = self.group.len();
+        let measured = all.min(MEASURED);
+        let others = (0..measured).map(|at| at * all / measured).filter(|other| *other != run);
+        let mut others: Vec<(f64, usize)> = others.map(|other| (level(other), other)).collect();
+        others.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let Some((low, _)) = others.first().copied() else { return false };
+        let is_all = |fast: usize| fast == others.len();
+        // Others that are as usual, with a gap above them that shows it.
+        let stands_apart = |fast: usize| {
+            let top = others[fast - 1].0;
+            let few = all <= FEWEST || !is_all(fast) && fast <= FEW;
+            let gap = NAMED.ln().max((top - low) * if few { RANGES_OF_FEW } else { RANGES });
+            let next = others.get(fast).map_or(mine, |(value, _)| mine.min(*value));
+            next - top >= gap && self.is_above(run, mine, &others[..fast], slow, few)
+        };
+        let majority = (others.len().midpoint(1) + 1).max(FEWEST).min(others.len());
+        if (majority..=others.len()).rev().any(stands_apart) {
+            return true;
+        }
+        let at = |share: f64| others[((others.len() - 1) as f64 * share).round() as usize].0;
+        let (lower, upper) = (at(0.25), at(0.75));
+        let fence = NAMED.ln().max((upper - lower) * FENCE);
+        others.len() >= FENCED && mine - upper >= fence && self.is_above(run, mine, &others, slow, false)
+    }
+
+    /// Whether a run is above these others by more than chance.
+    fn is_above(&self, run: usize, mine: f64, others: &[(f64, usize)], slow: &[usize], few: bool) -> bool {
+        // The span was looked for: a short one is above the usual by chance.
+        let runs: Vec<usize> = others.iter().map(|(_, run)| *run).collect();
+        let error = libm::hypot(ERROR, self.noise(&runs) / (slow.len() as f64).sqrt());
+        let values: Vec<f64> = others.iter().map(|(value, _)| *value).chain([mine]).collect();
+        let Some(found) = odd(&values, &vec![error; values.len()]).last().copied() else { return false };
+        let tests = (self.group.len() * self.pieces.get(run).map_or(1, Vec::len)) as f64;
+        found.above >= if few { SLOWER_OF_FEW } else { SLOWER }.ln()
+            && found.p * tests <= self.least.false_discovery_rate
+    }
+}
+
+/// Values of all runs in order, to tell what is usual for the others of any of them.
+#[derive(Debug)]
+struct Usual(Vec<f64>);
+
+impl Usual {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+
+    /// The median without the run that has this value.
+    fn without(&self, value: f64) -> Option<f64> {
+        let own = self.0.partition_point(|other| other.total_cmp(&value).is_lt());
+        let at = |place: usize| self.0.get(place + usize::from(place >= own)).copied();
+        let others = self.0.len().checked_sub(1).filter(|others| *others > 0)?;
+        Some((at((others - 1) / 2)? + at(others / 2)?) / 2.0)
+    }
+}
+
+/// Mean of a run's pieces.
+fn level(pieces: &[Piece]) -> f64 {
+    mean(pieces.iter().map(|piece| piece.mean))
+}
+
+/// As [`HeldAgainst::noise`], of so many runs that a few which are slow do not matter: medians where it has means.
+fn noise_of_many(pieces: &[Vec<Piece>]) -> f64 {
+    let measured = pieces.len().min(MEASURED);
+    let runs: Vec<&Vec<Piece>> = (0..measured).map(|at| &pieces[at * pieces.len() / measured]).collect();
+    let count = runs.first().map_or(0, |pieces| pieces.len());
+    let levels: Vec<f64> = runs.iter().map(|pieces| level(pieces)).collect();
+    let mut squares = vec![0.0; runs.len()];
+    for piece in 0..count {
+        let above: Vec<f64> = runs.iter().zip(&levels).map(|(pieces, level)| pieces[piece].mean - level).collect();
+        let middle = median(&mut above.clone()).unwrap_or_default();
+        squares.iter_mut().zip(above).for_each(|(sum, above)| *sum += (above - middle).powi(2));
+    }
+    (median(&mut squares).unwrap_or_default() / count.saturating_sub(1).max(1) as f64).sqrt()
+}
+
+/// Mean of numbers.
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}
+
+/// The pieces of a run in which it is slow, in the order of time: those that together are slower than is worth a word by most. Half of a run
+/// need not be as usual, as `causes` has to assume of one that stands alone.
+fn span(above: &[f64]) -> Option<Range<usize>> {
+    let (mut best, mut most, mut from, mut sum) = (None, 0.0, 0, 0.0);
+    for (at, value) in above.iter().enumerate() {
+        if sum <= 0.0 {
+            (from, sum) = (at, 0.0);
+        }
+        sum += value.clamp(-MOST.ln(), MOST.ln()) - NAMED.ln();
+        if sum > most {
+            (best, most) = (Some(from..at + 1), sum);
+        }
+    }
+    best
+}
+
+/// Cuts the calls of a kind into parts of as many calls.
+fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
+    let width = length_ns as f64 / SLOTS as f64;
+    let calls = course.all().calls as f64;
+    let at = |part: usize| Mark::at(course, width, calls * part as f64 / parts as f64);
+    let marks: Vec<Mark> = (0..=parts).map(at).collect();
+    let piece = |two: &[Mark]| Piece {
+        does: course.kind.0,
+        from_ns: two[0].begins_ns,
+        until_ns: two[1].ends_ns,
+        time_ns: two[1].time_ns - two[0].time_ns,
+        mean: (two[1].logs - two[0].logs) / (calls / parts as f64),
+    };
+    marks.windows(2).map(piece).collect()
+}
+
+/// A place in the order of a kind's calls: what is before it, and when the call before it ends and the one behind it begins.
+struct Mark {
+    begins_ns: f64,
+    ends_ns: f64,
+    time_ns: f64,
+    logs: f64,
+}
+
+impl Mark {
+    fn at(course: &Course, width: f64, calls: f64) -> Self {
+        let (mut before, mut time_ns, mut logs) = (0.0, 0.0, 0.0);
+        let mut mark = None;
+        let mut ends_ns = 0.0;
+        for (slot, sum) in &course.slots {
+            let here = sum.calls as f64;
+            let part = ((calls - before) / here).clamp(0.0, 1.0);
+            let begin = f64::from(*slot) * width;
+            if part > 0.0 {
+                ends_ns = begin + width * part;
+            }
+            if part < 1.0 && mark.is_none() {
+                mark = Some(begin + width * part);
+            }
+            time_ns += sum.time_ns as f64 * part;
+            logs += sum.logs() * part;
+            before += here;
+        }
+        Self { begins_ns: mark.unwrap_or(ends_ns), ends_ns, time_ns, logs }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pace::Sum;
+    use super::*;
+
+    /// Numbers from 0 to 1, always the same ones.
+    struct Chance(u64);
+
+    impl Chance {
+        fn next(&mut self) -> f64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        }
+
+        /// Of a normal distribution, nearly.
+        fn normal(&mut self) -> f64 {
+            (0..12).map(|_| self.next()).sum::<f64>() - 6.0
+        }
+    }
+
+    /// A run that writes in its first half and reads in its second one; calls take `times` what is usual in each slot.
+    fn run(number: usize, times: impl Fn(usize) -> f64) -> (Known, Paces) {
+        let text = format!("run-{number}");
+        let (job, source) = (text.clone(), text);
+        let known = Known { is_new: true, was_slow: false, job, source, program: "app".into(), start_unix_ns: 0 };
+        let course = |does, from: usize, usual: f64| {
+            let sum = |slot: usize| {
+                let each = usual * times(slot);
+                let logs = (each.ln() * f64::from(1 << 16)) as i64;
+                Sum { calls: 4, bytes: 4 << 20, time_ns: (each * 4.0) as u64, logs: logs * 4 }
+            };
+            Course { kind: (does, 21), slots: (from..from + 32).map(|slot| (slot as u8, sum(slot))).collect() }
+        };
+        let courses = vec![course(Does::Write, 0, 2e6), course(Does::Read, 32, 5e5)];
+        let work = courses.iter().map(|course| (course.kind.0, course.all())).collect();
+        (known, Paces { length_ns: 1_000_000_000, courses, work, place: "/scratch".into() })
+    }
+
+    fn blamed(group: &[(Known, Paces)]) -> Vec<usize> {
+        let least = Thresholds::default();
+        let judge = HeldAgainst::new(group, 2, &least);
+        (0..group.len()).filter(|run| judge.slow(*run).is_some()).collect()
+    }
+
+    #[test]
+    fn runs_that_scatter_are_not_blamed_and_a_slow_one_among_them_is() {
+        let mut chance = Chance(7);
+        // How much whole runs and single slots scatter, in logarithms; healthy runs that may be blamed of 1,000 groups.
+        let groups = [
+            (0.03, 0.1, 5, 0, 10),
+            (0.1, 0.3, 5, 5, 10),
+            (0.3, 0.3, 5, 30, 1000),
+            (0.3, 0.6, 8, 40, 1000),
+            (0.1, 0.3, 3, 5, 100),
+            (0.1, 0.3, 20, 5, 10),
+            (0.3, 0.3, 20, 30, 1000),
+        ];
+        for (of_runs, of_slots, count, most, most_missed) in groups {
+            let (mut wrong, mut missed) = (0, 0);
+            for _ in 0..1000 {
+                let mut group: Vec<(Known, Paces)> = Vec::new();
+                for number in 0..count {
+                    let by_run = chance.normal() * of_runs;
+                    let by_slot: Vec<f64> = (0..SLOTS).map(|_| chance.normal() * of_slots).collect();
+                    group.push(run(number, |slot| (by_run + by_slot[slot]).exp()));
+                }
+                wrong += blamed(&group).len();
+                let by_slot: Vec<f64> = (0..SLOTS).map(|_| chance.normal() * of_slots).collect();
+                group[1] = run(1, |slot| by_slot[slot].exp() * if slot < 20 { 1.0 } else { 8.0 });
+                missed += usize::from(blamed(&group) != [1]);
+            }
+            assert!(wrong <= most, "{wrong} blamed: {of_runs} {of_slots} {count}");
+            assert!(missed <= most_missed, "{missed} missed: {of_runs} {of_slots} {count}");
+        }
+    }
+
+    /// However many are slow, as long as they are fewer than half, and however many runs there are.
+    #[test]
+    fn slow_runs_do_not_hide_each_other() {
+        let mut chance = Chance(11);
+        let least = Thresholds::default();
+        for (all, slow) in [(5, 1), (5, 2), (7, 3), (8, 2), (20, 1), (21, 2), (22, 3), (20, 9), (815, 15)] {
+            let mut group: Vec<(Known, Paces)> = Vec::new();
+            for number in 0..all {
+                let by_run = chance.normal() * 0.03;
+                let by_slot: Vec<f64> = (0..SLOTS).map(|_| chance.normal() * 0.1).collect();
+                // Some were slow from the start, some only later.
+                let from = if number % 2 == 0 { 0 } else { 20 };
+                let times = move |slot: usize| if number < slow && slot >= from { 8.0 } else { 1.0 };
+                group.push(run(number, |slot| (by_run + by_slot[slot]).exp() * times(slot)));
+            }
+            let mut named: Vec<String> =
+                super::super::alike::of_group(group, 2, &least).into_iter().map(|one| one.job).collect();
+            named.sort();
+            let mut expected: Vec<String> = (0..slow).map(|number| format!("run-{number}")).collect();
+            expected.sort();
+            assert_eq!(named, expected, "{slow} of {all}");
+        }
+    }
+
+    #[test]
+    fn a_span_is_what_is_slow_together() {
+        let at = |values: &[f64]| span(values).map(|range| (range.start, range.end));
+        assert_eq!(at(&[0.0, 0.1, 0.7, 5.0, 0.0, 5.0, 0.6]), Some((2, 7)));
+        assert_eq!(at(&[0.9, 0.9, 0.0, 0.1]), Some((0, 2)));
+        assert_eq!(at(&[0.5, 0.5]), Some((0, 2)));
+        assert_eq!((at(&[0.0, 0.1, -3.0]), at(&[])), (None, None));
+    }
+}
