@@ -124,6 +124,160 @@ fn no_bytes_make_it_panic() {
     }
 }
 
+/// A spool with two chunks of segments: header, journal, arena.
+fn spool() -> Vec<u8> {
+    use trace_format::meta::{FileDef, StreamDef};
+    use trace_format::segment::{Segment, StreamId};
+    use trace_format::spool::{MAGIC, VERSION, chunk, header, journal};
+    const CHUNK: usize = 4096;
+    let mut bytes = vec![0; 64 << 10];
+    let mut put = |at: usize, some: &[u8]| bytes[at..at + some.len()].copy_from_slice(some);
+    put(header::MAGIC, &MAGIC.to_le_bytes());
+    put(header::VERSION, &VERSION.to_le_bytes());
+    put(header::PID, &1_u32.to_le_bytes());
+    let mut records = Vec::new();
+    let mut record = |kind: u32, payload: &[u8]| {
+        records.extend_from_slice(&journal::record_header(kind, payload));
+        records.extend_from_slice(payload);
+        records.resize(records.len().next_multiple_of(8), 0);
+    };
+    let file = journal::file(0, &FileDef::default());
+    record(journal::kind::FILE, &[&file[..], b"/scratch/a"].concat());
+    record(journal::kind::STREAM, &journal::stream(&StreamDef { id: 1, file: 0, op: 0, flags: 0, errno: 0 }));
+    put(4096, &records);
+    for (number, part) in [[4096, 4096, records.len()], [8192, 48 << 10, 2 * CHUNK]].into_iter().enumerate() {
+        part.into_iter()
+            .enumerate()
+            .for_each(|(i, value)| put(128 + number * 24 + i * 8, &(value as u64).to_le_bytes()));
+    }
+    for number in 0..2 {
+        let at = 8192 + number * CHUNK;
+        put(at + chunk::MAGIC, &chunk::MAGIC_VALUE.to_le_bytes());
+        put(at + chunk::BYTES, &(CHUNK as u32).to_le_bytes());
+        put(at + chunk::STATE, &chunk::FULL.to_le_bytes());
+        put(at + chunk::SEQUENCE, &(number as u32).to_le_bytes());
+        for slot in 0..100 {
+            let end = (number * 100 + slot) as u64 * 10 + 20;
+            let word = Segment::new(StreamId(1), 0, 5, 0, 0).word;
+            let segment = [0, word, end - 5, end].map(u64::to_le_bytes).concat();
+            put(at + chunk::HEADER_BYTES + slot * 32, &segment);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_spool_that_was_cut_is_no_whole_one_and_stays() {
+    let whole = spool();
+    for (length, recovered, missing) in [
+        (64 << 10, Some(200), None),
+        (8192 + 8192, Some(200), None),
+        (8192 + 5000, Some(100), Some(3192)),
+        (8192 + 96, None, Some(8096)),
+        (4200, None, Some(8192)),
+        (0, None, None),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = put(folder.path(), "dxt-0-1-1-0.spool", &whole[..length]);
+        let output = folder.path().join("out.dxt");
+        let is_whole = length >= 8192 + 8192;
+        let words = ["recover", "--format", "json", "-o", output.to_str().unwrap(), "--remove", &path];
+        let said = stdout(&words, if is_whole { 0 } else { 3 });
+        assert_eq!(std::path::Path::new(&path).exists(), !is_whole, "{length}: {said}");
+        let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(report["spools"][0]["segments"].as_u64(), recovered, "{said}");
+        assert_eq!(output.exists(), recovered.is_some(), "{said}");
+        if let Some(missing) = missing {
+            assert!(said.contains(&missing.to_string()), "{missing}: {said}");
+            let people = stdout(&["recover", "-o", output.to_str().unwrap(), &path], 3);
+            assert!(people.contains(&format!("{missing} bytes that were in use are missing")), "{people}");
+        }
+        if recovered.is_some() {
+            // The trace tells it as long as it is there.
+            let report = stdout(&["summary", output.to_str().unwrap()], if is_whole { 0 } else { 3 });
+            assert_eq!(report.contains("bytes of the spool that are missing"), !is_whole, "{report}");
+        }
+    }
+}
+
+#[test]
+fn what_is_stale_and_was_cut_stays_and_no_trace_is_made_of_it_each_night() {
+    let (user, ..) = of_this_process();
+    let folder = tempfile::tempdir().unwrap();
+    let names =
+        [format!("dxt-{user}-1-1-0.spool"), format!("dxt-{user}-1-2-0.spool"), format!("dxt-{user}-1-3-0.spool")];
+    for (name, length) in names.iter().zip([8192 + 5000, 8192 + 96, 0]) {
+        put(folder.path(), name, &spool()[..length]);
+    }
+    let output = folder.path().join("traces");
+    let words =
+        ["recover", "--stale", "--older-than", "0s", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()];
+    for _ in 0..2 {
+        let said = stdout(&words, 3);
+        assert!(names.iter().all(|name| folder.path().join(name).exists() && said.contains(name)), "{said}");
+        assert!(!said.contains("wrote "), "{said}");
+    }
+}
+
+/// A process makes its spool in several steps, and may be at it.
+#[test]
+fn a_spool_that_a_process_is_about_to_fill_stays() {
+    let (user, pid, started) = of_this_process();
+    for length in [0, 4096] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = put(folder.path(), &format!("dxt-{user}-{pid}-{started}-0.spool"), &vec![0; length]);
+        let said = run(&["recover", "--remove", &path, "-o", folder.path().join("out").to_str().unwrap()]);
+        let error = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.code() == Some(1) && error.contains("runs and has recorded nothing"), "{said:?}");
+        assert!(std::path::Path::new(&path).exists());
+    }
+}
+
+/// What a file claims to use costs who makes it nothing, as long as it is a hole.
+#[test]
+fn claims_without_bytes_take_no_memory() {
+    let Some(python) = python(&["resource"], "memory") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (number, part) in ["journal", "arena", "scratches"].iter().enumerate() {
+        let mut bytes = spool()[..8192].to_vec();
+        bytes[128..272].fill(0);
+        for (i, value) in [65536_u64, 2 << 30, 2 << 30].into_iter().enumerate() {
+            bytes[128 + number * 24 + i * 8..][..8].copy_from_slice(&value.to_le_bytes());
+        }
+        let path = put(folder.path(), &format!("{part}.spool"), &bytes);
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(4 << 30).unwrap();
+        let code = "import resource, subprocess, sys\nsubprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\nprint(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)";
+        let output = std::process::Command::new(&python)
+            .args(["-c", code, env!("CARGO_BIN_EXE_dxt-analyze"), "recover", &path])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let mebibytes: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
+        assert!(mebibytes < 300, "{part}: {mebibytes} MiB");
+    }
+}
+
+/// Read once to know whose they are, and once more for their trace.
+#[test]
+fn many_spools_are_one_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = folder.path().join("spools");
+    std::fs::create_dir(&spools).unwrap();
+    for pid in 1..=50_u32 {
+        let mut bytes = spool();
+        bytes[12..16].copy_from_slice(&pid.to_le_bytes());
+        put(&spools, &format!("dxt-0-{pid}-1-0.spool"), &bytes);
+    }
+    put(&spools, "dxt-0-99-1-0.spool", &[0; 4096]);
+    let output = folder.path().join("out.dxt");
+    let words = ["recover", "--format", "json", "-o", output.to_str().unwrap(), "--remove", spools.to_str().unwrap()];
+    let report: serde_json::Value = serde_json::from_str(&stdout(&words, 0)).unwrap();
+    let all = report["spools"].as_array().unwrap();
+    assert!(all.len() == 50 && all.iter().all(|one| one["segments"] == 200), "{report}");
+    assert_eq!((report["empty"].as_array().unwrap().len(), std::fs::read_dir(&spools).unwrap().count()), (1, 0));
+    assert_eq!(run(&["check", output.to_str().unwrap()]).status.code(), Some(0));
+}
+
 /// A file that was last written to a week ago.
 fn old(folder: &std::path::Path, name: &str) {
     put(folder, name, &[0; 4096]);

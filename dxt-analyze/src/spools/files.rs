@@ -2,9 +2,10 @@
 //! regular file, not a link to one, of the user who asks (root may read everybody's).
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 use rustix::io::Errno;
 use std::fs::{File, Metadata};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use trace_format::read::Source;
@@ -58,6 +59,20 @@ impl Source for Bytes {
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
         self.0.read_exact_at(buffer, offset)
+    }
+
+    fn allocated(&self) -> std::io::Result<u64> {
+        self.0.metadata().map(|about| about.blocks().saturating_mul(512))
+    }
+
+    fn stored(&self, offset: u64) -> std::io::Result<Option<Range<u64>>> {
+        let size = self.size()?;
+        match seek(&self.0, SeekFrom::Data(offset)) {
+            Ok(from) => Ok(Some(from..seek(&self.0, SeekFrom::Hole(from)).unwrap_or(size))),
+            Err(Errno::NXIO) => Ok(None),
+            // The file system does not tell.
+            Err(_) => Ok((offset < size).then_some(offset..size)),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, UsageError};
 use crate::import::{connector, darshan};
-use crate::progress::say;
+use crate::progress::{say, tell};
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
 use std::io::Seek;
@@ -42,7 +42,7 @@ pub fn convert(args: &Args) -> Result<Exit> {
         target.file(|file| darshan::convert(&args.log, file))?
     };
     for problem in &converted.problems {
-        eprintln!("dxt-analyze: {} at byte {}: {}", problem.file, problem.offset, problem.what);
+        tell(format_args!("dxt-analyze: {} at byte {}: {}", problem.file, problem.offset, problem.what));
     }
     for remark in &converted.remarks {
         say!("dxt-analyze: {remark}");

@@ -2,6 +2,7 @@
 
 use super::args::{Args, DumpFormat};
 use crate::exit::{Exit, UsageError};
+use crate::progress::tell;
 use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use darshan_log::Log;
@@ -31,7 +32,7 @@ pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     }
     .context("failed to write to standard output")?;
     for problem in log.problems() {
-        eprintln!("dxt-analyze: {} at byte {}: {}", shown(path), problem.offset, problem.error);
+        tell(format_args!("dxt-analyze: {} at byte {}: {}", shown(path), problem.offset, problem.error));
     }
     let whole = log.problems().is_empty() && log.partial().next().is_none();
     Ok(if whole { Exit::Fine } else { Exit::Incomplete })

@@ -1,26 +1,26 @@
 //! Recovery: from the spools that killed processes left behind to a trace. The bytes are `trace_format::spool`'s business;
 //! here is what concerns this machine: its clocks, whether the owner still runs, files.
 
+mod job;
 mod spill;
 mod stale;
+mod unfinished;
 pub mod view;
 mod written;
 
 pub use stale::{Stale, stale};
 
+use self::job::Known;
 use self::spill::Spill;
 use crate::exit::UsageError;
-use crate::spools::files::{self, Bytes, Owned};
+use crate::spools::files::{Bytes, Owned};
 use crate::spools::{clock, owner};
-use crate::written::{Ours, Target};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trace_format::spool::{Recovered, Spool};
-use trace_format::write::{self, Encoder};
+use trace_format::spool::{Head, Recovered, Spool};
 
 /// What was found in one spool.
 #[derive(Clone, Debug, Serialize)]
@@ -43,6 +43,9 @@ pub struct FromSpool {
     pub folded: u64,
     /// Calls that are in segments and may be in counters too.
     pub uncertain: u64,
+    /// Bytes that the process had in use and that are not in the file: it was cut short. Nobody knows how many calls they held.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub missing_bytes: u64,
 }
 
 /// What became of all of them.
@@ -56,6 +59,9 @@ pub struct Recovery {
     pub written: Vec<PathBuf>,
     /// Spools that could not be read, or spills beside them, and why.
     pub failed: Vec<String>,
+    /// Spools that were cut short and of which no trace was made, and why; they stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<String>,
     /// Files that were deleted without a trace of them, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<PathBuf>,
@@ -82,8 +88,29 @@ struct Found {
 
 /// What is in a spool that is in no trace yet, and why what it had spilled is not with it.
 struct Looked {
-    found: Option<Found>,
+    what: Held,
     without_spill: Option<String>,
+}
+
+/// What a spool holds.
+enum Held {
+    /// Something that is in no trace.
+    Calls(Box<Found>),
+    /// Nothing.
+    Nothing,
+    /// Nothing that is left of it: it was cut short.
+    Cut(String),
+}
+
+/// Which spools traces are made of, and what becomes of them and of files that are there.
+#[derive(Clone, Copy, Debug, Default)]
+struct How {
+    /// Those of processes that have ended are removed once their trace is written.
+    remove: bool,
+    /// Traces replace files of other origin.
+    force: bool,
+    /// Of those that were cut short a trace is made, too. They stay, so who comes again and again makes it again and again.
+    cut_too: bool,
 }
 
 /// Spools in the order named; of a directory, all that are in it.
@@ -123,45 +150,50 @@ fn is_directory(output: &Path) -> bool {
 /// # Errors
 /// If no spool can be read, if there are several jobs and `output` is a file, or if a trace cannot be written.
 pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> Result<Recovery> {
+    put_together(spools, output, How { remove, force, cut_too: true })
+}
+
+/// See [`recover`].
+fn put_together(spools: &[PathBuf], output: &Path, how: How) -> Result<Recovery> {
     let mut result = Recovery::default();
     let mut found = Vec::new();
-    let read: Vec<_> = spools.par_iter().map(|path| (path, read(path))).collect();
+    // Of many only what they say of themselves is kept, or they would all be in memory at once.
+    let keeps = spools.len() <= job::AT_ONCE;
+    let read: Vec<_> = spools.par_iter().map(|path| (path, read(path).map(|one| Known::of(one, keeps)))).collect();
     for (path, one) in read {
         match one {
-            Ok(Looked { found: one, without_spill }) => {
+            Ok((one, without_spill)) => {
                 result.failed.extend(without_spill);
                 match one {
-                    Some(one) => found.push(one),
-                    None => result.empty.push(path.clone()),
+                    Known::Calls(one) if one.about.missing_bytes > 0 && !how.cut_too => result.cut.push(format!(
+                        "{}: {} bytes that were in use are missing, so its file was cut short: dxt-analyze recover {} makes a trace of the rest",
+                        path.display(),
+                        one.about.missing_bytes,
+                        path.display()
+                    )),
+                    Known::Calls(one) => found.push(*one),
+                    Known::Nothing => result.empty.push(path.clone()),
+                    Known::Cut(why) => result.cut.push(format!("{}: {why}", path.display())),
                 }
             }
             Err(error) => result.failed.push(format!("{}: {error:#}", path.display())),
         }
     }
-    if found.is_empty() && result.empty.is_empty() && !result.failed.is_empty() {
+    if found.is_empty() && result.empty.is_empty() && result.cut.is_empty() && !result.failed.is_empty() {
         bail!("failed to recover anything: {}", result.failed.join("; "));
     }
-    found.sort_by(|a, b| key(a).cmp(&key(b)));
-    let mut jobs: Vec<Vec<Found>> = Vec::new();
-    for one in found {
-        match jobs.last_mut().filter(|job| job.last().is_some_and(|last| is_one_job(last, &one))) {
-            Some(job) => job.push(one),
-            None => jobs.push(vec![one]),
-        }
-    }
+    let jobs = job::apart(found);
     if jobs.len() > 1 && !is_directory(output) {
         let keys: Vec<&str> = jobs.iter().filter_map(|job| job.first()).map(|one| one.about.job.as_str()).collect();
         let why = format!("the spools are of {} jobs ({}): give --output a directory", jobs.len(), keys.join(", "));
         return Err(UsageError(why).into());
     }
     for job in jobs {
-        let (path, about) = write_job(job, output, force)?;
-        result.written.push(path);
-        result.spools.extend(about);
+        job::write(job, output, how.force, &mut result)?;
     }
-    if remove {
-        let ended = result.spools.iter().filter(|one| !one.running).map(|one| &one.spool);
-        for path in ended.chain(&result.empty) {
+    if how.remove {
+        let whole = result.spools.iter().filter(|one| !one.running && one.missing_bytes == 0);
+        for path in whole.map(|one| &one.spool).chain(&result.empty) {
             std::fs::remove_file(path).with_context(|| format!("failed to remove {}", path.display()))?;
             if let Some(spill) = spill::path(path).filter(|spill| spill.symlink_metadata().is_ok()) {
                 std::fs::remove_file(&spill).with_context(|| format!("failed to remove {}", spill.display()))?;
@@ -171,19 +203,12 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> 
     Ok(result)
 }
 
-fn key(one: &Found) -> (u32, &str, i32, &str, u32) {
-    (one.owner, &one.about.job, one.about.rank, &one.about.node, one.about.pid)
-}
-
-/// A spool may say anything of itself: nobody gets into another user's job.
-fn is_one_job(one: &Found, other: &Found) -> bool {
-    (one.owner, &one.about.job) == (other.owner, &other.about.job)
-}
-
 /// Reads one spool.
 fn read(path: &Path) -> Result<Looked> {
     let Owned { file, owner } = Owned::open(path)?;
-    let spool = Spool::read(&Bytes(file))?;
+    let source = Bytes(file);
+    let is_finished = Head::read(&source)?.is_some();
+    let spool = Spool::read(&source)?;
     let here = owner::is_of_this_boot(spool.head());
     let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
     let (spilled, without_spill) = match spill::read(path, spool.head(), owner)? {
@@ -194,13 +219,21 @@ fn read(path: &Path) -> Result<Looked> {
     };
     let recovered = spool.recover(&spilled, clock::now(spool.head()).filter(|_| here), in_trace)?;
     let running = here && owner::is_running(spool.head());
+    let missing_bytes = spool.missing_bytes();
     if recovered.is_empty() {
         // A running process may record more at any moment.
-        return if running {
-            bail!("its process {} runs and has recorded nothing", spool.head().pid())
-        } else {
-            Ok(Looked { found: None, without_spill })
+        if running {
+            bail!("its process {} runs and has recorded nothing", spool.head().pid());
+        }
+        let cut = format!(
+            "{missing_bytes} bytes that were in use are missing, and no call is in the rest: its file was cut short"
+        );
+        let what = match missing_bytes {
+            0 if is_finished => Held::Nothing,
+            0 => unfinished::look(path, &source)?,
+            _ => Held::Cut(cut),
         };
+        return Ok(Looked { what, without_spill });
     }
     let info = &recovered.process.info;
     let about = FromSpool {
@@ -213,52 +246,7 @@ fn read(path: &Path) -> Result<Looked> {
         segments: 0,
         folded: 0,
         uncertain: recovered.uncertain,
+        missing_bytes,
     };
-    Ok(Looked { found: Some(Found { owner, about, recovered }), without_spill })
-}
-
-/// Writes the trace of one job.
-fn write_job(job: Vec<Found>, output: &Path, force: bool) -> Result<(PathBuf, Vec<FromSpool>)> {
-    let mut encoder = Encoder::new()?;
-    let (mut regions, mut about) = (Vec::new(), Vec::new());
-    let in_directory = is_directory(output);
-    let path = if in_directory {
-        std::fs::create_dir_all(output)
-            .with_context(|| format!("failed to make the directory {}", output.display()))?;
-        output.join(file_name(&job))
-    } else {
-        output.to_owned()
-    };
-    // Who recovers a process that runs once more wants the newer trace.
-    let own = job.iter().all(|one| one.owner == files::own_user());
-    // The process that knows of MPI knows most of the job.
-    let best = job.iter().find(|one| one.recovered.job.info.mpi.is_some()).or(job.first());
-    let block = best.map(|one| one.recovered.job.clone()).unwrap_or_default();
-    for (number, mut one) in job.into_iter().enumerate() {
-        regions.push(one.recovered.region(&mut encoder, number as u32)?);
-        one.about.segments = one.recovered.process.info.segments;
-        one.about.folded = one.recovered.process.info.missing;
-        about.push(one.about);
-    }
-    let bytes = write::file(&mut encoder, &block, regions)?;
-    // What others' spools say of themselves replaces nothing.
-    let (ours, force) = if own { (Ours::Recovery, force) } else { (Ours::Never, force && !in_directory) };
-    let others = (2..1000).map(|number| path.with_extension(format!("{number}.dxt"))).filter(|_| in_directory);
-    let may_be = |path: &PathBuf| Target::new(path, ours, force).check().is_ok();
-    let path = std::iter::once(path.clone()).chain(others).find(may_be).unwrap_or(path);
-    Target::new(&path, ours, force).private().file(|file| Ok(file.write_all(&bytes)?))?;
-    Ok((path, about))
-}
-
-/// `<program>_<start>_<node>_<pid>_recovered.dxt`, with the number of processes if there are several.
-fn file_name(job: &[Found]) -> String {
-    let Some(first) = job.first() else { return "recovered.dxt".into() };
-    let info = &first.recovered.job.info;
-    let exe = String::from_utf8_lossy(&info.exe);
-    let program = exe.rsplit('/').next().unwrap_or("program");
-    let start = jiff::Timestamp::from_nanosecond(i128::from(info.start_unix_ns)).unwrap_or_default();
-    let (start, about) = (start.strftime("%Y%m%dT%H%M%SZ"), &first.about);
-    let many = if job.len() > 1 { format!("_{}processes", job.len()) } else { String::new() };
-    let name = format!("{program}_{start}_{}_{}{many}_recovered.dxt", about.node, about.pid);
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
+    Ok(Looked { what: Held::Calls(Box::new(Found { owner, about, recovered })), without_spill })
 }

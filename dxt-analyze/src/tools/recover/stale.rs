@@ -94,7 +94,7 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
     if for_all {
         prepare(output, &folder)?;
     }
-    let done = super::recover(&paths, &folder, false, false);
+    let done = super::put_together(&paths, &folder, super::How::default());
     if is_new && for_all {
         // Where there was nothing to write.
         let _ = std::fs::remove_dir(&folder);
@@ -114,6 +114,7 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
     result.written.extend(done.written);
     result.empty.extend(done.empty);
     result.failed.extend(done.failed);
+    result.cut.extend(done.cut);
     result.spools.extend(done.spools);
     Ok(stays)
 }

@@ -69,11 +69,11 @@ pub fn recover(args: &Args) -> Result<Recovery> {
 }
 
 impl Recovery {
-    /// 3 if a spool could not be read, or its numbers are not exact.
+    /// 3 if a spool could not be read, was cut short, or its numbers are not exact.
     #[must_use]
     pub fn exit(&self) -> Exit {
-        let exact = self.spools.iter().all(|one| one.uncertain == 0);
-        if exact && self.failed.is_empty() { Exit::Fine } else { Exit::Incomplete }
+        let exact = self.spools.iter().all(|one| one.uncertain == 0 && one.missing_bytes == 0);
+        if exact && self.failed.is_empty() && self.cut.is_empty() { Exit::Fine } else { Exit::Incomplete }
     }
 }
 
@@ -104,6 +104,11 @@ impl Report for Recovery {
             lines.push(format!("kept {}: {whose}{ended}", counted(self.not_stale, "spool")));
         }
         lines.extend(self.failed.iter().map(|why| format!("failed to read {why}")));
+        lines.extend(self.spools.iter().filter(|one| one.missing_bytes > 0).map(|one| {
+            let (spool, missing) = (one.spool.display(), one.missing_bytes);
+            format!("kept {spool}: {missing} bytes that were in use are missing, with the calls in them: its file was cut short")
+        }));
+        lines.extend(self.cut.iter().map(|why| format!("kept {why}")));
         if self.spools.iter().any(|one| one.running) {
             lines.push("processes that still run: this is how far they had come; their spools stay".into());
         }

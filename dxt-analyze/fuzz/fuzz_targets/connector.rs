@@ -1,0 +1,33 @@
+//! Any bytes as what LDMS stores of the LDMS-Darshan connector: as they are, and as rows behind the names of the columns, so that mutations reach
+//! the fields. What becomes a trace must be a whole one.
+#![no_main]
+
+use dxt_analyze::import::connector::{convert, is_rows};
+use dxt_analyze::load::load_paths;
+use libfuzzer_sys::fuzz_target;
+use std::io::Write;
+use std::path::Path;
+
+const COLUMNS: &str = "uid,exe,job_id,rank,ProducerName,file,record_id,module,type,max_byte,switches,flushes,cnt,op,pt_sel,\
+                       irreg_hslab,reg_hslab,ndims,npoints,off,len,start,dur,total,timestamp\n";
+
+/// Reads rows, as a file in memory where there is such a place.
+fn read(head: &[u8], rows: &[u8]) {
+    let shm = Path::new("/dev/shm");
+    let place = if shm.is_dir() { shm.to_owned() } else { std::env::temp_dir() };
+    let mut file = tempfile::Builder::new().suffix(".csv").tempfile_in(place).expect("a file can be made");
+    file.write_all(head).and_then(|()| file.write_all(rows)).expect("it has room");
+    let _ = is_rows(file.path(), rows);
+    let Ok(made) = convert(file.path()) else { return };
+    assert!(!made.is_empty(), "rows that are read are of a job");
+    for one in &made {
+        let run = load_paths(&[file.path().to_owned()], Some(&one.key));
+        let run = run.unwrap_or_else(|error| panic!("job {:?} was made and cannot be read: {error:#}", one.key));
+        assert!(!run.processes.is_empty(), "{:?}", one.key);
+    }
+}
+
+fuzz_target!(|rows: &[u8]| {
+    read(b"", rows);
+    read(COLUMNS.as_bytes(), rows);
+});
