@@ -5,6 +5,7 @@
 use clap::FromArgMatches;
 use dxt_analyze::cli::args::{Cli, command};
 use dxt_analyze::exit::{Exit, UsageError, is_closed_pipe};
+use dxt_analyze::progress::tell;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -13,7 +14,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit,
         Err(error) if is_closed_pipe(&error) => Exit::Fine,
         Err(error) => {
-            eprintln!("dxt-analyze: {error:#}");
+            tell(format_args!("dxt-analyze: {error:#}"));
             if error.downcast_ref::<UsageError>().is_some() { Exit::Usage } else { Exit::Failure }
         }
     };

@@ -1,10 +1,13 @@
 //! What is said on standard error beside errors: how far long work has come, as a bar where that is a terminal, else as a line at each
-//! tenth; and remarks. Nothing with `--quiet`.
+//! tenth; and remarks. Nothing with `--quiet`. [`now`] tells how far it has come to whoever shows it elsewhere. [`tell`] is the only way to
+//! standard error: a disk that is full there, or a reader that is gone, ends nothing.
 
 use crate::scan::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
+use std::fmt::Arguments;
+use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Segments below which no bar is shown: about a fifth of a second's work.
 const LONG: u64 = 5_000_000;
@@ -24,11 +27,30 @@ pub fn be_quiet() {
 macro_rules! say {
     ($($word:tt)*) => {
         if !$crate::progress::is_quiet() {
-            eprintln!($($word)*);
+            $crate::progress::tell(format_args!($($word)*));
         }
     };
 }
 pub(crate) use say;
+
+/// Writes a line to standard error, whether it is to be quiet or not. What cannot be written there is lost: there is nowhere to say so.
+/// What names of files would do to a terminal is shown, and not done.
+pub fn tell(text: Arguments<'_>) {
+    let _ = std::io::stderr().write_all(line(text).as_bytes());
+}
+
+fn line(text: Arguments<'_>) -> String {
+    // Messages of several lines have breaks of their own.
+    let text = text.to_string();
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    lines.join("\n") + "\n"
+}
+
+/// Text whose control characters are shown: names may hold what a terminal would obey.
+#[must_use]
+pub(crate) fn printable(text: &str) -> String {
+    if text.chars().any(char::is_control) { text.chars().flat_map(char::escape_debug).collect() } else { text.into() }
+}
 
 /// Whether only errors are said.
 #[must_use]
@@ -36,87 +58,129 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// A bar, or nothing.
-#[derive(Debug)]
-pub struct Bar {
-    bar: ProgressBar,
-    shown: bool,
-    lines: Option<Lines>,
+/// What is being done, shown or not.
+static NOW: Place = Place(Mutex::new(None));
+
+/// What is being done, in a word, and how many hundredths of it are.
+#[must_use]
+pub fn now() -> Option<(String, u64)> {
+    NOW.look()
 }
 
-/// Lines where there is no terminal.
+/// A piece of work.
 #[derive(Debug)]
-struct Lines {
+struct Work {
     what: String,
     steps: u64,
     done: AtomicU64,
 }
 
-impl Lines {
+impl Work {
+    /// How many of `parts` equal parts are done with `done` steps.
+    fn parts(&self, done: u64, parts: u64) -> u64 {
+        (u128::from(done.min(self.steps)) * u128::from(parts) / u128::from(self.steps.max(1))) as u64
+    }
+
     /// The tenth that is reached by `more` steps, if it is another one than before.
     fn reached(&self, more: u64) -> Option<u64> {
         let before = self.done.fetch_add(more, Ordering::Relaxed);
-        let tenth = |done: u64| (u128::from(done.min(self.steps)) * 10 / u128::from(self.steps.max(1))) as u64;
-        let now = tenth(before.saturating_add(more));
-        (now > tenth(before)).then_some(now)
+        let now = self.parts(before.saturating_add(more), 10);
+        (now > self.parts(before, 10)).then_some(now)
     }
+}
+
+/// Where the outermost work stands while it lasts.
+#[derive(Debug)]
+struct Place(Mutex<Option<Arc<Work>>>);
+
+impl Place {
+    fn held(&self) -> MutexGuard<'_, Option<Arc<Work>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts it there, unless it is a part of what stands there already.
+    fn begin(&self, work: &Arc<Work>) {
+        self.held().get_or_insert_with(|| Arc::clone(work));
+    }
+
+    fn end(&self, work: &Arc<Work>) {
+        self.held().take_if(|held| Arc::ptr_eq(held, work));
+    }
+
+    fn look(&self) -> Option<(String, u64)> {
+        let work = self.held().clone()?;
+        Some((work.what.clone(), work.parts(work.done.load(Ordering::Relaxed), 100)))
+    }
+}
+
+/// A bar, or nothing to be seen of it.
+#[derive(Debug)]
+pub struct Bar {
+    bar: ProgressBar,
+    shown: bool,
+    /// Lines where there is no terminal.
+    lines: bool,
+    work: Arc<Work>,
 }
 
 impl Bar {
     /// For `segments` of work called `what`.
     #[must_use]
     pub fn new(segments: u64, what: &str) -> Self {
+        let hidden = Self::hidden(segments, what);
         if segments < LONG {
-            return Self::hidden();
+            return hidden;
         }
-        Self::shown(segments, what, "{msg} {bar:30} {percent:>3} %  {human_pos} segments  {eta} left")
+        hidden.shown("{msg} {bar:30} {percent:>3} %  {human_pos} segments  {eta} left")
     }
 
     /// For `jobs` jobs, each a step.
     #[must_use]
     pub fn jobs(jobs: u64) -> Self {
+        let hidden = Self::hidden(jobs, "reading");
         if !std::io::stderr().is_terminal() {
-            return Self::hidden();
+            return hidden;
         }
-        Self::shown(jobs, "reading", "{msg} {bar:30} {human_pos} of {human_len} jobs  {eta} left")
+        hidden.shown("{msg} {bar:30} {human_pos} of {human_len} jobs  {eta} left")
     }
 
-    fn shown(steps: u64, what: &str, template: &str) -> Self {
+    fn shown(mut self, template: &str) -> Self {
         if is_quiet() || SHOWN.swap(true, Ordering::Relaxed) {
-            return Self::hidden();
+            return self;
         }
+        self.shown = true;
         if !std::io::stderr().is_terminal() {
-            let lines = Lines { what: what.to_owned(), steps, done: AtomicU64::new(0) };
-            return Self { bar: ProgressBar::hidden(), shown: true, lines: Some(lines) };
+            self.lines = true;
+            return self;
         }
-        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(8));
+        self.bar = ProgressBar::with_draw_target(Some(self.work.steps), ProgressDrawTarget::stderr_with_hz(8));
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            self.bar.set_style(style);
         }
-        bar.set_message(what.to_owned());
-        Self { bar, shown: true, lines: None }
+        self.bar.set_message(self.work.what.clone());
+        self
     }
 
-    /// No bar.
-    #[must_use]
-    pub fn hidden() -> Self {
-        Self { bar: ProgressBar::hidden(), shown: false, lines: None }
+    fn hidden(steps: u64, what: &str) -> Self {
+        let work = Arc::new(Work { what: what.to_owned(), steps, done: AtomicU64::new(0) });
+        NOW.begin(&work);
+        Self { bar: ProgressBar::hidden(), shown: false, lines: false, work }
     }
 }
 
 impl Progress for Bar {
     fn advance(&self, segments: u64) {
         self.bar.inc(segments);
-        if let Some(lines) = &self.lines
-            && let Some(tenth) = lines.reached(segments)
-        {
-            eprintln!("{}: {tenth}0 %", lines.what);
+        let reached = self.work.reached(segments);
+        if let Some(tenth) = reached.filter(|_| self.lines) {
+            tell(format_args!("{}: {tenth}0 %", self.work.what));
         }
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
+        NOW.end(&self.work);
         self.bar.finish_and_clear();
         if self.shown {
             SHOWN.store(false, Ordering::Relaxed);
@@ -128,10 +192,38 @@ impl Drop for Bar {
 mod tests {
     use super::*;
 
+    fn work(steps: u64) -> Arc<Work> {
+        Arc::new(Work { what: steps.to_string(), steps, done: AtomicU64::new(0) })
+    }
+
+    #[test]
+    fn a_name_does_nothing_to_a_terminal() {
+        assert_eq!(line(format_args!("{}: gone", "/a\x1b[2J\u{9b}b")), "/a\\u{1b}[2J\\u{9b}b: gone\n");
+        assert_eq!(line(format_args!("two \"lines\"\nü")), "two \"lines\"\nü\n");
+        assert_eq!(printable("a\nb"), "a\\nb");
+    }
+
     #[test]
     fn each_tenth_is_said_once_and_never_more_than_all() {
-        let lines = Lines { what: String::new(), steps: 1000, done: AtomicU64::new(0) };
-        let said: Vec<Option<u64>> = [99, 1, 50, 450, 400, 5].map(|more| lines.reached(more)).to_vec();
+        let work = work(1000);
+        let said: Vec<Option<u64>> = [99, 1, 50, 450, 400, 5].map(|more| work.reached(more)).to_vec();
         assert_eq!(said, [None, Some(1), None, Some(6), Some(10), None]);
+    }
+
+    #[test]
+    fn what_is_told_is_the_outermost_work_while_it_lasts() {
+        let (place, outer, inner) = (Place(Mutex::new(None)), work(200), work(0));
+        assert_eq!(place.look(), None);
+        place.begin(&outer);
+        place.begin(&inner);
+        outer.reached(3);
+        inner.reached(1);
+        assert_eq!(place.look(), Some(("200".into(), 1)));
+        place.end(&inner);
+        outer.reached(500);
+        assert_eq!(place.look(), Some(("200".into(), 100)));
+        place.end(&outer);
+        place.begin(&inner);
+        assert_eq!(place.look(), Some(("0".into(), 0)));
     }
 }

@@ -42,6 +42,13 @@ fn value(found: &Value, code: &str) -> f64 {
     row(found, code)["measured"]["value"].as_f64().unwrap_or_else(|| panic!("{code} did not look"))
 }
 
+/// The second condition of a row: what is counted, how much there is, how much there has to be.
+fn also<'a>(found: &'a Value, code: &str) -> (&'a str, f64, f64) {
+    let also = &row(found, code)["also"];
+    let amount = |name: &str| also[name]["value"].as_f64().unwrap_or_else(|| panic!("{code}: {also}"));
+    (also["what"].as_str().expect("what is counted"), amount("measured"), amount("least"))
+}
+
 fn finding<'a>(found: &'a Value, code: &str) -> Option<&'a Value> {
     found["findings"].as_array().expect("a list").iter().find(|finding| finding["code"] == code)
 }
@@ -145,6 +152,11 @@ fn mpi_io_that_reads_more_than_asked() {
     assert!((value(&found, "DXT-C028") - unasked / moved).abs() < 1e-9);
     let said = finding(&found, "DXT-C028").unwrap();
     assert_eq!(said["cost_ns"].as_u64(), Some(2 * (80 + 40)));
+    // That all calls block is no finding without time to use, nor one node of one a few; each row has both conditions.
+    assert_eq!(also(&found, "DXT-C021"), ("of the calls blocking", 1.0, 1.0));
+    assert_eq!(also(&found, "DXT-C022"), ("nodes", 1.0, 2.0));
+    assert!(finding(&found, "DXT-C021").is_none() && finding(&found, "DXT-C022").is_none());
+    assert!(row(&found, "DXT-C021")["looked_at"].as_str().unwrap().ends_with("gaps of 2 at least"));
     // Of one rank alone it is not known what the aggregator read for others.
     let folder = tempfile::tempdir().unwrap();
     let mut one = process(0, "n");
@@ -205,7 +217,18 @@ fn one_rank_for_all_and_unequal_shares() {
     let found = with(&[64 * MIB, 0, 0, 0]);
     assert_eq!((value(&found, "DXT-C013"), value(&found, "DXT-C014")), (1.0, 1.0));
     assert!(finding(&found, "DXT-C013").is_some() && finding(&found, "DXT-C014").is_none());
+    let mib = f64::from(1 << 20);
+    assert_eq!(also(&found, "DXT-C013"), ("of all ranks", 64.0 * mib, mib));
+    assert!(row(&found, "DXT-C014")["looked_at"].as_str().unwrap().contains("one moves nearly all"));
+    // All of next to nothing is no finding.
+    let found = with(&[64 * 1024, 0, 0, 0]);
+    assert!(value(&found, "DXT-C013") == 1.0 && finding(&found, "DXT-C013").is_none());
+    assert_eq!(also(&found, "DXT-C013"), ("of all ranks", mib / 16.0, mib));
+    let found = with(&[64 * 1024, 1, 0, 0]);
+    assert!(row(&found, "DXT-C017")["looked_at"].as_str().unwrap().contains("1.00 MiB: at most 64.0 KiB"));
     let found = with(&[2 * MIB, 2 * MIB, 4 * MIB, 2 * MIB]);
+    assert_eq!(also(&found, "DXT-C017"), ("of that file", 10.0 * mib, mib));
+    assert_eq!(also(&found, "DXT-C018"), ("of shared files by single ranks", 10.0 * mib, 1.0));
     // Mean 2.5, most 4: (4 - 2.5) / 4 * 4 / 3 = 0.5.
     assert!((value(&found, "DXT-C014") - 0.5).abs() < 1e-9 && (value(&found, "DXT-C017") - 0.5).abs() < 1e-9);
     let found = with(&[2 * MIB; 5]);

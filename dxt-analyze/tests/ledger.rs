@@ -11,6 +11,7 @@ use trace_format::segment::{Segment, StreamId};
 const SYNC: u16 = 20;
 const LOCK: u16 = 21;
 const IWRITE: u16 = 23;
+const WAIT: u16 = 24;
 const NESTED: u8 = stream_flags::NESTED;
 const FILE: &str = "/scratch/shared";
 const MS: u64 = 1_000_000;
@@ -23,6 +24,7 @@ fn ledger(mut processes: Vec<Builder>, run_ms: u64) -> Value {
         def(SYNC, Layer::Posix, OpClass::Sync, OpMode::Plain, "fsync"),
         def(LOCK, Layer::Posix, OpClass::Lock, OpMode::Plain, "lock"),
         def(IWRITE, Layer::Mpiio, OpClass::Write, OpMode::Nonblocking, "write"),
+        def(WAIT, Layer::Mpiio, OpClass::Wait, OpMode::Plain, "wait"),
     ]);
     processes.iter_mut().for_each(|process| process.process.info.end_ns = run_ms * MS);
     let folder = tempfile::tempdir().unwrap();
@@ -36,8 +38,18 @@ fn ledger(mut processes: Vec<Builder>, run_ms: u64) -> Value {
     found
 }
 
-const PARTS: [&str; 9] =
-    ["no_io_ns", "read_ns", "write_ns", "metadata_ns", "sync_ns", "lock_ns", "waiting_ns", "system_ns", "library_ns"];
+const PARTS: [&str; 10] = [
+    "no_io_ns",
+    "read_ns",
+    "write_ns",
+    "metadata_ns",
+    "sync_ns",
+    "lock_ns",
+    "asynchronous_ns",
+    "waiting_ns",
+    "system_ns",
+    "library_ns",
+];
 
 /// The parts that are not 0, in ms.
 fn parts(row: &Value) -> Vec<(&str, u64)> {
@@ -104,4 +116,22 @@ fn what_goes_on_in_the_background_is_in_no_part() {
     let found = ledger(vec![one], 100);
     assert_eq!(parts(row(&found, 0)), [("no_io_ns", 98), ("write_ns", 2)]);
     assert_eq!(found["background_ns"], 80 * MS);
+    assert_eq!((&found["knows_waits"], &found["in_flight_ns"]), (&false.into(), &(80 * MS).into()));
+}
+
+#[test]
+fn waiting_for_it_is_divided_as_calls_of_its_layer_are() {
+    let mut one = process(0, "n");
+    for turn in 0..2 {
+        // Two at once, in flight for 30 ms; what the library does while the program waits for both.
+        let from = turn * 50 * MS;
+        one.add(FILE, IWRITE, 0, 0, 100, from, from + 30 * MS);
+        one.add(FILE, op::POSIX_WRITE, NESTED, 0, 100, from + 12 * MS, from + 20 * MS);
+        one.add(FILE, IWRITE, 0, 100, 100, from + MS, from + 30 * MS);
+        one.add(FILE, WAIT, 0, -1, 0, from + 10 * MS, from + 30 * MS);
+    }
+    let found = ledger(vec![one], 100);
+    assert_eq!(parts(row(&found, 0)), [("no_io_ns", 60), ("system_ns", 16), ("library_ns", 24)]);
+    assert_eq!(found["background_ns"], 118 * MS);
+    assert_eq!((&found["knows_waits"], &found["in_flight_ns"]), (&true.into(), &(60 * MS).into()));
 }

@@ -66,7 +66,7 @@ pub enum Verb {
     Live(live::Args),
     /// Every segment, as text, CSV or JSON lines; text and JSON also counters and profiles of what has no segments
     Dump(tools::dump::Args),
-    /// Makes a trace of a Darshan log; every other verb reads the log itself as well
+    /// Makes a trace of a Darshan log; every other command reads the log itself as well
     Convert(tools::convert::Args),
     /// A trace for other programs: Darshan's log, Parquet for SQL and data frames, Perfetto for a timeline, jobs of fio, CSV, JSON lines
     Export(export::Args),

@@ -27,6 +27,7 @@ pub(crate) fn kind_name(class: Option<OpClass>) -> &'static str {
         Some(OpClass::Lock) => "lock",
         Some(OpClass::Unlock) => "unlock",
         Some(OpClass::Map) => "map",
+        Some(OpClass::Wait) => "wait",
         _ => "other",
     }
 }

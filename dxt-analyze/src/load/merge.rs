@@ -9,7 +9,7 @@ use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
 use crate::model::users::FileRanks;
-use crate::model::{FileId, Note, Stream};
+use crate::model::{FileId, Manner, Note, Stream};
 use crate::text::paths::shown;
 use crate::thresholds::Thresholds;
 use rayon::prelude::*;
@@ -386,6 +386,7 @@ impl Tables {
             in_hdf5,
             overview: is_library(operation.layer) && self.of_logs.get(input) == Some(&true),
             data_set: None,
+            manner: Manner::of(def.flags),
             failed,
             errno: def.errno,
             storage: false,

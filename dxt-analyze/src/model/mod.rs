@@ -5,6 +5,7 @@ pub mod converted;
 pub(crate) mod details;
 pub mod filters;
 pub mod ids;
+pub mod manner;
 pub mod notes;
 mod nothing;
 pub mod origin;
@@ -16,6 +17,7 @@ pub mod users;
 
 pub use details::{DataSet, DatatypeSum, ExtentSum, Hint, Selected};
 pub use ids::{FileId, ProcessId, StreamIx};
+pub use manner::Manner;
 pub use notes::Note;
 pub use origin::Origin;
 pub use run::{File, FileLayout, Health, LayoutOrigin, Op, Problem, Process, Run};

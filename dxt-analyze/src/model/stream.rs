@@ -1,6 +1,6 @@
 //! Streams: what a process's calls of one operation on one file are, and who made them.
 
-use super::FileId;
+use super::{FileId, Manner};
 
 /// A stream of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Stream {
     pub overview: bool,
     /// Index into [`crate::model::Run::data_sets`] of the data set that it is about.
     pub data_set: Option<u32>,
+    /// How its file was opened.
+    pub manner: Manner,
     /// The calls failed.
     pub failed: bool,
     /// How they failed.

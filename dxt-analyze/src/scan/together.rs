@@ -36,6 +36,10 @@ macro_rules! together {
                 $(self.$part.block(&mut partial.$part, block);)+
             }
 
+            fn each<'p>(&'p self, partial: &'p mut Self::Partial, into: &mut Vec<$crate::scan::Alone<'p>>) {
+                $(self.$part.each(&mut partial.$part, into);)+
+            }
+
             fn merge(&self, into: &mut Self::Partial, other: Self::Partial) {
                 $(self.$part.merge(&mut into.$part, other.$part);)+
             }

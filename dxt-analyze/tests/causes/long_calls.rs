@@ -1,6 +1,6 @@
 //! Calls that are far from their like, and what they have in common.
 
-use super::{MS, report, sentence, writers};
+use super::{BARRIER, MS, SYNC, report, sentence, writers};
 use crate::common::{self, process};
 
 #[test]
@@ -52,7 +52,7 @@ fn the_folder_or_the_ending_of_files_that_are_slow_to_open_is_named() {
         opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", if step % 4 == 0 { "old" } else { "new" }), &|path| {
             path.contains("old")
         });
-    assert!(sentence(&found).contains("files in /scratch/old"), "{}", sentence(&found));
+    assert!(sentence(&found).starts_with("Files in /scratch/old are slow: opens take "), "{}", sentence(&found));
     let found =
         opens(&|rank, step| format!("/scratch/{rank}.{step}.{}", if step % 4 == 0 { "h5" } else { "dat" }), &|path| {
             path.ends_with("h5")
@@ -60,4 +60,53 @@ fn the_folder_or_the_ending_of_files_that_are_slow_to_open_is_named() {
     assert!(sentence(&found).contains("files *.h5"), "{}", sentence(&found));
     let found = opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", step % 4), &|_| true);
     assert!(!sentence(&found).contains("files in"), "all alike: {}", sentence(&found));
+}
+
+#[test]
+fn syncs_that_are_mostly_quick_are_a_matter_of_the_few_that_are_not() {
+    // A sync after every two writes, each twentieth takes 120 ms instead of 2, on one rank or the other.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let mut from = 0;
+        let takes = |rank: u64, step: u64| if (step + rank * 5) % 20 == 3 { 120 } else { 2 };
+        for step in 0..40_u64 {
+            one.write(&format!("/scratch/{rank}"), (step << 20) as i64, 1 << 20, from, from + 2 * MS);
+            let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
+            let until = from + (3 + takes(rank, step)) * MS + jitter;
+            one.add(&format!("/scratch/{rank}"), SYNC, 0, -1, 0, from + 3 * MS, until);
+            let all = (0..4).map(|rank| takes(rank, step)).max().unwrap_or(0);
+            one.add("", BARRIER, 0, 0, 0, until, from + (5 + all) * MS);
+            from += (15 + all) * MS;
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 1700);
+    assert!(sentence(&found).starts_with("8 of 160 syncs take far longer than their like"), "{}", sentence(&found));
+}
+
+#[test]
+fn one_long_call_of_each_file_is_told_so() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for file in 0..8_u64 {
+            for call in 0..4_u64 {
+                let from = (rank * 43 + file * 200 + call * 30 + if call > 0 { 100 } else { 0 }) * MS;
+                let takes = if call == 0 { 90 } else { 4 };
+                let jitter = (rank * 7 + file * 5 + call * 13) % 10 * MS / 50;
+                let path = format!("/scratch/in.{rank}.{file}");
+                one.add(
+                    &path,
+                    common::op::POSIX_READ,
+                    0,
+                    (call * 65536) as i64,
+                    65536,
+                    from,
+                    from + takes * MS + jitter,
+                );
+            }
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 1900);
+    assert!(sentence(&found).starts_with("One read of each of 32 files takes far longer"), "{}", sentence(&found));
 }

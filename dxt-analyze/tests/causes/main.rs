@@ -1,8 +1,11 @@
 //! `causes` and the verdict on traces whose every call is known, one fault each.
 
+mod again;
+mod asynchronous;
 #[path = "../common/mod.rs"]
 mod common;
 mod long_calls;
+mod opened_so;
 mod shapes;
 mod units;
 mod waiting;
@@ -14,6 +17,15 @@ use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 const SYNC: u16 = 20;
 const MSYNC: u16 = 21;
 const BARRIER: u16 = 139;
+const GATHER: u16 = 143;
+const STAT: u16 = 10;
+const H5_OPEN: u16 = 120;
+const H5_WRITE: u16 = 128;
+const MPIIO_WRITE: u16 = 83;
+const MPIIO_SYNC: u16 = 91;
+const AIO_WRITE: u16 = 27;
+const SUBMIT: u16 = 161;
+const WAIT: u16 = 162;
 const MS: u64 = 1_000_000;
 const KIB: u64 = 1024;
 
@@ -32,6 +44,15 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
         def(SYNC, Layer::Posix, OpClass::Sync, "fsync"),
         def(MSYNC, Layer::Posix, OpClass::Sync, "msync"),
         def(BARRIER, Layer::Mpi, OpClass::Communication, "barrier"),
+        def(GATHER, Layer::Mpi, OpClass::Communication, "gather"),
+        def(STAT, Layer::Posix, OpClass::Metadata, "stat"),
+        def(H5_OPEN, Layer::Hdf5, OpClass::Open, "open"),
+        def(H5_WRITE, Layer::Hdf5, OpClass::Write, "write"),
+        def(MPIIO_WRITE, Layer::Mpiio, OpClass::Write, "write"),
+        def(MPIIO_SYNC, Layer::Mpiio, OpClass::Sync, "sync"),
+        def(SUBMIT, Layer::Posix, OpClass::Wait, "submit"),
+        def(WAIT, Layer::Posix, OpClass::Wait, "wait"),
+        OpDef { mode: OpMode::Nonblocking, ..def(AIO_WRITE, Layer::Posix, OpClass::Write, "write") },
     ]);
     let ends = |(mut process, end_ms): (Builder, u64)| {
         process.process.info.end_ns = end_ms * MS;

@@ -164,3 +164,45 @@ fn a_slow_rank_stands_before_the_size_of_all_requests() {
     let small = saves_ms(&found, "DXT-C029").or_else(|| saves_ms(&found, "DXT-C030")).unwrap_or(0);
     assert!((1000..=1800).contains(&small), "{small} of 1,600 ms");
 }
+
+#[test]
+fn a_slow_folder_is_named() {
+    // Each rank writes two files in turn, one in each folder.
+    let steps = |slow_ms: u64, rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..40_u64 {
+            for (folder, at, takes) in [("ckpt", 0, 2), ("dump", 10, slow_ms)] {
+                let (from, jitter) = ((step * 40 + at) * MS, (rank * 7 + step * 13) % 10 * MS / 50);
+                let path = format!("/scratch/{folder}/{rank}");
+                one.write(&path, (step * 256 * KIB) as i64, 256 * KIB, from, from + takes * MS + jitter);
+            }
+        }
+        one
+    };
+    let found = report((0..4).map(|rank| steps(12, rank)).collect(), 1600);
+    let text = sentence(&found);
+    assert!(text.starts_with("Files in /scratch/dump are slow: writes take 5."), "{text}");
+    assert!(saves_ms(&found, "DXT-O005").is_some_and(|ms| (390..=410).contains(&ms)), "{}", found["findings"]);
+    let found = report((0..4).map(|rank| steps(3, rank)).collect(), 1600);
+    assert!(!sentence(&found).contains("/scratch/dump"), "files of two kinds: {}", sentence(&found));
+}
+
+#[test]
+fn two_slow_nodes_of_six_are_told_together() {
+    let rank = |rank: u64| {
+        let node = rank / 2;
+        let mut one = process(rank as i32, &format!("node{node}"));
+        for step in 0..40_u64 {
+            let (from, jitter) = (step * 40 * MS, (rank * 7 + step * 13) % 10 * MS / 50);
+            let takes = if [1, 4].contains(&node) { 12 } else { 3 };
+            let at = ((rank * 40 + step) * 256 * KIB) as i64;
+            one.write("/scratch/shared", at, 256 * KIB, from, from + takes * MS + jitter);
+            one.add("", BARRIER, 0, 0, 0, from + 20 * MS, from + 40 * MS);
+        }
+        one
+    };
+    let found = report((0..12).map(rank).collect(), 1600);
+    let text = sentence(&found);
+    assert!(text.starts_with("Node node1 (2 processes), node node4 (2 processes) are slow: writes take 3."), "{text}");
+    assert!(saves_ms(&found, "DXT-O003").is_some_and(|ms| (330..=370).contains(&ms)), "{}", found["findings"]);
+}

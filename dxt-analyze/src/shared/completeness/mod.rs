@@ -213,6 +213,7 @@ impl Completeness {
             || self.absent_ranks > 0
             || self.segments_without_stream > 0
             || self.problem_count > 0
+            || self.notes.iter().any(|note| note.what == trace_format::spool::CUT_SHORT)
     }
 
     /// What is lost, in a line: each thing that is, and only what is.

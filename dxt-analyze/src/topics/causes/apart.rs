@@ -16,6 +16,8 @@ const SLOWER: f64 = 1.5;
 const GAP: f64 = 3.0;
 /// Least spread of the logarithm.
 const LEAST_SPREAD: f64 = 0.03;
+/// Times longer that a shorter while takes at least, which stands clear of all others.
+const FAR_SLOWER: f64 = 3.0;
 /// Of moments: the part of the earlier ones, from the slow end, and of the later ones, from the fast end, that may be otherwise.
 const OTHERWISE: f64 = 0.1;
 
@@ -38,9 +40,9 @@ pub fn apart(values: &[f64]) -> Option<(Vec<usize>, Odd)> {
 }
 
 /// From which to which of `values`, in the order of time, all are slow, and how these stand against the others. What is slow at first only is how a
-/// program begins.
+/// program begins. `calls` is how many each is of: what takes longer fills more of the time.
 #[must_use]
-pub fn for_a_while(values: &[f64]) -> Option<(Range<usize>, Odd)> {
+pub fn for_a_while(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
     let sums = Sums::of(values);
     let mut best: Option<(Range<usize>, f64)> = None;
     for from in FEWEST_IN_ALL..values.len().saturating_sub(FEWEST_IN_ALL - 1) {
@@ -55,7 +57,19 @@ pub fn for_a_while(values: &[f64]) -> Option<(Range<usize>, Odd)> {
     let slow = values.get(range.clone())?;
     let (before, after) = (values.get(..range.start)?, values.get(range.end..)?);
     let fast = [before, after].concat();
-    let odd = between(&fast, slow)?;
+    let all: u64 = calls.iter().sum();
+    let theirs: u64 = calls.get(range.clone())?.iter().sum();
+    let enough = |calls: u64| calls as f64 >= all as f64 * SHARE;
+    // Where it stays slow, the fast part may be short: its calls count.
+    let stays = after.is_empty() && fast.len() >= FEWEST_IN_ALL && enough(theirs) && enough(all - theirs);
+    let odd = match between(&fast, slow) {
+        Some(odd) => odd,
+        None if stays => held_against(&fast, slow)?,
+        // Where times vary anyway, a while that is short is not odd by their spread: it is by how far it stands off.
+        None => held_against(&fast, slow).filter(|odd| {
+            odd.above >= FAR_SLOWER.ln() && quantile(slow, 0.0) > quantile(&fast, 1.0) && fast.len() > slow.len()
+        })?,
+    };
     let clear = quantile(slow, OTHERWISE) > quantile(&fast, 1.0 - OTHERWISE);
     clear.then_some((range, odd))
 }
@@ -92,9 +106,12 @@ impl Sums {
 fn between(fast: &[f64], slow: &[f64]) -> Option<Odd> {
     let all = fast.len() + slow.len();
     let least = FEWEST.max((all as f64 * SHARE).ceil() as usize);
-    if fast.len() < least || slow.len() < least {
-        return None;
-    }
+    if fast.len() < least || slow.len() < least { None } else { held_against(fast, slow) }
+}
+
+/// The same however many there are of each.
+fn held_against(fast: &[f64], slow: &[f64]) -> Option<Odd> {
+    let all = fast.len() + slow.len();
     let error = |values: &[f64]| deviation(values).max(LEAST_SPREAD).powi(2) / values.len() as f64;
     let above = mean(slow) - mean(fast);
     let score = above / (error(fast) + error(slow)).sqrt();
@@ -135,7 +152,9 @@ mod tests {
 
     #[test]
     fn what_stays_slow_is_found_and_what_comes_and_goes_is_not() {
-        let at = |values: &[f64]| for_a_while(values).map(|(range, _)| (range.start, range.end));
+        let with =
+            |values: &[f64], calls: &[u64]| for_a_while(values, calls).map(|(range, _)| (range.start, range.end));
+        let at = |values: &[f64]| with(values, &vec![1; values.len()]);
         let step = |slow: &[usize], count: usize| -> Vec<f64> {
             (0..count).map(|k| f64::from(u8::from(slow.contains(&k))) + (k % 3) as f64 * 0.02).collect()
         };
@@ -145,5 +164,17 @@ mod tests {
         assert_eq!(at(&step(&[0, 2, 4, 6, 8, 10], 12)), None);
         assert_eq!(at(&step(&(0..6).collect::<Vec<_>>(), 12)), None, "slow at first");
         assert_eq!(at(&[0.0; 12]), None);
+        // A tenth of the run, three times as long as the longest of the others and more, which fall into two groups.
+        let uneven = |far: f64| -> Vec<f64> {
+            let level = |k: usize| if (8..13).contains(&k) { far } else { f64::from(u8::from(k > 20)) };
+            (0..45).map(|k| level(k) + (k % 3) as f64 * 0.05).collect()
+        };
+        assert_eq!(at(&uneven(2.3)), Some((8, 13)));
+        assert_eq!(at(&uneven(1.05)), None, "no longer than the others");
+        // Slow to the end: the first half of the calls went by in a short time.
+        let values = step(&(5..40).collect::<Vec<_>>(), 40);
+        assert_eq!(at(&values), None, "a few quick calls at first");
+        let calls: Vec<u64> = (0..40).map(|k| if k < 5 { 30 } else { 5 }).collect();
+        assert_eq!(with(&values, &calls), Some((5, 40)));
     }
 }

@@ -136,7 +136,7 @@ impl Cell {
 
 /// Natural logarithm of a duration, times 2^16, to 0.5 %: a straight line and a parabola between powers of two.
 #[inline]
-fn log(duration: u64) -> i64 {
+pub(crate) fn log(duration: u64) -> i64 {
     const LN_2: i64 = 45426;
     let duration = duration.max(1);
     let octave = duration.ilog2();

@@ -19,10 +19,13 @@ pub enum Class {
     Sync,
     /// Locks.
     Lock,
+    /// Handing over operations that go on meanwhile, and waiting for them.
+    Wait,
 }
 
 /// All of them.
-pub const CLASSES: [Class; 6] = [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock];
+pub const CLASSES: [Class; 7] =
+    [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock, Class::Wait];
 
 impl Class {
     /// Of an operation's class.
@@ -34,6 +37,7 @@ impl Class {
             Some(OpClass::Open) => Self::Open,
             Some(OpClass::Sync) => Self::Sync,
             Some(OpClass::Lock | OpClass::Unlock) => Self::Lock,
+            Some(OpClass::Wait) => Self::Wait,
             _ => Self::Metadata,
         }
     }
@@ -48,6 +52,7 @@ impl Class {
             Self::Metadata => "metadata call",
             Self::Sync => "sync",
             Self::Lock => "file lock",
+            Self::Wait => "wait for asynchronous I/O",
         }
     }
 
@@ -67,6 +72,7 @@ impl Class {
             Self::Metadata => "metadata calls",
             Self::Sync => "syncs",
             Self::Lock => "file locks",
+            Self::Wait => "waits for asynchronous I/O",
         }
     }
 }

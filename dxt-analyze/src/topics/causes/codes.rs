@@ -19,7 +19,8 @@ codes! {
         "ours";
     LONG_TAIL = "DXT-V003",
         "A few calls of a kind take far longer than the rest, on no particular rank, node or target.",
-        "As DXT-V002, if many calls share it. The folder or the ending of the files is named on which 0.8 of it are, at three times the cost of a call on others.",
+        "As DXT-V002, if many calls share it. The folder or the ending of the files is named on which 0.8 of it are, at three times the cost of a call on others. One for each \
+         file: of at least 5 files that processes use, 0.8 have one such call, and none has more.",
         "Fewer, larger and collective calls meet it less often; where each rank waits for all others, the slowest of all calls decides.",
         "ours";
     UNCOVERED = "DXT-V004",
@@ -39,8 +40,8 @@ codes! {
         "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
         "ours; queueing: Little, Operations Research 9, 1961";
     OUTSIDE_POSIX = "DXT-V008",
-        "Independent MPI-IO calls spend their time outside POSIX: in communication, locks and copies.",
-        "Time of the calls less that of the system calls inside them; the saving by the ledger, less what all wait for the slowest rank's system calls and          0.2 ns per byte for a copy.",
+        "Independent calls of MPI-IO or HDF5 spend their time outside POSIX: in communication, locks and copies.",
+        "Time of the calls less that of the system calls inside them; the saving by the ledger, less what all wait for the slowest rank's system calls, no more than the process with most of it is outside, and          0.2 ns per byte for a copy.",
         "Make the calls collective or larger: independent ones lock, copy and wait one by one.",
         "Wright et al., The Computer Journal 56, 2013 (RIOT): MPI-IO against POSIX time";
     LONG_COLLECTIVE = "DXT-V009",
@@ -88,4 +89,36 @@ codes! {
         "At least uncovered_share of the time in all calls. Saving: all of it.",
         "Sync only what must outlive a crash of the node; sync while the program computes.",
         "ours; fsync(2)";
+    ASKED_AGAIN = "DXT-V017",
+        "Processes ask for the same names again and again: whether a file is there, how large it is.",
+        "At least 1,000 calls of stat(2), access(2) and their kin made by the program, 4 for each name that a process asks for on the mean. Saving: all but the first for \
+         each name.",
+        "Remember the answer, or list the folder once.",
+        "ours";
+    HDF5_COLLECTIVE = "DXT-V019",
+        "Collective calls of HDF5 spend their time outside POSIX: in waiting for each other, communication, and HDF5's own work.",
+        "As DXT-V008, of HDF5's collective reads or writes; saving: half of it, since what is exchanged must be exchanged.",
+        "Larger selections and whole chunks in each call; the file's own datatype in memory; no filling of what is written anyway (H5Pset_fill_time).",
+        "ours; HDF5 reference manual, H5Pset_fill_time";
+    HDF5_REOPENED = "DXT-V018",
+        "A process opens an HDF5 file again and again, and HDF5 reads its metadata anew each time.",
+        "At least 10 opens of a file by a process, calls of HDF5 on record. Saving: what opens, closes, locks and reads below 16 KiB inside HDF5 take on that file, but for one open.",
+        "Keep the file open; H5Fflush makes what was written visible.",
+        "ours; HDF5 reference manual, H5Fopen";
+    WRITTEN_THROUGH = "DXT-V020",
+        "Each write waits until storage has the bytes: the file was opened with O_SYNC or O_DSYNC.",
+        "Writes of streams with that mark. Saving: what they take longer than the run's other writes of that size, or than 2 µs and 1 ns a byte, but for what some take          far longer than their like.",
+        "Open without O_SYNC; fsync once a step.",
+        "ours; open(2)";
+    PAST_CACHE = "DXT-V021",
+        "Small reads or writes go past the page cache: the file was opened with O_DIRECT.",
+        "Requests below 256 KiB of streams with that mark, and not of DXT-V020. Saving: as DXT-V020.",
+        "Open without O_DIRECT, or read and write some MiB at once.",
+        "ours; open(2)";
+    NO_OVERLAP = "DXT-V016",
+        "Asynchronous operations keep the program waiting: nothing else goes on while they do.",
+        "Of processes with one thread whose waits are on record: time in the calls that hand operations over and that wait for them is at least 0.9 of the time with one in \
+         flight. Saving: what the process computes for, at most, could go on meanwhile.",
+        "Compute between handing over and waiting, with two buffers in turn; where handing over itself takes the time, a thread of your own or io_uring.",
+        "ours; MPI 4.0, 14.4.3; io_submit(2)";
 }

@@ -2,6 +2,7 @@
 
 use super::cells::{Cell, Key, NO_TARGET, OfProcess, coarse, looked_at};
 use super::class::Class;
+use super::folders::Folders;
 use super::meetings::Meetings;
 use super::parts::Parts;
 use super::regions::Regions;
@@ -86,6 +87,10 @@ pub struct Grid<'a> {
     pub meetings: Meetings,
     /// Parts of files.
     pub regions: Regions,
+    /// Folders of files.
+    pub folders: Folders,
+    /// By process: whether it works for another, and has time left.
+    has_time_left: Vec<bool>,
     /// By process: whether it is in calls for so much of the run that who waits for its messages is held up. `None` if nothing tells whether ranks
     /// meet, or all do in collective calls of MPI-IO.
     hold_up: Option<Vec<bool>>,
@@ -136,9 +141,9 @@ impl<'a> Grid<'a> {
             parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
             threads.push(of.threads);
             at_once.push(of.threads.at_once());
-            for (phase, ns) in of.waits {
-                if let Some(waits) = waits.get_mut(phase as usize) {
-                    waits.insert(number, ns as f64);
+            for (phase, ns) in super::meetings::with_counted(process, &slots, of.waits) {
+                if let Some(waits) = waits.get_mut(phase) {
+                    waits.insert(number, ns);
                 }
             }
             let of_segments = of.cells;
@@ -165,7 +170,7 @@ impl<'a> Grid<'a> {
                 let Some(stream) = process.stream(key.stream) else { continue };
                 let op = run.op(stream);
                 let (_, collective) = of_library(run, stream);
-                let kind = Kind { op: stream.op, nested: stream.nested, size: key.size };
+                let kind = Kind::of_size(stream, key.size);
                 let file = if shared.contains(&stream.file) { stream.file } else { FileId::NONE };
                 groups.push((kind, file));
                 entries.push(Entry {
@@ -195,25 +200,45 @@ impl<'a> Grid<'a> {
         let meetings = if collective { Meetings::default() } else { Meetings::of(run, &slots, waits) };
         let regions = Regions::new(run, parts);
         let spread = spread(usual);
-        let mut grid = Self { run, slots, entries, spread, at_once, threads, meetings, regions, hold_up: None };
+        let mut grid = Self {
+            run,
+            slots,
+            entries,
+            spread,
+            at_once,
+            threads,
+            meetings,
+            regions,
+            folders: Folders::new(run),
+            has_time_left: Vec::new(),
+            hold_up: None,
+        };
         grid.hold_up = grid.hold_up();
+        grid.has_time_left = super::helpers::with_time_left(run, &grid.in_calls());
         grid.set_above(&groups);
         grid
     }
 
     fn hold_up(&self) -> Option<Vec<bool>> {
         let recorded = self.run.processes.iter().any(|of| of.streams.iter().any(|stream| stream.meets));
-        if !recorded || self.entries.iter().any(|entry| entry.collective) {
+        // Who is no rank is not known to wait for others either.
+        let ranks = self.run.ranks() > 0;
+        if ranks && (!recorded || self.entries.iter().any(|entry| entry.collective)) {
             return None;
         }
-        let mut in_calls = vec![0.0; self.run.processes.len()];
+        let most = super::phases::length(self.run) as f64 * HOLDS_UP;
+        Some(self.in_calls().into_iter().map(|ns| ns >= most).collect())
+    }
+
+    /// By process: for how long it is in calls, ns.
+    fn in_calls(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.run.processes.len()];
         for entry in self.entries.iter().filter(|entry| entry.leaf) {
-            if let Some(of) = in_calls.get_mut(entry.process.index()) {
+            if let Some(of) = out.get_mut(entry.process.index()) {
                 *of += self.wall(entry, entry.left_ns);
             }
         }
-        let most = super::phases::length(self.run) as f64 * HOLDS_UP;
-        Some(in_calls.into_iter().map(|ns| ns >= most).collect())
+        out
     }
 
     /// Subtracts what is usual for the like of each cell.
@@ -268,6 +293,12 @@ impl<'a> Grid<'a> {
     pub fn waited_for(&self, process: ProcessId, phase: usize) -> bool {
         let holds_up = |of: &Vec<bool>| of.get(process.index()).copied().unwrap_or_default();
         self.hold_up.as_ref().is_none_or(|of| holds_up(of) || self.meetings.after(phase).is_some())
+    }
+
+    /// Whether the run is no shorter if a process's calls are, as far as that is on record.
+    #[must_use]
+    pub fn has_time_left(&self, process: ProcessId) -> bool {
+        self.has_time_left.get(process.index()).copied().unwrap_or_default()
     }
 
     /// The stream of an entry.

@@ -2,7 +2,8 @@
 //! independent call of MPI-IO for each, on every rank, near the same places of the file, unless it is told that all ranks do the same
 //! (`H5Pset_all_coll_metadata_ops`, `H5Pset_coll_metadata_write`).
 //!
-//! Small calls for data look alike. A data set's small reads and writes are HDF5's own calls, so as many are taken off.
+//! Small calls for data look alike. A data set's small reads and writes are HDF5's own calls, so as many are taken off; and where a data set is
+//! accessed in many pieces by one call of HDF5's, its bytes tell: those that no larger call moves are in the small ones.
 
 use super::claim::{Claim, files, finding};
 use super::class::Class;
@@ -34,6 +35,9 @@ struct Found {
     bytes: u64,
     /// Small reads or writes of data sets.
     of_data: u64,
+    /// Bytes of all data sets, and bytes of other calls of MPI-IO.
+    data_bytes: u64,
+    others_bytes: u64,
     /// By process: between which bytes they lie.
     ranges: BTreeMap<ProcessId, (u64, u64)>,
 }
@@ -45,6 +49,10 @@ impl Found {
         let metadata = self.calls.saturating_sub(self.of_data);
         let share = metadata as f64 / self.calls.max(1) as f64;
         if ranks < RANKS || metadata < CALLS.saturating_mul(ranks as u64) || share < SHARE {
+            return None;
+        }
+        let data = self.data_bytes.saturating_sub(self.others_bytes).min(self.bytes);
+        if data as f64 > self.bytes as f64 * (1.0 - SHARE) {
             return None;
         }
         let first = self.ranges.values().map(|range| range.0).min()?;
@@ -62,12 +70,18 @@ fn is_small(entry: &Entry) -> bool {
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let mut by: BTreeMap<(FileId, Class), Found> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| is_small(entry)) {
+    for entry in grid.entries.iter().filter(|entry| matches!(entry.class, Class::Read | Class::Write)) {
         let Some(stream) = grid.stream(entry) else { continue };
+        let found = by.entry((entry.file, entry.class)).or_default();
         match grid.layer(entry) {
-            Some(Layer::Hdf5) => add(&mut by.entry((entry.file, entry.class)).or_default().of_data, entry.cell.calls),
-            Some(Layer::Mpiio) if stream.in_hdf5 && !entry.collective => {
-                let found = by.entry((entry.file, entry.class)).or_default();
+            Some(Layer::Hdf5) => {
+                add(&mut found.data_bytes, entry.cell.bytes);
+                add(&mut found.of_data, if is_small(entry) { entry.cell.calls } else { 0 });
+            }
+            Some(Layer::Mpiio) if stream.in_hdf5 && (entry.collective || !is_small(entry)) => {
+                add(&mut found.others_bytes, entry.cell.bytes);
+            }
+            Some(Layer::Mpiio) if stream.in_hdf5 => {
                 add(&mut found.calls, entry.cell.calls);
                 add(&mut found.bytes, entry.cell.bytes);
                 let (from, until) = entry.cell.range;

@@ -5,6 +5,7 @@ use super::grid::{Entry, Grid};
 use super::kind_of_file::dearest;
 use super::members::Unit;
 use super::named::named;
+use super::once_each::once_each;
 use super::stand_still::StandStill;
 use super::tails::Tail;
 use crate::findings::{About, Code, Evidence};
@@ -19,6 +20,9 @@ pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
     let kind = dearest(grid, &tail.shortened, |entry| entry.leaf && entry.class == tail.class);
     if let Some(still) = tail.at_once.as_ref().filter(|_| kind.is_none()) {
         return vec![stands_still(grid, still)];
+    }
+    if let Some(files) = once_each(grid, tail).filter(|_| kind.is_none()) {
+        return vec![of_each_file(grid, tail, files)];
     }
     if tail.stalls.is_empty() {
         let Some(longest) = entry(tail.longest) else { return Vec::new() };
@@ -63,6 +67,21 @@ pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
     tail.stalls.iter().filter_map(|index| stall(*index)).collect()
 }
 
+/// One long call for each file.
+fn of_each_file(grid: &Grid<'_>, tail: &Tail, count: u64) -> Claim {
+    let title = format!(
+        "one {} of each of {} takes far longer than its like: {} more than usual in all",
+        tail.class.singular(),
+        show::counted(count, "file"),
+        show::duration(tail.extra_ns as u64)
+    );
+    let hint = "as where the first call on a file brings it from slower storage (tape, an object store, a cold cache): stage files before the job, or read ahead \
+                of the need";
+    let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
+    let evidence = longest.into_iter().chain(files(grid, &tail.shortened)).collect();
+    Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())
+}
+
 /// Long calls of most processes at the same time, again and again.
 fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
     let lengths: Vec<u64> = still.spans.iter().map(|(from, until)| until - from).collect();
@@ -70,10 +89,12 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
     let (class, times) = (still.class.plural(), show::count(still.spans.len() as u64));
     let often = match still.every_ns {
         Some(every) => format!("every {}, {times} times", show::duration(every)),
+        None if still.spans.len() == 1 => "once".to_owned(),
         None => format!("{times} times"),
     };
+    let each = if still.spans.len() == 1 { "" } else { " each time" };
     let title = format!(
-        "storage stands still {often}: {class} of most ranks take far longer at once, {} each time",
+        "storage stands still {often}: {class} of most ranks take far longer at once, {}{each}",
         show::duration(mean)
     );
     let span = |(from, until): &(u64, u64)| {

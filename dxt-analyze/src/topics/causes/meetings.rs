@@ -5,7 +5,8 @@
 
 use super::phases::length;
 use super::slots::Slots;
-use crate::model::{ProcessId, Run};
+use crate::model::{Process, ProcessId, Run};
+use crate::sum::Sum;
 use rustc_hash::FxHashMap;
 
 /// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
@@ -19,6 +20,28 @@ pub struct Meetings {
     waits: Vec<FxHashMap<ProcessId, f64>>,
     /// By phase: the one at or behind it that such a meeting ends, with the last one before not far away.
     of_phase: Vec<Option<usize>>,
+}
+
+/// What a process `waited`, by phase, ns, with the calls that were only counted: of very many each second, fourth, ... is on record, and so
+/// they took as much more time as those on record beside them. No phase has more waiting than time.
+pub fn with_counted(process: &Process, slots: &Slots, waited: FxHashMap<u32, u64>) -> Vec<(usize, f64)> {
+    let counted_ns = process.met.iter().map(|met| met.counters.duration).sum::<Sum>().get() as f64;
+    let first = process.met.iter().map(|met| met.counters.first_start).min();
+    let from = first.map_or(u64::MAX, |first| first.saturating_add(process.shift_ns));
+    let waited = waited.into_iter().map(|(phase, ns)| (phase as usize, ns as f64, slots.span(phase as usize)));
+    scaled(waited.collect(), counted_ns, from, process.end_ns)
+}
+
+/// What was `waited` on record, by phase and its span, with `counted_ns` more that lie behind `from` in a process that ends at `end`.
+fn scaled(waited: Vec<(usize, f64, (u64, u64))>, counted_ns: f64, from: u64, end: u64) -> Vec<(usize, f64)> {
+    let beside = |span: (u64, u64)| span.1 > from;
+    let on_record_ns: f64 = waited.iter().filter(|(_, _, span)| beside(*span)).map(|(_, ns, _)| ns).sum();
+    let more = if on_record_ns > 0.0 { 1.0 + counted_ns / on_record_ns } else { 1.0 };
+    let with = |(phase, ns, span): (usize, f64, (u64, u64))| {
+        let most = (span.1.min(end).saturating_sub(span.0)) as f64;
+        (phase, if beside(span) { (ns * more).min(most.max(ns)) } else { ns })
+    };
+    waited.into_iter().map(with).collect()
 }
 
 impl Meetings {
@@ -69,5 +92,24 @@ impl Meetings {
         let waits = phase.and_then(|phase| self.waits.get(phase)).into_iter().flatten();
         let slack = waits.map(|(process, ns)| ns + less.get(process).copied().unwrap_or_default());
         slack.fold(f64::INFINITY, f64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_only_counted_is_shared_out_over_what_is_on_record_beside_it() {
+        // Counted from 150 on: the first phase is whole on record, the second is not in part, the others are.
+        let waited = vec![(0, 40.0, (0, 100)), (1, 10.0, (100, 200)), (2, 20.0, (200, 300)), (3, 30.0, (300, 400))];
+        let all = scaled(waited.clone(), 120.0, 150, 400);
+        assert_eq!(all, [(0, 40.0), (1, 30.0), (2, 60.0), (3, 90.0)]);
+        // No phase has more waiting than time, nor less than is on record.
+        let most = scaled(waited.clone(), 6000.0, 150, 380);
+        assert_eq!(most, [(0, 40.0), (1, 100.0), (2, 100.0), (3, 80.0)]);
+        assert_eq!(scaled(waited, 0.0, u64::MAX, 400).iter().map(|(_, ns)| ns).sum::<f64>(), 100.0);
+        // Nothing on record beside what was counted: nobody can say where it was.
+        assert_eq!(scaled(vec![(0, 40.0, (0, 100))], 70.0, 100, 400), [(0, 40.0)]);
     }
 }

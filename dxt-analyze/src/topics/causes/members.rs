@@ -21,6 +21,8 @@ pub enum Unit {
     Process(ProcessId),
     /// Slots from one up to the other.
     Moment(u16, u16),
+    /// A folder with several files ([`super::folders`]).
+    Folder(u32),
     /// Index into [`crate::model::Run::files`].
     File(FileId),
     /// Part of a file.
@@ -36,6 +38,7 @@ impl Unit {
             Self::Node(node) => grid.run.process(entry.process).is_some_and(|of| of.node == node),
             Self::Process(process) => entry.process == process,
             Self::Moment(from, until) => (from..=until).contains(&entry.slot),
+            Self::Folder(folder) => grid.folders.of(entry.file) == Some(folder),
             Self::File(file) => entry.file == file,
             Self::Region(_) => self.share(grid, entry) > 0.0,
         }
@@ -78,7 +81,7 @@ const FEWEST_CALLS: u64 = 3;
 
 /// A weighted mean that grows.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mean {
+pub struct Mean {
     sum: f64,
     weight: f64,
 }
@@ -89,8 +92,16 @@ impl Mean {
         self.weight += weight;
     }
 
-    fn get(self) -> f64 {
+    /// Its value.
+    #[must_use]
+    pub fn get(self) -> f64 {
         self.sum / self.weight.max(1.0)
+    }
+
+    /// Its weight: calls.
+    #[must_use]
+    pub fn weight(self) -> f64 {
+        self.weight
     }
 }
 
@@ -155,7 +166,8 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let nodes = nodes(grid, &processes);
     let files = files(grid, class, &|unit, means| member(unit, means, &each_once));
     let regions = regions(grid, class, &|unit, means| member(unit, means, &each_once));
-    let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>(), files];
+    let folders = folders(grid, class, &|unit, means| member(unit, means, &each_once));
+    let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>(), folders, files];
     let enough = |sort: Vec<Member>| sort.into_iter().filter(|member| member.calls >= FEWEST_CALLS).collect();
     sorts.into_iter().chain(regions).map(enough).collect()
 }
@@ -175,6 +187,30 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
         return Vec::new();
     }
     of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
+}
+
+/// What the calls of `class` in each folder differ by from those of their kind and size, by process.
+pub fn folders_by_process(grid: &Grid<'_>, class: Class) -> BTreeMap<(u32, ProcessId), Mean> {
+    let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        if let Some(folder) = grid.folders.of(entry.file) {
+            by.entry((folder, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
+        }
+    }
+    by
+}
+
+/// Folders, by all calls of a kind and size, whatever file they are on. Where each process has a folder of its own nothing tells it from it.
+fn folders(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
+    let (mut of_folder, mut of_process) = (BTreeMap::<u32, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
+    for ((folder, process), mean) in folders_by_process(grid, class) {
+        of_folder.entry(folder).or_default().push(mean);
+        *of_process.entry(process).or_default() += 1;
+    }
+    if of_process.values().all(|folders| *folders == 1) {
+        return Vec::new();
+    }
+    of_folder.iter().filter_map(|(&folder, means)| member(Unit::Folder(folder), means)).collect()
 }
 
 /// The parts of each file. A process counts by how they differ for it.

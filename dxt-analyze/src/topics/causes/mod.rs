@@ -4,27 +4,31 @@
 //! * [`phases`]: first reading: where ranks meet ([`who`]), and when no process does I/O; [`slots`]: the run divided there.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
 //! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do; [`threads`]: when those of a process are in calls.
-//! * [`members`]: what a rank, node, target, moment, file or part of one ([`regions`], of [`parts`]) differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups.
+//! * [`members`]: what a rank, node, target, moment, file or part of one ([`regions`], of [`parts`]) differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups; [`of_two`]: which of two is slow.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls; [`stand_still`]: those of most processes at once.
 //! * [`shape`]: what costs time by the shape of the I/O: [`uneven`]: ranks with more than their share; [`queue`]: too few targets; [`locks`]: waiting for them; [`late`]: ranks that come late;
 //!   [`longer`]: ranks that are in calls for longer;
 //!   [`shared_block`]: a block that all read; [`small_calls`]: syncs, metadata, reads for writes of less than a block;
 //!   [`shared_records`]: files of which a log knows only the slowest rank.
-//!   [`kind_of_file`]: what files most of it is on;
-//!   [`tiny`]: requests of few bytes; [`meeting_late`]: ranks that come late to MPI's own meetings; [`one_aggregator`]: by a hint;
-//!   [`hdf5_metadata`]: of which each rank reads and writes its own; [`aliasing`]: ranks that meet on one target after another.
+//!   [`past_cache`]: files opened with O_SYNC or O_DIRECT; [`helpers`]: processes that work for another; [`kind_of_file`]: what files most of it is on; [`folders`]: those that they lie in;
+//!   [`tiny`]: requests of few bytes; [`asked_again`]: names that are asked for again; [`meeting_late`]: ranks that come late to MPI's own meetings; [`one_aggregator`]: by a hint;
+//!   [`hdf5_metadata`]: of which each rank reads and writes its own; [`hdf5_reopened`]: files opened again and again; [`aliasing`]: ranks that meet on one target after another.
 //! * [`replay`]: what the job's run time would be with some calls shortened; [`meetings`]: who waits for whom.
-//! * [`named`]: what units are called; [`claim`]: a finding and the calls that it explains; [`long_calls`]: those of single calls; [`result`], [`view`]: all of them, and how they look.
+//! * [`named`]: what units are called; [`claim`]: a finding and the calls that it explains; [`long_calls`]: those of single calls; [`once_each`]: one for each file; [`result`], [`view`]: all of them, and how they look.
 
 pub mod aliasing;
 pub mod apart;
 pub mod args;
+pub mod asked_again;
 pub mod cells;
 pub mod claim;
 pub mod class;
 pub mod codes;
+pub mod folders;
 pub mod grid;
 pub mod hdf5_metadata;
+pub mod hdf5_reopened;
+pub mod helpers;
 mod in_report;
 pub mod kind_of_file;
 pub mod late;
@@ -36,8 +40,11 @@ pub mod meetings;
 pub mod members;
 pub mod named;
 pub mod odd;
+pub mod of_two;
+pub mod once_each;
 pub mod one_aggregator;
 pub mod parts;
+pub mod past_cache;
 pub mod phases;
 pub mod queue;
 pub mod regions;

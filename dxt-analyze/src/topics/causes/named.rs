@@ -26,6 +26,10 @@ pub fn named(grid: &Grid<'_>, unit: Unit) -> (String, &'static str, About) {
             let others = if rank.is_some() { "other ranks" } else { "other processes" };
             (run.process_name(number), others, About { rank, node, ..About::default() })
         }
+        Unit::Folder(folder) => {
+            let name = grid.folders.name(folder).to_owned();
+            (format!("files in {name}"), "files in other folders", About { file: Some(name), ..About::default() })
+        }
         Unit::File(file) => {
             let name = run.file_name(file).to_owned();
             (format!("file {name}"), "other files", About { file: Some(name), ..About::default() })

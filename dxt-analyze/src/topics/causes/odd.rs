@@ -3,7 +3,7 @@
 use crate::shared::stats::upper_tail_t;
 
 /// Up to so many members each is compared with the mean of the others; from there on with the fast half of all.
-const FEW: usize = 7;
+pub const FEW: usize = 7;
 /// Fewest members that are compared.
 pub const FEWEST: usize = 3;
 /// Least spread between members, of the logarithm: nothing is more regular than 3 %.

@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 /// Bytes of a file from which on its parts are told apart, as the logarithm of a part's length.
 const LEAST: u32 = 16;
 
+/// Calls in a part on the mean, at least, while there are more parts than so many: fewer say little of a part.
+const CALLS: u64 = 4;
+const FEW: u64 = 8;
+
 /// Parts of a file from one up to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Region {
@@ -27,6 +31,19 @@ pub struct Seen {
     pub above: f64,
     /// Calls.
     pub calls: u64,
+}
+
+/// By how many doublings parts with these calls have enough of them.
+fn coarser(calls: &[u64]) -> u32 {
+    let (mut calls, mut times) = (calls.to_vec(), 0);
+    loop {
+        let used = calls.iter().filter(|calls| **calls > 0).count() as u64;
+        if used <= FEW || calls.iter().sum::<u64>() >= used * CALLS {
+            return times;
+        }
+        calls = calls.chunks(2).map(|two| two.iter().sum()).collect();
+        times += 1;
+    }
 }
 
 /// The parts of the files of a run.
@@ -48,6 +65,21 @@ impl Regions {
             if let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) {
                 let shift = shifts.entry(stream.file).or_insert(LEAST);
                 *shift = (*shift).max(parts.shift());
+            }
+        }
+        let mut all: FxHashMap<FileId, [Part; PARTS]> = FxHashMap::default();
+        for ((process, stream), parts) in &streams {
+            if let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) {
+                let shift = shifts.get(&stream.file).copied().unwrap_or(LEAST);
+                let of = all.entry(stream.file).or_default();
+                of.iter_mut().zip(parts.with(shift)).for_each(|(mine, more)| mine.add(&more));
+            }
+        }
+        // Where several processes write step by step, a part with the calls of one step is that step.
+        let alone = run.processes.len() == 1;
+        for (file, parts) in all {
+            if let Some(shift) = shifts.get_mut(&file).filter(|_| alone) {
+                *shift += coarser(&parts.map(|part| part.calls));
             }
         }
         Self { shifts, streams, taken: Vec::new() }
@@ -117,5 +149,17 @@ impl Regions {
     pub fn range(&self, region: Region) -> Option<(u64, u64)> {
         let shift = *self.shifts.get(&region.file)?;
         Some((u64::from(region.from) << shift, (u64::from(region.until) + 1).checked_shl(shift)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_with_few_calls_are_put_together() {
+        assert_eq!(coarser(&[2; 32]), 1);
+        assert_eq!(coarser(&[1; 32]), 2);
+        assert_eq!((coarser(&[5; 32]), coarser(&[]), coarser(&[1; 8])), (0, 0, 0));
     }
 }

@@ -18,11 +18,16 @@ use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::text::units as show;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// What the job would save if calls were shortened.
 #[must_use]
 pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f64)], waiting_ns: f64) -> Saving {
-    let (low, high) = (phases.saved(grid, shortened), slots.saved(grid, shortened));
+    let counts = |(index, _): &&(u32, f64)| {
+        grid.entries.get(*index as usize).is_none_or(|entry| !grid.has_time_left(entry.process))
+    };
+    let counted: Shortened = shortened.iter().filter(counts).copied().collect();
+    let (low, high) = (phases.saved(grid, &counted), slots.saved(grid, &counted));
     // No more than there is: calls that begin in one slot may end in the next, so that slots can add up to more.
     let most = (phases.critical() + waiting_ns).min(super::phases::length(grid.run) as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
@@ -51,7 +56,8 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     for entry in &mut grid.entries {
         entry.left_ns = entry.cell.time_ns as f64;
     }
-    out.extend(super::shape::claims(&grid, gaps));
+    let shapes = without_beyond(super::shape::claims(&grid, gaps), &out);
+    out.extend(shapes);
     out.extend(super::hdf5_metadata::claims(&grid));
     out.extend(super::aliasing::claims(&grid, aliased));
     for claim in &mut out {
@@ -60,6 +66,21 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     out.sort_by_key(|claim| (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.title.clone()));
     out.retain(|claim| claim.finding.saving.is_some_and(|saving| saving.saves_ns > 0));
     (grid, out)
+}
+
+/// Fewer syncs meet fewer long ones, but that some take far longer than others is a matter of its own: what `contrasts` explain is none of theirs.
+fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
+    let mut beyond: BTreeMap<u32, f64> = BTreeMap::new();
+    for (index, ns) in contrasts.iter().flat_map(|claim| &claim.shortened) {
+        *beyond.entry(*index).or_default() += ns;
+    }
+    let of_syncs = |claim: &&mut Claim| {
+        [Code::SYNC_PER_WRITE, Code::SYNC_TIME, Code::WRITTEN_THROUGH].contains(&claim.finding.code)
+    };
+    for (index, ns) in shapes.iter_mut().filter(of_syncs).flat_map(|claim| &mut claim.shortened) {
+        *ns = (*ns - beyond.get(index).copied().unwrap_or_default()).max(0.0);
+    }
+    shapes
 }
 
 /// Sets what a claim's finding saves, and how severe it is by that.
@@ -81,6 +102,7 @@ fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
                 (Unit::Target(_), Unit::Target(_))
                     | (Unit::Node(_), Unit::Node(_))
                     | (Unit::Process(_), Unit::Process(_))
+                    | (Unit::Folder(_), Unit::Folder(_))
                     | (Unit::File(_), Unit::File(_))
             )
         };
@@ -109,7 +131,7 @@ const MORE_TOGETHER: f64 = 1.2;
 fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
     let (mut name, others, mut about) = named(grid, slow.unit);
-    let are = if slow.more.is_empty() { "is" } else { "are" };
+    let are = if slow.more.is_empty() && !matches!(slow.unit, Unit::Folder(_)) { "is" } else { "are" };
     match ranks(run, slow) {
         Some(all) if slow.more.len() >= LISTED => name = format!("ranks {all}"),
         _ => slow.more.iter().for_each(|unit| name.push_str(&format!(", {}", named(grid, *unit).0))),
@@ -143,10 +165,23 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             "see where it lies (another file system, a busy target) and how it is accessed (order, alignment, locks): the same calls on other files are \
              faster",
         ),
+        Unit::Folder(_) => (
+            Code::SLOW_FILE,
+            format!("{name} {are} slow: {first} as long as those on {others}"),
+            "see what storage they lie on (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on others are faster",
+        ),
         Unit::Region(_) => (
             Code::SLOW_FILE,
             format!("{name} {are} slow: {first} as long as those on {others}"),
             "see what storage these bytes lie on (`lfs getstripe`, a component of its own, a degraded device), and whether other ranks lock them",
+        ),
+        Unit::Target(target) if slow.more.is_empty() && load(grid, slow, target) >= OVERLOADED => (
+            Code::SLOW_TARGET,
+            format!(
+                "{name} is overloaded: {:.1} times as many calls as on {others}, and {first} as long as theirs",
+                load(grid, slow, target)
+            ),
+            "place files evenly: `lfs setstripe -i -1` (any target first) or more stripes (`-c`) for the folder before they are written",
         ),
         Unit::Target(_) => (
             Code::SLOW_TARGET,
@@ -178,6 +213,23 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     }
     evidence.extend(files(grid, &slow.shortened));
     Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
+}
+
+/// Times the calls of other targets from which a slow one is overloaded.
+const OVERLOADED: f64 = 3.0;
+
+/// Calls on a target over those on the median of the others, of the classes of calls that are slow there.
+fn load(grid: &Grid<'_>, slow: &Slow, target: u32) -> f64 {
+    let mut calls: BTreeMap<u32, f64> = BTreeMap::new();
+    let is = |class: Class| slow.by.iter().any(|(of, ..)| *of == class);
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && is(entry.class)) {
+        for target in &entry.targets {
+            *calls.entry(*target).or_default() += entry.cell.calls as f64;
+        }
+    }
+    let mine = calls.remove(&target).unwrap_or_default();
+    let mut others: Vec<f64> = calls.into_values().collect();
+    crate::shared::stats::median(&mut others).map_or(0.0, |median| mine / median.max(1.0))
 }
 
 /// Units that are listed one by one.

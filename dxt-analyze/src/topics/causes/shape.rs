@@ -5,7 +5,7 @@ use super::class::Class;
 use super::grid::Grid;
 use super::kind_of_file::dearest;
 use super::late::late;
-use super::locks::waited;
+use super::locks::{SHARED_POINTER, for_shared_pointer, waited};
 use super::phases::Gaps;
 use super::queue::queues;
 use super::replay::Shortened;
@@ -20,7 +20,7 @@ use rustc_hash::FxHashSet;
 /// All of it.
 #[must_use]
 pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
-    let mut out: Vec<Claim> = uneven(grid).iter().map(|found| of_uneven(grid, found)).collect();
+    let mut out = all_uneven(grid);
     let mut blocks = shared_blocks(grid);
     let queues: Vec<_> = queues(grid).into_iter().filter(|queue| !is_of_block(&mut blocks, &queue.shortened)).collect();
     for queue in queues {
@@ -47,10 +47,14 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
         let (calls, shortened) = waited(grid, inside);
         let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
         if time > 0.0 {
+            let pointer = inside && for_shared_pointer(grid, &shortened);
             let whose = if inside { "MPI-IO waits" } else { "processes wait" };
+            let what = if pointer { SHARED_POINTER } else { "file locks" };
             let title =
-                format!("{whose} {} for file locks, in {}", show::duration(time as u64), show::counted(calls, "call"));
-            let hint = if inside {
+                format!("{whose} {} for {what}, in {}", show::duration(time as u64), show::counted(calls, "call"));
+            let hint = if pointer {
+                "ranks take the pointer one after another: give each an offset of its own (MPI_File_write_at, offsets by MPI_Exscan), or use MPI_File_write_ordered"
+            } else if inside {
                 "collective writes, or no data sieving on writes (hint romio_ds_write=disable), need no locks"
             } else {
                 "lock the bytes that are written rather than the whole file, hold locks for less, or write through one process"
@@ -64,6 +68,9 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out.extend(super::shared_records::claims(grid.run));
     out.extend(super::longer::claims(grid));
     out.extend(super::tiny::claims(grid));
+    out.extend(super::past_cache::claims(grid));
+    out.extend(super::asked_again::claim(grid));
+    out.extend(super::hdf5_reopened::claim(grid));
     out.extend(super::one_aggregator::claims(grid));
     out.extend(super::meeting_late::claim(grid));
     for held in held(grid) {
@@ -208,7 +215,20 @@ fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
             on.map_or_else(String::new, |on| format!(", on {on}")),
             show::counted(found.calls, "call")
         );
-        let hint = "open and stat fewer files from fewer ranks (one rank, then broadcast), and not all at once";
+        let hint = match found.most.as_str() {
+            "stat" | "access" => {
+                "ask fewer times, from fewer ranks (one rank, then broadcast): remember the answer, or list the folder once"
+            }
+            "unlink" | "rename" | "mkdir" | "rmdir" => {
+                "make and remove fewer files: temporary ones in memory (/dev/shm) or in one file, old ones aside while the program computes"
+            }
+            "close" => {
+                "close fewer files, and aside (a thread of its own): closing waits until what was written is on its way"
+            }
+            _ => {
+                "open fewer files from fewer ranks (many small ones packed into one; one rank, then broadcast), and not all at once"
+            }
+        };
         let evidence = files(grid, &found.shortened).into_iter().collect();
         out.push(Claim::new(finding(Code::METADATA_SHARE, title, evidence, hint), found.shortened));
     }
@@ -226,12 +246,40 @@ fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
     out
 }
 
+/// Shares of reads and of writes; of one process that has more than its share of both, one claim.
+fn all_uneven(grid: &Grid<'_>) -> Vec<Claim> {
+    let found = uneven(grid);
+    match found.as_slice() {
+        [reads, writes] if reads.most.0 == writes.most.0 => {
+            let (one, other) = if reads.one >= writes.one { (reads, writes) } else { (writes, reads) };
+            let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
+            let name = grid.run.process_name(one.most.0);
+            claim.finding.title = format!("{name} {} and {}, and the others wait", has(one), has(other));
+            claim.finding.evidence.extend(also.finding.evidence);
+            claim.shortened.extend(also.shortened);
+            vec![claim]
+        }
+        _ => found.iter().map(|found| of_uneven(grid, found)).collect(),
+    }
+}
+
+/// What a process does more of than others.
+fn has(found: &Uneven) -> String {
+    let does = if found.class == Class::Read { "reads" } else { "writes" };
+    if found.one {
+        format!("{does} {:.0} % of the bytes", found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64)
+    } else {
+        format!("{does} {:.1} times the mean", found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64)
+    }
+}
+
 fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
     let name = grid.run.process_name(found.most.0);
     let process = grid.run.process(found.most.0);
     let does = if found.class == Class::Read { "reads" } else { "writes" };
     let share = found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64;
     let times = found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64;
+    let all = if process.is_some_and(|process| process.rank >= 0) { "ranks" } else { "processes" };
     let about = About {
         rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
         node: process.map(|process| grid.run.node(process).to_owned()),
@@ -254,7 +302,7 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
     } else {
         (
             Code::BYTE_IMBALANCE,
-            format!("{name} {does} {times:.1} times as much as the mean of all ranks, and the others wait"),
+            format!("{name} {does} {times:.1} times as much as the mean of all {all}, and the others wait"),
             "share the bytes out evenly: another decomposition, or collective MPI-IO",
         )
     };

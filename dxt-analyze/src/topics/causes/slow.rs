@@ -4,7 +4,8 @@ use super::apart::{apart, for_a_while};
 use super::class::{CLASSES, Class};
 use super::grid::Grid;
 use super::members::{Member, Unit, members};
-use super::odd::{FEWEST, Odd, odd};
+use super::odd::{FEW, Odd, odd};
+use super::of_two;
 use super::replay::Shortened;
 use super::usual::FAR;
 use crate::sum::Sum;
@@ -20,6 +21,8 @@ const LONG_ENOUGH: (u16, f64) = (2, 0.02);
 const ONLY_BUSY: f64 = 1.4;
 /// Times longer that calls on a file may take by how it is used.
 const FILES_DIFFER: f64 = 1.5;
+/// The same of folders: what lies in one is mostly of one kind.
+const FOLDERS_DIFFER: f64 = 2.0;
 /// Part of what a region explains that counts when it stands against others.
 const OF_REGION: f64 = 0.8;
 /// Most slow moments of a run.
@@ -61,7 +64,7 @@ pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
     while out.len() < ROUNDS {
         // Only where none is odd is it a half: what is odd on one side looks like halves on another. Parts of a file that all go through in order
         // look like moments.
-        let best = match most(candidates(grid), least) {
+        let best = match most(candidates(grid).into_iter().chain(several_of_few(grid)), least) {
             Some(best) if matches!(best.unit, Unit::Region(_)) => {
                 most(halves(grid), least).filter(|half| half.weight() >= best.weight()).or(Some(best))
             }
@@ -75,7 +78,7 @@ pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
 }
 
 /// The one that explains most, if it explains enough.
-fn most(all: Vec<Slow>, least: f64) -> Option<Slow> {
+fn most(all: impl IntoIterator<Item = Slow>, least: f64) -> Option<Slow> {
     let best = all.into_iter().max_by(|a, b| {
         // Of two that explain the same, the one that says more: the earlier sort.
         a.weight().total_cmp(&b.weight()).then_with(|| b.unit.cmp(&a.unit))
@@ -93,7 +96,7 @@ fn take(grid: &mut Grid<'_>, slow: &Slow) {
             entry.left_ns -= ns;
             let above = above.get(&entry.class).copied().unwrap_or_default() * share;
             entry.above_kind -= above;
-            if !(entry.by_file && matches!(slow.unit, Unit::File(_))) {
+            if !(entry.by_file && matches!(slow.unit, Unit::File(_) | Unit::Folder(_))) {
                 entry.above -= above;
             }
         }
@@ -109,8 +112,14 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
     for class in CLASSES {
         let sorts = members(grid, class);
-        if let Some((unit, odd, calls)) = one_of_two_nodes(grid, &sorts)
+        if let Some((unit, odd, calls)) = of_two::nodes(grid, &sorts)
             && odd.above >= least.min_slowdown.ln()
+            && odd.p <= least.false_discovery_rate / 8.0
+        {
+            by.entry(unit).or_default().push((class, odd, 2, calls));
+        }
+        if let Some((unit, odd, calls)) = of_two::folders(grid, class)
+            && odd.above >= least.min_slowdown.max(FOLDERS_DIFFER).ln()
             && odd.p <= least.false_discovery_rate / 8.0
         {
             by.entry(unit).or_default().push((class, odd, 2, calls));
@@ -119,13 +128,16 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
             let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
             let errors: Vec<f64> = sort.iter().map(|member| member.error).collect();
             let tests = (sort.len() * 4) as f64;
-            let slow: Vec<(Member, Odd)> = sort
+            let slow: Vec<(usize, Member, Odd)> = sort
                 .iter()
                 .copied()
                 .zip(odd(&values, &errors))
-                .filter(|(member, odd)| {
+                .enumerate()
+                .map(|(at, (member, odd))| (at, member, odd))
+                .filter(|(_, member, odd)| {
                     let busy = match member.unit {
                         Unit::Target(_) => ONLY_BUSY,
+                        Unit::Folder(_) => FOLDERS_DIFFER,
                         Unit::File(_) | Unit::Region(_) => FILES_DIFFER,
                         _ => 1.0,
                     };
@@ -149,6 +161,16 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
         .collect()
 }
 
+/// Several slow nodes or targets of few: each by itself is not odd, since the others that are slow are among those that it is compared with.
+fn several_of_few(grid: &Grid<'_>) -> Vec<Slow> {
+    // The others are what they are slower than: they are no fewer.
+    let few = |slow: &Slow| {
+        let fewest = |among: usize| among <= FEW && (slow.more.len() + 1) * 2 <= among;
+        matches!(slow.unit, Unit::Node(_) | Unit::Target(_)) && slow.by.iter().all(|(_, _, among, _)| fewest(*among))
+    };
+    halves(grid).into_iter().filter(few).collect()
+}
+
 /// All slow halves.
 fn halves(grid: &Grid<'_>) -> Vec<Slow> {
     let rate = grid.run.thresholds.false_discovery_rate;
@@ -163,14 +185,18 @@ fn halves(grid: &Grid<'_>) -> Vec<Slow> {
 fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
     let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
     let (units, odd, of) = match sort.first()?.unit {
-        Unit::Process(_) | Unit::Node(_) => {
+        // Half of many targets differ by what lies on them.
+        Unit::Target(_) if sort.len() > FEW => return None,
+        Unit::Process(_) | Unit::Node(_) | Unit::Target(_) => {
             let (slow, odd) = apart(&values)?;
             let mut of: Vec<&Member> = slow.into_iter().filter_map(|at| sort.get(at)).collect();
             of.sort_by_key(|member| member.unit);
-            (of.iter().map(|member| member.unit).collect::<Vec<Unit>>(), odd, of)
+            let units: Vec<Unit> = of.iter().map(|member| member.unit).collect();
+            (node_of(grid, sort, &units).map_or(units, |node| vec![node]), odd, of)
         }
         Unit::Moment(..) => {
-            let (range, odd) = for_a_while(&values)?;
+            let calls: Vec<u64> = sort.iter().map(|member| member.calls).collect();
+            let (range, odd) = for_a_while(&values, &calls)?;
             let of: Vec<&Member> = sort.get(range)?.iter().collect();
             let (Unit::Moment(from, _), Unit::Moment(_, until)) = (of.first()?.unit, of.last()?.unit) else {
                 return None;
@@ -178,9 +204,12 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
             let unit = Unit::Moment(from, until);
             (vec![unit], odd, of)
         }
-        Unit::Target(_) | Unit::File(_) | Unit::Region(_) => return None,
+        Unit::Folder(_) | Unit::File(_) | Unit::Region(_) => return None,
     };
     let (unit, more) = units.split_first()?;
+    if matches!(unit, Unit::Target(_)) && units.len() * 2 > sort.len() {
+        return None;
+    }
     if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class) {
         return None;
     }
@@ -190,40 +219,17 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     Some(Slow { unit: *unit, more: more.to_vec(), by, shortened })
 }
 
-/// The slower of two nodes, by their ranks: two members tell nothing by themselves, but each of their ranks does.
-fn one_of_two_nodes(grid: &Grid<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd, u64)> {
-    let nodes: Vec<&Member> = sorts.iter().flatten().filter(|member| matches!(member.unit, Unit::Node(_))).collect();
-    let [a, b] = nodes.as_slice() else { return None };
-    let ranks = |unit: Unit| -> Vec<f64> {
-        let on = |member: &&Member| match (member.unit, unit) {
-            (Unit::Process(process), Unit::Node(node)) => {
-                grid.run.process(process).is_some_and(|process| process.node == node)
-            }
-            _ => false,
-        };
-        sorts.iter().flatten().filter(on).map(|member| member.above).collect()
+/// The node whose ranks `units` are, all of them and no others, if it has several and is one of several: then it is the node.
+fn node_of(grid: &Grid<'_>, sort: &[Member], units: &[Unit]) -> Option<Unit> {
+    let node = |unit: &Unit| match unit {
+        Unit::Process(process) => grid.run.process(*process).map(|process| process.node),
+        _ => None,
     };
-    let (slow, fast) = if a.above > b.above { (a, b) } else { (b, a) };
-    let (mine, theirs) = (ranks(slow.unit), ranks(fast.unit));
-    if mine.len() < FEWEST || theirs.len() < FEWEST {
-        return None;
-    }
-    let moments = |values: &[f64]| {
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        (mean, squares / (values.len() - 1) as f64 / values.len() as f64)
-    };
-    let ((mean, error), (other, others_error)) = (moments(&mine), moments(&theirs));
-    // Each rank of the one must be slower than each of the other: one or two slow ranks make no slow node.
-    let least = mine.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = theirs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let score = (mean - other) / (error + others_error).sqrt().max(LEAST_ERROR);
-    let p = crate::shared::stats::upper_tail_t(score, (mine.len() + theirs.len() - 2) as f64);
-    (least > most).then_some((slow.unit, Odd { above: mean - other, score, p }, slow.calls))
+    let first = node(units.first()?)?;
+    let its = sort.iter().filter(|member| node(&member.unit) == Some(first)).count();
+    let all_its = units.iter().all(|unit| node(unit) == Some(first)) && its == units.len();
+    (all_its && its > 1 && its < sort.len()).then_some(Unit::Node(first))
 }
-
-/// Least error of a mean of logarithms.
-const LEAST_ERROR: f64 = 0.02;
 
 /// Whether a moment is long enough to be one; all else is.
 fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
@@ -257,12 +263,17 @@ fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
     other_time <= 0.0 || time <= 0.0 || mine / time < other / other_time * LESS
 }
 
-/// Slow members, neighbouring moments and parts of a file as one.
-fn joined(slow: &[(Member, Odd)]) -> Vec<(Unit, Odd, u64)> {
+/// Slow members, each with its place among all of its sort; moments with no others between and neighbouring parts of a file as one.
+fn joined(slow: &[(usize, Member, Odd)]) -> Vec<(Unit, Odd, u64)> {
     let mut out: Vec<(Unit, Odd, u64)> = Vec::new();
-    for (member, odd) in slow {
+    let mut last = 0;
+    for (at, member, odd) in slow {
+        // In what lies between there may be no calls at all: then nothing tells that it was over meanwhile.
+        let next = at - std::mem::replace(&mut last, *at) <= 1;
         match (out.last_mut(), member.unit) {
-            (Some((Unit::Moment(_, until), all, calls)), Unit::Moment(from, to)) if from <= *until + 1 + APART => {
+            (Some((Unit::Moment(_, until), all, calls)), Unit::Moment(from, to))
+                if next || from <= *until + 1 + APART =>
+            {
                 *until = to;
                 joined_with(all, calls, *odd, member.calls);
             }

@@ -7,6 +7,7 @@ use super::replay::Shortened;
 use crate::model::{FileId, ProcessId, StreamIx};
 use crate::shared::totals::add;
 use std::collections::BTreeMap;
+use trace_format::op::{Layer, OpClass};
 
 /// What a metadata call takes that a server answers at once, ns.
 pub const QUICK_NS: f64 = 300_000.0;
@@ -14,6 +15,10 @@ pub const QUICK_NS: f64 = 300_000.0;
 const PER_SYNC: u64 = 4;
 /// Syncs of a file without writes from which they are many.
 const MANY: u64 = 16;
+/// Closes of C streams up to which they are no matter of metadata.
+const FEW_CLOSES: u64 = 16;
+/// Metadata calls of a process from which on they are many.
+const MANY_METADATA: u64 = 200;
 /// Octave of the longest reads that fill the rest of a block: 64 KiB.
 const BLOCK: u8 = 17;
 
@@ -96,7 +101,7 @@ pub struct Slow {
     pub time_ns: f64,
     /// The operation that takes most of it.
     pub most: String,
-    /// What quick answers would save.
+    /// What quick answers would save, or fewer calls where they are many.
     pub shortened: Shortened,
 }
 
@@ -115,11 +120,22 @@ pub fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
         let of = by.entry(op(entry)).or_default();
         *of = (of.0.saturating_add(entry.cell.calls), of.1 + entry.left_ns);
     }
-    // Many quick ones of another operation make these no quicker.
-    by.retain(|_, (calls, time)| *time >= QUICK_NS * *calls as f64);
+    // Many quick ones of another operation make these no quicker. A C stream that is closed writes what it holds.
+    let writes = |op: u16| {
+        let op = grid.run.ops.get(usize::from(op));
+        op.is_some_and(|op| op.layer == Some(Layer::Stdio) && op.class == Some(OpClass::Close))
+    };
+    by.retain(|op, (calls, time)| *time >= QUICK_NS * *calls as f64 && (*calls >= FEW_CLOSES || !writes(*op)));
+    // Where a process makes many, it is their number that can be mended; of few only how long each takes.
+    let mut of_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| is_metadata(entry) && by.contains_key(&op(entry))) {
+        add(of_process.entry(entry.process).or_default(), entry.cell.calls);
+    }
+    let many = |entry: &Entry| of_process.get(&entry.process).is_some_and(|calls| *calls >= MANY_METADATA);
     let mut shortened = Shortened::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
-        let less = entry.left_ns - QUICK_NS * entry.cell.calls as f64;
+        let stays = if many(entry) { 0.0 } else { QUICK_NS * entry.cell.calls as f64 };
+        let less = entry.left_ns - stays;
         if is_metadata(entry) && less > 0.0 && by.contains_key(&op(entry)) {
             shortened.push((index, less));
         }

@@ -11,6 +11,9 @@ use std::collections::BTreeSet;
 const OF_PROCESSES: f64 = 0.6;
 /// Part of what long calls cost that is lost at such moments.
 const OF_COST: f64 = 0.7;
+/// Processes from which on one such moment tells, if so large a part of them is in a long call then.
+const SEVERAL: usize = 3;
+const NEARLY_ALL: f64 = 0.9;
 /// Spread of the times between them, as a part of their mean, up to which they come regularly.
 const REGULAR: f64 = 0.25;
 
@@ -47,12 +50,19 @@ pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processe
         .collect();
     calls.sort_unstable();
     let need = ((processes as f64 * OF_PROCESSES).ceil() as usize).max(2);
-    let groups: Vec<&[Long]> = at_once(&calls).into_iter().filter(|group| most_at_once(group, entry) >= need).collect();
+    let groups: Vec<(&[Long], usize)> = at_once(&calls)
+        .into_iter()
+        .map(|group| (group, most_at_once(group, entry)))
+        .filter(|(_, most)| *most >= need)
+        .collect();
+    let nearly_all = |(_, most): &(&[Long], usize)| *most as f64 >= processes as f64 * NEARLY_ALL;
+    let clear = processes >= SEVERAL && !groups.is_empty() && groups.iter().all(nearly_all);
+    let groups: Vec<&[Long]> = groups.into_iter().map(|(group, _)| group).collect();
     let theirs: BTreeSet<u32> = groups.iter().flat_map(|group| group.iter().map(|call| call.2)).collect();
     let all: f64 = cells.iter().map(|(_, ns)| ns).sum();
     let shortened: Shortened = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
     let extra_ns: f64 = shortened.iter().map(|(_, ns)| ns).sum();
-    if groups.len() < FEWEST || extra_ns < all * OF_COST {
+    if groups.len() < FEWEST && !clear || extra_ns < all * OF_COST {
         return None;
     }
     let far = shortened.iter().filter_map(|(index, _)| entry(*index)).map(|entry| entry.cell.far_calls).sum();

@@ -6,6 +6,7 @@ use super::replay::Shortened;
 use super::stand_still::{StandStill, stand_still};
 use crate::model::{FileId, ProcessId};
 use std::collections::BTreeMap;
+use trace_format::op::Layer;
 
 /// Up to so many calls that make most of what is lost to long ones are told one by one.
 const FEW: usize = 3;
@@ -15,6 +16,9 @@ const SEVERAL: u64 = 4;
 const MOST: f64 = 0.8;
 /// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
 const EXPLAINED: f64 = 0.3;
+
+/// Octave of the longest requests that a C stream's buffer takes in: every so many of them one empties or fills it, by its nature.
+const BUFFERED: u8 = 16;
 
 /// Calls of a class far from their like.
 #[derive(Clone, Debug)]
@@ -122,13 +126,27 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let few = longest.iter().take(FEW);
     let in_few: f64 = few.clone().map(|(ns, _)| *ns as f64).sum();
     let stalls = if in_few >= extra * MOST { few.map(|(_, index)| *index).collect() } else { Vec::new() };
+    // Some waits find an operation done, others do not: only one that takes far longer than all is odd.
+    if class == Class::Wait && stalls.is_empty() {
+        return None;
+    }
+    let buffered = |index: u32| {
+        let entry = grid.entries.get(index as usize);
+        entry
+            .and_then(|entry| Some((entry.size, grid.stream(entry)?)))
+            .is_some_and(|(size, stream)| size <= BUFFERED && grid.run.op(stream).layer == Some(Layer::Stdio))
+    };
+    let in_buffers: f64 = shortened.iter().filter(|(index, _)| buffered(*index)).map(|(_, ns)| ns).sum();
+    if stalls.is_empty() && in_buffers >= extra * MOST {
+        return None;
+    }
     let most = by.iter().max_by_key(|(process, of)| (of.0, std::cmp::Reverse(**process)));
     let several = by.len() >= super::odd::FEWEST && far >= SEVERAL;
     let of =
         most.filter(|(_, of)| several && of.0 as f64 >= far as f64 * MOST).map(|(process, of)| (*process, of.0, of.1));
     // Locks are waited for at once by their nature, and what collective calls do inside is done at once.
     let inside = |(index, _): &(u32, f64)| grid.entries.get(*index as usize).is_some_and(|entry| entry.inside);
-    let by_nature = class == Class::Lock || shortened.iter().any(inside);
+    let by_nature = matches!(class, Class::Lock | Class::Wait) || shortened.iter().any(inside);
     let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &shortened, by.len()) };
     Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
 }

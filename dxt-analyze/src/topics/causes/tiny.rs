@@ -96,6 +96,17 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     Some(Claim::new(finding(code, title, evidence, hint), shortened))
 }
 
+/// Whether most of the writes to a file went to where it ended.
+fn appended(grid: &Grid<'_>, file: FileId) -> bool {
+    let writes = grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write && entry.file == file);
+    let (mut appended, mut others) = (0_u64, 0_u64);
+    for entry in writes {
+        let appends = grid.stream(entry).is_some_and(|stream| stream.manner.appends());
+        add(if appends { &mut appended } else { &mut others }, entry.cell.calls);
+    }
+    appended > others
+}
+
 /// Where nearly all are on one file that several processes use, and take far longer than the fastest of them.
 fn queue(
     grid: &Grid<'_>,
@@ -117,9 +128,10 @@ fn queue(
     let waits = *processes > 1 && *calls as f64 >= all as f64 * ONE && mean_ns >= fastest as f64 * QUEUED;
     waits.then(|| {
         format!(
-            " of {} on {}, which wait for each other (the fastest of these {} takes {})",
+            " of {} on {}, which {}wait for each other (the fastest of these {} takes {})",
             if grid.run.ranks() > 0 { show::counted(*processes, "rank") } else { show::processes(*processes) },
             grid.run.file_name(*file),
+            if appended(grid, *file) { "append to it (O_APPEND) and " } else { "" },
             class.plural(),
             show::duration(fastest)
         )

@@ -42,7 +42,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     let alive = alive(grid);
     let processes = alive.iter().copied().max().unwrap_or(0).max(1);
     let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
-    if processes < 2 || grid.run.reduced_ranks() > 0 {
+    // Of processes that are no ranks nobody knows whether they do one job's work together: a step of a script does all that is to be done.
+    if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 {
         return None;
     }
     let mut waited_for: BTreeMap<(ProcessId, usize), bool> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! How long calls of a kind and size usually take: first reading. Durations are counted in classes a quarter of an octave wide.
 
-use crate::model::Stream;
+use crate::model::{Manner, Stream};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 
@@ -16,6 +16,8 @@ pub struct Kind {
     pub op: u16,
     /// Made inside MPI-IO.
     pub nested: bool,
+    /// How the file was opened: what waits for storage is not the like of what does not.
+    pub manner: Manner,
     /// Octave of the length; 0 of none.
     pub size: u8,
 }
@@ -25,7 +27,14 @@ impl Kind {
     #[inline]
     #[must_use]
     pub fn of(stream: &Stream, length: u64) -> Self {
-        Self { op: stream.op, nested: stream.nested, size: size_class(length) }
+        Self::of_size(stream, size_class(length))
+    }
+
+    /// Of a call of `stream` of an octave.
+    #[inline]
+    #[must_use]
+    pub fn of_size(stream: &Stream, size: u8) -> Self {
+        Self { op: stream.op, nested: stream.nested, manner: stream.manner, size }
     }
 }
 

@@ -39,15 +39,15 @@ fn members(m: &Measured<'_>) -> u64 {
 fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
     let all: u64 = m.calls.ranks.values().map(|rank| rank.data.bytes).sum::<Sum>().get();
-    if m.run.reduced_ranks() > 0 || members(m) < 2 || all < m.least.traffic_min_bytes {
-        let why = "fewer than two ranks, ranks reduced to one record, or too few bytes";
+    if m.run.reduced_ranks() > 0 || members(m) < 2 || all == 0 {
+        let why = "fewer than two ranks, ranks reduced to one record, or no bytes";
         out.skip(check, code, Amount::Ratio(least), why);
         return false;
     }
     let busiest = m.calls.ranks.iter().max_by_key(|(process, rank)| (rank.data.bytes, std::cmp::Reverse(**process)));
     let Some((&process, rank)) = busiest else { return false };
     let part = share(rank.data.bytes, all);
-    let found = part >= least;
+    let found = part >= least && all >= m.least.traffic_min_bytes;
     let said = found.then(|| Said {
         severity: m.severity(rank.data.time_ns).max(Severity::Warn),
         title: format!("{} moves {} of the bytes of {} ranks", m.run.process_name(process), percent(part), members(m)),
@@ -69,6 +69,7 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
         format!("{} ranks, {}", members(m), units::bytes(all)),
         said,
     );
+    out.also("of all ranks", Amount::Bytes(all), Amount::Bytes(m.least.traffic_min_bytes));
     found
 }
 
@@ -121,7 +122,15 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
                 "give ranks equal parts; if parts are equal and times are not, see `outliers --by rank` and `--by node`"
                     .into(),
         });
-        out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} ranks", members(m)), said);
+        let elsewhere = if one { ", of which one moves nearly all, as the row above says" } else { "" };
+        out.add(
+            check,
+            code,
+            Amount::Ratio(part),
+            Amount::Ratio(least),
+            format!("{} ranks{elsewhere}", members(m)),
+            said,
+        );
         let amount = if code == Code::TIME_IMBALANCE { Amount::Ns } else { Amount::Bytes };
         out.also("of the busiest rank", amount(most), amount(enough));
     }
@@ -141,20 +150,23 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
             out.skip(check, code, Amount::Ratio(least), why);
             continue;
         }
-        let enough = |file: &&super::file_calls::FileCalls| {
-            let sum = of(file).values().sum::<Sum>().get();
-            of(file).len() > 1 && sum >= m.least.traffic_min_bytes
-        };
-        let mut shared: Vec<(f64, FileId)> = m
-            .calls
-            .files
-            .iter()
-            .filter(|(_, file)| enough(file))
+        let several = || m.calls.files.iter().filter(|(_, file)| of(file).len() > 1);
+        let bytes = |file: &super::file_calls::FileCalls| of(file).values().sum::<Sum>().get();
+        let mut shared: Vec<(f64, FileId)> = several()
+            .filter(|(_, file)| bytes(file) >= m.least.traffic_min_bytes)
             .map(|(id, file)| (imbalance(of(file).values().copied(), of(file).len() as u64), *id))
             .collect();
         shared.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let Some(&(worst, _)) = shared.first() else {
-            out.skip(check, code, Amount::Ratio(least), "no file with enough bytes of several ranks");
+        let Some(&(worst, file)) = shared.first() else {
+            let largest = several().map(|(_, file)| bytes(file)).max();
+            let why = largest.map_or_else(
+                || "no file of several ranks".to_owned(),
+                |most| {
+                    let (most, enough) = (units::bytes(most), units::bytes(m.least.traffic_min_bytes));
+                    format!("of no file of several ranks {enough}: at most {most}")
+                },
+            );
+            out.skip(check, code, Amount::Ratio(least), &why);
             continue;
         };
         let found = shared.iter().filter(|(part, _)| *part > least).count();
@@ -186,6 +198,8 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
             format!("{} shared files", shared.len()),
             said,
         );
+        let of_it = m.calls.files.get(&file).map_or(0, bytes);
+        out.also("of that file", Amount::Bytes(of_it), Amount::Bytes(m.least.traffic_min_bytes));
     }
 }
 

@@ -80,7 +80,7 @@ codes! {
         "Drishti P19; DeRose, Homer & Johnson, Euro-Par 2007";
     SHARED_READ_IMBALANCE = "DXT-C016",
         "Ranks read unequal shares of a shared file.",
-        "As DXT-C014 over the ranks that read the file: more than shared_file_imbalance.",
+        "As DXT-C014 over the ranks that read the file, of at least traffic_min_bytes: more than shared_file_imbalance.",
         "Equal parts, or collective calls.",
         "Drishti P22";
     SHARED_WRITE_IMBALANCE = "DXT-C017",
@@ -105,12 +105,12 @@ codes! {
         "Drishti M03, M05";
     BLOCKING_ONLY = "DXT-C021",
         "MPI-IO calls all block although the job has long times without I/O.",
-        "No nonblocking or split call, and no process in a call for at least idle_share of the time from the first call to the last.",
+        "No nonblocking or split call, and no process in a call for at least idle_share of the time from the first call to the last, at least twice.",
         "Nonblocking calls, waited for after the computation.",
         "Drishti M06, M07";
     FEW_AGGREGATORS = "DXT-C022",
         "Collective calls move the bytes through few nodes.",
-        "Nodes of the ranks that move bytes beneath collective calls, over all nodes: less than aggregator_nodes_share.",
+        "Nodes of the ranks that move bytes beneath collective calls, over all of at least two nodes: less than aggregator_nodes_share.",
         "Set the hints cb_nodes and cb_config_list.",
         "Drishti M08, M09, M10";
     MEMORY_UNALIGNED = "DXT-C023",

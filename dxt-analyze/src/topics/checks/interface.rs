@@ -6,6 +6,7 @@ use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
 use crate::findings::{Code, Severity};
 use crate::model::{FileId, ProcessId};
+use crate::sum::Sum;
 use crate::text::units;
 use std::collections::BTreeSet;
 use trace_format::meta::HintOrigin;
@@ -76,6 +77,8 @@ fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
             .into(),
     });
     out.add(check, code, Amount::Count(count), least, format!("{ranks} ranks"), said);
+    let bytes = m.calls.files.values().map(by_hand).sum::<Sum>().get();
+    out.also("of shared files by single ranks", Amount::Bytes(bytes), Amount::Bytes(1));
 }
 
 fn collective(
@@ -117,6 +120,9 @@ fn collective(
     out.also("calls", Amount::Count(all), Amount::Count(m.least.collective_min));
 }
 
+/// Times without I/O from which on there are phases between them.
+const GAPS: u64 = 2;
+
 fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("nonblocking MPI-IO", Code::BLOCKING_ONLY, Amount::Ratio(m.least.idle_share));
     let (reads, writes) = (&m.calls.mpi_reads, &m.calls.mpi_writes);
@@ -129,18 +135,28 @@ fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, least, why);
     }
     let idle = share(m.phases.idle_ns, m.phases.span_ns);
-    let said = (nonblocking == 0 && idle >= m.least.idle_share && m.phases.gaps.len() > 1).then(|| Said {
+    let gaps = m.phases.gaps.len() as u64;
+    let said = (nonblocking == 0 && idle >= m.least.idle_share && gaps >= GAPS).then(|| Said {
         severity: Severity::Info,
         title: format!("no MPI-IO call overlaps with the {} that lie between phases of I/O", units::duration(m.phases.idle_ns)),
-        evidence: vec![format!("{} blocking calls, {} gaps", units::count(all), units::count(m.phases.gaps.len() as u64))],
+        evidence: vec![format!("{} blocking calls, {} gaps", units::count(all), units::count(gaps))],
         cost_ns: None,
         hint: "start them with MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and \
                compute before MPI_Wait"
             .into(),
     });
-    let looked = format!("{} calls, {} nonblocking", units::count(all), units::count(nonblocking));
+    let looked = format!(
+        "{} calls, {} nonblocking; {} gaps of {GAPS} at least",
+        units::count(all),
+        units::count(nonblocking),
+        units::count(gaps)
+    );
     out.add(check, code, Amount::Ratio(idle), least, looked, said);
+    out.also("of the calls blocking", Amount::Ratio(share(all.saturating_sub(nonblocking), all)), Amount::Ratio(1.0));
 }
+
+/// Nodes of which one cannot be all.
+const SEVERAL: u64 = 2;
 
 fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code) = ("nodes with an aggregator", Code::FEW_AGGREGATORS);
@@ -164,7 +180,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
     let Some((part, file, on, count)) = worst else {
         return out.skip(check, code, least, "no collective call was seen to move bytes through POSIX");
     };
-    let said = (nodes > 1 && part < m.least.aggregator_nodes_share).then(|| {
+    let said = (nodes >= SEVERAL && part < m.least.aggregator_nodes_share).then(|| {
         let hints = m.run.hints.iter().filter(|hint| hint.file == file && hint.origin == HintOrigin::InEffect);
         let hints = hints.filter(|hint| hint.key == "cb_nodes" || hint.key == "cb_config_list");
         let mut evidence =
@@ -179,6 +195,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
         }
     });
     out.add(check, code, Amount::Ratio(part), least, format!("{nodes} nodes"), said);
+    out.also("nodes", Amount::Count(nodes), Amount::Count(SEVERAL));
 }
 
 fn memory(m: &Measured<'_>, out: &mut Verdicts) {

@@ -320,7 +320,15 @@ fn seeks(m: &Measured<'_>, out: &mut Verdicts) {
     if count == 0 {
         return out.skip(check, code, Amount::Ratio(least), "no seeks");
     }
-    let ratio = count as f64 / data.max(1) as f64;
+    if data == 0 {
+        return out.skip(
+            check,
+            code,
+            Amount::Ratio(least),
+            "no POSIX reads and writes of the files that are sought in",
+        );
+    }
+    let ratio = count as f64 / data as f64;
     let said = (ratio >= least && count >= m.least.seek_min).then(|| Said {
         severity: m.severity(time),
         title: format!("{} seeks for {} reads and writes", units::count(count), units::count(data)),

@@ -157,6 +157,9 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     })
 }
 
+/// Requests for each collective call from which on putting them together makes fewer: one for each would only go through other hands, at no known gain.
+const SEVERAL: u64 = 2;
+
 fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option<Finding> {
     let data = file.made.inside.data();
     let calls = file.made.of.calls;
@@ -167,7 +170,7 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
     {
         return None;
     }
-    let cost = data.time_ns;
+    let cost = (data.calls >= calls.saturating_mul(SEVERAL)).then_some(data.time_ns);
     let mut evidence = vec![format!(
         "{} collective calls of {} on average became {} system calls of {} on average, by {} of {} ranks",
         units::count(calls),
@@ -184,13 +187,13 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
     let key = if file.op == "write" { "romio_cb_write" } else { "romio_cb_read" };
     Some(Finding {
         code: Code::NO_BUFFERING,
-        severity: severity(found, cost, least),
+        severity: severity(found, cost.unwrap_or(0), least),
         title: format!(
             "collective {}s on {} are not buffered: each rank makes its own small requests",
             file.op, file.file
         ),
         evidence: on(&file.file, evidence),
-        cost_ns: Some(cost),
+        cost_ns: cost,
         saving: None,
         hint: format!("set the hint {key}=enable, so that aggregators put the pieces of all ranks together"),
     })

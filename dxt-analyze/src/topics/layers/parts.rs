@@ -198,6 +198,10 @@ impl Part {
     /// Of a stream and its operation.
     #[must_use]
     pub fn of(stream: &Stream, op: &Op) -> Self {
+        // What is done inside is the operation's that it hands over or waits for, which has a segment of its own.
+        if op.class == Some(OpClass::Wait) {
+            return Self::Apart;
+        }
         match op.layer {
             Some(Layer::Mpiio | Layer::Hdf5) => Self::Outer {
                 hdf5: op.layer == Some(Layer::Hdf5),

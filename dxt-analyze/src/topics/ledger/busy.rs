@@ -1,5 +1,5 @@
-//! How long processes with several threads were in any call of the program's own. Of one with a single thread the sum of its calls says it,
-//! since one call follows another.
+//! How long processes with several threads were in any call of the program's own: of one with a single thread the sum of its calls says it,
+//! since one call follows another. And how long asynchronous operations were in flight.
 
 use super::spans::Spans;
 use crate::model::{Process, ProcessId, Run, Stream, Within};
@@ -25,33 +25,70 @@ pub fn has_threads(process: &Process) -> bool {
     process.blocks.iter().any(|block| Some(block.head.thread) != first)
 }
 
+/// Whether a stream's operations go on while the program does.
+#[must_use]
+pub fn goes_on(run: &Run, stream: &Stream) -> bool {
+    stream.chosen && stream.within() == Within::Nothing && Form::of(run.op(stream).mode) == Form::Unfinished
+}
+
+/// What is looked at of a process.
+#[derive(Clone, Copy, Debug)]
+struct Looks {
+    /// When its threads are in calls.
+    calls: bool,
+    /// When its operations are in flight.
+    flights: bool,
+}
+
 /// The analysis.
 #[derive(Clone, Debug)]
 pub struct Busy {
-    /// By process: whether its threads have to be looked at.
-    of: Vec<bool>,
+    /// By process.
+    of: Vec<Looks>,
 }
 
 impl Busy {
     /// Of the processes of `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
-        Self { of: run.processes.iter().map(has_threads).collect() }
+        let looks = |process: &Process| Looks {
+            calls: has_threads(process),
+            flights: process.streams.iter().any(|stream| goes_on(run, stream)),
+        };
+        Self { of: run.processes.iter().map(looks).collect() }
     }
 
-    fn looks_at(&self, process: ProcessId) -> bool {
-        self.of.get(process.index()).copied().unwrap_or_default()
+    fn looks_at(&self, process: ProcessId) -> Option<Looks> {
+        self.of.get(process.index()).copied().filter(|looks| looks.calls || looks.flights)
     }
 }
 
-/// By process with several threads: time with at least one of them in a call, ns.
-pub type Times = FxHashMap<ProcessId, u64>;
+/// By process, in ns.
+pub type ByProcess = FxHashMap<ProcessId, u64>;
+
+/// How long something was under way.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    /// Of processes with several threads: time with at least one of them in a call.
+    pub calls: ByProcess,
+    /// Time with at least one asynchronous operation in flight.
+    pub flights: ByProcess,
+}
+
+/// A process that is being read.
+#[derive(Debug)]
+struct Now {
+    process: ProcessId,
+    looks: Looks,
+    calls: Spans,
+    flights: Spans,
+}
 
 /// What a thread of the analyzer keeps.
 #[derive(Debug, Default)]
 pub struct Partial {
     times: Times,
-    now: Option<(ProcessId, Spans)>,
+    now: Option<Now>,
 }
 
 impl Partial {
@@ -63,8 +100,12 @@ impl Partial {
     }
 
     fn end_process(&mut self) {
-        if let Some((process, spans)) = self.now.take() {
-            self.times.insert(process, spans.time().0);
+        let Some(now) = self.now.take() else { return };
+        if now.looks.calls {
+            self.times.calls.insert(now.process, now.calls.time().0);
+        }
+        if now.looks.flights {
+            self.times.flights.insert(now.process, now.flights.time().0);
         }
     }
 }
@@ -77,26 +118,28 @@ impl Analysis for Busy {
     }
 
     fn wants(&self, _run: &Run, process: ProcessId, _head: &BlockHead) -> bool {
-        self.looks_at(process)
+        self.looks_at(process).is_some()
     }
 
     fn ordered(&self) -> bool {
-        self.of.contains(&true)
+        self.of.iter().any(|looks| looks.calls || looks.flights)
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
-        if !self.looks_at(block.number) {
-            return;
-        }
-        if partial.now.as_ref().is_none_or(|(process, _)| *process != block.number) {
+        let Some(looks) = self.looks_at(block.number) else { return };
+        if partial.now.as_ref().is_none_or(|now| now.process != block.number) {
             partial.end_process();
-            partial.now = Some((block.number, Spans::with_limit(SPANS)));
+            let (calls, flights) = (Spans::with_limit(SPANS), Spans::with_limit(SPANS));
+            partial.now = Some(Now { process: block.number, looks, calls, flights });
         }
-        let Some((_, spans)) = &mut partial.now else { return };
+        let Some(now) = &mut partial.now else { return };
         let streams = &block.process.streams;
         for row in block.rows() {
-            if streams.get(row.stream.index()).is_some_and(|stream| keeps_its_thread(block.run, stream)) {
-                spans.add(row.start, row.end);
+            let Some(stream) = streams.get(row.stream.index()) else { continue };
+            if looks.calls && keeps_its_thread(block.run, stream) {
+                now.calls.add(row.start, row.end);
+            } else if looks.flights && goes_on(block.run, stream) {
+                now.flights.add(row.start, row.end);
             }
         }
     }
@@ -105,6 +148,7 @@ impl Analysis for Busy {
         into.end_process();
         other.end_process();
         // A process is read by one thread, so no process is in both.
-        into.times.extend(other.times);
+        into.times.calls.extend(other.times.calls);
+        into.times.flights.extend(other.times.flights);
     }
 }

@@ -20,6 +20,8 @@ pub struct Parts {
     pub sync_ns: u64,
     /// In locks, waiting for them included, likewise.
     pub lock_ns: u64,
+    /// Handing operations over to the system that go on meanwhile, and waiting for them.
+    pub asynchronous_ns: u64,
     /// In calls of MPI-IO and HDF5: waiting until the last rank had come to a collective call.
     pub waiting_ns: u64,
     /// In calls of MPI-IO and HDF5: in system calls.
@@ -29,7 +31,7 @@ pub struct Parts {
 }
 
 /// Number of parts that are in calls.
-const IN_CALLS: usize = 8;
+const IN_CALLS: usize = 9;
 
 impl Parts {
     /// What each part is called, with its time: those in calls first.
@@ -41,6 +43,7 @@ impl Parts {
             ("metadata", self.metadata_ns),
             ("syncs", self.sync_ns),
             ("locks", self.lock_ns),
+            ("asynchronous I/O: handing over and waiting", self.asynchronous_ns),
             ("MPI-IO and HDF5: waiting for the last rank", self.waiting_ns),
             ("MPI-IO and HDF5: in system calls", self.system_ns),
             ("MPI-IO and HDF5: outside POSIX (communication, locks, copies)", self.library_ns),
@@ -56,6 +59,7 @@ impl Parts {
             &mut self.metadata_ns,
             &mut self.sync_ns,
             &mut self.lock_ns,
+            &mut self.asynchronous_ns,
             &mut self.waiting_ns,
             &mut self.system_ns,
             &mut self.library_ns,
@@ -120,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_sum_up_to_the_whole(parts in prop::array::uniform8(0_u64..1 << 60), total in any::<u64>(), busy in any::<u64>()) {
+        fn parts_sum_up_to_the_whole(parts in prop::array::uniform9(0_u64..1 << 60), total in any::<u64>(), busy in any::<u64>()) {
             let mut sums = Parts::default();
             for (part, ns) in sums.in_calls().into_iter().zip(parts) {
                 *part = ns;

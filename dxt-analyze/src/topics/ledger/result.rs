@@ -3,7 +3,7 @@
 use super::arrivals::Waits;
 use super::busy::{Times, keeps_its_thread};
 use super::parts::Parts;
-use crate::model::{Process, Run, Within};
+use crate::model::{Op, Process, Run, Within};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
 use crate::shared::totals::StreamTotal;
@@ -49,6 +49,10 @@ pub struct Ledger {
     pub followed_one_in: u64,
     /// Time of nonblocking and split operations, which go on while the program does: in no part.
     pub background_ns: u64,
+    /// Time with at least one such operation in flight, summed over processes.
+    pub in_flight_ns: u64,
+    /// Whether waiting for them is on record: it is in the parts then.
+    pub knows_waits: bool,
     /// Processes, those with most time in calls first.
     pub rows: Vec<ProcessRow>,
     /// What is missing.
@@ -78,6 +82,8 @@ fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
         let into = match stream.within() {
             Within::Overview => continue,
             Within::Mpiio | Within::Hdf5 if is_library => continue,
+            // What the library waits for has the time; how often it looks is its matter.
+            Within::Mpiio | Within::Hdf5 if op.class == Some(OpClass::Wait) => continue,
             Within::Mpiio | Within::Hdf5 => &mut sums.inside_ns,
             Within::Nothing if !keeps_its_thread(run, stream) => &mut sums.background_ns,
             Within::Nothing if is_library => &mut sums.library_ns,
@@ -86,6 +92,7 @@ fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
                 Some(OpClass::Write) => &mut sums.parts.write_ns,
                 Some(OpClass::Sync) => &mut sums.parts.sync_ns,
                 Some(OpClass::Lock | OpClass::Unlock) => &mut sums.parts.lock_ns,
+                Some(OpClass::Wait) => &mut sums.parts.asynchronous_ns,
                 _ => &mut sums.parts.metadata_ns,
             },
         };
@@ -105,13 +112,20 @@ impl Sums {
     }
 }
 
+/// Whether calls are on record in which a process waited for asynchronous operations: it may also look again and again.
+#[must_use]
+pub fn waits_on_record(run: &Run, process: &Process) -> bool {
+    let is_wait = |op: &Op| op.class == Some(OpClass::Wait) && op.name == "wait";
+    process.streams.iter().any(|stream| stream.within() == Within::Nothing && is_wait(run.op(stream)))
+}
+
 /// How long a process ran, ns.
 fn lifetime(process: &Process, last_ns: u64) -> u64 {
     process.end_ns.max(last_ns).saturating_sub(process.shift_ns)
 }
 
 impl Ledger {
-    /// Of `totals`, with what the threads of processes with several were `busy` and how they waited.
+    /// Of `totals`, with how long threads were `busy` and operations in flight, and how ranks waited.
     #[must_use]
     pub fn of(run: &Run, totals: &[StreamTotal], busy: &Times, waits: &Waits, lost: &Lost) -> Self {
         let mut last = vec![0_u64; run.processes.len()];
@@ -135,7 +149,7 @@ impl Ledger {
             let stands_for = if process.reduction.is_none() { 1 } else { u64::from(process.reduction.ranks) };
             let life = lifetime(process, *last);
             let total = life.saturating_mul(stands_for);
-            let in_calls = busy.get(&number).copied().unwrap_or(u64::MAX);
+            let in_calls = busy.calls.get(&number).copied().unwrap_or(u64::MAX);
             rows.push(ProcessRow {
                 rank: process.rank,
                 node: run.node(process).to_owned(),
@@ -171,6 +185,8 @@ impl Ledger {
             knows_inside: !overview,
             followed_one_in: waits.one_in.max(1),
             background_ns: background,
+            in_flight_ns: busy.flights.values().copied().sum::<Sum>().get(),
+            knows_waits: run.processes.iter().any(|process| waits_on_record(run, process)),
             rows,
             missing: Completeness::of(run, lost),
         }

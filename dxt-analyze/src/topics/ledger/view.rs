@@ -31,7 +31,7 @@ pub struct LedgerReport {
     /// Processes that a table shows.
     #[serde(skip)]
     pub top: usize,
-    /// Of processes with several threads: time with any of them in a call, ns.
+    /// Of processes: time with any of several threads in a call, and with operations in flight.
     #[serde(skip)]
     pub busy: Times,
     /// Findings: of the trace itself.
@@ -127,8 +127,15 @@ fn remarks(ledger: &Ledger) -> Vec<String> {
     let mut out = Vec::new();
     if ledger.background_ns > 0 {
         out.push(format!(
-            "nonblocking and split operations, which go on while the program does, are in no part: {} in all",
-            units::duration(ledger.background_ns)
+            "asynchronous operations (nonblocking, split, io_submit, io_uring), which go on while the program does, are in no part: {} in all, {} with one in \
+             flight; {}",
+            units::duration(ledger.background_ns),
+            units::duration(ledger.in_flight_ns),
+            if ledger.knows_waits {
+                "handing them over and waiting for them is"
+            } else {
+                "whether the program waits for them is not on record"
+            }
         ));
     }
     if ledger.job.library_ns > 0 && !ledger.knows_waiting {
@@ -174,6 +181,7 @@ fn process_table(rows: &[ProcessRow], top: usize) -> Table {
         .column("Metadata", "metadata_s", |row| Cell::Duration(row.parts.metadata_ns))
         .column("Syncs", "sync_s", |row| Cell::Duration(row.parts.sync_ns))
         .column("Locks", "lock_s", |row| Cell::Duration(row.parts.lock_ns))
+        .column("Async", "asynchronous_s", |row| Cell::Duration(row.parts.asynchronous_ns))
         .column("Waiting", "waiting_s", |row| Cell::Duration(row.parts.waiting_ns))
         .column("System", "system_s", |row| Cell::Duration(row.parts.system_ns))
         .column("Outside", "library_s", |row| Cell::Duration(row.parts.library_ns))

@@ -24,12 +24,13 @@ codes! {
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_TARGET = "DXT-O004",
         "A storage target (OST) is slower than the others at the same operations.",
-        "As DXT-O002, over storage targets; an operation over several targets counts on each, with its time shared out by bytes.",
+        "As DXT-O002, over storage targets; an operation over several targets counts on each, with its time shared out by bytes. Overloaded: with 3 times the calls of \
+         the median of the others.",
         "Report it to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs migrate`.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_FILE = "DXT-O005",
-        "A file is slower than the others at the same operations.",
-        "As DXT-O002, over files.",
+        "A file, a part of one, or a folder of files is slower than the others at the same operations.",
+        "As DXT-O002, over files. A folder has at least two of them and is twice as slow; of two folders each process that uses both must find the same one slower.",
         "See how it is accessed: `stripes --files`, `outliers --by op --files`.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
 }

@@ -9,9 +9,10 @@ use crate::sum::Sum;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
+use crate::topics::causes::phases;
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::small_calls::QUICK_NS;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
 /// Time per byte of large requests where the run has none to tell, ns: 1 GB/s.
@@ -21,8 +22,14 @@ const DEFAULT_NS_PER_BYTE: f64 = 1.0;
 const HALF: f64 = 524_288.0;
 /// Part of the time in which any process works that would be saved at least if ranks work by turns.
 const BY_TURNS: f64 = 0.4;
+/// The same inside MPI-IO, where aggregators come one after another a little, however well all goes.
+const BY_TURNS_INSIDE: f64 = 0.6;
+/// Part of what they would be by chance that more than one rank are in calls at once, at most, if they take turns.
+const CARELESS: f64 = 0.5;
 /// Times as long as the fastest that calls usually take if they wait for others.
 const CONTENDED: f64 = 2.0;
+/// Part of what reading in parts saves that passing them on leaves.
+const PASSED_ON: f64 = 0.7;
 /// Quantile of the shortest calls of cells that tells what the fastest take.
 const FASTEST: f64 = 0.03;
 /// Octave of the length from which a request is large: 1 MiB.
@@ -39,6 +46,8 @@ enum Mended {
     Large,
     /// Of the calls of an operation of a process on a file, one.
     Once,
+    /// As `Large`, of the part of the small calls that the finding's own cost is of.
+    Rows,
     /// What a server takes that is not busy.
     Quick,
     /// Of what is moved inside MPI-IO, what was asked for.
@@ -57,8 +66,8 @@ enum Mended {
     Random,
     /// What calls take longer than the fastest of their like, which wait for no other, as far as the finding is of them by its own cost.
     Handover,
-    /// What calls take that wait for nobody, if they usually take much longer.
-    Alone,
+    /// What calls take that wait for nobody, if they usually take much longer; or what is left if each process reads its part and passes it on.
+    Shared,
 }
 
 /// Which calls.
@@ -82,21 +91,13 @@ type ForCodes = (&'static [Code], &'static [Class], Option<bool>, Mended);
 
 /// What is mended of which calls, by codes.
 const RULES: &[ForCodes] = &[
-    (
-        &[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::READ_RUNS, Code::NO_COLLECTIVE_READS],
-        READS,
-        None,
-        Mended::Large,
-    ),
-    (
-        &[Code::SMALL_WRITES, Code::SMALL_SHARED_WRITES, Code::WRITE_RUNS, Code::NO_COLLECTIVE_WRITES],
-        WRITES,
-        None,
-        Mended::Large,
-    ),
+    (&[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::NO_COLLECTIVE_READS], READS, None, Mended::Large),
+    (&[Code::SMALL_WRITES, Code::SMALL_SHARED_WRITES, Code::NO_COLLECTIVE_WRITES], WRITES, None, Mended::Large),
+    (&[Code::READ_RUNS], READS, None, Mended::Rows),
+    (&[Code::WRITE_RUNS], WRITES, None, Mended::Rows),
     (&[Code::RANDOM_READS], READS, None, Mended::Random),
     (&[Code::RANDOM_WRITES], WRITES, None, Mended::Random),
-    (&[Code::SAME_BYTES], READS, None, Mended::Alone),
+    (&[Code::SAME_BYTES], READS, None, Mended::Shared),
     (&[Code::SLOW_SMALL_WRITES], WRITES, None, Mended::Tiny),
     (&[Code::NO_MPIIO], DATA, None, Mended::Tiny),
     (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT], DATA, None, Mended::Large),
@@ -127,6 +128,15 @@ fn fastest(grid: &Grid<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
         of.entry((entry.file, entry.class, entry.size)).or_default().push(shortest);
     }
     of.into_iter().filter_map(|(key, mut all)| Some((key, weighted_quantile(&mut all, FASTEST)?))).collect()
+}
+
+/// How many processes read each file.
+fn readers(grid: &Grid<'_>) -> FxHashMap<FileId, usize> {
+    let mut of: FxHashMap<FileId, FxHashSet<ProcessId>> = FxHashMap::default();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Read) {
+        of.entry(entry.file).or_default().insert(entry.process);
+    }
+    of.into_iter().map(|(file, processes)| (file, processes.len())).collect()
 }
 
 /// What slow units and single calls explain of each entry, ns.
@@ -164,6 +174,8 @@ pub(crate) struct Mending<'g, 'a> {
     beyond: Vec<f64>,
     /// By file, class and size: what the fastest calls take, ns.
     fastest: FxHashMap<(FileId, Class, u8), f64>,
+    /// By file: processes that read it.
+    readers: FxHashMap<FileId, usize>,
     /// What is gained if what one process after another does were done at the same time, ns.
     beside_ns: f64,
 }
@@ -203,13 +215,15 @@ impl<'g, 'a> Mending<'g, 'a> {
             aggregators,
             beyond: beyond(grid, causes),
             fastest: fastest(grid),
+            readers: readers(grid),
             beside_ns,
         }
     }
 
     /// What a finding explains; `None` if it explains no calls.
     pub(crate) fn claim(&self, finding: &Finding) -> Option<Claim> {
-        let rule = rule(finding.code)?;
+        // Where each call is one request, putting those of ranks together makes none larger at a known gain.
+        let rule = rule(finding.code).filter(|_| finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some())?;
         let about = finding.about();
         let file = about.file.as_ref().and_then(|name| self.file(name));
         let counts = |entry: &Entry| {
@@ -220,9 +234,9 @@ impl<'g, 'a> Mending<'g, 'a> {
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
         if rule.mended == Mended::Parallel {
-            return self
-                .takes_turns()
-                .then(|| Claim { waiting_ns: self.beside_ns, ..Claim::new(finding.clone(), Vec::new()) });
+            let waiting_ns = self.beside_ns * self.of_their_own();
+            let least = if finding.code == Code::SERIAL { BY_TURNS_INSIDE } else { BY_TURNS };
+            return self.takes_turns(least).then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), Vec::new()) });
         }
         if rule.mended == Mended::Waiting {
             let waiting_ns = about.time_ns.unwrap_or_default() as f64;
@@ -235,7 +249,8 @@ impl<'g, 'a> Mending<'g, 'a> {
             let any = waiting_ns > 0.0 || !shortened.is_empty();
             return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), shortened) });
         }
-        let all: f64 = theirs.iter().map(|(_, entry)| entry.left_ns).sum();
+        let small = |entry: &Entry| rule.mended != Mended::Rows || entry.size < SMALL;
+        let all: f64 = theirs.iter().filter(|(_, entry)| small(entry)).map(|(_, entry)| entry.left_ns).sum();
         let unknown = if rule.mended == Mended::Random { 1.0 } else { 0.0 };
         let cost = finding.cost_ns.map_or(unknown, |cost| cost as f64 / all.max(1.0));
         let shortened: Shortened = theirs
@@ -252,9 +267,33 @@ impl<'g, 'a> Mending<'g, 'a> {
 
     /// Whether ranks work one after another for most of the time in which any does, and so wait for each other. Of processes that are no ranks of
     /// one job, and of those that happen to have something to do when others do not, nobody knows.
-    fn takes_turns(&self) -> bool {
+    fn takes_turns(&self, least: f64) -> bool {
         let busy = self.grid.slots.busy_without_pause().iter().copied().sum::<Sum>().get();
-        self.grid.run.ranks() > 1 && self.beside_ns >= busy as f64 * BY_TURNS
+        self.grid.run.ranks() > 1 && self.beside_ns >= busy as f64 * least && !self.are_beside_by_chance()
+    }
+
+    /// Whether ranks are in calls at the same time as often as if none cared when the others are, or half as often.
+    fn are_beside_by_chance(&self) -> bool {
+        let length = phases::length(self.grid.run) as f64;
+        let mut of_rank: FxHashMap<ProcessId, f64> = FxHashMap::default();
+        for entry in self.grid.entries.iter().filter(|entry| entry.leaf) {
+            *of_rank.entry(entry.process).or_default() += self.grid.wall(entry, entry.cell.time_ns as f64) / length;
+        }
+        let all: f64 = of_rank.values().map(|share| share.min(1.0)).sum();
+        let nobody: f64 = of_rank.values().map(|share| 1.0 - share.min(1.0)).product();
+        let slots = 0..self.grid.slots.len();
+        let anybody = slots.map(|slot| self.grid.slots.busy(slot)).sum::<Sum>().get() as f64 / length;
+        // How many are in calls while any is, without the one.
+        let more = |anybody: f64| (all / anybody.max(f64::MIN_POSITIVE) - 1.0).max(0.0);
+        more(anybody) > more(1.0 - nobody) * CARELESS
+    }
+
+    /// Part of the time in calls that is not in syncs, opens and the like inside of MPI-IO: when these are made is the library's matter.
+    fn of_their_own(&self) -> f64 {
+        let leaf = || self.grid.entries.iter().filter(|entry| entry.leaf);
+        let theirs = |entry: &&Entry| !entry.inside || DATA.contains(&entry.class);
+        let all: f64 = leaf().map(|entry| entry.left_ns).sum();
+        leaf().filter(theirs).map(|entry| entry.left_ns).sum::<f64>() / all.max(1.0)
     }
 
     /// What the fastest calls of an entry's kind on its file take, ns.
@@ -277,12 +316,17 @@ impl<'g, 'a> Mending<'g, 'a> {
                 }
             }
             Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting => 0.0,
+            // In what order HDF5 reads its own small pieces is nothing that a program decides.
+            Mended::Random if entry.size <= TINY && self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
+            Mended::Rows => self.less(Mended::Large, (index, entry), 0.0).max(0.0) * cost,
             Mended::Random => (self.less(Mended::Large, (index, entry), 0.0) * (cost * 2.0).min(1.0)).max(0.0),
             Mended::Handover => (time - self.alone(entry) * calls) * cost,
-            Mended::Alone => {
+            Mended::Shared => {
                 let alone = self.alone(entry);
                 let waits = alone > 0.0 && entry.usual_ns >= alone * CONTENDED;
-                if waits { time - alone * calls } else { 0.0 }
+                let readers = self.readers.get(&entry.file).copied().unwrap_or(1).max(1) as f64;
+                let by_parts = time * (1.0 - 1.0 / readers) * PASSED_ON;
+                if waits { by_parts.max(time - alone * calls) } else { by_parts }
             }
             Mended::Once => {
                 let all = self.calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1);

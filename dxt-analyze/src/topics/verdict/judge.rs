@@ -43,7 +43,7 @@ pub(crate) fn findings(whole: &Whole<'_>, verdict: &Verdict) -> Vec<Finding> {
             give_weight(&mut finding, verdict);
             finding
         })
-        .filter(|finding| !all.contains(finding))
+        .filter(|finding| !all.contains(finding) && !is_no_advice(finding.code))
         .collect();
     all.extend(crate::topics::report::each_once(&others));
     all
@@ -59,6 +59,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_without_pause()), &claims);
     claims.extend(super::outside::claim(whole, &claims));
     claims.extend(super::threads::claims(whole));
+    claims.extend(super::overlap::claim(whole));
     let (mut patterns, mut others) = (Vec::<Claim>::new(), Vec::<Finding>::new());
     let all = whole.findings();
     let between: Vec<Option<String>> =
@@ -84,6 +85,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         claims.retain(|claim| claim.finding.code != Code::LATE_TO_MEET);
     }
     claims.extend(joined(grid, &phases, patterns));
+    let claims = super::gathered::joined(grid.run, claims);
     let (mut cards, left) = weigh(grid, claims, least);
     // What is computed for too long is no matter of I/O.
     let of_io = cards.iter().filter(|card| card.finding.code != Code::LATE_TO_MEET);
@@ -112,6 +114,11 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         ledger: ledger.job,
         lead: lead(ledger),
         io_share,
+        background_share: if ledger.knows_waits {
+            0.0
+        } else {
+            share(ledger.background_ns, run_ns.saturating_mul(ledger.processes.max(1)))
+        },
         untimed: ledger.missing.untimed,
         io_matters,
         sentence: String::new(),
@@ -124,7 +131,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
 }
 
 /// Codes that tell of the time in MPI-IO outside of system calls.
-const TOLD_OUTSIDE: [Code; 4] = [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::BUFFER_SIZE, Code::SIEVING_BLOCK];
+const TOLD_OUTSIDE: [Code; 5] =
+    [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE, Code::BUFFER_SIZE, Code::SIEVING_BLOCK];
 
 /// Findings whose question is answered by `causes`, on better ground.
 fn superseded(code: Code) -> bool {

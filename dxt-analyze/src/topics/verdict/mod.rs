@@ -2,16 +2,20 @@
 //!
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
 //! * [`joined`]: the same said of several files, as one.
+//! * [`gathered`]: one rank that does all I/O and brings the data together for that.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
+//! * [`overlap`]: asynchronous operations that nothing overlaps.
 //! * [`threads`]: threads that take turns.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
 //! * [`judge`]: the verdict, as in [`result`]; [`sentence`]: its words.
 //! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
 
 pub(crate) mod claims;
+pub(crate) mod gathered;
 pub(crate) mod joined;
 pub(crate) mod judge;
 pub(crate) mod outside;
+pub(crate) mod overlap;
 pub(crate) mod remedy;
 pub(crate) mod result;
 pub(crate) mod sentence;

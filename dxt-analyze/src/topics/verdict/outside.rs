@@ -1,17 +1,21 @@
 //! Time of MPI-IO calls outside of system calls: exchanging data, waiting inside the library, copies. By the ledger, less what other ranks wait
 //! for the slowest one's system calls.
 
-use crate::findings::{Code, Evidence, Finding, Severity};
-use crate::model::FileId;
+use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::model::{FileId, ProcessId};
 use crate::text::units;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::layers::parts::Form;
 use std::collections::BTreeMap;
+use trace_format::op::Layer;
 
 /// Time that copying a byte takes, ns: what remains of the time outside of system calls however well all goes.
 const COPY_NS: f64 = 0.2;
+/// Part of the time that collective calls of HDF5 spend outside of system calls which larger ones may save: what is exchanged must be exchanged.
+const OF_HDF5: f64 = 0.5;
 /// Mean length of calls below which they are small.
 const SMALL: u64 = 64 << 10;
 /// Bytes on a file with a single stripe from which that is worth a word.
@@ -26,6 +30,20 @@ struct Sum {
     calls: u64,
 }
 
+/// How calls are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    collective: bool,
+    hdf5: bool,
+}
+
+impl Way {
+    fn of(grid: &Grid<'_>, entry: &Entry) -> Self {
+        let mode = grid.stream(entry).map(|stream| Form::of(grid.run.op(stream).mode));
+        Self { collective: mode == Some(Form::Collective), hdf5: grid.layer(entry) == Some(Layer::Hdf5) }
+    }
+}
+
 /// Time of the job in MPI-IO and HDF5 that is in no system call of any rank, ns per process: less what all wait for the slowest one's.
 pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     let ledger = &whole.ledger.result;
@@ -38,33 +56,38 @@ pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
 /// What is spent outside, for the kind of calls with most of it.
 pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
-    let mut by: BTreeMap<(Class, bool), Sum> = BTreeMap::new();
+    let mut by: BTreeMap<(Class, Way), Sum> = BTreeMap::new();
+    let mut each: BTreeMap<(Class, Way, ProcessId), f64> = BTreeMap::new();
     let forms = forms(grid);
     for entry in &grid.entries {
         let data = matches!(entry.class, Class::Read | Class::Write);
         match (entry.leaf, entry.inside, data) {
             (false, false, true) => {
-                let sum = by.entry((entry.class, entry.collective)).or_default();
+                let way = Way::of(grid, entry);
+                let sum = by.entry((entry.class, way)).or_default();
                 sum.time += entry.left_ns;
                 sum.bytes = sum.bytes.saturating_add(entry.cell.bytes);
                 sum.calls = sum.calls.saturating_add(entry.cell.calls);
+                *each.entry((entry.class, way, entry.process)).or_default() += entry.left_ns;
             }
             (true, true, true) => {
-                let collective = forms.get(&(entry.file, entry.class)).copied().unwrap_or_default();
-                by.entry((entry.class, collective)).or_default().inside += entry.left_ns;
+                let way = forms.get(&(entry.file, entry.class)).copied().unwrap_or_default();
+                by.entry((entry.class, way)).or_default().inside += entry.left_ns;
+                *each.entry((entry.class, way, entry.process)).or_default() -= entry.left_ns;
             }
             _ => {}
         }
     }
     let outside = |sum: &Sum| (sum.time - sum.inside).max(0.0);
     let all: f64 = by.values().map(outside).sum();
-    let (&(class, collective), sum) = by.iter().max_by(|a, b| outside(a.1).total_cmp(&outside(b.1)))?;
+    let (&(class, way), sum) = by.iter().max_by(|a, b| outside(a.1).total_cmp(&outside(b.1)))?;
     if all <= 0.0 || sum.time <= 0.0 {
         return None;
     }
     let least = grid.run.thresholds.communication_share;
     let matched = &whole.layers.result.collectives;
     // Where single collective calls were matched, what each spent beyond its slowest rank's system calls is known.
+    let collective = way == Way { collective: true, hdf5: false };
     let known = (collective && matched.followed > 0)
         .then(|| (matched.rest_ns, matched.storage_ns.saturating_add(matched.rest_ns), matched.followed_one_in.max(1)));
     let part = known.map_or(outside(sum) / sum.time, |(rest, moving, _)| rest as f64 / moving.max(1) as f64);
@@ -75,59 +98,85 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     // What a single long collective call took has a finding of its own.
     let held: f64 =
         others.iter().filter(|claim| claim.finding.code == Code::LONG_COLLECTIVE).map(|claim| claim.waiting_ns).sum();
-    let all_of_it = known
-        .map_or_else(|| neither(whole) * outside(sum) / all, |(rest, _, one_in)| rest.saturating_mul(one_in) as f64);
+    // No more than the process with most of it is outside.
+    let of_them = each.iter().filter(|((one, form, _), _)| (*one, *form) == (class, way));
+    let most = of_them.map(|(_, ns)| *ns).fold(0.0, f64::max);
+    let all_of_it = known.map_or_else(
+        || (neither(whole) * outside(sum) / all).min(most) * if way.collective { OF_HDF5 } else { 1.0 },
+        |(rest, _, one_in)| rest.saturating_mul(one_in) as f64,
+    );
     let saves = (all_of_it - held - sum.bytes as f64 / processes * COPY_NS).max(0.0);
     let percent = part * 100.0;
-    let what = format!("{} MPI-IO {}", if collective { "collective" } else { "independent" }, class.plural());
+    let what = format!(
+        "{} {} {}",
+        if way.collective { "collective" } else { "independent" },
+        if way.hdf5 { "HDF5" } else { "MPI-IO" },
+        class.plural()
+    );
+    let doing = if way.hdf5 {
+        "waiting for each other, communication, HDF5's own work"
+    } else {
+        "communication, locks, copies"
+    };
     // Of small calls it is the number that costs.
     let mean_bytes = sum.bytes / sum.calls.max(1);
-    let small = !collective && mean_bytes < SMALL;
+    let small = mean_bytes < SMALL;
     let title = if small {
         format!(
-            "{} small {what}, {} each on average, spend {percent:.1} % of their time outside POSIX (communication, locks, copies)",
+            "{} small {what}, {} each on average, spend {percent:.1} % of their time outside POSIX ({doing})",
             units::count(sum.calls),
             units::bytes(mean_bytes)
         )
     } else {
-        format!("{what} spend {percent:.1} % of their time outside POSIX (communication, locks, copies)")
+        format!("{what} spend {percent:.1} % of their time outside POSIX ({doing})")
     };
-    let mut evidence: Vec<Evidence> = vec![
-        format!(
-            "{} in {}, {} of it in POSIX, summed over all ranks; {} moved",
-            units::duration(sum.time as u64),
-            units::counted(sum.calls, "call"),
-            units::duration(sum.inside as u64),
-            units::bytes(sum.bytes)
-        )
-        .into(),
-    ];
+    let words = format!(
+        "{} in {}, {} of it in POSIX, summed over all ranks; {} moved",
+        units::duration(sum.time as u64),
+        units::counted(sum.calls, "call"),
+        units::duration(sum.inside as u64),
+        units::bytes(sum.bytes)
+    );
+    let about = About { calls: small.then_some(sum.calls), ..About::default() };
+    let mut evidence = vec![Evidence::of(words, about)];
     evidence.extend(one_stripe(whole, grid));
-    let hint = if small {
+    let hint = if small && way.collective {
+        "put the pieces of several calls into one: each call waits for all ranks and exchanges what they have, however little that is"
+    } else if small {
         "read and write larger pieces: each call costs the same however few bytes it moves"
-    } else if collective {
+    } else if way.collective && !way.hdf5 {
         "see how many aggregators there are (cb_nodes) and how large their buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large \
          files over more targets"
+    } else if way.hdf5 && way.collective {
+        "see what HDF5 does beside moving bytes: it fills, compresses and converts, sets a view for each call, waits for the slowest rank; larger selections, \
+         whole chunks and the file's own datatype take less"
+    } else if way.hdf5 {
+        "make the calls collective (H5FD_MPIO_COLLECTIVE) or larger: independent ones lock, copy and wait one by one"
     } else if class == Class::Read {
         "make the calls collective (MPI_File_read_at_all) or larger: independent ones lock, copy and wait one by one"
     } else {
         "make the calls collective (MPI_File_write_at_all) or larger: independent ones lock, copy and wait one by one"
     };
-    let code = if collective { Code::COMMUNICATION } else { Code::OUTSIDE_POSIX };
+    let code = match (way.collective, way.hdf5) {
+        (true, true) => Code::HDF5_COLLECTIVE,
+        (true, false) => Code::COMMUNICATION,
+        (false, _) => Code::OUTSIDE_POSIX,
+    };
     let finding =
         Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() };
     Some(Claim { waiting_ns: saves, ..Claim::new(finding, Vec::new()) })
 }
 
-/// By file and class: whether most of the time of MPI-IO is in collective calls.
-fn forms(grid: &Grid<'_>) -> BTreeMap<(FileId, Class), bool> {
-    let mut of: BTreeMap<(FileId, Class), (f64, f64)> = BTreeMap::new();
+/// By file and class: how the calls are made that take most of the time.
+fn forms(grid: &Grid<'_>) -> BTreeMap<(FileId, Class), Way> {
+    let mut of: BTreeMap<(FileId, Class), BTreeMap<Way, f64>> = BTreeMap::new();
     let program = |entry: &&Entry| !entry.leaf && !entry.inside;
     for entry in grid.entries.iter().filter(program) {
-        let sums = of.entry((entry.file, entry.class)).or_default();
-        *(if entry.collective { &mut sums.0 } else { &mut sums.1 }) += entry.left_ns;
+        let ways = of.entry((entry.file, entry.class)).or_default();
+        *ways.entry(Way::of(grid, entry)).or_default() += entry.left_ns;
     }
-    of.into_iter().map(|(key, (collective, independent))| (key, collective > independent)).collect()
+    let most = |ways: BTreeMap<Way, f64>| ways.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(way, _)| way);
+    of.into_iter().filter_map(|(key, ways)| Some((key, most(ways)?))).collect()
 }
 
 /// Large files with a single stripe, in words.

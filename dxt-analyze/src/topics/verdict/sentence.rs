@@ -7,6 +7,9 @@ use crate::text::units;
 /// Per cent of the run time below which a saving is nothing to begin a report with.
 const NOTHING: f64 = 0.5;
 
+/// Share of the run time that asynchronous operations are in flight from which they may matter.
+const BACKGROUND: f64 = 0.05;
+
 /// `I/O is not the bottleneck`, or what costs most.
 pub(crate) fn sentence(verdict: &Verdict) -> String {
     let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
@@ -15,7 +18,13 @@ pub(crate) fn sentence(verdict: &Verdict) -> String {
     }
     if !verdict.io_matters {
         let most = verdict.io_share * 100.0;
-        return if most < 0.1 {
+        return if verdict.background_share >= BACKGROUND {
+            format!(
+                "The program is in calls of I/O for {most:.1} % of the run time only; asynchronous operations are in flight for {:.0} % of it, and whether it \
+                 waits for them is not on record.",
+                (verdict.background_share * 100.0).min(100.0)
+            )
+        } else if most < 0.1 {
             "I/O is not the bottleneck: it takes less than 0.1 % of the run time.".into()
         } else {
             format!("I/O is not the bottleneck: without it the run would be at most {most:.1} % shorter.")

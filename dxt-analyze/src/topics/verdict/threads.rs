@@ -20,7 +20,7 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     let grid = &whole.causes.grid;
     let run_ns = whole.causes.result.run_ns as f64;
     let found = grid.run.numbered_processes().filter_map(|(number, _)| {
-        let busy = *whole.ledger.busy.get(&number)? as f64;
+        let busy = *whole.ledger.busy.calls.get(&number)? as f64;
         let of = grid.threads.get(number.index())?;
         let (most, all) = (of.most_ns as f64, of.all_ns as f64);
         // Whose calls all lie behind those of another does not wait for it.

@@ -48,7 +48,9 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             break;
         }
         let near = |claim: &&(usize, &Claim)| {
-            let least = if is_contrast(claim.1.finding.code) { CLEARLY } else { NEARLY };
+            // That names are asked for again says why metadata calls take as long as they do.
+            let says_why = is_contrast(claim.1.finding.code) || claim.1.finding.code == Code::ASKED_AGAIN;
+            let least = if says_why { CLEARLY } else { NEARLY };
             counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
         };
         let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(_, a), (_, b)| {
@@ -144,27 +146,45 @@ pub(super) fn is_longer(code: Code) -> bool {
 
 /// Whether a finding is of what differs within the run, which proves it, rather than of another form of its I/O.
 pub(super) fn is_contrast(code: Code) -> bool {
-    is_longer(code) || [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::ONE_RANK, Code::COMMON_READS].contains(&code)
+    const CODES: [Code; 3] = [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::COMMON_READS];
+    is_longer(code) || CODES.contains(&code)
 }
 
-/// What a finding weighs against others, ns: what a contrast proves counts more than what another form may bring.
+/// Whether a finding is of a sum of time that nobody can do without altogether, and of which no kind of calls is to blame by its number.
+fn is_sum(finding: &Finding) -> bool {
+    [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE].contains(&finding.code)
+        && finding.about().calls.is_none()
+}
+
+/// What a finding weighs against others, ns: what a contrast proves counts more than what another form may bring, and that more than a sum.
 pub(super) fn weight(finding: &Finding) -> u64 {
     let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
-    if is_contrast(finding.code) { (saves as f64 / CLEARLY) as u64 } else { saves }
+    if is_contrast(finding.code) {
+        (saves as f64 / CLEARLY) as u64
+    } else if is_sum(finding) {
+        (saves as f64 * CLEARLY / NEARLY) as u64
+    } else {
+        saves
+    }
 }
 
 /// How much findings say that are no contrasts: a cause before a pattern before a sum.
-const ORDER: [&[Code]; 6] = [
+const ORDER: [&[Code]; 7] = [
     &[
         Code::LONG_COLLECTIVE,
+        Code::BYTE_IMBALANCE,
+        Code::SAME_BYTES,
         Code::SIEVING,
         Code::SYNC_PER_WRITE,
+        Code::WRITTEN_THROUGH,
+        Code::PAST_CACHE,
         Code::OPEN_PER_ACCESS,
         Code::LOCK_WAITS,
         Code::LOCK_TIME,
         Code::FEW_TARGETS,
         Code::ALIASING,
         Code::HDF5_METADATA,
+        Code::HDF5_REOPENED,
         Code::FALSE_SHARING,
         Code::CROSSING,
         Code::AGGREGATORS,
@@ -174,19 +194,18 @@ const ORDER: [&[Code]; 6] = [
         Code::SIEVING_BLOCK,
         Code::SERIALISED,
         Code::READ_MODIFY_WRITE,
-        Code::REREAD,
     ],
+    &[Code::REREAD, Code::WRITE_RUNS, Code::READ_RUNS],
     &[
         Code::RANDOM_READS,
         Code::RANDOM_WRITES,
-        Code::WRITE_RUNS,
-        Code::READ_RUNS,
         Code::INDEPENDENT,
         Code::REPEATED_OPENS,
+        Code::ASKED_AGAIN,
         Code::UNASKED,
         Code::SERIAL,
     ],
-    &[Code::SMALL_READS, Code::SMALL_WRITES],
+    &[Code::SMALL_READS, Code::SMALL_WRITES, Code::ONE_RANK],
     &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
     &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL, Code::READ_AHEAD, Code::ONE_CALL],
     &[Code::TIME_IMBALANCE],
@@ -195,5 +214,5 @@ const ORDER: [&[Code]; 6] = [
 /// How much a finding says.
 fn rank(claim: &Claim) -> usize {
     let code = claim.finding.code;
-    if is_contrast(code) { 0 } else { 1 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(3) }
+    if is_contrast(code) { 0 } else { 1 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(4) }
 }

@@ -11,6 +11,8 @@ const MORE: f64 = 0.5;
 const COSTS: f64 = 1.5;
 /// Findings of a kind.
 const MOST: usize = 3;
+/// Files that are named one by one of which all read the same: the verdict makes one of them.
+const FILES: usize = 16;
 
 pub(super) fn of(advice: &Advice) -> Vec<Finding> {
     let ahead = advice.read_ahead.iter().filter(|row| row.coverage >= row.plain_coverage + MORE && row.saves_ns > 0);
@@ -20,7 +22,7 @@ pub(super) fn of(advice: &Advice) -> Vec<Finding> {
     let stripes = advice.stripes.iter().filter(costly).filter(agreed);
     let mut out: Vec<Finding> = ahead.take(MOST).map(ahead_of).collect();
     out.extend(advice.one_call.iter().take(MOST).map(one_call_of));
-    out.extend(advice.same_bytes.iter().take(MOST).map(same_bytes_of));
+    out.extend(advice.same_bytes.iter().take(FILES).map(same_bytes_of));
     out.extend(stripes.take(MOST).map(stripes_of));
     out
 }
@@ -115,7 +117,7 @@ impl OneCall {
 fn same_bytes_of(row: &SameBytes) -> Finding {
     let title = format!(
         "{} each read the same {} of {}: {} in all",
-        units::counted(row.ranks, "rank"),
+        if row.are_processes { units::processes(row.ranks) } else { units::counted(row.ranks, "rank") },
         units::bytes(row.bytes_each),
         row.file,
         units::bytes(row.bytes)
@@ -126,7 +128,12 @@ fn same_bytes_of(row: &SameBytes) -> Finding {
         units::bytes(row.bytes_by_node)
     );
     let about = About { file: Some(row.file.clone()), bytes: Some(row.bytes), ..About::default() };
-    let hint = "let one rank read it and broadcast it (MPI_Bcast), or copy it to each node before the job".to_owned();
+    let hint = if row.are_processes {
+        "keep it in one process that does the work of several, or copy it to each node before the job"
+    } else {
+        "let one rank read it and broadcast it (MPI_Bcast), or copy it to each node before the job"
+    };
+    let hint = hint.to_owned();
     finding(Code::SAME_BYTES, title, words, about, None, hint)
 }
 

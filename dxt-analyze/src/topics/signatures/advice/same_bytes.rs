@@ -24,8 +24,11 @@ pub struct SameBytes {
     pub file: String,
     /// Interface.
     pub layer: &'static str,
-    /// Ranks.
+    /// Ranks, or processes if they are no ranks.
     pub ranks: u64,
+    /// Whether they are no ranks.
+    #[serde(skip)]
+    pub are_processes: bool,
     /// Their nodes.
     pub nodes: u64,
     /// Bytes that each reads.
@@ -67,6 +70,7 @@ fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer, nodes: u64) -> Opti
         file: file(run, of),
         layer: layer.name(),
         ranks: line.ranks,
+        are_processes: run.ranks() == 0,
         nodes: nodes.max(1),
         bytes_each,
         bytes,

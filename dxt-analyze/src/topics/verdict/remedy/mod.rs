@@ -16,6 +16,7 @@ mod striping;
 use crate::findings::{Code, Finding};
 use crate::sum::Sum;
 use crate::text::units;
+use crate::topics::causes::locks::SHARED_POINTER;
 use facts::Facts;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -131,7 +132,9 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
     let named = finding.evidence.iter().find_map(|evidence| evidence.about.file.as_deref());
     let file = named.and_then(|name| facts.named(name));
     let mut out = Vec::new();
-    if is(&[Code::SIEVING, Code::UNASKED, Code::LOCK_TIME]) {
+    if is(&[Code::LOCK_TIME]) && finding.title.contains(SHARED_POINTER) {
+        out.extend(program::own_offsets());
+    } else if is(&[Code::SIEVING, Code::UNASKED, Code::LOCK_TIME]) {
         out.extend(mpiio::sieving(facts, file));
         out.extend(program::collective(facts, file));
     } else if is(&[Code::AGGREGATORS, Code::FEW_AGGREGATORS, Code::SERIAL]) {
@@ -182,8 +185,15 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         out.extend(striping::without_nodes(facts, finding));
     } else if is(&[Code::COMMON_READS, Code::REREAD, Code::SAME_BYTES]) {
         out.extend(program::read_once(facts, file, code != Code::REREAD));
-    } else if is(&[Code::SYNC_PER_WRITE, Code::SEEK_PER_ACCESS, Code::LOCK_WAITS, Code::IDLE_GAPS, Code::BLOCKING_ONLY])
-    {
+    } else if is(&[
+        Code::SYNC_PER_WRITE,
+        Code::WRITTEN_THROUGH,
+        Code::PAST_CACHE,
+        Code::SEEK_PER_ACCESS,
+        Code::LOCK_WAITS,
+        Code::IDLE_GAPS,
+        Code::BLOCKING_ONLY,
+    ]) {
         out.extend(program::calls(facts, file, code));
     } else if is(&[
         Code::HDF5_METADATA,

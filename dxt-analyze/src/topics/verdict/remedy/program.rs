@@ -238,6 +238,17 @@ pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
     )]
 }
 
+/// Offsets that ranks find without a shared file pointer.
+pub(super) fn own_offsets() -> Vec<Remedy> {
+    vec![source(
+        &[
+            "MPI_Exscan(&bytes, &offset, 1, MPI_OFFSET, MPI_SUM, comm);    /* on rank 0: offset = 0 */",
+            "MPI_File_write_at_all(fh, start + offset, buf, count, type, &status);",
+        ],
+        "ranks take a shared file pointer one after another, under a lock",
+    )]
+}
+
 /// Bytes are read from storage once.
 pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: bool) -> Vec<Remedy> {
     let Some((_, of)) = subject(facts, file) else { return Vec::new() };
@@ -277,6 +288,19 @@ pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> 
             _ => "fsync(fd);    /* once, after the last write of a step */",
         };
         source(&[line], "a sync waits for storage, whatever was written since the last one")
+    } else if is(Code::WRITTEN_THROUGH) {
+        source(
+            &[
+                "int fd = open(name, O_WRONLY | O_CREAT, 0644);    /* without O_SYNC, O_DSYNC */",
+                "fsync(fd);    /* once, after the last write of a step */",
+            ],
+            "one wait for storage in place of one for each write",
+        )
+    } else if is(Code::PAST_CACHE) {
+        source(
+            &["int fd = open(name, flags & ~O_DIRECT, 0644);"],
+            "the page cache reads ahead and gathers small writes",
+        )
     } else if is(Code::SEEK_PER_ACCESS) {
         source(
             &[

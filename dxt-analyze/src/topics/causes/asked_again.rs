@@ -1,0 +1,64 @@
+//! Processes that ask for the same names again and again: what is there, how large it is, who may read it.
+
+use super::claim::{Claim, files, finding};
+use super::grid::{Entry, Grid};
+use super::replay::Shortened;
+use crate::findings::{Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::text::units as show;
+use rustc_hash::FxHashSet;
+
+/// Operations that ask and change nothing.
+const ASK: [&str; 2] = ["stat", "access"];
+/// Times that a process asks for a name on the mean, at least.
+const AGAIN: u64 = 4;
+/// Fewest calls of which it says something.
+const FEWEST: u64 = 1000;
+
+/// Of all processes together.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let asks = |entry: &Entry| {
+        let name = grid.stream(entry).map(|stream| grid.run.op(stream).name.as_str());
+        entry.leaf && !entry.inside && name.is_some_and(|name| ASK.contains(&name))
+    };
+    let mut names: FxHashSet<(ProcessId, FileId)> = FxHashSet::default();
+    let (mut calls, mut time) = (0_u64, 0.0);
+    for entry in grid.entries.iter().filter(|entry| asks(entry)) {
+        names.insert((entry.process, entry.file));
+        calls = calls.saturating_add(entry.cell.calls);
+        time += entry.left_ns;
+    }
+    let (known, processes) =
+        (names.len() as u64, names.iter().map(|(process, _)| process).collect::<FxHashSet<_>>().len() as u64);
+    if calls < FEWEST.max(known.saturating_mul(AGAIN)) {
+        return None;
+    }
+    // All but the first of each.
+    let part = 1.0 - known as f64 / calls as f64;
+    let shortened: Shortened = (0_u32..)
+        .zip(&grid.entries)
+        .filter(|(_, entry)| asks(entry))
+        .map(|(index, entry)| (index, entry.left_ns * part))
+        .collect();
+    let called = |name: &&&str| {
+        let is = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == **name);
+        grid.entries.iter().any(|entry| asks(entry) && is(entry))
+    };
+    let title = format!(
+        "{} metadata calls ({}) ask for the same {} again and again, {:.0} times each",
+        show::count(calls),
+        ASK.iter().filter(called).copied().collect::<Vec<_>>().join(", "),
+        show::counted(known, "name"),
+        calls as f64 / known.max(1) as f64
+    );
+    let words = format!(
+        "{} in stat and access, {} each, by {}",
+        show::duration(time as u64),
+        show::duration((time / calls as f64) as u64),
+        show::processes(processes)
+    );
+    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
+    let hint = "remember the answer: ask once for each name, or list the folder once (readdir); in Python, one os.scandir instead of os.path.exists for each name";
+    Some(Claim::new(finding(Code::ASKED_AGAIN, title, evidence, hint), shortened))
+}

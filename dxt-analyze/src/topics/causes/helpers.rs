@@ -1,0 +1,37 @@
+//! Processes that work for another one of the same program, as those that load data for a training do. Whether it waits for what they bring
+//! is not on record: those that have time left keep up with it.
+
+use crate::model::{Process, Run};
+use rustc_hash::FxHashMap;
+
+/// Part of its life that a helper is in calls at most if it has time left.
+const HAS_TIME: f64 = 0.25;
+/// Part of its life in which the process that it works for runs on, at least.
+const LIVES_ON: f64 = 0.9;
+
+/// By process: whether it works for another one that lives on, and has time left. Each is `in_calls` for so long, ns.
+pub fn with_time_left(run: &Run, in_calls: &[f64]) -> Vec<bool> {
+    if run.ranks() > 0 {
+        return vec![false; run.processes.len()];
+    }
+    let lives = |process: &Process| (process.shift_ns, process.end_ns);
+    let is_of = |process: &Process, parent: &Process| {
+        let ((from, until), (begun, ended)) = (lives(process), lives(parent));
+        let together = ended.min(until).saturating_sub(begun.max(from));
+        parent.pid == process.ppid
+            && (parent.node, &parent.exe) == (process.node, &process.exe)
+            && together as f64 >= until.saturating_sub(from) as f64 * LIVES_ON
+    };
+    let helps = |process: &Process| run.processes.iter().any(|parent| is_of(process, parent));
+    // Those of one process share the work: together they have time left, or none.
+    let mut of_parent: FxHashMap<(u32, u32), (f64, f64)> = FxHashMap::default();
+    for (process, ns) in run.processes.iter().zip(in_calls).filter(|(process, _)| helps(process)) {
+        let (from, until) = lives(process);
+        let (sum, life) = of_parent.entry((process.node, process.ppid)).or_default();
+        (*sum, *life) = (*sum + ns, *life + until.saturating_sub(from) as f64);
+    }
+    let has_time = |process: &Process| {
+        of_parent.get(&(process.node, process.ppid)).is_some_and(|(ns, life)| *ns <= life * HAS_TIME)
+    };
+    run.processes.iter().map(|process| helps(process) && has_time(process)).collect()
+}

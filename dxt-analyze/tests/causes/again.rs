@@ -1,0 +1,175 @@
+//! What is done again and again, or in pieces, and which of two patterns of the same calls is told.
+
+use super::{
+    BARRIER, GATHER, H5_OPEN, H5_WRITE, MPIIO_SYNC, MPIIO_WRITE, MS, STAT, SYNC, report, saves_ms, sentence, stepped,
+};
+use crate::common::{self, Builder, process};
+use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
+
+#[test]
+fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
+    let asks = |names: u64| {
+        let mut one = process(-1, "n");
+        for call in 0..2000_u64 {
+            let at = call * MS / 2;
+            one.add(&format!("/include/{}", call % names), STAT, 0, -1, 0, at, at + MS / 4);
+        }
+        report(vec![one], 1000)
+    };
+    let found = asks(20);
+    let expected = "2,000 metadata calls (stat) ask for the same 20 names again and again, 100 times each";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V017"), Some(495));
+    assert_eq!(saves_ms(&asks(2000), "DXT-V017"), None);
+}
+
+#[test]
+fn an_hdf5_file_that_is_opened_again_is_told_with_what_is_read_anew() {
+    let opens = |again: bool| {
+        let mut one = process(-1, "n");
+        for step in 0..40_u64 {
+            let from = step * 20 * MS;
+            if again || step == 0 {
+                one.add("/data/series.h5", common::op::POSIX_OPEN, IN_HDF5, -1, 0, from, from + 2 * MS);
+                for read in 0..4 {
+                    let at = from + (2 + read) * MS;
+                    one.add("/data/series.h5", common::op::POSIX_READ, IN_HDF5, read as i64 * 512, 512, at, at + MS);
+                }
+                one.add("/data/series.h5", H5_OPEN, 0, -1, 0, from, from + 6 * MS);
+            }
+            let at = from + 6 * MS;
+            one.add("/data/series.h5", common::op::POSIX_WRITE, IN_HDF5, (step << 20) as i64, 1 << 20, at, at + MS);
+        }
+        report(vec![one], 800)
+    };
+    let found = opens(true);
+    assert!(sentence(&found).starts_with("The HDF5 file /data/series.h5 is opened 40 times"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V018"), Some(234));
+    assert_eq!(saves_ms(&opens(false), "DXT-V018"), None);
+}
+
+#[test]
+fn a_rank_that_collects_and_writes_all_is_one_finding() {
+    let steps = |gathers: bool| {
+        let calls = move |one: &mut Builder, rank: u64, step: u64| {
+            let from = step * 100 * MS;
+            if gathers {
+                one.add("", GATHER, 0, 0, 0, from, from + if rank == 0 { 40 } else { 1 } * MS);
+            }
+            if rank == 0 {
+                one.write("/scratch/all", (step << 24) as i64, 1 << 24, from + 40 * MS, from + 70 * MS);
+            }
+            from + if rank == 0 { 90 } else { 5 } * MS
+        };
+        report(stepped(&calls), 1000)
+    };
+    let found = steps(true);
+    let expected = "Rank 0 writes 100 % of the bytes while the others wait; it also collects the data";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let told =
+        found["verdict"]["findings"].as_array().is_some_and(|all| all.iter().any(|one| one["code"] == "DXT-V013"));
+    assert!(!told, "{found}");
+    // Without a call that brings data, what it does before is not known.
+    assert!(!sentence(&steps(false)).contains("collects"), "{}", sentence(&steps(false)));
+}
+
+#[test]
+fn writes_that_stay_slow_are_told_however_short_the_fast_part_was() {
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        // Half of the calls in a tenth of the time.
+        let (from, each) = if step < 5 { (step * 15, 2) } else { (75 + (step - 5) * 185, 44) };
+        for call in 0..4 {
+            let at = ((rank * 10 + step) * 4 + call) << 20;
+            let begin = (from + call * each) * MS + (rank * 7 + call * 3) % 5 * MS / 50;
+            one.write("/scratch/shared", at as i64, 1 << 20, begin, begin + each * MS);
+        }
+        (from + 4 * each) * MS
+    };
+    let ranks = (0..4_u64).map(|rank| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..10 {
+            let until = calls(&mut one, rank, step);
+            one.add("", BARRIER, 0, 0, 0, until, until + MS);
+        }
+        one
+    });
+    let found = report(ranks.collect(), 1010);
+    let text = sentence(&found);
+    assert!(text.contains("the writes take 2") && text.contains("times as long as at other times"), "{text}");
+}
+
+#[test]
+fn runs_are_of_their_part_of_the_calls_only() {
+    // One small part is read in order, the rest here and there.
+    let mut one = process(-1, "n");
+    let mut state = 7_u64;
+    for call in 0..6000_u64 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let place = if call < 1100 { call } else { (state >> 33) % 100_000 * 3 + 5000 };
+        one.add(
+            "/data/table",
+            common::op::POSIX_READ,
+            0,
+            place as i64 * 4096,
+            4096,
+            call * MS / 8,
+            (call + 1) * MS / 8,
+        );
+    }
+    let found = report(vec![one], 800);
+    assert!(sentence(&found).starts_with("Random reads"), "{}", sentence(&found));
+    assert!(saves_ms(&found, "DXT-C029").is_some_and(|saves| saves <= 145), "{found:?}");
+}
+
+#[test]
+fn steps_of_a_script_are_not_blamed_for_what_others_do_not() {
+    let mut one = process(-1, "n");
+    let mut other = process(-1, "n");
+    other.process.info.pid = 77;
+    for call in 0..100_u64 {
+        one.write("/data/out", (call << 20) as i64, 1 << 20, call * 5 * MS, (call * 5 + 4) * MS);
+    }
+    other.add("/data/list", common::op::POSIX_READ, 0, 0, 100, 0, MS);
+    let found = report(vec![one, other], 600);
+    assert!(saves_ms(&found, "DXT-C013").is_none_or(|saves| saves == 0), "{}", sentence(&found));
+    assert!(!sentence(&found).contains("the others wait"), "{}", sentence(&found));
+}
+
+#[test]
+fn syncs_inside_collective_calls_are_no_turns() {
+    // One rank moves the bytes of all, by design; then each syncs after the one before.
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        let from = step * 100 * MS;
+        if rank == 0 {
+            one.add("/scratch/shared", common::op::POSIX_WRITE, NESTED, (step << 20) as i64, 1 << 20, from, from + MS);
+        }
+        one.add("/scratch/shared", common::op::MPIIO_WRITE_ALL, 0, (step << 20) as i64, 1 << 18, from, from + 2 * MS);
+        let sync = from + (2 + rank * 20) * MS;
+        one.add("/scratch/shared", SYNC, NESTED, -1, 0, sync, sync + 20 * MS);
+        one.add("/scratch/shared", MPIIO_SYNC, 0, -1, 0, from + 2 * MS, from + 82 * MS);
+        from + 82 * MS
+    };
+    let found = report(stepped(&calls), 1000);
+    assert!(sentence(&found).contains("syncs"), "{}", sentence(&found));
+    assert!(saves_ms(&found, "DXT-C039").is_none_or(|saves| saves < 50), "{}", sentence(&found));
+}
+
+#[test]
+fn pieces_of_hdf5s_data_are_not_its_metadata() {
+    let columns = |bytes: u64| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for piece in 0..200_u64 {
+                let (at, from) = (((piece * 8 + rank) * 256) as i64, piece * 4 * MS);
+                one.add("/data/a.h5", common::op::POSIX_WRITE, NESTED | IN_HDF5, at, 256, from, from + 3 * MS);
+                one.add("/data/a.h5", MPIIO_WRITE, IN_HDF5, at, 256, from, from + 3 * MS);
+            }
+            one.add("/data/a.h5", H5_WRITE, 0, -1, bytes, 0, 800 * MS);
+            one
+        };
+        report((0..8).map(rank).collect(), 900)
+    };
+    assert!(!sentence(&columns(200 * 256)).contains("metadata"), "{}", sentence(&columns(200 * 256)));
+    // The same calls where next to nothing was written to data sets.
+    assert!(sentence(&columns(64)).contains("write the metadata"), "{}", sentence(&columns(64)));
+}
