@@ -20,3 +20,17 @@ die() {
 target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$project/target}"
 }
+
+# older_glibc: from here on cargo builds what runs below an older glibc too, in a directory of its own. Where that cannot be had it is said.
+older_glibc() {
+    local place
+    place=$(target_dir)/older
+    if "$project/scripts/older-glibc.sh" "$place/glibc"; then
+        export PATH="$place/glibc/bin:$PATH" CARGO_TARGET_DIR=$place
+    else
+        echo "${0##*/}: what is built asks for this machine's glibc" >&2
+    fi
+}
+
+# newest_glibc FILE...: the least glibc that has all that files ask for, such as 2.17.
+newest_glibc() { readelf --version-info --wide "$@" | grep -o 'GLIBC_2\.[0-9]*' | cut -d _ -f 2 | sort -t . -k 2n | tail -n 1; }

@@ -9,7 +9,7 @@ cd "$project"
 
 seconds=${1:-10}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(trace columns metadata layout log)
+[ ${#targets[@]} -gt 0 ] || targets=(trace columns metadata layout log connector)
 place=$(target_dir)/fuzz
 triple=$(rustc -vV | sed -n 's/^host: //p')
 
@@ -17,7 +17,7 @@ triple=$(rustc -vV | sed -n 's/^host: //p')
 flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 flags+=" -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing"
 flags+=" -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks"
-for crate in trace-format dxt-analyze/darshan-log; do
+for crate in trace-format dxt-analyze/darshan-log dxt-analyze; do
     # With --target the flags do not reach build scripts, which have no libFuzzer to be linked with.
     RUSTFLAGS=$flags cargo build --quiet --release --target "$triple" --manifest-path $crate/fuzz/Cargo.toml --target-dir "$place"
 done
@@ -53,7 +53,23 @@ seeds() {
             done
         done
         ;;
+    connector) rows "$dir" ;;
     esac
+}
+
+# rows DIRECTORY: what LDMS stores of the connector, as CSV with and without its head and as JSON lines, and with what real ones have: a rounded
+# record_id, files that are not named, fields in quotes, other ends of lines, numbers that are none.
+rows() {
+    local head open write json
+    head=uid,exe,job_id,rank,ProducerName,file,record_id,module,type,max_byte,switches,flushes,cnt,op,pt_sel,irreg_hslab,reg_hslab,ndims,npoints,off,len,start,dur,total,timestamp
+    open='7,/bin/app,77,0,n0,/scratch/a,9.22337E+18,POSIX,MET,-1,-1,-1,1,open,-1,-1,-1,-1,-1,-1,-1,0.5,0.25,0.25,1700000001.000000'
+    write='7,N/A,77,0,n0,N/A,123,POSIX,MOD,99,0,-1,1,write,-1,-1,-1,-1,-1,0,100,0.5,0.25,0.25,1700000002.000000'
+    printf '%s\n' "$head" "$open" "$write" "${write/POSIX/MPIIO}" "${write/POSIX/H5D}" "${write/,0,100/,-1,nan}" >"$1/head.csv"
+    printf '%s\r\n' "$open" "${write/123/\"1,23\"}" "${write/77/78}" "${write/write/read}" >"$1/rows.csv"
+    json='{"schema":"darshan_data","uid":7,"exe":"/bin/app","job_id":77,"rank":0,"ProducerName":"n0","file":"/scratch/a","record_id":123,"module":"POSIX"'
+    json+=',"type":"MOD","max_byte":99,"switches":0,"flushes":-1,"cnt":1,"op":"write","seg":[{"pt_sel":-1,"irreg_hslab":-1,"reg_hslab":-1,"ndims":-1'
+    json+=',"npoints":-1,"off":0,"len":100,"start":0.5,"dur":0.25,"total":0.25,"timestamp":1700000002.000000}]}'
+    printf '%s\n' "$json" "${json/write/close}" >"$1/lines.json"
 }
 
 options=(-max_total_time="$seconds" -rss_limit_mb=512 -timeout=10)

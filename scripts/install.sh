@@ -88,7 +88,6 @@ printf '#%%Module1.0\nset ModulesVersion "%s"\n' "$version" | install -D -m 644 
 install -d "$root/share/doc/dxt/docs"
 install -m 644 README.md CHANGELOG.md LICENSE "$root/share/doc/dxt/"
 install -m 644 docs/*.md "$root/share/doc/dxt/docs/"
-if [ -f packaging/THIRD-PARTY.html ]; then install -m 644 packaging/THIRD-PARTY.html "$root/share/doc/dxt/"; fi
 [ -e "$destdir$conf" ] || [ ! -e scripts/site/dxt.conf ] || install -D -m 644 scripts/site/dxt.conf "$destdir$conf"
 
 if [ -z "$destdir" ]; then

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Builds the Python package as a wheel: the module, dxt-analyze, dxt-run and the tracer. docs/python.md says how to use it.
 #
-# Usage: scripts/package-wheel.sh [--out DIR] [--profile NAME] [--tools DIR] [--python PYTHON] [--config SETTING] [--offline]
+# Usage: scripts/package-wheel.sh [--out DIR] [--profile NAME] [--tools DIR] [--python PYTHON] [--config SETTING] [--plain] [--offline]
 #   --out DIR       where the wheel goes (default: dist in cargo's target directory)
 #   --profile NAME  cargo's profile for the module (default: wheel); tests take dev, which shares what their own build made
 #   --tools DIR     where dxt-analyze and libdxt_tracer.so have been built (default: they are built, in release)
 #   --python PYTHON a Python that has maturin, if it is not on PATH
 #   --config SETTING  of cargo's, for the module only, such as a profile's level for one crate
+#   --plain         link with this machine's glibc, as with --tools; not for older ones (scripts/older-glibc.sh)
 #   --offline       fetch nothing: all crates are vendored or were fetched before
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-out='' profile=wheel tools='' python='' offline=() config=()
+out='' profile=wheel tools='' python='' offline=() config=() plain=''
 while [ $# -gt 0 ]; do
     case $1 in
     --out) out=${2:-} && shift ;;
@@ -20,8 +21,9 @@ while [ $# -gt 0 ]; do
     --tools) tools=${2:-} && shift ;;
     --python) python=${2:-} && shift ;;
     --config) config=(--config "${2:-}") && shift ;;
+    --plain) plain=yes ;;
     --offline) offline=(--offline) ;;
-    *) sed -n '4,10s/^# \?//p' "$0" >&2 && exit 2 ;;
+    *) sed -n '4,11s/^# \?//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
@@ -32,6 +34,7 @@ if [ -n "$python" ]; then maturin=("$python" -m maturin); fi
 if ! have readelf || ! have strip; then die "readelf and strip are needed: install binutils"; fi
 
 cd "$project"
+[ -n "$plain$tools" ] || older_glibc
 if [ -z "$tools" ]; then
     cargo build --release --quiet ${offline[@]+"${offline[@]}"} -p dxt-analyze -p dxt-tracer
     tools=$(target_dir)/release
@@ -48,9 +51,14 @@ install -m 755 "$tools/libdxt_tracer.so" "$data/data/lib/dxt"
 # Line tables are for us; backtraces keep their names.
 strip --strip-debug "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so"
 
+# The licences of all that is linked, as those who pass it on must.
+mkdir -p "$data/data/share/doc/dxt"
+install -m 644 LICENSE "$data/data/share/doc/dxt"
+scripts/licences.sh "$data/data/share/doc/dxt/THIRD-PARTY.txt" dxt-python dxt-analyze dxt-tracer
+
 # The oldest glibc that has all that the programs ask for. If the module asked for more, maturin would say so and fail.
-glibc=$(readelf --version-info --wide "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so" |
-    grep -o 'GLIBC_2\.[0-9]*' | cut -d. -f 2 | sort -n | tail -n 1)
+glibc=$(newest_glibc "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so")
+glibc=${glibc#2.}
 [ "${glibc:-0}" -ge 17 ] || glibc=17
 
 # The module itself needs no Python to be built: it keeps to the stable interface of 3.9.

@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
-# Makes packages in target/package. Usage: scripts/package.sh source|deb|rpm|all [--from DIR]
+# Makes packages in target/package. Usage: scripts/package.sh source|deb|rpm|all [--plain | --from DIR]
 #   source  dxt-tracer-VERSION.tar.xz: the sources with those of all they use; builds without a network
 #   deb     for Debian and Ubuntu, by cargo-deb
 #   rpm     for Fedora, RHEL, SUSE, by cargo-generate-rpm
+#   --plain     link with this machine's glibc, not for older ones (scripts/older-glibc.sh): such systems are then left out
 #   --from DIR  do not build: take the library and dxt-analyze from DIR, such as target/release
-# A package runs where the C library is at least that of the machine that it was made on says (docs/install.md). Tools that are
-# missing are installed by cargo. The licences of all that is linked go into it, by cargo-about.
+# It says which glibc a package asks for. Tools that are missing are installed by cargo. The licences of all that is linked go into it
+# (scripts/licences.sh).
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$project"
 
-from=() wanted=()
+from=() wanted=() plain=''
 while [ $# -gt 0 ]; do
     case $1 in
     source | deb | rpm) wanted+=("$1") ;;
     all) wanted+=(source deb rpm) ;;
+    --plain) plain=yes ;;
     --from) [ $# -ge 2 ] || die "--from needs a directory" && from=(--from "$2") && shift ;;
-    -h | --help) sed -n '2,8s/^# \?//p' "$0" && exit ;;
+    -h | --help) sed -n '2,9s/^# \?//p' "$0" && exit ;;
     *) die "unknown word $1; see scripts/package.sh --help" ;;
     esac
     shift
@@ -32,21 +34,33 @@ mkdir -p "$out"
 # tool NAME: a tool of cargo's, installed if it is not there.
 tool() { have "$1" || cargo install --quiet --locked "$@"; }
 
-licences() {
-    local file=packaging/THIRD-PARTY.html
-    # It takes minutes.
-    [ ! "$file" -nt Cargo.lock ] || return 0
-    tool cargo-about --features cli
-    cargo about generate --locked --config packaging/about.toml packaging/about.hbs -o "$file"
-}
-
-staged=
+staged='' asks=''
 stage() {
     [ -z "$staged" ] || return 0
     staged=yes
-    licences
     rm -rf -- "$out/root"
+    [ -n "$plain${from[*]-}" ] || older_glibc
     scripts/install.sh --prefix /usr --destdir "$out/root" ${from[@]+"${from[@]}"}
+    scripts/licences.sh "$out/root/usr/share/doc/dxt/THIRD-PARTY.txt" dxt-analyze dxt-tracer
+    asks=$(newest_glibc "$out"/root/usr/bin/dxt-analyze "$out"/root/usr/lib/dxt/libdxt_tracer.so)
+    echo "asks for glibc $asks"
+}
+
+# only_for_linux DIR: what no build for Linux uses stays there as a manifest, which cargo wants of all that Cargo.lock names.
+only_for_linux() {
+    local used crate sum machine
+    used=$(for machine in x86_64 aarch64 powerpc64le riscv64gc s390x; do
+        cargo tree --quiet --locked --offline --workspace --all-features --target "$machine-unknown-linux-gnu" --no-dedupe --prefix none --format '{p}'
+    done | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | sort -u)
+    [ "$(grep -c . <<<"$used")" -gt 100 ] || die "cargo names next to no crates"
+    for crate in "$1"/*; do
+        ! grep -qxF -- "${crate##*/}" <<<"$used" || continue
+        sum=$(sed -n 's/.*"package":"\([0-9a-f]*\)".*/\1/p' "$crate/.cargo-checksum.json")
+        find "$crate" -mindepth 1 ! -path "$crate/Cargo.toml" -delete
+        mkdir "$crate/src"
+        : >"$crate/src/lib.rs"
+        printf '{"files":{},"package":"%s"}' "$sum" >"$crate/.cargo-checksum.json"
+    done
 }
 
 make_source() {
@@ -55,11 +69,12 @@ make_source() {
     rm -rf -- "${out:?}/$name"
     git archive --prefix="$name/" HEAD | tar -x -C "$out"
     (cd "$out/$name" && cargo vendor --quiet --locked --versioned-dirs vendor >/dev/null)
+    only_for_linux "$out/$name/vendor"
     mkdir -p "$out/$name/.cargo"
     # Cargo takes them instead of the registry.
     printf '[source.crates-io]\nreplace-with = "vendored-sources"\n\n[source.vendored-sources]\ndirectory = "vendor"\n' \
         >"$out/$name/.cargo/config.toml"
-    tar -C "$out" --owner=0 --group=0 --sort=name -cJf "$out/$name.tar.xz" "$name"
+    XZ_OPT=-T0 tar -C "$out" --owner=0 --group=0 --sort=name -cJf "$out/$name.tar.xz" "$name"
     rm -rf -- "${out:?}/$name"
     echo "$out/$name.tar.xz"
 }
@@ -67,13 +82,16 @@ make_source() {
 make_deb() {
     stage
     tool cargo-deb
-    cargo deb --quiet --no-build --no-strip -p dxt-analyze -o "$out"
+    local variant=()
+    [ "$(printf '%s\n2.17\n' "$asks" | sort -V | tail -n 1)" = 2.17 ] || variant=(--variant plain)
+    cargo deb --quiet --no-build --no-strip -p dxt-analyze ${variant[@]+"${variant[@]}"} -o "$out"
 }
 
 make_rpm() {
     stage
     tool cargo-generate-rpm
-    cargo generate-rpm -p dxt-analyze --target-dir "$(target_dir)" -o "$out"
+    # Those of older systems cannot unpack zstd.
+    cargo generate-rpm -p dxt-analyze --payload-compress xz --target-dir "$(target_dir)" -o "$out"
     ls "$out"/*.rpm
 }
 

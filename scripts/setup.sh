@@ -119,6 +119,7 @@ for_test() {
     need victoria-metrics "a server that live writes to" -- have victoria-metrics
     need postgresql "a server that live writes to" -- has_postgresql
     need nats-server "a server that live writes to and reads from" -- has_nats
+    need openssl "to make servers' certificates" -- have openssl
     need chromium "to test the report page" -- have chromium
     need chromium-driver "to test the report page" -- have chromedriver
     need shellcheck "to check these scripts" -- have shellcheck

@@ -88,6 +88,8 @@ if have shellcheck; then
 else
     skip "shell scripts: shellcheck is not installed"
 fi
+# Of all that packages and the wheel link.
+step "Licences" scripts/licences.sh - dxt-analyze dxt-tracer dxt-python
 # What a merge leaves where two changes meet reads like text.
 no_merge_marks() { ! grep -rnE --exclude-dir=target --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .; }
 step "No marks of merges" no_merge_marks

@@ -10,5 +10,13 @@ local prefix = "@prefix@"
 prepend_path("PATH", pathJoin(prefix, "bin"))
 prepend_path("MANPATH", pathJoin(prefix, "share/man"))
 setenv("DXT_TRACER", pathJoin(prefix, "lib/dxt/libdxt_tracer.so"))
-setenv("DXT_CONFIG", "@conf@")
-prepend_path("LD_PRELOAD", pathJoin(prefix, "lib/dxt/libdxt_tracer.so"))
+
+-- Where it cannot be loaded, as it asks for a newer glibc than this node has, no program with it would start.
+local library = pathJoin(prefix, "lib/dxt/libdxt_tracer.so")
+local tried = mode() ~= "load" or os.execute("test -r " .. library .. " && env DXT_ENABLE=off LD_PRELOAD=" .. library .. " true 2>/dev/null")
+if tried == true or tried == 0 then
+    setenv("DXT_CONFIG", "@conf@")
+    prepend_path("LD_PRELOAD", library)
+else
+    LmodMessage("dxt/auto: programs are not traced: " .. library .. " cannot be loaded here; `dxt-run true` says why")
+end

@@ -12,5 +12,12 @@ set prefix "@prefix@"
 prepend-path PATH       "$prefix/bin"
 prepend-path MANPATH    "$prefix/share/man"
 setenv       DXT_TRACER "$prefix/lib/dxt/libdxt_tracer.so"
-setenv       DXT_CONFIG "@conf@"
-prepend-path LD_PRELOAD "$prefix/lib/dxt/libdxt_tracer.so"
+
+# Where it cannot be loaded, as it asks for a newer glibc than this node has, no program with it would start.
+set library "$prefix/lib/dxt/libdxt_tracer.so"
+if {[module-info mode] eq "load" && (![file readable $library] || [catch {exec env DXT_ENABLE=off LD_PRELOAD=$library true 2>/dev/null}])} {
+    puts stderr "dxt/auto: programs are not traced: $library cannot be loaded here; `dxt-run true` says why"
+} else {
+    setenv       DXT_CONFIG "@conf@"
+    prepend-path LD_PRELOAD $library
+}

@@ -2,8 +2,8 @@
 # What `dxt-analyze live` costs the programs that it watches, and itself: run times with tracing alone and with an agent beside it.
 #
 # Usage: scripts/bench.sh live [--runs R] [--seconds S] [--ranks N] [--mpi mpich|openmpi] [--to WHERE]
-# Programs: writers of 512 bytes at 2,400 and 100,000 calls a second and as quickly as they go, on /dev/shm; with MPI, independent and
-# collective calls on one file (bench_mpi). Pairs of runs alternate; the overhead is the mean of the differences within each pair with its 95 %
+# Programs: writers of 512 bytes at 2,400 and 100,000 calls a second and as quickly as they go, on /dev/shm; hmmbuild of HMMER at some 2,400 calls
+# a second; with MPI, independent and collective calls on one file, and HACC-like ones of two sizes (bench_mpi). Pairs of runs alternate; the overhead is the mean of the differences within each pair with its 95 %
 # interval (Student's t). An interval around 0 reads "not measurable". Every call must have been shown, or no time is.
 set -euo pipefail
 # shellcheck source=common.sh
@@ -54,7 +54,7 @@ line() {
         "$@" >>"$work/alone"
         rm -f "$work"/traces/*
         watched "$work/agent" "$@" >>"$work/beside"
-        calls=$("$analyze" summary --format json "$work/traces" | grep -o '"segments": *[0-9]*' | head -n 1 | tr -dc 0-9)
+        calls=$(calls_on_record)
     done
     local shown
     shown=$(tail -n 1 "$work/agent" | cut -d ' ' -f 2)
@@ -75,6 +75,36 @@ line() {
         }'
 }
 
+# alignments FAMILIES: so many alignments of 20 sequences of 60 amino acids, always the same ones.
+alignments() {
+    awk -v families="$1" 'BEGIN {
+        srand(1)
+        split("A C D E F G H I K L M N P Q R S T V W Y", acids, " ")
+        for (f = 1; f <= families; f++) {
+            printf "# STOCKHOLM 1.0\n#=GF ID family%d\n", f
+            for (c = 1; c <= 60; c++) common[c] = acids[int(rand() * 20) + 1]
+            for (s = 1; s <= 20; s++) {
+                line = ""
+                for (c = 1; c <= 60; c++) line = line (rand() < 0.7 ? common[c] : rand() < 0.1 ? "-" : acids[int(rand() * 20) + 1])
+                printf "sequence%d %s\n", s, line
+            }
+            print "//"
+        }
+    }'
+}
+
+# hmmbuild_seconds RANDOM ALIGNMENTS: a traced run of it with so many random sequences for each of its three fits; prints how many seconds it took.
+hmmbuild_seconds() {
+    local begin=$EPOCHREALTIME
+    env "${variables[@]}" hmmbuild --cpu 1 --EmN "$1" --EvN "$1" --EfN "$1" -o /dev/null "$data/file.hmm" "$2" </dev/null
+    awk -v begin="$begin" -v end="$EPOCHREALTIME" 'BEGIN { printf "%.6f\n", end - begin }'
+}
+
+# Calls of the run whose traces are there.
+calls_on_record() {
+    "$analyze" summary --format json "$work/traces" | grep -o '"segments": *[0-9]*' | head -n 1 | tr -dc 0-9
+}
+
 machine
 echo "$runs pairs of runs; seconds with tracing alone and with an agent beside; overhead in % with its 95 % interval; the agent's share of a processor"
 printf '%-26s%12s%12s%10s%10s%21s%24s\n' program calls calls/s alone beside 'overhead, %' agent
@@ -82,6 +112,19 @@ paced() { env "${variables[@]}" "$work/paced" "$@" "$data/file"; }
 line "2,400 calls/s" paced 2400 $((2400 * seconds))
 line "100,000 calls/s" paced 100000 $((100000 * seconds))
 line "as quickly as they go" paced 0 $((1000000 * seconds))
+if have hmmbuild; then
+    # How it fits distributions to random sequences, many of them, is what it spends its time with: as many as make 2,400 calls a second.
+    random=20000
+    alignments 1 >"$work/one.sto"
+    rm -f "$work"/traces/*
+    probe=$(hmmbuild_seconds "$random" "$work/one.sto")
+    wanted=$(awk -v calls="$(calls_on_record)" 'BEGIN { print calls / 2400 }')
+    random=$(awk -v n="$random" -v probe="$probe" -v wanted="$wanted" 'BEGIN { printf "%d", n * wanted / probe }')
+    alignments "$(awk -v s="$seconds" -v wanted="$wanted" 'BEGIN { n = s / wanted; printf "%d", n < 1 ? 1 : n + 0.5 }')" >"$work/families.sto"
+    line "hmmbuild" hmmbuild_seconds "$random" "$work/families.sto"
+else
+    echo "hmmbuild: not measured, since it is not installed (Debian's package hmmer)"
+fi
 if have "mpicc.$mpi" && have "mpirun.$mpi"; then
     "mpicc.$mpi" -O2 -o "$work/bench_mpi" "$project/testdata/workloads/bench_mpi.c"
     launch=("mpirun.$mpi" -n "$ranks")
@@ -89,9 +132,11 @@ if have "mpicc.$mpi" && have "mpirun.$mpi"; then
         export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
         launch=("mpirun.$mpi" --oversubscribe -n "$ranks")
     fi
-    parallel() { "${launch[@]}" env "${variables[@]}" "$work/bench_mpi" "$1" "$data/file" 40; }
-    line "MPI-IO, independent" parallel ior
-    line "MPI-IO, collective" parallel tile
+    parallel() { "${launch[@]}" env "${variables[@]}" "$work/bench_mpi" "$1" "$data/file" "${@:2}"; }
+    line "MPI-IO, independent" parallel ior 40
+    line "MPI-IO, collective" parallel tile 40
+    line "HACC, 100,000 particles" parallel hacc 100 100000
+    line "HACC, 1,000,000 particles" parallel hacc 10 1000000
 else
     echo "mpicc.$mpi is not installed: nothing with MPI"
 fi

@@ -12,6 +12,8 @@ config=${DXT_CONFIG:-$etc/dxt/dxt.conf}
 [ -r "$library" ] && [ -r "$config" ] || exit 0
 # By hand, by the module, or by a task around this one.
 case $LD_PRELOAD in *libdxt_tracer.so*) exit 0 ;; esac
+# Where it cannot be loaded, as it asks for a newer glibc than this node has, no program with it would start.
+env DXT_ENABLE=off LD_PRELOAD="$library" true 2>/dev/null || exit 0
 
 echo "export DXT_CONFIG=$config"
 echo "export LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}"

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Collects the licences of all that is linked into programs of ours, from the sources that cargo has: each text once, with the crates it is of.
+# Fails if a crate has a licence that is not accepted here, or no text is found for one.
+#
+# Usage: scripts/licences.sh FILE PACKAGE...
+#   FILE     where the texts go; - only counts them
+#   PACKAGE  of this workspace, with all of its features
+set -euo pipefail
+# shellcheck source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+if [ $# -lt 2 ] || [ "$1" = --help ]; then sed -n '2,7s/^# \?//p' "$0" >&2 && exit 2; fi
+out=$1
+[ "$out" != - ] || out=/dev/null
+shift
+[[ $out = /* ]] || out=$PWD/$out
+cd "$project"
+accepted=' MIT Apache-2.0 Apache-2.0+LLVM-exception BSD-2-Clause BSD-3-Clause BSL-1.0 bzip2-1.0.6 CDLA-Permissive-2.0 ISC Unicode-3.0 Zlib '
+
+packages=()
+for package in "$@"; do packages+=(-p "$package"); done
+triple=$(rustc -vV | sed -n 's/^host: //p')
+# Macros and build scripts are not linked. Lines with a place are ours.
+crates=$(cargo tree --locked --quiet --edges normal,no-proc-macro --target "$triple" --all-features --no-dedupe --prefix none \
+    --format '{p}|{l}' "${packages[@]}" | grep -v '(/' | sed '/^$/d; s/ (proc-macro)//; s/ v/-/' | LC_ALL=C sort -u)
+count=$(grep -c . <<<"$crates") || die "cargo names no crates"
+
+# Whether one may choose such that all that applies is accepted: `(MIT OR X) AND Y` as arithmetic.
+acceptable() {
+    local sum='' word words
+    read -ra words < <(sed 's/ WITH /+/g; s/\// OR /g; s/[()]/ & /g' <<<"$1")
+    for word in "${words[@]}"; do
+        case $word in
+        OR) sum+='||' ;;
+        AND) sum+='&&' ;;
+        '(' | ')') sum+=$word ;;
+        *) case $accepted in *" $word "*) sum+=1 ;; *) sum+=0 ;; esac ;;
+        esac
+    done
+    [ -n "$sum" ] && ((sum))
+}
+
+# source_of NAME-VERSION: where cargo keeps it; sources that came with this project first.
+source_of() {
+    local dir
+    for dir in vendor "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
+        if [ -d "$dir/$1" ]; then echo "$dir/$1" && return; fi
+    done
+    die "there are no sources of $1: cargo fetch"
+}
+
+declare -A users file_of
+texts=() bare=''
+# add FILE USER: a text that differs from another by white space alone is the same.
+add() {
+    local key
+    # zstd and others let one choose between this and the one beside it.
+    if head -n 5 -- "$1" | grep -q 'GNU GENERAL PUBLIC'; then return 0; fi
+    key=$(tr -s '[:space:]' ' ' <"$1" | cksum)
+    if [ -z "${file_of[$key]:-}" ]; then
+        file_of[$key]=$1
+        texts+=("$key")
+    fi
+    case "|${users[$key]:-}|" in *"|$2|"*) ;; *) users[$key]+=${users[$key]:+|}$2 ;; esac
+}
+
+# Of a manifest, which may name each on a line of its own.
+authors() { sed -n '/^authors = /,/\]/p' "$1" | tr -d '\n' | sed 's/^authors = /Its authors: /; s/  */ /g'; }
+
+while IFS='|' read -r crate licence; do
+    acceptable "$licence" || die "$crate has the licence '$licence', which is not accepted"
+    dir=$(source_of "$crate")
+    found=''
+    while IFS= read -r file; do
+        found=yes
+        add "$file" "$crate"
+    done < <(find "$dir" -type f \( -iname 'licen[cs]e*' -o -iname 'copying*' -o -iname 'notice*' -o -iname 'copyright*' -o -iname 'unlicense*' \) \
+        ! -name '*.rs' ! -name '*.[ch]' ! -name '*.py' | LC_ALL=C sort)
+    if [ -z "$found" ]; then
+        # That text is here by others; of MIT's, each has its own line of a copyright.
+        case " ${licence//[()\/]/ } " in
+        *" Apache-2.0 "*) bare+="    $crate ($licence): its package has no text; that of Apache-2.0 is below"$'\n' ;;
+        *" MIT "*) bare+="    $crate (MIT): its package has no text; that of MIT is below. $(authors "$dir/Cargo.toml")"$'\n' ;;
+        *) die "$crate has no text of its licence, $licence" ;;
+        esac
+    fi
+done <<<"$crates"
+# What the report page holds, and what Rust's own library says of itself.
+for file in dxt-analyze/assets/vendor/echarts/{LICENSE,NOTICE,LICENSE-d3}; do add "$file" "Apache ECharts, in the report page"; done
+
+{
+    echo "Licences of what is linked into $*, besides its own."
+    echo "Rust's standard library is under MIT or Apache-2.0; its authors: https://thanks.rust-lang.org"
+    echo
+    sed 's/^/    /; s/|/  /' <<<"$crates"
+    if [ -n "$bare" ]; then printf '\n%s' "$bare"; fi
+    for key in "${texts[@]}"; do
+        printf '\n%s\n%s\n\n' "========================================" "${users[$key]//|/, }"
+        cat -- "${file_of[$key]}"
+    done
+} >"$out"
+[ ${#texts[@]} -ge 10 ] || die "found only ${#texts[@]} texts"
+echo "licences of $count crates, ${#texts[@]} texts"
