@@ -156,3 +156,22 @@ fn a_circle_is_seen() {
     let found: Vec<String> = named("x::y", text).into_iter().collect();
     assert_eq!(found, ["a::b::C", "a::b::d", "a::self", "x::e"]);
 }
+
+/// `print!` and its kin panic where nothing can be written: a full disk, a reader that is gone.
+#[test]
+fn nothing_is_printed_but_by_what_bears_that_it_cannot_be() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&src, &mut all);
+    let mut found = Vec::new();
+    for file in all {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+        let prints = code.filter(|(_, line)| ["print!(", "println!(", "dbg!("].iter().any(|word| line.contains(word)));
+        found.extend(prints.map(|(number, _)| format!("{}:{}", file.display(), number + 1)));
+    }
+    assert!(
+        found.is_empty(),
+        "progress::tell and say! write to standard error, writeln! to standard output: {found:?}"
+    );
+}

@@ -317,3 +317,20 @@ fn a_page_that_cannot_be_written_is_a_failure() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("failed to write /nowhere/at/all.html"));
 }
+
+#[test]
+fn a_trace_of_one_process_says_the_same_however_many_threads_read_it() {
+    let mut one = common::process(0, "n");
+    let mut state = 9_u64;
+    for call in 0..300_000_u64 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (place, takes) = ((state >> 40) as i64 * 4096, 1000 + (state >> 20) % 700);
+        one.add("/scratch/data", common::op::POSIX_READ, 0, place, 4096, call * 2000, call * 2000 + takes);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = put(folder.path(), "a.dxt", &trace(&common::job("one", 1), vec![one]));
+    let with = |threads| common::stdout(&["report", "--format", "json", "--threads", threads, &path], 0);
+    let alone = with("1");
+    assert!(alone.contains("/scratch/data"), "{alone}");
+    assert!(alone == with("2") && alone == with("5"));
+}

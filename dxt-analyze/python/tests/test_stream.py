@@ -108,7 +108,9 @@ def name(task):
         return open(f"/proc/self/task/{task}/comm").read().strip()
     except OSError:
         return "one that has ended meanwhile"
+begun = threading.Event()
 def interrupt():
+    begun.wait()
     while sys.argv[2] not in map(name, os.listdir("/proc/self/task")):
         time.sleep(0.001)
     os.kill(os.getpid(), signal.SIGINT)
@@ -116,6 +118,7 @@ interrupter = threading.Thread(target=interrupt)
 interrupter.start()
 try:
     try:
+        begun.set()
         TAKEN
     except Exception as error:
         # What the library makes of it; the interrupt itself comes next.
