@@ -35,13 +35,15 @@ python_modules() {
         echo "failed to install ${modules[*]}"
 }
 
-# The wheel, with the programs of the release and a module from the profile that the tests have built the most for, installed and tested.
+# The wheel, with the library of the release and all else from the profile that the tests have built the most for, installed and tested.
 python_package() {
-    local dist
-    dist=$(target_dir)/test-wheel
-    rm -rf -- "$dist"
+    local dist tools
+    dist=$(target_dir)/test-wheel tools=$(target_dir)/test-tools
+    rm -rf -- "$dist" "$tools"
+    mkdir -p "$tools"
+    cp "$DXT_TRACER_LIB" "$(target_dir)/debug/dxt-analyze" "$tools" || return
     # The analyzer without optimization: it is used once, and takes minutes otherwise.
-    scripts/package-wheel.sh --profile dev --config profile.dev.package.dxt-analyze.opt-level=0 --tools "$(target_dir)/release" --python "$test_python" --out "$dist" &&
+    scripts/package-wheel.sh --profile dev --config profile.dev.package.dxt-analyze.opt-level=0 --tools "$tools" --python "$test_python" --out "$dist" &&
         "$test_python" -m pip install --quiet --no-deps --force-reinstall "$dist"/dxt_tracer-*.whl &&
         DXT_SYNTH=$(target_dir)/debug/dxt-synth "$test_python" -m pytest -q -p no:cacheprovider dxt-analyze/python/tests
 }
@@ -51,8 +53,8 @@ step "Setup" scripts/setup.sh --for test
 hash -r
 # Nothing here is built twice for an edit in between.
 [ "${CI:-}" != true ] || export CARGO_INCREMENTAL=0
-# The tests run the library that users run, and install what users install.
-step "Build" cargo build --release -p dxt-tracer -p dxt-tracer-static -p dxt-analyze
+# The tests run the library that users run. The analyzer's own tests build that as they need it: optimized for users it takes ten minutes.
+step "Build" cargo build --release -p dxt-tracer -p dxt-tracer-static
 DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so
 export DXT_TRACER_LIB
 [ -e "$DXT_TRACER_LIB" ] || die "the build made no $DXT_TRACER_LIB"

@@ -8,7 +8,7 @@ use darshan_log::packed::compression;
 use dxt_analyze::load::{Source, load};
 use dxt_analyze::tools::check::{FileState, check_sources};
 use dxt_analyze::topics::checks::view::checks_of;
-use dxt_analyze::topics::layers::view::layers_of;
+use dxt_analyze::topics::layers::{Options, view::layers_of};
 use dxt_analyze::topics::outliers::args::By;
 use dxt_analyze::topics::outliers::view::outliers_of;
 use dxt_analyze::topics::summary::view::summary_of;
@@ -129,7 +129,7 @@ fn analyze(path: &Path) -> (u64, bool) {
     let summary = summary_of(&run, 10, true);
     outliers_of(&run, &outliers::Options { by: By::Rank, ..outliers::Options::default() }).unwrap();
     let _ = checks_of(&run, &checks::Options::default());
-    let _ = layers_of(&run, 10);
+    let _ = layers_of(&run, &Options::default());
     let _ = timeline_of(&run, 100);
     // What is left out is what there is no room for.
     let damaged = summary.missing.problems.iter().find(|problem| problem.what.contains("set aside"));

@@ -10,7 +10,7 @@ use dxt_analyze::tools::dump::dump_run;
 use dxt_analyze::topics::checks::view::checks_of;
 use dxt_analyze::topics::compare::view::compare_of;
 use dxt_analyze::topics::counters::view::counters_of;
-use dxt_analyze::topics::layers::view::layers_of;
+use dxt_analyze::topics::layers::{Options, view::layers_of};
 use dxt_analyze::topics::outliers::view::outliers_of;
 use dxt_analyze::topics::stripes::view::stripes_of;
 use dxt_analyze::topics::summary::view::summary_of;
@@ -28,7 +28,7 @@ fn everything(bytes: &[u8]) {
     assert_eq!(in_dump.segments, summary.missing.lost_segments - run.health.lost_segments);
     outliers_of(&run, &outliers::Options::default()).unwrap();
     stripes_of(&run, &stripes::Options::default()).unwrap();
-    assert_eq!(layers_of(&run, 10).result.missing.lost_segments, summary.missing.lost_segments);
+    assert_eq!(layers_of(&run, &Options::default()).unwrap().result.missing.lost_segments, summary.missing.lost_segments);
     assert_eq!(counters_of(&run, 10).missing.lost_segments, summary.missing.lost_segments);
     assert_eq!(checks_of(&run, &checks::Options::default()).result.checks.len(), 39);
     let same = compare_of(&run, &run, 5).result.findings;

@@ -353,10 +353,18 @@ fn more_aggregators_than_stripes() {
     let file = ranks[0].file(FILE);
     let bytes = lustre(1 << 20, &[0]);
     ranks[0].process.layouts.push(LayoutDef { file, moment: LayoutMoment::Open, source: LayoutSource::Lustre, bytes });
-    let found = layers(&trace(&layered(8), ranks), 0);
+    let bytes = trace(&layered(8), ranks);
+    let found = layers(&bytes, 0);
     let many = finding(&found, "DXT-L005").unwrap();
-    assert!(many["title"].as_str().unwrap().starts_with("4 aggregators write the 1 stripes"), "{many}");
+    assert!(many["title"].as_str().unwrap().starts_with("4 aggregators write the 1 stripe of"), "{many}");
     assert_eq!(many["severity"], "info");
+    // A layout that is given counts more than the trace's.
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "many.dxt", &bytes);
+    let given = put(folder.path(), "given.layout", b"/scratch/* size=1M count=8\n");
+    let found = json(&["layers", "--layout", &given, "--format", "json", &path], 0);
+    let few = finding(&found, "DXT-L005").unwrap();
+    assert_eq!(few["title"], "4 aggregators for 8 stripes on /scratch/shared");
 }
 
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]

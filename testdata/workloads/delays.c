@@ -6,6 +6,7 @@
  *   target=I/N/BYTES     only where the offset's stripe of BYTES bytes lies on target I of N
  *   from=MS to=MS        only in this time, counted from the first delayed call of the process
  *   nth=N                only the N-th call that the rest of the rule matches
+ *   after=N              only those behind the N-th of them
  *   every=N              only each N-th of them, the phase depending on the rank
  * Only files whose path has DELAYS_PATH in it are slow: descriptors of others pass. Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -25,7 +26,7 @@ enum { RULES = 16, DESCRIPTORS = 4096, WRITE = 1, READ, OPEN, SYNC, STAT, LOCK }
 
 struct rule {
     int op, rank, target, targets;
-    long us, perkib, stripe, from, to, nth, every;
+    long us, perkib, stripe, from, to, nth, after, every;
     atomic_long seen;
 };
 
@@ -80,6 +81,8 @@ static void one(struct rule *rule, char *text) {
             rule->to = number;
         else if (strcmp(word, "nth") == 0)
             rule->nth = number;
+        else if (strcmp(word, "after") == 0)
+            rule->after = number;
         else if (strcmp(word, "every") == 0)
             rule->every = number;
     }
@@ -109,6 +112,8 @@ static void delay(int op, long long offset, long long bytes) {
         if (rule->target >= 0 && (offset < 0 || offset / rule->stripe % rule->targets != rule->target))
             continue;
         long number = atomic_fetch_add(&rule->seen, 1) + 1;
+        if (number <= rule->after)
+            continue;
         if ((rule->nth && number != rule->nth) || (rule->every && (number + me * 37) % rule->every != 0))
             continue;
         us += rule->us + rule->perkib * (bytes > 0 ? bytes : 0) / 1024;

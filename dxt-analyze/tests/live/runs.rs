@@ -17,6 +17,9 @@ import duckdb
 json.dump(duckdb.sql(block).fetchall(), sys.stdout, default=str)
 "#;
 
+/// Writes of each rank of the second run before its storage becomes slow; the program writes four times in each of ten phases.
+const FAST_WRITES: usize = 28;
+
 /// Five runs of a program, of which the second one has slow storage from its last writes on; `None` without MPICH.
 fn five_runs(scratch: &Scratch) -> Option<()> {
     let mpi = Compiler::Mpich;
@@ -29,7 +32,8 @@ fn five_runs(scratch: &Scratch) -> Option<()> {
     let preload = format!("{} {}", library().display(), shim.display());
     let file = scratch.data().join("file");
     for run in 1..=5 {
-        let slow = if run == 2 { "op=write,us=40000,from=400;op=read,us=40000,from=400" } else { "op=sync,us=0" };
+        let slow = format!("op=write,us=40000,after={FAST_WRITES};op=read,us=40000");
+        let slow = if run == 2 { &slow } else { "op=sync,us=0" };
         let launch = Launch::new(scratch, &program).arg(&file).ranks(mpi, 2).env("DXT_JOB_ID", format!("run-{run}"));
         let launch = launch.untraced().env("LD_PRELOAD", &preload).env("DELAYS", slow).env("DELAYS_PATH", &file);
         assert_eq!(launch.run().code, 0);
@@ -61,13 +65,26 @@ fn the_traces_name_the_slow_run_its_moment_and_that_writes_were_slow_already() {
         .collect();
     let [("write", writes), ("read", reads)] = calls.as_slice() else { panic!("{slow}") };
     assert!(*writes > 2.0 && *reads > 2.0, "{slow}");
-    // The library counts from the first call on the file, which comes a while after the job's start; the run's time is told in 64 parts.
-    let from_ms = slow["from_ns"].as_u64().unwrap() / 1_000_000;
-    let length_ms = report["jobs"].as_array().unwrap().iter().find(|job| job["job"] == "run-2").unwrap()["runtime_ns"]
-        .as_u64()
-        .unwrap()
-        / 1_000_000;
-    assert!(from_ms >= 300 && from_ms < length_ms / 2, "{slow}");
+    // Calls are held against those of other runs in parts, here of two or three calls of each rank.
+    let trace = slow["source"].as_str().unwrap();
+    let (first, last) = (begin_of_write(trace, FAST_WRITES - 3, u64::min), begin_of_write(trace, FAST_WRITES + 4, u64::max));
+    let from_ns = slow["from_ns"].as_u64().unwrap();
+    assert!((first..=last).contains(&from_ns), "{first} {last} {slow}");
+}
+
+/// When the ranks of a trace begin their n-th write to the file, the earlier or the later one, ns since the job's start.
+fn begin_of_write(trace: &str, n: usize, either: fn(u64, u64) -> u64) -> u64 {
+    let output = crate::common::stdout(&["dump", "--format", "json", "--layer", "posix", "--files", "file", trace], 0);
+    let of_rank = |rank: i64| {
+        let rows = output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut writes: Vec<u64> = rows
+            .filter(|row| row["op"] == "write" && row["rank"] == rank)
+            .map(|row| row["start_ns"].as_u64().unwrap())
+            .collect();
+        writes.sort_unstable();
+        writes[n]
+    };
+    either(of_rank(0), of_rank(1))
 }
 
 #[cfg(feature = "parquet")]

@@ -1,6 +1,6 @@
 //! scripts/install.sh: one directory with everything, from which programs are traced; what it asks of a system; its modules.
 
-use crate::harness::{Launch, Outcome, Scratch, Traces, library, skip, skip_here, static_library, workload_source};
+use crate::harness::{Launch, Outcome, Scratch, Traces, analyzer, library, skip, skip_here, static_library, workload_source};
 use crate::launcher::unloadable;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,12 +13,19 @@ const OLD_GLIBC: (u32, u32) = (2, 17);
 
 /// Installs what was built; `None` if the analyzer was not.
 fn install(scratch: &Scratch) -> Option<PathBuf> {
-    let built = library().parent().expect("a directory").to_owned();
-    if !built.join("dxt-analyze").exists() {
-        skip("dxt-analyze is not built beside the library (cargo build)");
+    let analyze = analyzer();
+    if !analyze.exists() {
+        skip("dxt-analyze is not built beside the tests (cargo build)");
         return None;
     }
-    static_library();
+    let built = scratch.root().join("built");
+    std::fs::create_dir_all(&built).expect("a directory");
+    for file in [library(), static_library(), &analyze] {
+        let link = built.join(file.file_name().expect("a name"));
+        if !link.exists() {
+            std::os::unix::fs::symlink(file, link).expect("a link");
+        }
+    }
     let prefix = scratch.root().join("prefix");
     let script = workload_source("../../scripts/install.sh");
     let launch = Launch::new(scratch, script).untraced().arg("--from").arg(&built).arg("--prefix").arg(&prefix);
@@ -145,9 +152,8 @@ fn modules_and_pkg_config_point_at_it() {
 
 #[test]
 fn it_runs_where_the_documentation_says() {
-    let built = library();
-    let analyze = built.with_file_name("dxt-analyze");
-    for file in [built, &analyze].into_iter().filter(|file| file.exists()) {
+    let analyze = analyzer();
+    for file in [library(), &analyze].into_iter().filter(|file| file.exists()) {
         let Some(needed) = needs(file) else { return skip_here("objdump cannot read a library") };
         assert!(needed <= GLIBC, "{} asks for glibc {needed:?}", file.display());
     }

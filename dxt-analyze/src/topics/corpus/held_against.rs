@@ -21,6 +21,8 @@ const SLOWER_OF_FEW: f64 = 2.0;
 const NAMED: f64 = 1.2;
 /// Part of what all lose that calls lose at least to be named.
 const LOST: f64 = 0.01;
+/// Part of what the calls of a kind lose that lies before the slow time begins, or behind its end, at most.
+const OUTSIDE: f64 = 0.05;
 /// How much a part that is slow counts at most, so that very slow reads do not hide when slow writes had begun.
 const MOST: f64 = 2.0;
 /// Ranges of the others that a slow run lies above them; with two others, or where others are left out as slow.
@@ -113,7 +115,10 @@ impl<'a> HeldAgainst<'a> {
         };
         let usual_time = |piece: &usize| self.usual.get(*piece)?[1].without(mine.get(*piece)?.time_ns);
         let above: Vec<f64> = order.iter().map(|piece| above(piece).unwrap_or(0.0)).collect();
-        let range = span(&above)?;
+        let lost = |piece: &usize| Some(mine.get(*piece)?.time_ns - usual_time(piece)?);
+        let lost: Vec<(Does, f64)> =
+            order.iter().map(|piece| (mine[*piece].does, lost(piece).unwrap_or(0.0))).collect();
+        let range = where_it_is_lost(span(&above)?, &lost);
         let reaches_the_end = range.end == order.len();
         let all_the_time = reaches_the_end && range.start == 0;
         let slow = order.get(range)?;
@@ -285,6 +290,34 @@ fn span(above: &[f64]) -> Option<Range<usize>> {
     best
 }
 
+/// What is left of a span without its ends where next to nothing is lost of what its reads, writes or syncs lose: calls that were a little
+/// slow by chance before very slow ones do not tell when these had begun.
+fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
+    let within = &lost[range.clone()];
+    let mut kept = None::<Range<usize>>;
+    for does in [Does::Read, Does::Write, Does::Sync] {
+        let of = || within.iter().enumerate().filter(|(_, one)| one.0 == does).map(|(at, one)| (at, one.1.max(0.0)));
+        let outside = of().map(|(_, lost)| lost).sum::<f64>() * OUTSIDE;
+        let begins = first_beyond(of(), outside);
+        let ends = first_beyond(of().rev(), outside);
+        if let (Some(begins), Some(ends)) = (begins, ends) {
+            let so_far = kept.unwrap_or(begins..ends + 1);
+            kept = Some(so_far.start.min(begins)..so_far.end.max(ends + 1));
+        }
+    }
+    kept.map_or(range.clone(), |kept| range.start + kept.start..range.start + kept.end)
+}
+
+/// The place at which the sum has grown beyond a bound.
+fn first_beyond(mut values: impl Iterator<Item = (usize, f64)>, bound: f64) -> Option<usize> {
+    let mut sum = 0.0;
+    let found = values.find(|(_, value)| {
+        sum += value;
+        sum > bound
+    });
+    found.map(|(at, _)| at)
+}
+
 /// Cuts the calls of a kind into parts of as many calls.
 fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
     let width = length_ns as f64 / SLOTS as f64;
@@ -374,6 +407,18 @@ mod tests {
         let least = Thresholds::default();
         let judge = HeldAgainst::new(group, 2, &least);
         (0..group.len()).filter(|run| judge.slow(*run).is_some()).collect()
+    }
+
+    #[test]
+    fn what_is_a_little_slow_before_does_not_tell_when_it_began() {
+        let mut group: Vec<(Known, Paces)> = (0..5).map(|number| run(number, |_| 1.0)).collect();
+        // Writes are a little slow all the time, and very slow in their last quarter.
+        group[1] = run(1, |slot| if slot < 24 { 1.3 } else { 47.0 });
+        let least = Thresholds::default();
+        let slow = HeldAgainst::new(&group, 2, &least).slow(1).expect("it is slow");
+        let last_quarter = 1_000_000_000 * 24 / 64;
+        assert!(slow.from_ns.abs_diff(last_quarter) <= 1_000_000_000 * 2 / 64, "{slow:?}");
+        assert_eq!((slow.until_ns, slow.calls.len()), (None, 2), "{slow:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The options of `layers`.
 
 use crate::session::{Inputs, Output};
+use std::path::PathBuf;
 
 /// `layers` on the command line.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,6 +20,9 @@ pub struct Args {
 /// What can be asked of it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
+    /// Stripe layouts, which tell how many aggregators a file can use: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
     /// Rows to list per table: ranks and collective operations, the slowest; files, those with most time
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
@@ -30,6 +34,6 @@ pub struct Options {
 impl Default for Options {
     /// As on the command line.
     fn default() -> Self {
-        Self { top: 10, peak: None }
+        Self { layout: None, top: 10, peak: None }
     }
 }

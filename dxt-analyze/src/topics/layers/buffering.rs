@@ -5,7 +5,7 @@ use super::collectives::{Collective, Followed, Key};
 use super::means::Means;
 use super::parts::{CallSum, Form, Made};
 use super::pass::Partial;
-use crate::model::{FileId, ProcessId, Run, Stream, StreamIx, Users};
+use crate::model::{FileId, FileLayout, ProcessId, Run, Stream, StreamIx, Users};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpClass};
@@ -47,7 +47,7 @@ pub struct BufferingRow {
     pub buffered: bool,
     /// Hints in effect that decide: `cb_nodes`, `romio_cb_write`, ...
     pub hints: BTreeMap<String, String>,
-    /// Stripe count of the file's layout in the trace, if it has one.
+    /// Stripe count of the file's layout, if that is known.
     pub stripe_count: Option<u64>,
     /// Means over the aggregators alone: see [`Means`].
     pub aggregators_mean: Means,
@@ -74,7 +74,7 @@ fn stream_of(run: &Run, key: (ProcessId, StreamIx)) -> Option<&Stream> {
 
 /// Blocking collective reads and writes, by file: those with most time first.
 #[must_use]
-pub fn files(run: &Run, partial: &Partial) -> Vec<BufferingRow> {
+pub fn files(run: &Run, layouts: &[Option<FileLayout>], partial: &Partial) -> Vec<BufferingRow> {
     let mut all: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
     for (&key, made) in &partial.made {
         let Some(stream) = stream_of(run, key) else { continue };
@@ -90,18 +90,23 @@ pub fn files(run: &Run, partial: &Partial) -> Vec<BufferingRow> {
         }
     }
     let mut rows: Vec<((FileId, bool), BufferingRow)> =
-        all.into_iter().map(|(key, found)| (key, row(run, key, found))).collect();
+        all.into_iter().map(|(key, found)| (key, row(run, layouts, key, found))).collect();
     rows.sort_by_key(|(key, row)| (std::cmp::Reverse(row.made.of.time_ns), *key));
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(run: &Run, (file, writes): (FileId, bool), found: Found) -> BufferingRow {
+fn row(
+    run: &Run,
+    layouts: &[Option<FileLayout>],
+    (file, writes): (FileId, bool),
+    found: Found,
+) -> BufferingRow {
     let data = found.made.inside.data();
     let mean = |sum: &CallSum| sum.bytes.checked_div(sum.calls).unwrap_or(0);
     let (mean_call_bytes, mean_request_bytes) = (mean(&found.made.of), mean(&data));
     let node = |number: &ProcessId| run.process(*number).map_or(u32::MAX, |process| process.node);
     let def = run.file(file);
-    let layout = def.and_then(|file| file.layout.as_ref()).filter(|layout| !layout.is_guess());
+    let layout = layouts.get(file.index()).and_then(Option::as_ref).filter(|layout| !layout.is_guess());
     let is_aggregator = |made: &&Made| made.inside.data().calls > 0;
     let of_each = found.processes.iter().map(|(number, made)| (*number, made.inside.data()));
     let mut data: Vec<(ProcessId, CallSum)> = of_each.filter(|(_, data)| data.calls > 0).collect();

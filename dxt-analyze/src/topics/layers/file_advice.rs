@@ -111,7 +111,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     let names: Vec<&str> = file.aggregators.iter().take(8).map(|row| row.process.as_str()).collect();
     let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
     let mut evidence =
-        vec![format!("{count} of {} ranks on {} nodes: {}{more}", file.processes, file.nodes, names.join(", "))];
+        vec![format!("{count} of {} ranks on {}: {}{more}", file.processes, units::counted(file.nodes, "node"), names.join(", "))];
     if !file.hints.is_empty() {
         let hints: Vec<String> = file.hints.iter().map(|(key, value)| format!("{key}={value}")).collect();
         evidence.push(format!("hints in effect: {}", hints.join(" ")));
@@ -130,8 +130,9 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
             code: Code::AGGREGATORS,
             severity: severity(found, cost, least),
             title: format!(
-                "{count} aggregators for {wanted} {} on {}",
-                if file.stripe_count.is_some() { "stripes" } else { "nodes" },
+                "{} for {} on {}",
+                units::counted(count, "aggregator"),
+                units::counted(wanted, if file.stripe_count.is_some() { "stripe" } else { "node" }),
                 file.file
             ),
             evidence: on(&file.file, evidence),
@@ -147,7 +148,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     (count > stripes.saturating_mul(2) && file.op == "write").then(|| Finding {
         code: Code::AGGREGATORS,
         severity: Severity::Info,
-        title: format!("{count} aggregators write the {stripes} stripes of {}", file.file),
+        title: format!("{count} aggregators write the {} of {}", units::counted(stripes, "stripe"), file.file),
         evidence: on(&file.file, evidence),
         cost_ns: None,
         saving: None,

@@ -37,7 +37,8 @@ impl<'a> Reported<'a> for InReport<'a> {
     fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<LayersReport> {
         let job = self.job;
         let top = job.options.top;
-        Ok(LayersReport { result: Layers::of(job.run, partial, sums.totals.clone(), &sums.lost, top), top })
+        let result = Layers::of(job.run, &job.layouts, partial, sums.totals.clone(), &sums.lost, top);
+        Ok(LayersReport { result, top })
     }
 
     fn found(self, read: LayersReport, _more: Option<()>, _sums: &Sums) -> LayersReport {

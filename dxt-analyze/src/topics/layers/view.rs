@@ -1,6 +1,6 @@
 //! `layers`: one pass, and how its result looks.
 
-use super::args::Args;
+use super::args::{Args, Options};
 use super::{figure, tables, tables_locks, tables_together as together};
 use crate::findings::Finding;
 use crate::model::Run;
@@ -33,18 +33,21 @@ pub struct LayersReport {
 /// If nothing can be loaded.
 pub fn layers(args: &Args) -> Result<LayersReport> {
     let run = crate::session::open(&args.inputs)?;
-    let mut report = layers_of(&run, args.options.top);
-    report.result.layers.iter_mut().for_each(|row| row.bandwidth.measure(args.options.peak));
-    Ok(report)
+    layers_of(&run, &args.options)
 }
 
-/// Dissects a run that is loaded; `top` rows per table are shown, and as many collective operations listed.
-#[must_use]
-pub fn layers_of(run: &Run, top: usize) -> LayersReport {
+/// Dissects a run that is loaded.
+///
+/// # Errors
+/// If the layouts cannot be read.
+pub fn layers_of(run: &Run, options: &Options) -> Result<LayersReport> {
+    let (layouts, top) = (crate::session::layouts(run, options.layout.as_deref())?, options.top);
     let bar = Bar::new(run.segments(), "layers");
     let ((partial, totals), lost) = scan(run, &(Pass::new(run), Totals), &bar);
     drop(bar);
-    LayersReport { result: Layers::of(run, partial, totals, &lost, top), top }
+    let mut result = Layers::of(run, &layouts, partial, totals, &lost, top);
+    result.layers.iter_mut().for_each(|row| row.bandwidth.measure(options.peak));
+    Ok(LayersReport { result, top })
 }
 
 impl Outcome for LayersReport {

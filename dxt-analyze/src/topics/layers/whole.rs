@@ -6,16 +6,23 @@ use super::pass::Partial;
 use super::result::Layers;
 use super::{amplification, buffering, dissection, rounds};
 use crate::findings;
-use crate::model::Run;
+use crate::model::{FileLayout, Run};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
 use crate::shared::mpiio_time::MpiioTime;
 use crate::shared::{bandwidth, totals};
 
 impl Layers {
-    /// Puts the result together; `top` collective operations and late ranks are listed.
+    /// Puts the result together with the layout that counts for each file; `top` collective operations and late ranks are listed.
     #[must_use]
-    pub fn of(run: &Run, mut partial: Partial, totals: totals::Partial, lost: &Lost, top: usize) -> Self {
+    pub fn of(
+        run: &Run,
+        layouts: &[Option<FileLayout>],
+        mut partial: Partial,
+        totals: totals::Partial,
+        lost: &Lost,
+        top: usize,
+    ) -> Self {
         let totals = totals::with_missing(run, totals);
         let followed = std::mem::take(&mut partial.followed);
         let mut elsewhere = Inside::default();
@@ -29,7 +36,7 @@ impl Layers {
             job: dissection::job(&ranks),
             ranks,
             files: amplification::files(run, &totals, &partial),
-            collective_files: buffering::files(run, &partial),
+            collective_files: buffering::files(run, layouts, &partial),
             rounds: rounds::rows(run, &partial),
             collectives: buffering::collectives(run, followed, top),
             concurrency: Vec::new(),

@@ -63,14 +63,24 @@ pub(crate) fn static_library() -> &'static Path {
     })
 }
 
+/// dxt-analyze of the profile that the tests have, which `cargo test --workspace` builds with them.
+pub(crate) fn analyzer() -> PathBuf {
+    profile_dir().join("dxt-analyze")
+}
+
+/// Where cargo puts what it builds in the tests' profile.
+fn profile_dir() -> PathBuf {
+    let exe = std::env::current_exe().expect("failed to find this test's path");
+    exe.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps").to_owned()
+}
+
 fn built_library() -> PathBuf {
     built("dxt-tracer").join("libdxt_tracer.so")
 }
 
 /// Builds a package; returns where its library is.
 fn built(package: &str) -> PathBuf {
-    let exe = std::env::current_exe().expect("failed to find this test's path");
-    let profile_dir = exe.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps");
+    let profile_dir = profile_dir();
     let target_dir = profile_dir.parent().expect("a profile's directory lies in the target directory");
     let profile = if profile_dir.ends_with("debug") { "dev" } else { "release" };
     let status = Command::new(env!("CARGO"))
@@ -79,5 +89,5 @@ fn built(package: &str) -> PathBuf {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
     assert!(status.is_ok_and(|status| status.success()), "failed to build the library");
-    profile_dir.to_owned()
+    profile_dir
 }
