@@ -46,11 +46,11 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         grid.entries.iter().any(|entry| asks(entry) && is(entry))
     };
     let title = format!(
-        "{} metadata calls ({}) ask for the same {} again and again, {:.0} times each",
+        "{} metadata calls ({}) ask for the same {} again and again, {} times each",
         show::count(calls),
         ASK.iter().filter(called).copied().collect::<Vec<_>>().join(", "),
         show::counted(known, "name"),
-        calls as f64 / known.max(1) as f64
+        show::count(calls / known.max(1))
     );
     let words = format!(
         "{} in stat and access, {} each, by {}",

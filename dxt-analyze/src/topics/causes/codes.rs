@@ -115,6 +115,23 @@ codes! {
         "Requests below 256 KiB of streams with that mark, and not of DXT-V020. Saving: as DXT-V020.",
         "Open without O_DIRECT, or read and write some MiB at once.",
         "ours; open(2)";
+    SMALL_FILES = "DXT-V022",
+        "Many small files are opened and read, or written, one by one.",
+        "At least 32 files of at most 1 MiB for each open, opened by a process twice at most on the mean, not removed in the run, that have 0.8 of all opens. Saving: opens, closes and other metadata \
+         calls on them, and what reads and writes take for being short (as DXT-C004).",
+        "Pack them into one file, or bring them to the node first.",
+        "ours";
+    TEMPORARY_FILES = "DXT-V023",
+        "Files are made, used for a moment and removed again.",
+        "At least 16 files of at most 1 MiB for each open that are written and removed (unlink) in the run. Saving: all of their calls but 2 µs each and 1 ns a byte, as in memory.",
+        "Keep such data in memory, or use one file again and again.",
+        "ours";
+    HDF5_AMPLIFIED = "DXT-V024",
+        "HDF5 reads far more of a file than the program asks for.",
+        "Bytes that HDF5 reads of a file (or asks of MPI-IO) are at least twice the bytes of the elements that the program asks of its data sets, and 1 MiB more. Saving: \
+         that part of the time of its reads.",
+        "Read whole chunks or rows; a chunk cache that holds what a selection crosses; chunks shaped as they are read.",
+        "ours; HDF5 reference manual, H5Pset_chunk_cache";
     NO_OVERLAP = "DXT-V016",
         "Asynchronous operations keep the program waiting: nothing else goes on while they do.",
         "Of processes with one thread whose waits are on record: time in the calls that hand operations over and that wait for them is at least 0.9 of the time with one in \

@@ -70,6 +70,9 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out.extend(super::tiny::claims(grid));
     out.extend(super::past_cache::claims(grid));
     out.extend(super::asked_again::claim(grid));
+    out.extend(super::many_files::claims(grid));
+    out.extend(super::reopened::claim(grid));
+    out.extend(super::hdf5_amplified::claims(grid));
     out.extend(super::hdf5_reopened::claim(grid));
     out.extend(super::one_aggregator::claims(grid));
     out.extend(super::meeting_late::claim(grid));

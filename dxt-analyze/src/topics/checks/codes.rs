@@ -170,7 +170,7 @@ codes! {
         "ours";
     REPEATED_OPENS = "DXT-C034",
         "A process opens a file again and again.",
-        "Opens of one file by one process: at least opens_per_file. Cost: opens and closes of such files.",
+        "Opens of one file by one process: at least opens_per_file; the verdict tells it from 4 on, by what opens and closes of such files cost but for the first of each process.",
         "Keep it open.",
         "ours";
     OPEN_PER_ACCESS = "DXT-C035",

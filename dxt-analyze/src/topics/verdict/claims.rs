@@ -102,7 +102,7 @@ const RULES: &[ForCodes] = &[
     (&[Code::NO_MPIIO], DATA, None, Mended::Tiny),
     (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT], DATA, None, Mended::Large),
     (
-        &[Code::OPEN_PER_ACCESS, Code::REPEATED_OPENS, Code::METADATA_RATE, Code::SEEK_PER_ACCESS],
+        &[Code::OPEN_PER_ACCESS, Code::METADATA_RATE, Code::SEEK_PER_ACCESS],
         METADATA,
         Some(false),
         Mended::Once,

@@ -136,7 +136,7 @@ const TOLD_OUTSIDE: [Code; 5] =
 
 /// Findings whose question is answered by `causes`, on better ground.
 fn superseded(code: Code) -> bool {
-    const CODES: [Code; 14] = [
+    const CODES: [Code; 15] = [
         Code::SLOW_OPERATIONS,
         Code::SLOW_RANK,
         Code::SLOW_NODE,
@@ -151,6 +151,7 @@ fn superseded(code: Code) -> bool {
         Code::METADATA_SHARE,
         Code::COMMON_READS,
         Code::COMMUNICATION,
+        Code::REPEATED_OPENS,
     ];
     CODES.contains(&code)
 }

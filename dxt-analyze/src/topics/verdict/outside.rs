@@ -9,11 +9,17 @@ use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::layers::parts::Form;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
 /// Time that copying a byte takes, ns: what remains of the time outside of system calls however well all goes.
 const COPY_NS: f64 = 0.2;
+/// What a byte takes on its way through an aggregator, ns: what is exchanged must be exchanged. 1 GB/s.
+const EXCHANGE_NS: f64 = 1.0;
+/// What a byte of large collective calls takes a rank, ns: ranks wait in them for each other's bytes, and share processors while they do. 200 MB/s.
+const LARGE_NS: f64 = 5.0;
+/// Mean length of calls from which they are large.
+const LARGE: u64 = 1 << 20;
 /// Part of the time that collective calls of HDF5 spend outside of system calls which larger ones may save: what is exchanged must be exchanged.
 const OF_HDF5: f64 = 0.5;
 /// Mean length of calls below which they are small.
@@ -58,6 +64,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
     let mut by: BTreeMap<(Class, Way), Sum> = BTreeMap::new();
     let mut each: BTreeMap<(Class, Way, ProcessId), f64> = BTreeMap::new();
+    let mut aggregators: BTreeMap<(Class, Way), BTreeSet<ProcessId>> = BTreeMap::new();
     let forms = forms(grid);
     for entry in &grid.entries {
         let data = matches!(entry.class, Class::Read | Class::Write);
@@ -73,6 +80,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
             (true, true, true) => {
                 let way = forms.get(&(entry.file, entry.class)).copied().unwrap_or_default();
                 by.entry((entry.class, way)).or_default().inside += entry.left_ns;
+                aggregators.entry((entry.class, way)).or_default().insert(entry.process);
                 *each.entry((entry.class, way, entry.process)).or_default() -= entry.left_ns;
             }
             _ => {}
@@ -105,7 +113,13 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
         || (neither(whole) * outside(sum) / all).min(most) * if way.collective { OF_HDF5 } else { 1.0 },
         |(rest, _, one_in)| rest.saturating_mul(one_in) as f64,
     );
-    let saves = (all_of_it - held - sum.bytes as f64 / processes * COPY_NS).max(0.0);
+    // Of small calls it is the number that costs.
+    let mean_bytes = sum.bytes / sum.calls.max(1);
+    let each_ns = if way.collective && mean_bytes >= LARGE { LARGE_NS } else { COPY_NS };
+    let copied = sum.bytes as f64 / processes * each_ns;
+    let through = aggregators.get(&(class, way)).map_or(processes, |of| of.len().max(1) as f64);
+    let exchanged = if way.collective { sum.bytes as f64 / through * EXCHANGE_NS } else { 0.0 };
+    let saves = (all_of_it - held - copied.max(exchanged)).max(0.0);
     let percent = part * 100.0;
     let what = format!(
         "{} {} {}",
@@ -118,8 +132,6 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     } else {
         "communication, locks, copies"
     };
-    // Of small calls it is the number that costs.
-    let mean_bytes = sum.bytes / sum.calls.max(1);
     let small = mean_bytes < SMALL;
     let title = if small {
         format!(

@@ -54,8 +54,8 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
         };
         let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(_, a), (_, b)| {
-            rank(a)
-                .cmp(&rank(b))
+            rank(a, most)
+                .cmp(&rank(b, most))
                 .reverse()
                 .then(saves(a).cmp(&saves(b)))
                 .then_with(|| b.finding.title.cmp(&a.finding.title))
@@ -185,6 +185,9 @@ const ORDER: [&[Code]; 7] = [
         Code::ALIASING,
         Code::HDF5_METADATA,
         Code::HDF5_REOPENED,
+        Code::HDF5_AMPLIFIED,
+        Code::SMALL_FILES,
+        Code::TEMPORARY_FILES,
         Code::FALSE_SHARING,
         Code::CROSSING,
         Code::AGGREGATORS,
@@ -211,8 +214,15 @@ const ORDER: [&[Code]; 7] = [
     &[Code::TIME_IMBALANCE],
 ];
 
-/// How much a finding says.
-fn rank(claim: &Claim) -> usize {
+/// How much a finding says, where the one that saves most saves `most`.
+fn rank(claim: &Claim, most: u64) -> usize {
     let code = claim.finding.code;
-    if is_contrast(code) { 0 } else { 1 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(4) }
+    if code == Code::ASKED_AGAIN && saves(claim) as f64 >= most as f64 * NEARLY {
+        // Calls that need not be made, whatever makes some of them long.
+        0
+    } else if is_contrast(code) {
+        1
+    } else {
+        2 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(4)
+    }
 }

@@ -1,0 +1,64 @@
+//! Files that a process opens again and again: by what the opens and closes cost, however few they are.
+
+use super::claim::{Claim, finding};
+use super::class::Class;
+use super::grid::{Entry, Grid};
+use super::replay::Shortened;
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId, Within};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Times that a process opens a file, at least.
+const AGAIN: u64 = 4;
+/// Part of the cost from which one file is named alone.
+const MOST: f64 = 0.8;
+
+/// Of all such files together.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let counts = |entry: &Entry| {
+        let within = grid.stream(entry).map(|stream| stream.within());
+        entry.leaf && entry.class == Class::Open && within != Some(Within::Mpiio)
+    };
+    let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
+        add(opens.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
+    }
+    opens.retain(|_, count| *count >= AGAIN);
+    let closes = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == "close");
+    let mut by: BTreeMap<FileId, Shortened> = BTreeMap::new();
+    let mut opening: BTreeMap<FileId, f64> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) || entry.leaf && closes(entry)) {
+        let Some(count) = opens.get(&(entry.process, entry.file)) else { continue };
+        // Single calls that take far longer than their like would do so on any file.
+        let usual = entry.left_ns - entry.beyond_ns(1.0);
+        *opening.entry(entry.file).or_default() += if entry.class == Class::Open { usual } else { 0.0 };
+        by.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / *count as f64)));
+    }
+    let cost = |of: &Shortened| of.iter().map(|(_, ns)| ns).sum::<f64>();
+    let all: f64 = by.values().map(cost).sum();
+    let (dearest, most) = by.iter().map(|(file, of)| (*file, cost(of))).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let alone = most >= all * MOST;
+    by.retain(|file, _| !alone || *file == dearest);
+    opens.retain(|(_, file), _| by.contains_key(file));
+    let count = opens.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
+    let processes = opens.keys().map(|(process, _)| process).collect::<BTreeSet<_>>().len() as u64;
+    let name = grid.run.file(dearest)?.name.clone();
+    let which = if alone {
+        format!("{name} is opened {} times", show::count(count))
+    } else {
+        let each = show::count(count / opens.len().max(1) as u64);
+        format!("{} are opened {each} times each", show::counted(by.len() as u64, "file"))
+    };
+    let opening: f64 = by.keys().filter_map(|file| opening.get(file)).sum();
+    let mean = (opening / count.max(1) as f64) as u64;
+    let title = format!("{which} by {}: an open takes {}", show::processes(processes), show::duration(mean));
+    let words = format!("{} in opens and closes but for the first of each process", show::duration(all as u64));
+    let about = About { file: alone.then_some(name), calls: Some(count), ..About::default() };
+    let hint = "keep it open between accesses (pread and pwrite need no position of their own; fflush or fsync makes what was written visible): \
+                each open asks the metadata server, and closing writes the cache back";
+    let shortened = by.into_values().flatten().collect();
+    Some(Claim::new(finding(Code::REPEATED_OPENS, title, vec![Evidence::of(words, about)], hint), shortened))
+}
