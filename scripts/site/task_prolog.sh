@@ -8,7 +8,7 @@ etc=$prefix/etc
 library=${DXT_TRACER:-$prefix/lib/dxt/libdxt_tracer.so}
 config=${DXT_CONFIG:-$etc/dxt/dxt.conf}
 
-[ "$DXT_ENABLE" != off ] || exit 0
+case $DXT_ENABLE in off | 0) exit 0 ;; esac
 [ -r "$library" ] && [ -r "$config" ] || exit 0
 # By hand, by the module, or by a task around this one.
 case $LD_PRELOAD in *libdxt_tracer.so*) exit 0 ;; esac

@@ -287,14 +287,15 @@ pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
 
 /// Whether the environment alone turns tracing off, whatever a file says.
 pub(crate) fn is_off(environment: &impl Environment) -> bool {
-    environment.get(c"DXT_ENABLE") == Some(b"off") || super::darshan::is_disabled(environment)
+    matches!(environment.get(c"DXT_ENABLE"), Some(b"off" | b"0")) || super::darshan::is_disabled(environment)
 }
 
 fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
     match environment.get(c"DXT_ENABLE") {
-        Some(b"trace" | b"check") => Ok(Some(Mode::Trace)),
+        // 1 and 0, as of `DXT_ENABLE_IO_TRACE`.
+        Some(b"trace" | b"1" | b"check") => Ok(Some(Mode::Trace)),
         Some(b"counters") => Ok(Some(Mode::Counters)),
-        Some(b"off") => Ok(None),
+        Some(b"off" | b"0") => Ok(None),
         // Darshan's switch for the same thing.
         None | Some(b"") => match environment.get(c"DXT_ENABLE_IO_TRACE") {
             Some(b"1") => Ok(Some(Mode::Trace)),
@@ -321,6 +322,8 @@ mod tests {
         assert_eq!(settings(&[]), Ok(None));
         assert!(settings(&[(c"DXT_ENABLE_IO_TRACE", "1")]).unwrap().is_some());
         assert_eq!(settings(&[(c"DXT_ENABLE", "off"), (c"DXT_ENABLE_IO_TRACE", "1")]), Ok(None));
+        assert_eq!(settings(&[(c"DXT_ENABLE", "1")]).unwrap().unwrap().mode, Mode::Trace);
+        assert_eq!(settings(&[(c"DXT_ENABLE", "0"), (c"DXT_ENABLE_IO_TRACE", "1")]), Ok(None));
     }
 
     #[test]
