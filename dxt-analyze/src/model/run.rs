@@ -376,6 +376,12 @@ impl Run {
         self.processes.iter().filter(self.is_worker())
     }
 
+    /// What its workers are called.
+    #[must_use]
+    pub fn workers_name(&self) -> &'static str {
+        if self.ranks() > 0 { "ranks" } else { "processes" }
+    }
+
     /// Whether a process is one of [`Self::workers`].
     pub fn is_worker(&self) -> impl Fn(&&Process) -> bool {
         let ranks = self.ranks() > 0;

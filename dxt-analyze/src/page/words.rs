@@ -15,10 +15,12 @@ pub(super) fn saves(finding: &Finding) -> u64 {
     finding.saving.map_or(0, |saving| saving.saves_ns)
 }
 
-/// The findings that save something, those that save most first.
+/// The findings that save something: the one that the verdict's sentence is of, then those that save most.
 pub(super) fn listed(verdict: &Verdict) -> Vec<&Weighed> {
     let mut all: Vec<&Weighed> = verdict.findings.iter().filter(|weighed| saves(&weighed.finding) > 0).collect();
-    all.sort_by_key(|weighed| Reverse(saves(&weighed.finding)));
+    if let Some((_, others)) = all.split_first_mut() {
+        others.sort_by_key(|weighed| Reverse(saves(&weighed.finding)));
+    }
     all
 }
 

@@ -92,7 +92,7 @@ codes! {
     ASKED_AGAIN = "DXT-V017",
         "Processes ask for the same names again and again: whether a file is there, how large it is.",
         "At least 1,000 calls of stat(2), access(2) and their kin made by the program, 4 for each name that a process asks for on the mean. Saving: all but the first for \
-         each name.",
+         each name. Or 1,000 of them, half of all, that fail for names which the same process finds or opens later. Saving: those.",
         "Remember the answer, or list the folder once.",
         "ours";
     HDF5_COLLECTIVE = "DXT-V019",
@@ -132,6 +132,17 @@ codes! {
          that part of the time of its reads.",
         "Read whole chunks or rows; a chunk cache that holds what a selection crosses; chunks shaped as they are read.",
         "ours; HDF5 reference manual, H5Pset_chunk_cache";
+    REWRITTEN = "DXT-V025",
+        "A process writes a small file anew again and again.",
+        "A file of at most 16 MiB that a process opens 16 times or more and of which it writes 6 times what it holds, and reads less than half of that. Saving: all but a sixteenth of its calls on it.",
+        "Write it less often, or only what has changed.",
+        "ours";
+    BY_TURNS = "DXT-V026",
+        "A program computes and does I/O by turns, and nothing about its I/O is odd.",
+        "Nothing else that would save least_run_share; 4 bursts of I/O or more, 0.6 of it reads or writes, in processes whose other threads do none. Saving: the smaller of I/O and computing, but for \
+         one burst. Never above info: it asks for another program.",
+        "Read ahead or write behind: a thread, asynchronous calls, two buffers in turn.",
+        "ours";
     NO_OVERLAP = "DXT-V016",
         "Asynchronous operations keep the program waiting: nothing else goes on while they do.",
         "Of processes with one thread whose waits are on record: time in the calls that hand operations over and that wait for them is at least 0.9 of the time with one in \

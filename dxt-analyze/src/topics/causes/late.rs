@@ -1,7 +1,7 @@
 //! Ranks that come late to collective calls, so that all others wait. How late a rank comes is what lies between its last collective
 //! call and this one, its other calls of I/O left out, against the median of all ranks: what it lost by waiting before is not its own.
 
-use super::phases::Gaps;
+use super::phases::{FIRST, Gaps};
 use crate::model::ProcessId;
 use crate::shared::stats::median;
 use rustc_hash::FxHashMap;
@@ -37,8 +37,8 @@ pub fn late(gaps: &[Gaps]) -> Option<Late> {
     let mut own: FxHashMap<ProcessId, Vec<(f64, f64)>> = FxHashMap::default();
     for of in gaps {
         let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
-        // Before the first there is no other.
-        for number in 1..count {
+        let known = |number: &usize| of.by_process.iter().all(|(_, gaps)| gaps[*number] != FIRST);
+        for number in (0..count).filter(known) {
             let (mut first, mut second) = ((0_u64, ProcessId::NONE), 0_u64);
             let mut all = Vec::with_capacity(of.by_process.len());
             for (process, gaps) in &of.by_process {

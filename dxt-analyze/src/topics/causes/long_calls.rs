@@ -94,7 +94,8 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
     };
     let each = if still.spans.len() == 1 { "" } else { " each time" };
     let title = format!(
-        "storage stands still {often}: {class} of most ranks take far longer at once, {}{each}",
+        "storage stands still {often}: {class} of most {} take far longer at once, {}{each}",
+        grid.run.workers_name(),
         show::duration(mean)
     );
     let span = |(from, until): &(u64, u64)| {

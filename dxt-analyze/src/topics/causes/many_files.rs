@@ -20,6 +20,9 @@ const SMALL: u64 = 1 << 20;
 const OPENS: f64 = 2.0;
 /// Part of the files' opens at least that are of such files: one that is used otherwise, too, says nothing.
 const MOST: f64 = 0.8;
+/// What an open takes on the mean at least, ns, if there are not very many: a server that is not busy answers sooner.
+const SLOW_OPEN_NS: f64 = 600_000.0;
+const VERY_MANY: usize = 1000;
 /// What a call takes on a file in memory, ns.
 const IN_MEMORY_NS: f64 = 2_000.0;
 /// What bytes take in large requests, ns each, and the length of requests that take twice as long as short ones.
@@ -136,7 +139,9 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
             shortened.push((index, less));
         }
     }
-    if shortened.is_empty() || (opens.0 as f64) < all_opens as f64 * MOST && kind != Kind::Temporary {
+    let slow = opens.1 >= SLOW_OPEN_NS * opens.0 as f64 || mine.len() >= VERY_MANY;
+    let most = opens.0 as f64 >= all_opens as f64 * MOST;
+    if shortened.is_empty() || kind != Kind::Temporary && !(slow && most) {
         return None;
     }
     let count = mine.len() as u64;

@@ -29,7 +29,8 @@ fn of_file(grid: &Grid<'_>, file: FileId, asked: usize) -> Option<Claim> {
     };
     let callers = who(&|entry| entry.collective && !entry.inside);
     let aggregators = who(&|entry| entry.leaf && entry.inside);
-    let nodes = grid.run.nodes.len();
+    let on = callers.iter().filter_map(|process| grid.run.process(*process)).map(|process| process.node);
+    let nodes = on.collect::<BTreeSet<u32>>().len();
     // Of a node with two or more nobody knows whether more would do better.
     let enough = if aggregators.len() == 1 { nodes.max(ENOUGH) } else { nodes };
     let could = callers.len().min(enough);

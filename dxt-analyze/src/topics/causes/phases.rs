@@ -16,6 +16,8 @@ use trace_format::op::Layer;
 const PARTS: usize = 1 << 14;
 /// Meetings of one operation that are followed.
 const MEETINGS: usize = 1 << 16;
+/// Part of calls that all ranks make in which nobody leaves before the last has come, from which they meet there.
+const MET: f64 = 0.9;
 /// Parts without I/O, one after another, that end a phase: 1/512 of the run.
 const GAP: usize = PARTS / 512;
 
@@ -26,8 +28,8 @@ enum Role {
     None,
     /// Calls of the program or below.
     Call,
-    /// Calls of MPI-IO in which all ranks meet.
-    Collective { op: u16, file: FileId },
+    /// Calls of MPI-IO in which all ranks meet; if it is not `sure`, as far as none leaves before the last has come.
+    Collective { op: u16, file: FileId, sure: bool },
     /// Calls of MPI's in which all processes of a communicator meet.
     Meeting { op: u16 },
 }
@@ -36,7 +38,7 @@ impl Role {
     /// Operation and file of a collective call.
     fn collective(self) -> Option<Key> {
         match self {
-            Self::Collective { op, file } => Some((op, Who::File(file))),
+            Self::Collective { op, file, .. } => Some((op, Who::File(file))),
             _ => None,
         }
     }
@@ -54,6 +56,10 @@ const MEETING: [&str; 9] = [
     "reduce_scatter",
     "reduce_scatter_block",
 ];
+
+/// Calls of MPI-IO that all processes of the file's communicator make together, which may be one process alone (MPI 4.0, 14.2).
+const TOGETHER: [&str; 6] = ["open", "close", "sync", "set_size", "preallocate", "set_view"];
+
 fn role(run: &Run, stream: &Stream) -> Role {
     let op = run.op(stream);
     if stream.meets {
@@ -62,9 +68,12 @@ fn role(run: &Run, stream: &Stream) -> Role {
     if stream.overview || Form::of(op.mode) == Form::Unfinished {
         return Role::None;
     }
-    let collective = op.layer == Some(Layer::Mpiio) && Form::of(op.mode) == Form::Collective;
+    let sure = Form::of(op.mode) == Form::Collective;
+    let collective = op.layer == Some(Layer::Mpiio) && (sure || TOGETHER.contains(&op.name.as_str()));
     match stream.within() {
-        Within::Nothing if collective && run.window.is_none() => Role::Collective { op: stream.op, file: stream.file },
+        Within::Nothing if collective && run.window.is_none() => {
+            Role::Collective { op: stream.op, file: stream.file, sure }
+        }
         Within::Nothing => Role::Call,
         _ => Role::None,
     }
@@ -114,6 +123,8 @@ impl Phases {
 struct Meetings {
     /// Latest beginning of each, ns since the job's start.
     last: Vec<u64>,
+    /// Earliest end of each, if that has to tell whether they are meetings.
+    first_out: Vec<u64>,
     /// Processes that took part, and in how many at least and at most.
     processes: u64,
     fewest: usize,
@@ -121,8 +132,15 @@ struct Meetings {
 }
 
 impl Meetings {
-    fn add(&mut self, begins: &[u64]) {
-        self.join(&Self { last: begins.to_vec(), processes: 1, fewest: begins.len(), most: begins.len() });
+    fn add(&mut self, of: &Begins) {
+        let (last, first_out) = (of.begins.clone(), of.ends.clone());
+        self.join(&Self { last, first_out, processes: 1, fewest: of.begins.len(), most: of.begins.len() });
+    }
+
+    /// Whether nobody leaves before all have come, but for few by chance.
+    fn is_one(&self) -> bool {
+        let met = self.last.iter().zip(&self.first_out).filter(|(last, out)| out >= last).count();
+        self.first_out.is_empty() || met as f64 >= self.last.len() as f64 * MET
     }
 
     fn join(&mut self, other: &Self) {
@@ -134,6 +152,10 @@ impl Meetings {
             self.last.resize(other.last.len(), 0);
         }
         self.last.iter_mut().zip(&other.last).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+        if self.first_out.len() < other.first_out.len() {
+            self.first_out.resize(other.first_out.len(), u64::MAX);
+        }
+        self.first_out.iter_mut().zip(&other.first_out).for_each(|(mine, theirs)| *mine = (*mine).min(*theirs));
         self.processes += other.processes;
         (self.fewest, self.most) = (self.fewest.min(other.fewest), self.most.max(other.most));
     }
@@ -173,14 +195,20 @@ pub struct Partial {
 #[derive(Clone, Debug, Default)]
 struct Begins {
     begins: Vec<u64>,
-    /// How long after the last one it came, its other calls left out, ns.
+    /// Their ends, where these tell whether they are meetings.
+    ends: Vec<u64>,
+    /// How long after the last one it came, its other calls left out, ns; [`FIRST`] if there was none.
     gaps: Vec<u64>,
 }
 
+/// Nothing tells how late a process comes to its first collective call.
+pub const FIRST: u64 = u64::MAX;
+
 impl Begins {
-    fn push(&mut self, begin: u64, gap: Option<u64>) {
+    fn push(&mut self, begin: u64, end: Option<u64>, gap: Option<u64>) {
         if self.begins.len() < MEETINGS {
             self.begins.push(begin);
+            self.ends.extend(end);
             self.gaps.extend(gap);
         }
     }
@@ -199,7 +227,7 @@ pub struct Gaps {
 impl Partial {
     fn end_process(&mut self) {
         for (key, begins) in self.begins.drain() {
-            self.meetings.entry(key).or_default().add(&begins.begins);
+            self.meetings.entry(key).or_default().add(&begins);
             if !begins.gaps.is_empty() && begins.gaps.len() <= self.room {
                 self.gaps.entry(key).or_default().push((self.now, begins.gaps));
             }
@@ -214,6 +242,7 @@ impl Partial {
         let mut of: Vec<(Key, Gaps)> = std::mem::take(&mut self.gaps)
             .into_iter()
             .filter(|(_, by_process)| by_process.len() as u64 == ranks)
+            .filter(|(key, _)| self.meetings.get(key).is_some_and(Meetings::is_one))
             .map(|(key, by_process)| (key, Gaps { by_process }))
             .collect();
         of.sort_by_key(|(key, _)| *key);
@@ -227,7 +256,7 @@ impl Partial {
         let (length, ranks) = (length(run), run.ranks());
         self.end_process();
         let all_met =
-            |meetings: &&Meetings| meetings.processes == ranks && meetings.fewest == meetings.most && ranks > 1;
+            |of: &&Meetings| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
         let mut ends: Vec<u64> =
             self.meetings.values().filter(all_met).flat_map(|meetings| &meetings.last).copied().collect();
         let ranks_met = !ends.is_empty();
@@ -288,7 +317,7 @@ impl Analysis for Phases {
             let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
             if let Role::Meeting { op } = role {
                 if let Some(who) = communicators.get(&row.offset) {
-                    partial.begins.entry((op, *who)).or_default().push(start, None);
+                    partial.begins.entry((op, *who)).or_default().push(start, None, None);
                 }
                 continue;
             }
@@ -297,9 +326,11 @@ impl Analysis for Phases {
                 partial.busy[first.min(last)..=last].fill(true);
             }
             let main = *partial.thread.get_or_insert(block.thread);
-            if let Role::Collective { op, file } = role {
-                let gap = start.saturating_sub(partial.last_end).saturating_sub(partial.since_ns);
-                partial.begins.entry((op, Who::File(file))).or_default().push(start, Some(gap));
+            if let Role::Collective { op, file, sure } = role {
+                let since = start.saturating_sub(partial.last_end).saturating_sub(partial.since_ns);
+                let gap = if partial.last_end == 0 { FIRST } else { since };
+                let end_if = (!sure).then_some(end);
+                partial.begins.entry((op, Who::File(file))).or_default().push(start, end_if, Some(gap));
                 (partial.last_end, partial.since_ns) = (end, 0);
             } else if block.thread == main {
                 partial.since_ns = partial.since_ns.saturating_add(row.duration_ns());

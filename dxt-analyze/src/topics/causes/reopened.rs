@@ -46,19 +46,27 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let count = opens.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
     let processes = opens.keys().map(|(process, _)| process).collect::<BTreeSet<_>>().len() as u64;
     let name = grid.run.file(dearest)?.name.clone();
+    let lists = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == "opendir");
+    let mut theirs = grid.entries.iter().filter(|entry| by.contains_key(&entry.file) && counts(entry));
+    let (opened, it, things) =
+        if theirs.all(lists) { ("listed", "opening it", "folder") } else { ("opened", "an open", "file") };
     let which = if alone {
-        format!("{name} is opened {} times", show::count(count))
+        format!("{name} is {opened} {} times", show::count(count))
     } else {
         let each = show::count(count / opens.len().max(1) as u64);
-        format!("{} are opened {each} times each", show::counted(by.len() as u64, "file"))
+        format!("{} are {opened} {each} times each", show::counted(by.len() as u64, things))
     };
     let opening: f64 = by.keys().filter_map(|file| opening.get(file)).sum();
     let mean = (opening / count.max(1) as f64) as u64;
-    let title = format!("{which} by {}: an open takes {}", show::processes(processes), show::duration(mean));
+    let title = format!("{which} by {}: {it} takes {}", show::processes(processes), show::duration(mean));
     let words = format!("{} in opens and closes but for the first of each process", show::duration(all as u64));
     let about = About { file: alone.then_some(name), calls: Some(count), ..About::default() };
-    let hint = "keep it open between accesses (pread and pwrite need no position of their own; fflush or fsync makes what was written visible): \
-                each open asks the metadata server, and closing writes the cache back";
+    let hint = if opened == "listed" {
+        "list it once and remember the names, or keep an index of what was made; fewer entries in a folder"
+    } else {
+        "keep it open between accesses (pread and pwrite need no position of their own; fflush or fsync makes what was written visible): \
+                each open asks the metadata server, and closing writes the cache back"
+    };
     let shortened = by.into_values().flatten().collect();
     Some(Claim::new(finding(Code::REPEATED_OPENS, title, vec![Evidence::of(words, about)], hint), shortened))
 }

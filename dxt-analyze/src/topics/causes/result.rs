@@ -146,7 +146,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let (code, title, hint) = match slow.unit {
         Unit::Moment(..) => (
             Code::SLOW_MOMENT,
-            format!("{name} the {first} as long as {others}, on most ranks"),
+            format!("{name} the {first} as long as {others}{}", most(grid)),
             "something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program",
         ),
         Unit::Process(_) => (
@@ -213,6 +213,12 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     }
     evidence.extend(files(grid, &slow.shortened));
     Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
+}
+
+/// Where, of a moment.
+fn most(grid: &Grid<'_>) -> String {
+    let several = grid.run.processes.len() > 1;
+    if several { format!(", on most {}", grid.run.workers_name()) } else { String::new() }
 }
 
 /// Times the calls of other targets from which a slow one is overloaded.

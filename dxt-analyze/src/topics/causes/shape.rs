@@ -16,6 +16,7 @@ use super::uneven::{Uneven, uneven};
 use crate::findings::{About, Code, Evidence};
 use crate::text::units as show;
 use rustc_hash::FxHashSet;
+use trace_format::op::Layer;
 
 /// All of it.
 #[must_use]
@@ -72,6 +73,9 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out.extend(super::asked_again::claim(grid));
     out.extend(super::many_files::claims(grid));
     out.extend(super::reopened::claim(grid));
+    out.extend(super::rewritten::claim(grid));
+    out.extend(super::independent::claims(grid));
+    out.extend(super::seeks::claim(grid));
     out.extend(super::hdf5_amplified::claims(grid));
     out.extend(super::hdf5_reopened::claim(grid));
     out.extend(super::one_aggregator::claims(grid));
@@ -192,8 +196,19 @@ fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
             0 => format!("{syncs} on {on} that no call writes (mapped files, or files that others write)"),
             writes => format!("{syncs} follow {} on {on}", show::counted(writes, "write")),
         };
-        let title = format!("{what}: data are forced to storage again and again");
-        let hint = "sync once, when a file is complete; do not flush a stream after each write";
+        let streams = found.shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
+        let flushes = streams.clone().filter(|entry| grid.layer(entry) == Some(Layer::Stdio)).count() * 2 > streams.count();
+        let (title, hint) = if flushes {
+            (
+                format!("{}: the stream's buffer is emptied again and again", what.replace("sync", "flush")),
+                "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: its buffer is written when it is full",
+            )
+        } else {
+            (
+                format!("{what}: data are forced to storage again and again"),
+                "sync once, when a file is complete; do not flush a stream after each write",
+            )
+        };
         let evidence = files(grid, &found.shortened).into_iter().collect();
         out.push(Claim::new(finding(Code::SYNC_PER_WRITE, title, evidence, hint), found.shortened));
     }

@@ -7,6 +7,7 @@ use super::members::{Member, Unit, members};
 use super::odd::{FEW, Odd, odd};
 use super::of_two;
 use super::replay::Shortened;
+use super::small_calls::QUICK_NS;
 use super::usual::FAR;
 use crate::sum::Sum;
 use std::collections::BTreeMap;
@@ -152,6 +153,9 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
             for (unit, odd, calls) in
                 found.into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
             {
+                if answers_soon(grid, unit, class) {
+                    continue;
+                }
                 by.entry(unit).or_default().push((class, odd, sort.len(), calls));
             }
         }
@@ -261,6 +265,17 @@ fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
         }
     }
     other_time <= 0.0 || time <= 0.0 || mine / time < other / other_time * LESS
+}
+
+/// Whether metadata calls on a file or in a folder take no longer than of a server that is not busy, however quick others are: those are answered
+/// from memory.
+fn answers_soon(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
+    if !matches!(unit, Unit::File(_) | Unit::Folder(_)) || !matches!(class, Class::Open | Class::Metadata) {
+        return false;
+    }
+    let theirs = grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && unit.has(grid, entry));
+    let (calls, time) = theirs.fold((0.0, 0.0), |sum, entry| (sum.0 + entry.cell.calls as f64, sum.1 + entry.left_ns));
+    time < calls * QUICK_NS
 }
 
 /// Slow members, each with its place among all of its sort; moments with no others between and neighbouring parts of a file as one.

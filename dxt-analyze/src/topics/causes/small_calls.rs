@@ -19,6 +19,8 @@ const MANY: u64 = 16;
 const FEW_CLOSES: u64 = 16;
 /// Metadata calls of a process from which on they are many.
 const MANY_METADATA: u64 = 200;
+/// Bytes of a file that is a block or less: what is read of it is what is written.
+const ONE_BLOCK: u64 = 4096;
 /// Octave of the longest reads that fill the rest of a block: 64 KiB.
 const BLOCK: u8 = 17;
 
@@ -161,7 +163,10 @@ pub struct Filling {
 #[must_use]
 pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
     let mut of: BTreeMap<(ProcessId, FileId), (u64, u64, u64)> = BTreeMap::new();
+    let mut until: BTreeMap<FileId, u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.inside) {
+        let reaches = until.entry(entry.file).or_default();
+        *reaches = (*reaches).max(entry.cell.range.1);
         let sums = of.entry((entry.process, entry.file)).or_default();
         match entry.class {
             Class::Read if entry.size <= BLOCK => add(&mut sums.0, entry.cell.calls),
@@ -170,8 +175,9 @@ pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
             _ => {}
         }
     }
-    of.retain(|_, (small, writes, large)| {
-        *large == 0 && *writes >= 4 && (0.8..=2.2).contains(&(*small as f64 / *writes as f64))
+    of.retain(|(_, file), (small, writes, large)| {
+        until.get(file).is_none_or(|bytes| *bytes == 0 || *bytes > ONE_BLOCK)
+            && *large == 0 && *writes >= 4 && (0.8..=2.2).contains(&(*small as f64 / *writes as f64))
     });
     let (reads, writes) =
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));

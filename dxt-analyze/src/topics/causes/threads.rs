@@ -31,17 +31,20 @@ impl OfThread {
     }
 }
 
+/// Part of the time in calls that a thread has at least to be one of those that do I/O.
+const COUNTS: f64 = 0.01;
+
 /// All threads of a process. Times in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Threads {
-    /// Those that made calls.
+    /// Those that have a part of the time in calls that is worth a word.
     pub count: u64,
     /// Time in calls of the thread with most.
     pub most_ns: u64,
     /// Time in calls of all.
     pub all_ns: u64,
-    /// From the first call to the last one of each, added up.
-    pub spans_ns: u64,
+    /// From the first call to the last one of a thread, the mean by the time that each is in calls.
+    pub mean_span_ns: u64,
     /// From the first call to the last one of any.
     pub span_ns: u64,
 }
@@ -50,14 +53,17 @@ impl Threads {
     /// Of these.
     #[must_use]
     pub fn of<'t>(threads: impl Iterator<Item = &'t OfThread>) -> Self {
-        let (mut out, mut all) = (Self::default(), OfThread::default());
+        let (mut out, mut all, mut spans, mut mine) =
+            (Self::default(), OfThread::default(), 0.0, Vec::new());
         for (thread, (from, until)) in threads.filter_map(|thread| Some((thread, thread.span?))) {
-            out.count += 1;
             out.most_ns = out.most_ns.max(thread.in_calls.get());
-            out.spans_ns = out.spans_ns.saturating_add(until - from);
+            mine.push(thread.in_calls.get());
+            spans += (until - from) as f64 * thread.in_calls.get() as f64;
             all.join(thread);
         }
         out.all_ns = all.in_calls.get();
+        out.count = mine.iter().filter(|ns| **ns as f64 >= out.all_ns as f64 * COUNTS).count() as u64;
+        out.mean_span_ns = (spans / out.all_ns.max(1) as f64) as u64;
         out.span_ns = all.span.map_or(0, |(from, until)| until - from);
         out
     }
@@ -82,10 +88,10 @@ mod tests {
         };
         let turns = [thread([0, 20, 40]), thread([10, 30, 50])];
         let found = Threads::of(turns.iter());
-        let expected = Threads { count: 2, most_ns: 30, all_ns: 60, spans_ns: 100, span_ns: 60 };
+        let expected = Threads { count: 2, most_ns: 30, all_ns: 60, mean_span_ns: 50, span_ns: 60 };
         assert_eq!(found, expected);
         let behind = [thread([0, 10, 20]), thread([30, 40, 50]), OfThread::default()];
-        assert_eq!(Threads::of(behind.iter()), Threads { spans_ns: 60, ..expected });
+        assert_eq!(Threads::of(behind.iter()), Threads { mean_span_ns: 30, ..expected });
         assert!((found.at_once() - 0.5).abs() < 1e-9 && (Threads::default().at_once() - 1.0).abs() < 1e-9);
     }
 }

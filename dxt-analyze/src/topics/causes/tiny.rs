@@ -83,7 +83,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
             "read whole chunks: a chunk cache that holds the chunks in use (H5Pset_chunk_cache), larger chunks, metadata cached or read collectively"
         }
         (true, false) => {
-            "fewer objects, attributes and flushes (H5Fflush); metadata in blocks (H5Pset_meta_block_size, H5Pset_libver_bounds); larger chunks"
+            "write whole chunks, of many elements each, with a chunk cache that holds those in use (H5Pset_chunk_cache); fewer objects, attributes and flushes (H5Fflush); \
+             metadata in blocks (H5Pset_meta_block_size, H5Pset_libver_bounds)"
         }
         (false, true) => "gather them: read larger pieces and take the parts from memory",
         (false, false) => {
@@ -121,17 +122,22 @@ fn queue(
         add(&mut sums.0, *calls);
         sums.1 += 1;
     }
-    let (file, (calls, processes)) = by.iter().max_by_key(|(_, of)| of.0)?;
+    by.retain(|_, (_, processes)| *processes > 1);
+    let (file, (_, processes)) = by.iter().max_by_key(|(_, of)| of.0)?;
+    let calls = by.values().map(|(calls, _)| *calls).sum::<Sum>().get();
     let all = of.values().copied().sum::<Sum>().get();
     let entries = theirs.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
     let fastest = entries.map(|entry| entry.cell.shortest_ns).filter(|ns| *ns > 0).min()?;
-    let waits = *processes > 1 && *calls as f64 >= all as f64 * ONE && mean_ns >= fastest as f64 * QUEUED;
+    let waits = calls as f64 >= all as f64 * ONE && mean_ns >= fastest as f64 * QUEUED;
     waits.then(|| {
         format!(
             " of {} on {}, which {}wait for each other (the fastest of these {} takes {})",
             if grid.run.ranks() > 0 { show::counted(*processes, "rank") } else { show::processes(*processes) },
-            grid.run.file_name(*file),
-            if appended(grid, *file) { "append to it (O_APPEND) and " } else { "" },
+            match by.len() {
+                1 => grid.run.file_name(*file).to_owned(),
+                count => format!("{} shared files", show::count(count as u64)),
+            },
+            if appended(grid, *file) { "append there (O_APPEND) and " } else { "" },
             class.plural(),
             show::duration(fastest)
         )

@@ -39,11 +39,11 @@ pub fn uneven(grid: &Grid<'_>) -> Vec<Uneven> {
 }
 
 fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
-    let alive = alive(grid);
+    let siblings = grid.run.ranks() == 0 && are_siblings(grid);
+    let alive = if siblings { all_of_them(grid) } else { alive(grid) };
     let processes = alive.iter().copied().max().unwrap_or(0).max(1);
     let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
-    // Of processes that are no ranks nobody knows whether they do one job's work together: a step of a script does all that is to be done.
-    if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 {
+    if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 && !siblings {
         return None;
     }
     let mut waited_for: BTreeMap<(ProcessId, usize), bool> = BTreeMap::new();
@@ -85,6 +85,27 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     Some(Uneven { class, most, bytes, processes, one, shortened })
 }
 
+/// Fewest processes of one parent that share its work.
+const SIBLINGS: usize = 3;
+/// Part of the time of the one that lives longest in which all of them live, at least, for the same.
+const TOGETHER: f64 = 0.1;
+
+/// Whether processes that are no ranks do one job's work together: those of one parent that run one program at the same time. Of others nobody
+/// knows: a step of a script does all that is to be done.
+fn are_siblings(grid: &Grid<'_>) -> bool {
+    let data = |process: &ProcessId| {
+        let mut theirs = grid.entries.iter().filter(|entry| entry.process == *process && entry.leaf);
+        theirs.any(|entry| matches!(entry.class, Class::Read | Class::Write) && entry.cell.bytes > 0)
+    };
+    let all: Vec<_> = grid.run.numbered_processes().filter(|(number, _)| data(number)).map(|(_, of)| of).collect();
+    let Some(first) = all.first() else { return false };
+    let alike = |process: &&crate::model::Process| (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe);
+    let begins = all.iter().map(|process| process.shift_ns).max().unwrap_or(0);
+    let ends = all.iter().map(|process| process.end_ns).min().unwrap_or(0);
+    let longest = all.iter().map(|process| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);
+    all.len() >= SIBLINGS && all.iter().all(alike) && ends.saturating_sub(begins) as f64 >= longest as f64 * TOGETHER
+}
+
 /// Bytes, and the time that they took, ns.
 #[derive(Debug, Default)]
 struct Amount {
@@ -102,6 +123,13 @@ impl Amount {
     fn is_explained(&self, all: &Self) -> bool {
         self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
     }
+}
+
+/// By phase: all processes that do I/O: those of siblings that have ended had less to do.
+fn all_of_them(grid: &Grid<'_>) -> Vec<u64> {
+    let all: std::collections::BTreeSet<ProcessId> =
+        grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.process).collect();
+    vec![all.len() as u64; grid.slots.phases()]
 }
 
 /// By phase: processes that could take part. Of jobs that run one after the other each has its own.

@@ -164,7 +164,10 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
     if let Some(why) = m.no_ranks() {
         return out.skip(check, code, least, why);
     }
-    let Some(nodes) = m.run.node_count() else { return out.skip(check, code, least, "nodes are not known") };
+    let Some(all_nodes) = m.run.node_count() else { return out.skip(check, code, least, "nodes are not known") };
+    // A launcher's own node need have no ranks.
+    let nodes = m.run.workers().map(|process| process.node).collect::<BTreeSet<u32>>().len() as u64;
+    let nodes = if nodes > 0 { nodes.min(all_nodes) } else { all_nodes };
     let used = |processes: &[ProcessId]| {
         let nodes = processes.iter().filter_map(|process| m.run.process(*process));
         nodes.map(|process| process.node).collect::<BTreeSet<u32>>().len() as u64
@@ -188,7 +191,10 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
         evidence.extend(hints.map(|hint| format!("{} = {}", hint.key, hint.value)));
         Said {
             severity: Severity::Warn,
-            title: format!("collective calls use the network of {on} of {nodes} nodes"),
+            title: format!(
+                "collective calls go through {} on {on} of {nodes} nodes",
+                units::counted(count as u64, "aggregator")
+            ),
             evidence,
             cost_ns: None,
             hint: format!("set the MPI-IO hints cb_nodes to {nodes} or a multiple, and cb_config_list to *:1"),

@@ -7,6 +7,7 @@ use crate::findings::{Code, Severity};
 use crate::model::FileId;
 use crate::sum::Sum;
 use crate::text::units;
+use trace_format::op::Layer;
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     mix(measured, out);
@@ -138,17 +139,26 @@ fn small_of(
             })
             .collect(),
         cost_ns: None,
-        hint: if m.single_rank() {
-            "gather them: a buffer in the program, larger HDF5 chunks or a chunk cache".into()
-        } else {
-            "gather them: a buffer in the program, collective MPI-IO, larger HDF5 chunks or a chunk cache; below MPI-IO, \
-             raise cb_buffer_size"
-                .into()
-        },
+        hint: gather(m),
     });
     let looked = format!("{} {}, {} small", units::count(all.all.count), which.word, units::count(all.small.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
     out.also("small ones", Amount::Count(all.small.count), Amount::Count(m.least.small_min));
+}
+
+/// What puts small requests together, by the interfaces that the run has.
+fn gather(m: &Measured<'_>) -> String {
+    let streams = || m.run.processes.iter().flat_map(|process| &process.streams);
+    let has = |layer: Layer| streams().any(|stream| m.run.op(stream).layer == Some(layer));
+    let mut ways = vec!["a buffer in the program"];
+    if !m.single_rank() {
+        ways.push("collective MPI-IO");
+    }
+    if has(Layer::Hdf5) {
+        ways.push("larger HDF5 chunks or a chunk cache");
+    }
+    let buffer = if has(Layer::Mpiio) { "; below MPI-IO, raise cb_buffer_size" } else { "" };
+    format!("gather them: {}{buffer}", ways.join(", "))
 }
 
 /// Share of requests that go backwards from which they are in reverse order rather than in none, which half of them do.

@@ -72,6 +72,9 @@ pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
     }
     if is_shared(file, least) || is_crossing(file, least) || is_unaligned(file, least) {
         let threshold = if is_shared(file, least) { 1 } else { stripe.min(file.max_length.max(1)) };
+        out.push(format!(
+            "the program itself: give each rank a part that begins and ends at a multiple of {stripe} bytes"
+        ));
         out.push(format!("HDF5: H5Pset_alignment(fapl, {threshold}, {stripe}) puts data sets at stripe boundaries"));
         if is_shared(file, least) || is_crossing(file, least) {
             out.push(format!(
@@ -79,9 +82,6 @@ pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
                  each aggregator then writes whole stripes"
             ));
         }
-        out.push(format!(
-            "the program itself: give each rank a part that begins and ends at a multiple of {stripe} bytes"
-        ));
     }
     if is_imbalanced(file, least) && lustre {
         out.push(format!(

@@ -28,8 +28,10 @@ const BY_TURNS_INSIDE: f64 = 0.6;
 const CARELESS: f64 = 0.5;
 /// Times as long as the fastest that calls usually take if they wait for others.
 const CONTENDED: f64 = 2.0;
+/// Bytes of a file that reading ahead brings as a whole: 64 KiB.
+const IN_CACHE: u64 = 64 << 10;
 /// Part of what reading in parts saves that passing them on leaves.
-const PASSED_ON: f64 = 0.7;
+const PASSED_ON: f64 = 0.85;
 /// Quantile of the shortest calls of cells that tells what the fastest take.
 const FASTEST: f64 = 0.03;
 /// Octave of the length from which a request is large: 1 MiB.
@@ -100,9 +102,9 @@ const RULES: &[ForCodes] = &[
     (&[Code::SAME_BYTES], READS, None, Mended::Shared),
     (&[Code::SLOW_SMALL_WRITES], WRITES, None, Mended::Tiny),
     (&[Code::NO_MPIIO], DATA, None, Mended::Tiny),
-    (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT], DATA, None, Mended::Large),
+    (&[Code::NO_BUFFERING, Code::SHARED_INDEPENDENT], DATA, None, Mended::Large),
     (
-        &[Code::OPEN_PER_ACCESS, Code::METADATA_RATE, Code::SEEK_PER_ACCESS],
+        &[Code::OPEN_PER_ACCESS, Code::METADATA_RATE],
         METADATA,
         Some(false),
         Mended::Once,
@@ -137,6 +139,16 @@ fn readers(grid: &Grid<'_>) -> FxHashMap<FileId, usize> {
         of.entry(entry.file).or_default().insert(entry.process);
     }
     of.into_iter().map(|(file, processes)| (file, processes.len())).collect()
+}
+
+/// How far calls reach into each file, as far as that is known, bytes.
+fn extents(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
+    let mut of: FxHashMap<FileId, u64> = FxHashMap::default();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.cell.range.0 < entry.cell.range.1) {
+        let until = of.entry(entry.file).or_default();
+        *until = (*until).max(entry.cell.range.1);
+    }
+    of
 }
 
 /// What slow units and single calls explain of each entry, ns.
@@ -174,6 +186,8 @@ pub(crate) struct Mending<'g, 'a> {
     beyond: Vec<f64>,
     /// By file, class and size: what the fastest calls take, ns.
     fastest: FxHashMap<(FileId, Class, u8), f64>,
+    /// By file: the last byte that any call reaches.
+    extents: FxHashMap<FileId, u64>,
     /// By file: processes that read it.
     readers: FxHashMap<FileId, usize>,
     /// What is gained if what one process after another does were done at the same time, ns.
@@ -215,6 +229,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             aggregators,
             beyond: beyond(grid, causes),
             fastest: fastest(grid),
+            extents: extents(grid),
             readers: readers(grid),
             beside_ns,
         }
@@ -318,6 +333,10 @@ impl<'g, 'a> Mending<'g, 'a> {
             Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting => 0.0,
             // In what order HDF5 reads its own small pieces is nothing that a program decides.
             Mended::Random if entry.size <= TINY && self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
+            // Nor does it gather what HDF5 writes by itself: chunks and caches do.
+            Mended::Rows if self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
+            // A file that is in the page cache as a whole is read in any order.
+            Mended::Random if self.extents.get(&entry.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
             Mended::Rows => self.less(Mended::Large, (index, entry), 0.0).max(0.0) * cost,
             Mended::Random => (self.less(Mended::Large, (index, entry), 0.0) * (cost * 2.0).min(1.0)).max(0.0),
             Mended::Handover => (time - self.alone(entry) * calls) * cost,

@@ -11,7 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Times more that they save together than one by one, from which they are one finding.
 const MORE_TOGETHER: f64 = 1.2;
 
-/// Claims of one code as one where they save more together.
+/// Part of what all save that one saves at most, if they are one finding though they save no more together.
+const NONE_ALONE: f64 = 0.6;
+
+/// Claims of one code as one where they save more together, or where none of them says most of it.
 pub(crate) fn joined(grid: &Grid<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
     let mut by: BTreeMap<Code, Vec<Claim>> = BTreeMap::new();
     for claim in claims {
@@ -24,16 +27,18 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> 
     alike.retain(|claim| !claim.shortened.is_empty() || claim.waiting_ns > 0.0);
     let each: f64 = alike.iter().map(|claim| phases.saved(grid, &claim.shortened)).sum();
     let all = longest(alike.iter().flat_map(|claim| &claim.shortened));
-    let waits = alike.iter().any(|claim| claim.waiting_ns > 0.0);
+    let weight = |claim: &Claim| claim.shortened.iter().map(|(_, ns)| ns).sum::<f64>() + claim.waiting_ns;
+    let most = alike.iter().map(weight).fold(0.0, f64::max);
+    let none_alone = most < alike.iter().map(weight).sum::<f64>() * NONE_ALONE;
+    let waiting_ns: f64 = alike.iter().map(|claim| claim.waiting_ns).sum();
     let files: BTreeSet<String> = alike.iter().filter_map(|claim| claim.finding.about().file).collect();
     // What all ranks read is read by all of them in one file as in the other.
     let by_all = alike.iter().all(|claim| claim.finding.code == Code::SAME_BYTES);
-    let more_together = by_all || phases.saved(grid, &all) > each * MORE_TOGETHER;
-    if alike.len() < 2 || files.len() < alike.len() || waits || !more_together {
+    let together = by_all || none_alone || waiting_ns == 0.0 && phases.saved(grid, &all) > each * MORE_TOGETHER;
+    if alike.len() < 2 || files.len() < alike.len() || !together {
         return alike;
     }
-    let time = |claim: &Claim| claim.shortened.iter().map(|(_, ns)| ns).sum::<f64>();
-    alike.sort_by(|a, b| time(b).total_cmp(&time(a)).then_with(|| a.finding.title.cmp(&b.finding.title)));
+    alike.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then_with(|| a.finding.title.cmp(&b.finding.title)));
     let others = alike.split_off(1);
     let Some(mut first) = alike.pop() else { return others };
     let more = others.len() as u64;
@@ -45,6 +50,7 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> 
     let examples = others.iter().take(NAMED_EXAMPLES);
     first.finding.evidence.extend(examples.map(|claim| Evidence::from(claim.finding.title.clone())));
     first.shortened = all;
+    first.waiting_ns = waiting_ns;
     vec![first]
 }
 

@@ -76,6 +76,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
             continue;
         }
         match mending.claim(&finding) {
+            Some(claim) if says_no_more(&claim, &claims) => {}
             Some(claim) => patterns.push(claim),
             None => others.push(finding),
         }
@@ -84,9 +85,16 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     if patterns.iter().any(|claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code)) {
         claims.retain(|claim| claim.finding.code != Code::LATE_TO_MEET);
     }
-    claims.extend(joined(grid, &phases, patterns));
+    let (of_files, causes): (Vec<Claim>, Vec<Claim>) =
+        claims.into_iter().partition(|claim| claim.finding.code == Code::ASKED_AGGREGATORS);
+    let mut claims = causes;
+    claims.extend(joined(grid, &phases, patterns.into_iter().chain(of_files).collect()));
     let claims = super::gathered::joined(grid.run, claims);
     let (mut cards, left) = weigh(grid, claims, least);
+    let told = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
+    if !cards.iter().any(told) {
+        cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
+    }
     // What is computed for too long is no matter of I/O.
     let of_io = cards.iter().filter(|card| card.finding.code != Code::LATE_TO_MEET);
     let most = of_io.map(|card| saves(&card.finding)).max().unwrap_or(0);
@@ -94,7 +102,9 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let io_matters = io_share >= least.io_matters_share;
     let outside = cards.iter().any(|card| TOLD_OUTSIDE.contains(&card.finding.code));
     let library_ns = if outside { 0.0 } else { super::outside::neither(whole) * ledger.processes as f64 };
-    let rest = rest(grid, &left, ledger.job.io_ns() as f64, library_ns);
+    let waits = cards.iter().filter(|card| WAITS.contains(&card.finding.code)).map(|card| saves(&card.finding));
+    let waits_ns = waits.sum::<u64>() as f64 * ledger.processes as f64;
+    let rest = rest(grid, &left, ledger.job.io_ns() as f64, library_ns, waits_ns);
     others
         .extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
     cards.extend(others.into_iter().map(|finding| Card { finding, also: Vec::new() }));
@@ -130,13 +140,27 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     verdict
 }
 
+/// Part of what a finding of all small requests explains that one of tiny ones does, from which that says it better.
+const AS_MUCH: f64 = 0.8;
+
+/// Whether a finding of all small requests is for the most part of those that a cause of the same code is of.
+fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
+    let code = claim.finding.code;
+    let time = |claim: &Claim| claim.shortened.iter().map(|(_, ns)| ns).sum::<f64>();
+    let says = |cause: &Claim| cause.finding.code == code && time(cause) >= time(claim) * AS_MUCH;
+    [Code::SMALL_READS, Code::SMALL_WRITES].contains(&code) && causes.iter().any(says)
+}
+
+/// Findings of time that no call takes, but all wait: as parts of the time in calls.
+const WAITS: [Code; 4] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS];
+
 /// Codes that tell of the time in MPI-IO outside of system calls.
 const TOLD_OUTSIDE: [Code; 5] =
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE, Code::BUFFER_SIZE, Code::SIEVING_BLOCK];
 
 /// Findings whose question is answered by `causes`, on better ground.
 fn superseded(code: Code) -> bool {
-    const CODES: [Code; 15] = [
+    const CODES: [Code; 17] = [
         Code::SLOW_OPERATIONS,
         Code::SLOW_RANK,
         Code::SLOW_NODE,
@@ -152,6 +176,8 @@ fn superseded(code: Code) -> bool {
         Code::COMMON_READS,
         Code::COMMUNICATION,
         Code::REPEATED_OPENS,
+        Code::SEEK_PER_ACCESS,
+        Code::INDEPENDENT,
     ];
     CODES.contains(&code)
 }
@@ -198,8 +224,9 @@ const ABOUT_A_UNIT: [Code; 13] = [
     Code::IMBALANCE,
 ];
 
-/// Of `io_ns` in calls; of `library_ns` in MPI-IO and HDF5 outside of system calls nothing explains anything.
-fn rest(grid: &Grid<'_>, left: &[f64], io_ns: f64, library_ns: f64) -> Option<Rest> {
+/// Of `io_ns` in calls; of `library_ns` in MPI-IO and HDF5 outside of system calls nothing explains anything, and `waits_ns` are explained by findings
+/// that are of no calls.
+fn rest(grid: &Grid<'_>, left: &[f64], io_ns: f64, library_ns: f64, waits_ns: f64) -> Option<Rest> {
     let leaf = || grid.entries.iter().zip(left).filter(|(entry, _)| entry.leaf);
     let all = leaf().map(|(entry, _)| entry.cell.time_ns as f64).sum::<f64>().max(io_ns);
     if all <= 0.0 {
@@ -214,6 +241,7 @@ fn rest(grid: &Grid<'_>, left: &[f64], io_ns: f64, library_ns: f64) -> Option<Re
     } else {
         (class.plural(), most)
     };
+    let (sum, most) = ((sum - waits_ns).max(0.0), (most - waits_ns).max(0.0));
     Some(Rest { share: (sum / all).min(1.0), largest: largest.into(), largest_share: most / all })
 }
 

@@ -5,11 +5,13 @@
 //! * [`gathered`]: one rank that does all I/O and brings the data together for that.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
 //! * [`overlap`]: asynchronous operations that nothing overlaps.
+//! * [`alternating`]: I/O and computing by turns, where nothing else is to blame.
 //! * [`threads`]: threads that take turns.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
 //! * [`judge`]: the verdict, as in [`result`]; [`sentence`]: its words.
 //! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
 
+pub(crate) mod alternating;
 pub(crate) mod claims;
 pub(crate) mod gathered;
 pub(crate) mod joined;

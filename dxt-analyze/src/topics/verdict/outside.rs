@@ -22,6 +22,8 @@ const LARGE_NS: f64 = 5.0;
 const LARGE: u64 = 1 << 20;
 /// Part of the time that collective calls of HDF5 spend outside of system calls which larger ones may save: what is exchanged must be exchanged.
 const OF_HDF5: f64 = 0.5;
+/// Collective operations that a program may make, whatever each costs.
+const FEW_OPERATIONS: f64 = 8.0;
 /// Mean length of calls below which they are small.
 const SMALL: u64 = 64 << 10;
 /// Bytes on a file with a single stripe from which that is worth a word.
@@ -119,15 +121,28 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let copied = sum.bytes as f64 / processes * each_ns;
     let through = aggregators.get(&(class, way)).map_or(processes, |of| of.len().max(1) as f64);
     let exchanged = if way.collective { sum.bytes as f64 / through * EXCHANGE_NS } else { 0.0 };
-    let saves = (all_of_it - held - copied.max(exchanged)).max(0.0);
+    // Each collective call costs its part however little it moves; fewer of them, not none, would do.
+    let operations = sum.calls as f64 / processes;
+    let fewer = if way.collective { 1.0 - FEW_OPERATIONS.min(operations) / operations.max(1.0) } else { 1.0 };
+    let saves = (all_of_it - held - copied.max(exchanged)).max(0.0) * fewer;
     let percent = part * 100.0;
     let what = format!(
-        "{} {} {}",
-        if way.collective { "collective" } else { "independent" },
+        "{}{} {}",
+        match (way.collective, grid.run.ranks() > 1) {
+            (true, _) => "collective ",
+            (false, true) => "independent ",
+            (false, false) => "",
+        },
         if way.hdf5 { "HDF5" } else { "MPI-IO" },
         class.plural()
     );
-    let doing = if way.hdf5 {
+    // One process waits for no other.
+    let alone = grid.run.ranks() < 2;
+    let doing = if alone && way.hdf5 {
+        "in HDF5 itself: compression and other filters, conversion, filling, copies"
+    } else if alone {
+        "in the library itself: copies, data sieving"
+    } else if way.hdf5 {
         "waiting for each other, communication, HDF5's own work"
     } else {
         "communication, locks, copies"
@@ -162,6 +177,9 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     } else if way.hdf5 && way.collective {
         "see what HDF5 does beside moving bytes: it fills, compresses and converts, sets a view for each call, waits for the slowest rank; larger selections, \
          whole chunks and the file's own datatype take less"
+    } else if way.hdf5 && alone {
+        "see what HDF5 does beside moving bytes: a lower level of compression or a quicker filter (H5Pset_deflate(1), LZ4, Zstandard), the file's own datatype \
+         in memory, no filling of what is written anyway (H5Pset_fill_time)"
     } else if way.hdf5 {
         "make the calls collective (H5FD_MPIO_COLLECTIVE) or larger: independent ones lock, copy and wait one by one"
     } else if class == Class::Read {

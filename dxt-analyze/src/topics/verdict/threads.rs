@@ -12,8 +12,9 @@ const MOST: f64 = 0.5;
 /// Part of the time in calls that one thread has at most if several share them.
 const SHARED: f64 = 2.0 / 3.0;
 
-/// Times as long as from the first call of any thread to the last one that each of them is there, added up, from which they are there at once.
-const MEANWHILE: f64 = 1.5;
+/// Part of the time from the first call of any thread to the last one that a thread is there, the mean by their time in calls, from which they
+/// are there at once: of those that come one after another, each made for one piece of work, it is less.
+const MEANWHILE: f64 = 0.6;
 
 /// The process that loses most by it.
 pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
@@ -24,13 +25,13 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
         let of = grid.threads.get(number.index())?;
         let (most, all) = (of.most_ns as f64, of.all_ns as f64);
         // Whose calls all lie behind those of another does not wait for it.
-        let meanwhile = of.spans_ns as f64 >= of.span_ns as f64 * MEANWHILE;
+        let meanwhile = of.mean_span_ns as f64 >= of.span_ns as f64 * MEANWHILE;
         let by_turns = busy >= all * IN_TURN && busy >= run_ns * MOST && most <= all * SHARED && meanwhile;
         by_turns.then_some((number, busy, *of))
     });
     let (number, busy, of) = found.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let title = format!(
-        "the {} threads of {} that read and write do so one after another: never two calls at once in {}",
+        "the {} threads of {} that do I/O do so one after another: never two calls at once in {}",
         units::count(of.count),
         grid.run.process_name(number),
         units::duration(busy as u64)

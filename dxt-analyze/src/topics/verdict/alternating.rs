@@ -1,0 +1,77 @@
+//! A program that computes and does I/O by turns, where nothing else is to blame for the time of its I/O: both could go on at once. That is
+//! another program rather than a fault of this one, so it is worth knowing and no more.
+
+use crate::findings::{Code, Evidence, Explains, Finding, Saving, Severity};
+use crate::text::units;
+use crate::topics::Whole;
+use crate::topics::causes::class::Class;
+use crate::topics::ledger::busy::has_threads;
+
+/// Share of the run time that might be saved, from which it is said.
+const LEAST: f64 = 0.1;
+/// Fewest times that I/O comes again.
+const BURSTS: u64 = 4;
+/// Part of the I/O that is in reads or in writes, at least.
+const MOST: f64 = 0.6;
+
+/// What could go on at once, if the run is such a one.
+pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
+    let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
+    let run_ns = whole.causes.result.run_ns;
+    let mut busy = vec![false; grid.slots.phases()];
+    let (mut read, mut write) = (0.0, 0.0);
+    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        match entry.class {
+            Class::Read => read += entry.left_ns,
+            Class::Write => write += entry.left_ns,
+            _ => continue,
+        }
+        if let Some(phase) = busy.get_mut(grid.phase(entry)) {
+            *phase = true;
+        }
+    }
+    let bursts = busy.iter().filter(|busy| **busy).count() as u64;
+    let processes = ledger.processes.max(1);
+    let (io_ns, computes_ns) = (ledger.job.io_ns() / processes, ledger.job.no_io_ns / processes);
+    // Where others compute while one thread does I/O, that is what the thread is for.
+    let threads = grid.run.processes.iter().any(has_threads);
+    if bursts < BURSTS || threads || read.max(write) < (ledger.job.io_ns() as f64) * MOST {
+        return None;
+    }
+    // The first piece is read, and the last one written, while there is nothing to compute.
+    let saves_ns = (io_ns.min(computes_ns) as f64 * (1.0 - 1.0 / bursts as f64)) as u64;
+    if (saves_ns as f64) < run_ns as f64 * LEAST {
+        return None;
+    }
+    let (what, hint) = if read > write {
+        (
+            "reads",
+            "read the next piece while this one is computed with: a thread, posix_fadvise(POSIX_FADV_WILLNEED), aio or MPI_File_iread, two buffers in turn",
+        )
+    } else {
+        (
+            "writes",
+            "write while the next step is computed: a thread, aio or MPI_File_iwrite_at with two buffers in turn, HDF5's asynchronous connector",
+        )
+    };
+    let evidence = format!(
+        "{} of I/O and {} of computing in each process, the mean, in {}",
+        units::duration(io_ns),
+        units::duration(computes_ns),
+        units::counted(bursts, "burst")
+    );
+    Some(Finding {
+        code: Code::BY_TURNS,
+        severity: Severity::Info,
+        title: format!("no call stands out; {what} and computing take turns, {bursts} times, and could overlap"),
+        evidence: vec![Evidence::from(evidence)],
+        cost_ns: None,
+        saving: Some(Saving {
+            saves_ns,
+            saves_low_ns: None,
+            saves_high_ns: None,
+            explains: Explains { time_ns: 0, millionths: 0 },
+        }),
+        hint: hint.into(),
+    })
+}
