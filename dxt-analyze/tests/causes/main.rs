@@ -4,6 +4,7 @@ mod again;
 mod asynchronous;
 #[path = "../common/mod.rs"]
 mod common;
+mod files;
 mod long_calls;
 mod opened_so;
 mod shapes;
@@ -19,8 +20,13 @@ const MSYNC: u16 = 21;
 const BARRIER: u16 = 139;
 const GATHER: u16 = 143;
 const STAT: u16 = 10;
+const STAT_FAILED: u16 = 11;
+const UNLINK: u16 = 12;
+const SEEK: u16 = 13;
 const H5_OPEN: u16 = 120;
 const H5_WRITE: u16 = 128;
+const H5_READ: u16 = 129;
+const MPIIO_OPEN: u16 = 82;
 const MPIIO_WRITE: u16 = 83;
 const MPIIO_SYNC: u16 = 91;
 const AIO_WRITE: u16 = 27;
@@ -46,6 +52,11 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
         def(BARRIER, Layer::Mpi, OpClass::Communication, "barrier"),
         def(GATHER, Layer::Mpi, OpClass::Communication, "gather"),
         def(STAT, Layer::Posix, OpClass::Metadata, "stat"),
+        def(STAT_FAILED, Layer::Posix, OpClass::Metadata, "stat"),
+        def(UNLINK, Layer::Posix, OpClass::Metadata, "unlink"),
+        def(SEEK, Layer::Stdio, OpClass::Seek, "seek"),
+        def(H5_READ, Layer::Hdf5, OpClass::Read, "read"),
+        def(MPIIO_OPEN, Layer::Mpiio, OpClass::Open, "open"),
         def(H5_OPEN, Layer::Hdf5, OpClass::Open, "open"),
         def(H5_WRITE, Layer::Hdf5, OpClass::Write, "write"),
         def(MPIIO_WRITE, Layer::Mpiio, OpClass::Write, "write"),

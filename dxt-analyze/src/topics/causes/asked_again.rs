@@ -89,7 +89,11 @@ fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option
         "{} of {} metadata calls that ask for files find nothing yet: {} for files that others make",
         show::count(vain),
         show::count(calls),
-        if processes.len() == 1 { "1 process polls".to_owned() } else { format!("{} processes poll", show::count(processes.len() as u64)) }
+        if processes.len() == 1 {
+            "1 process polls".to_owned()
+        } else {
+            format!("{} processes poll", show::count(processes.len() as u64))
+        }
     );
     let evidence = files(grid, &shortened).into_iter().collect();
     let hint = "wait for a message of who makes them (MPI, a pipe, inotify on the same node), or ask with a pause that grows: each question keeps the \

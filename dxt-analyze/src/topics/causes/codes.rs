@@ -69,7 +69,7 @@ codes! {
     THREADS_BY_TURNS = "DXT-V012",
         "Threads of a process read and write one after another, never two at once.",
         "The calls of a process's threads take as long as at least one of them is in a call, to 3 %, that is at least half of the run, and no thread \
-         has more than two thirds of it; they are there at the same time, and not one when the other has gone. Saving: all but the share of the thread with most.",
+         has more than two thirds of it; they are there at the same time (from its first call to its last, a thread is there for 0.6 of the time, on the mean), and not one when the other has gone. Saving: all but the share of the thread with most.",
         "See what they share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a library that is not thread-safe.",
         "ours";
     LATE_TO_MEET = "DXT-V013",
@@ -97,7 +97,7 @@ codes! {
         "ours";
     HDF5_COLLECTIVE = "DXT-V019",
         "Collective calls of HDF5 spend their time outside POSIX: in waiting for each other, communication, and HDF5's own work.",
-        "As DXT-V008, of HDF5's collective reads or writes; saving: half of it, since what is exchanged must be exchanged.",
+        "As DXT-V008, of HDF5's collective reads or writes; saving: half of it, less eight operations, since what is exchanged must be exchanged.",
         "Larger selections and whole chunks in each call; the file's own datatype in memory; no filling of what is written anyway (H5Pset_fill_time).",
         "ours; HDF5 reference manual, H5Pset_fill_time";
     HDF5_REOPENED = "DXT-V018",

@@ -7,7 +7,7 @@ use super::who::{Key, Who, of_all};
 use crate::limits::FOLLOWED_GAPS;
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
-use crate::topics::layers::parts::Form;
+use crate::topics::layers::parts::{Form, is_made_together};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::frame::BlockHead;
 use trace_format::op::Layer;
@@ -57,9 +57,6 @@ const MEETING: [&str; 9] = [
     "reduce_scatter_block",
 ];
 
-/// Calls of MPI-IO that all processes of the file's communicator make together, which may be one process alone (MPI 4.0, 14.2).
-const TOGETHER: [&str; 6] = ["open", "close", "sync", "set_size", "preallocate", "set_view"];
-
 fn role(run: &Run, stream: &Stream) -> Role {
     let op = run.op(stream);
     if stream.meets {
@@ -69,7 +66,7 @@ fn role(run: &Run, stream: &Stream) -> Role {
         return Role::None;
     }
     let sure = Form::of(op.mode) == Form::Collective;
-    let collective = op.layer == Some(Layer::Mpiio) && (sure || TOGETHER.contains(&op.name.as_str()));
+    let collective = op.layer == Some(Layer::Mpiio) && (sure || is_made_together(op));
     match stream.within() {
         Within::Nothing if collective && run.window.is_none() => {
             Role::Collective { op: stream.op, file: stream.file, sure }
@@ -255,8 +252,7 @@ impl Partial {
     pub fn slots(mut self, run: &Run) -> Slots {
         let (length, ranks) = (length(run), run.ranks());
         self.end_process();
-        let all_met =
-            |of: &&Meetings| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
+        let all_met = |of: &&Meetings| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
         let mut ends: Vec<u64> =
             self.meetings.values().filter(all_met).flat_map(|meetings| &meetings.last).copied().collect();
         let ranks_met = !ends.is_empty();

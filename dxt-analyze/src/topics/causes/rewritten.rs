@@ -32,9 +32,8 @@ struct Use {
 /// The file that it costs most on.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let counts = |entry: &Entry| {
-        entry.leaf && grid.stream(entry).is_some_and(|stream| stream.within() == Within::Nothing)
-    };
+    let counts =
+        |entry: &Entry| entry.leaf && grid.stream(entry).is_some_and(|stream| stream.within() == Within::Nothing);
     let mut by: BTreeMap<(ProcessId, FileId), Use> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| counts(entry)) {
         let of = by.entry((entry.process, entry.file)).or_default();

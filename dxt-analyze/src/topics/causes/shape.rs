@@ -197,10 +197,14 @@ fn small(grid: &Grid<'_>, blocks: Vec<SharedBlock>) -> Vec<Claim> {
             writes => format!("{syncs} follow {} on {on}", show::counted(writes, "write")),
         };
         let streams = found.shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
-        let flushes = streams.clone().filter(|entry| grid.layer(entry) == Some(Layer::Stdio)).count() * 2 > streams.count();
+        let flushes =
+            streams.clone().filter(|entry| grid.layer(entry) == Some(Layer::Stdio)).count() * 2 > streams.count();
         let (title, hint) = if flushes {
             (
-                format!("{}: the stream's buffer is emptied again and again", what.replace("sync", "flush")),
+                format!(
+                    "{}: the stream's buffer is emptied again and again",
+                    what.replace("syncs", "flushes").replace("sync", "flush")
+                ),
                 "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: its buffer is written when it is full",
             )
         } else {

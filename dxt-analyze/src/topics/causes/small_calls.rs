@@ -177,7 +177,9 @@ pub fn filling(grid: &Grid<'_>) -> Option<Filling> {
     }
     of.retain(|(_, file), (small, writes, large)| {
         until.get(file).is_none_or(|bytes| *bytes == 0 || *bytes > ONE_BLOCK)
-            && *large == 0 && *writes >= 4 && (0.8..=2.2).contains(&(*small as f64 / *writes as f64))
+            && *large == 0
+            && *writes >= 4
+            && (0.8..=2.2).contains(&(*small as f64 / *writes as f64))
     });
     let (reads, writes) =
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));

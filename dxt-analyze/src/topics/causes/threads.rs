@@ -53,8 +53,7 @@ impl Threads {
     /// Of these.
     #[must_use]
     pub fn of<'t>(threads: impl Iterator<Item = &'t OfThread>) -> Self {
-        let (mut out, mut all, mut spans, mut mine) =
-            (Self::default(), OfThread::default(), 0.0, Vec::new());
+        let (mut out, mut all, mut spans, mut mine) = (Self::default(), OfThread::default(), 0.0, Vec::new());
         for (thread, (from, until)) in threads.filter_map(|thread| Some((thread, thread.span?))) {
             out.most_ns = out.most_ns.max(thread.in_calls.get());
             mine.push(thread.in_calls.get());

@@ -137,7 +137,11 @@ fn queue(
                 1 => grid.run.file_name(*file).to_owned(),
                 count => format!("{} shared files", show::count(count as u64)),
             },
-            if appended(grid, *file) { "append there (O_APPEND) and " } else { "" },
+            match (appended(grid, *file), by.len()) {
+                (false, _) => "",
+                (true, 1) => "append to it (O_APPEND) and ",
+                (true, _) => "append to them (O_APPEND) and ",
+            },
             class.plural(),
             show::duration(fastest)
         )

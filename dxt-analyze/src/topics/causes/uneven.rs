@@ -99,7 +99,9 @@ fn are_siblings(grid: &Grid<'_>) -> bool {
     };
     let all: Vec<_> = grid.run.numbered_processes().filter(|(number, _)| data(number)).map(|(_, of)| of).collect();
     let Some(first) = all.first() else { return false };
-    let alike = |process: &&crate::model::Process| (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe);
+    let alike = |process: &&crate::model::Process| {
+        (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe)
+    };
     let begins = all.iter().map(|process| process.shift_ns).max().unwrap_or(0);
     let ends = all.iter().map(|process| process.end_ns).min().unwrap_or(0);
     let longest = all.iter().map(|process| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);

@@ -135,7 +135,12 @@ fn small_of(
                     0 => format!(" of {} on average", units::bytes(small.bytes / count)),
                     _ => String::new(),
                 };
-                format!("{}: {}{mean}, {}", m.name(file), units::counted(count, "small one"), units::duration(small.time_ns))
+                format!(
+                    "{}: {}{mean}, {}",
+                    m.name(file),
+                    units::counted(count, "small one"),
+                    units::duration(small.time_ns)
+                )
             })
             .collect(),
         cost_ns: None,

@@ -25,7 +25,8 @@ codes! {
     COMMUNICATION = "DXT-L004",
         "Collective calls spend their time in communication rather than in storage.",
         "Wall-clock time of each collective operation behind the last start in which the rank with most system call time is in none: at least \
-         communication_share of that time. Cost: it, times the ranks that take part.",
+         communication_share of that time. Cost: it, times the ranks that take part. The verdict leaves out what exchanging the bytes takes (1 ns a byte through the busiest aggregators; 5 ns a byte and \
+         rank of calls of 1 MiB and more) and eight operations, which a program may make.",
         "Fewer and larger calls; more aggregators or a larger cb_buffer_size; no collective buffering for large contiguous parts.",
         "Xu et al., DXT, CUG 2017, Figure 6";
     AGGREGATORS = "DXT-L005",

@@ -152,6 +152,14 @@ pub enum Form {
     Unfinished,
 }
 
+/// Whether all processes of a file's communicator make these calls of MPI-IO together, which may be one process alone (MPI 4.0, 14.2): reads and
+/// writes that are collective are so by their form, [`Form::Collective`].
+#[must_use]
+pub fn is_made_together(op: &Op) -> bool {
+    const NAMES: [&str; 6] = ["open", "close", "sync", "set_size", "preallocate", "set_view"];
+    op.layer == Some(Layer::Mpiio) && NAMES.contains(&op.name.as_str())
+}
+
 impl Form {
     /// Of an operation's mode.
     #[must_use]

@@ -3,12 +3,12 @@
 //! wait for it.
 
 use crate::limits::FOLLOWED_ARRIVALS;
-use crate::model::{FileId, ProcessId, Run};
+use crate::model::{FileId, ProcessId, Run, Within};
 use crate::scan::{Analysis, Block};
 use crate::shared::followed::{Followed, Value};
 use crate::sum::Sum;
 use crate::topics::layers::collectives::Key;
-use crate::topics::layers::parts::Form;
+use crate::topics::layers::parts::{Form, is_made_together};
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::Layer;
@@ -30,6 +30,9 @@ pub struct Arrivals {
     collective: Vec<Vec<Option<(FileId, u16)>>>,
     /// By process: whether it has calls of MPI's in which processes meet.
     meet: Vec<bool>,
+    /// Operations of which only their times tell whether all ranks meet in them, and how many ranks that would be.
+    unsure: Vec<u16>,
+    ranks: usize,
     /// Operations that are followed.
     limit: usize,
 }
@@ -41,9 +44,10 @@ impl Arrivals {
         let of = |process: &crate::model::Process| -> Vec<Option<(FileId, u16)>> {
             let key = |stream: &crate::model::Stream| {
                 let op = run.op(stream);
-                let is =
-                    op.layer == Some(Layer::Mpiio) && Form::of(op.mode) == Form::Collective && run.window.is_none();
-                is.then_some((stream.file, stream.op))
+                let collective = op.layer == Some(Layer::Mpiio) && Form::of(op.mode) == Form::Collective;
+                // What HDF5 opens by MPI-IO is in its own call.
+                let together = is_made_together(op) && stream.within() == Within::Nothing;
+                ((collective || together) && run.window.is_none()).then_some((stream.file, stream.op))
             };
             let all: Vec<_> = process.streams.iter().map(key).collect();
             if all.iter().any(Option::is_some) { all } else { Vec::new() }
@@ -51,6 +55,8 @@ impl Arrivals {
         Self {
             collective: run.processes.iter().map(of).collect(),
             meet: run.processes.iter().map(|process| process.streams.iter().any(|stream| stream.meets)).collect(),
+            unsure: (0_u16..).zip(&run.ops).filter(|(_, op)| is_made_together(op)).map(|(op, _)| op).collect(),
+            ranks: usize::try_from(run.ranks()).unwrap_or(usize::MAX),
             limit: FOLLOWED_ARRIVALS / run.processes.len().max(1),
         }
     }
@@ -69,6 +75,9 @@ pub struct Partial {
     meeting: FxHashMap<ProcessId, u64>,
     /// Collective calls so far of the process that is being read, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,
+    /// As [`Arrivals`] has them.
+    unsure: Vec<u16>,
+    ranks: usize,
 }
 
 /// Waiting of each process, ns; an estimate if not all operations were followed.
@@ -88,8 +97,12 @@ impl Partial {
     pub fn waits(self) -> Waits {
         let one_in = self.calls.one_in();
         let mut by_process: FxHashMap<ProcessId, u64> = FxHashMap::default();
-        for (_, Calls(calls)) in self.calls.iter() {
+        for (key, Calls(calls)) in self.calls.iter() {
             let last = calls.iter().map(|(_, start, _)| *start).max().unwrap_or_default();
+            let all_met = || calls.len() == self.ranks && calls.iter().all(|(_, _, end)| *end >= last);
+            if self.unsure.contains(&key.op) && !all_met() {
+                continue;
+            }
             for (process, start, end) in calls {
                 if *end >= last {
                     let sum = by_process.entry(*process).or_default();
@@ -110,6 +123,8 @@ impl Analysis for Arrivals {
             process: ProcessId::NONE,
             meeting: FxHashMap::default(),
             numbers: FxHashMap::default(),
+            unsure: self.unsure.clone(),
+            ranks: self.ranks,
         }
     }
 

@@ -63,7 +63,7 @@ pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
     Some(Finding {
         code: Code::BY_TURNS,
         severity: Severity::Info,
-        title: format!("no call stands out; {what} and computing take turns, {bursts} times, and could overlap"),
+        title: format!("nothing stands out; {what} and computing take turns, {bursts} times, and could overlap"),
         evidence: vec![Evidence::from(evidence)],
         cost_ns: None,
         saving: Some(Saving {

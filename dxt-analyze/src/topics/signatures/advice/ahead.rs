@@ -7,7 +7,7 @@ use crate::sum::Sum;
 use crate::topics::signatures::args::Options;
 use crate::topics::signatures::engine::expand::expand_nest;
 use crate::topics::signatures::engine::global::leaves;
-use crate::topics::signatures::engine::{Node, Pattern};
+use crate::topics::signatures::engine::{Loop, Node, Pattern};
 use crate::topics::signatures::names::{waits, writes};
 use crate::topics::signatures::pass::Signed;
 use crate::topics::signatures::uses::prefetch::{Cache, Outcome, Policy, Read, Unforeseen, calls_ahead, simulate};
@@ -25,6 +25,10 @@ const PATTERNS: usize = 16;
 pub(super) const PLAIN_BYTES: u64 = 128 << 10;
 /// A page of the cache, bytes.
 const PAGE_BYTES: u64 = 4096;
+/// Times that between two reads must pass, taken so often, for a read to be hidden behind some of it.
+const HIDDEN: u64 = 10;
+/// Square of the coefficient of variation of the times between reads, beyond which few of them make most of the mean: less than one in five.
+const BURSTS: f64 = 4.0;
 /// Mean time of a read from which it has waited for storage, ns.
 const WAITED_NS: u64 = 100_000;
 
@@ -93,6 +97,14 @@ pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<Ahead
     out
 }
 
+/// The loop inside that does all of it again and again.
+fn innermost(of: &Loop) -> &Loop {
+    match of.body.as_slice() {
+        [Node::Loop(inner)] => innermost(inner),
+        _ => of,
+    }
+}
+
 /// Of small reads that wait for storage.
 fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candidate<'a>> {
     if !matches!(of.whose.layer, Layer::Posix | Layer::Stdio) || pattern.accesses < FEWEST {
@@ -120,7 +132,15 @@ fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candida
     // Of a nest of reads and writes, by its leaves.
     let reads = pattern.accesses.checked_div(all_leaves)?.saturating_mul(of_reads);
     let passed = pattern.last_start_ns.saturating_sub(pattern.start_ns) / (pattern.accesses - 1).max(1);
-    let interval_ns = passed.saturating_sub(all_ns / all);
+    // Between bursts of reads much time passes, within them none: then most of them find nothing to wait behind.
+    let inner = innermost(&pattern.nest);
+    let in_bursts = inner.times.squared_variation().is_some_and(|squared| squared > BURSTS);
+    let within = inner.times.mean_ns().filter(|_| inner.body.len() == 1).map_or(passed, |mean| passed.min(mean as u64));
+    let interval_ns = if in_bursts { 0 } else { within.saturating_sub(all_ns / all) };
+    // Where nothing is done between reads there is nothing to hide them behind.
+    if interval_ns.saturating_mul(HIDDEN) < latency_ns {
+        return None;
+    }
     Some(Candidate { pattern, file: of.whose.file, reads, length: longest, latency_ns, interval_ns })
 }
 

@@ -42,6 +42,13 @@ impl Intervals {
         Self { count, sum_ns: self.sum_ns * share, sum_squares: self.sum_squares * share }
     }
 
+    /// The square of their coefficient of variation, if there are several.
+    #[must_use]
+    pub fn squared_variation(&self) -> Option<f64> {
+        let mean = self.mean_ns().filter(|mean| *mean > 0.0 && self.count > 1)?;
+        Some((self.sum_squares / self.count as f64 / (mean * mean) - 1.0).max(0.0))
+    }
+
     /// The mean, if there is an interval.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {

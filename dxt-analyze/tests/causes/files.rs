@@ -1,0 +1,220 @@
+//! What files are used for: many small ones, temporary ones, one that is opened or written anew again and again, HDF5 that reads more than it is asked for.
+
+use super::{H5_READ, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, UNLINK, report, report_of, saves_ms, sentence};
+use crate::common::{self, Builder, process};
+use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
+
+/// A process that opens files one by one and reads 16 KiB of each, as long as told, in ms.
+fn reader(files: u64, opens: u64, each_ms: u64) -> Builder {
+    let mut one = process(-1, "n");
+    for call in 0..opens {
+        let (at, name) = (call * 2 * each_ms * MS, format!("/samples/{}", call % files));
+        one.add(&name, common::op::POSIX_OPEN, 0, -1, 0, at, at + each_ms * MS);
+        one.add(&name, common::op::POSIX_READ, 0, 0, 16384, at + each_ms * MS, at + (each_ms + 1) * MS);
+        one.add(&name, common::op::POSIX_CLOSE, 0, -1, 0, at + (each_ms + 1) * MS, at + (each_ms + 1) * MS + 1000);
+    }
+    one
+}
+
+#[test]
+fn many_small_files_are_told_and_few_are_not() {
+    let found = report(vec![reader(100, 100, 4)], 1000);
+    let expected =
+        "100 small files are opened and read one by one, 16.0 KiB at a time: an open takes 4.00 ms, a read 1.00 ms";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V022"), Some(497));
+    assert_eq!(saves_ms(&report(vec![reader(20, 20, 4)], 1000), "DXT-V022"), None);
+}
+
+#[test]
+fn one_file_that_is_opened_again_is_named_and_each_open_counts() {
+    let found = report(vec![reader(1, 15, 40)], 1300);
+    assert!(
+        sentence(&found).starts_with("/samples/0 is opened 15 times by 1 process: an open takes 40.0 ms"),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(saves_ms(&found, "DXT-C034"), Some(560));
+    assert_eq!(saves_ms(&report(vec![reader(15, 15, 40)], 1300), "DXT-C034"), None);
+}
+
+#[test]
+fn temporary_files_are_told_by_what_all_their_calls_cost() {
+    let run = |removes: bool| {
+        let mut one = process(-1, "n");
+        for call in 0..100_u64 {
+            let (at, name) = (call * 8 * MS, format!("/tmp/part.{call}"));
+            one.add(&name, common::op::POSIX_OPEN, 0, -1, 0, at, at + 2 * MS);
+            one.write(&name, 0, 8192, at + 2 * MS, at + 3 * MS);
+            if removes {
+                one.add(&name, UNLINK, 0, -1, 0, at + 3 * MS, at + 5 * MS);
+            }
+        }
+        report(vec![one], 800)
+    };
+    let found = run(true);
+    let expected =
+        "100 temporary files are made, used and removed again: 5.00 ms for each, 8.00 KiB moved at each open";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V023"), Some(498));
+    let kept = run(false);
+    assert!(sentence(&kept).starts_with("100 small files are opened and written one by one"), "{}", sentence(&kept));
+}
+
+#[test]
+fn a_state_that_is_written_anew_is_told_and_a_log_is_not() {
+    let run = |anew: bool| {
+        let mut one = process(-1, "n");
+        for call in 0..50_u64 {
+            let at = call * 20 * MS;
+            one.add("/run/state", common::op::POSIX_OPEN, 0, -1, 0, at, at + 2 * MS);
+            let offset = if anew { 0 } else { (call * 40_000) as i64 };
+            one.write("/run/state", offset, 40_000, at + 2 * MS, at + 10 * MS);
+        }
+        report(vec![one], 1000)
+    };
+    let found = run(true);
+    let expected = "Pid 999 writes /run/state anew 50 times: 1.91 MiB in all for a file of 39.1 KiB";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V025"), Some(468));
+    assert_eq!(saves_ms(&run(false), "DXT-V025"), None);
+}
+
+#[test]
+fn hdf5_that_reads_more_than_it_is_asked_for_is_told() {
+    let run = |chunks_read: u64| {
+        let mut one = process(-1, "n");
+        for call in 0..32_u64 {
+            let from = call * 20 * MS;
+            for chunk in 0..chunks_read {
+                let at = from + chunk * 2 * MS;
+                one.add("/data/a.h5", common::op::POSIX_READ, IN_HDF5, (chunk << 20) as i64, 1 << 20, at, at + 2 * MS);
+            }
+            one.add("/data/a.h5", H5_READ, 0, -1, 1 << 20, from, from + chunks_read * 2 * MS);
+        }
+        report(vec![one], 700)
+    };
+    let found = run(8);
+    let expected = "HDF5 reads 8.0 times the bytes that the program asks for of /data/a.h5";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V024"), Some(448));
+    assert_eq!(saves_ms(&run(1), "DXT-V024"), None);
+}
+
+#[test]
+fn seeks_are_told_by_their_price() {
+    let run = |takes: u64| {
+        let mut one = process(-1, "n");
+        for call in 0..1000_u64 {
+            let at = call * MS / 2;
+            one.add("/data/table", SEEK, 0, (call * 7919 % 1000 * 4096) as i64, 0, at, at + takes);
+            one.add("/data/table", common::op::STDIO_WRITE, 0, (call * 4096) as i64, 64, at + takes, at + takes + 500);
+        }
+        report(vec![one], 600)
+    };
+    let found = run(250_000);
+    let expected = "1,000 seeks in C streams take 250 µs each: a seek throws the buffer away";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-C033"), Some(249));
+    assert!(saves_ms(&run(500), "DXT-C033").unwrap_or_default() == 0);
+}
+
+#[test]
+fn files_that_are_asked_for_in_vain_are_polled() {
+    let mut one = process(-1, "n");
+    for call in 0..2000_u64 {
+        let (at, name) = (call * MS / 4, format!("/run/part.{}", call / 2));
+        let (op, flags) = if call % 2 == 0 { (STAT_FAILED, FAILED) } else { (common::op::POSIX_OPEN, 0) };
+        one.add(&name, op, flags, -1, 0, at, at + MS / 8);
+    }
+    let found = report(vec![one], 500);
+    let text =
+        "1,000 of 1,000 metadata calls that ask for files find nothing yet: 1 process polls for files that others make";
+    let all = found["findings"].as_array().into_iter().flatten();
+    assert!(all.into_iter().any(|one| one["code"] == "DXT-V017" && one["title"] == text), "{found}");
+}
+
+/// Four ranks in steps of 100 ms that open a file of the step together and write to it; one comes late.
+fn opened_together(late_ms: u64, together: bool) -> serde_json::Value {
+    let steps = 8_u64;
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..steps {
+            let name = format!("/out/step.{step}");
+            let (from, last) = (step * 300 * MS, step * 300 * MS + (50 + late_ms) * MS);
+            let mine = if rank == 2 { last } else { from + 50 * MS + rank * MS / 10 };
+            let opened = if together { last + 2 * MS + rank * 1000 } else { mine + 2 * MS };
+            one.add(&name, MPIIO_OPEN, 0, -1, 0, mine, opened);
+            one.add(&name, MPIIO_WRITE, 0, (rank << 20) as i64, 1 << 20, opened, opened + 10 * MS);
+            one.add(&name, common::op::POSIX_WRITE, NESTED, (rank << 20) as i64, 1 << 20, opened, opened + 9 * MS);
+        }
+        (one, steps * 300)
+    };
+    report_of((0..4).map(rank).collect(), 4)
+}
+
+#[test]
+fn ranks_meet_where_they_open_a_file_together_and_who_comes_late_there_is_named() {
+    let found = opened_together(150, true);
+    let expected = "Rank 2 comes late to 7 of 7 collective calls";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-L003").unwrap_or_default();
+    assert!((1000..1060).contains(&saves), "{saves}");
+    // Who opens a file for itself (MPI_COMM_SELF) waits for nobody.
+    assert_eq!(saves_ms(&opened_together(150, false), "DXT-L003"), None);
+    assert!(saves_ms(&opened_together(0, true), "DXT-L003").unwrap_or_default() < 10);
+}
+
+#[test]
+fn small_independent_calls_of_ranks_are_told_as_such_over_all_files() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for call in 0..60_u64 {
+            let (name, from) = (format!("/out/field.{}", call / 20), call * 5 * MS);
+            let offset = ((call * 4 + rank) * 4096) as i64;
+            one.add(&name, MPIIO_WRITE, 0, offset, 4096, from, from + 3 * MS);
+            one.add(&name, common::op::POSIX_WRITE, NESTED, offset, 4096, from, from + 3 * MS - MS / 10);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 320);
+    let expected =
+        "240 small independent MPI-IO writes of 4 ranks on 3 shared files: 4.00 KiB and 3.00 ms each on average";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+}
+
+#[test]
+fn processes_of_one_parent_share_its_work_and_those_of_others_do_not() {
+    let run = |parents: [u32; 4]| {
+        let one = |number: u32| {
+            let mut one = process(-1, "n");
+            (one.process.info.pid, one.process.info.ppid) = (1000 + number, parents[number as usize]);
+            let calls = if number == 2 { 100_u32 } else { 20 };
+            for call in 0..calls {
+                let at = u64::from(call) * 10 * MS;
+                one.write(&format!("/out/{number}"), i64::from(call) << 20, 1 << 20, at, at + 10 * MS);
+            }
+            (one, u64::from(calls) * 10 + 5)
+        };
+        report_of((0..4).map(one).collect(), 0)
+    };
+    let found = run([7, 7, 7, 7]);
+    let expected = "Pid 1002 writes 2.5 times as much as the mean of all processes, and the others wait";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(saves_ms(&run([1, 2, 3, 4]), "DXT-C014"), None);
+}
+
+#[test]
+fn writes_and_computing_by_turns_are_worth_knowing_and_no_more() {
+    let mut one = process(-1, "n");
+    for step in 0..10_u64 {
+        for call in 0..5_u64 {
+            let at = (step * 100 + 50 + call * 10) * MS;
+            one.write("/out/all", ((step * 5 + call) << 20) as i64, 1 << 20, at, at + 10 * MS);
+        }
+    }
+    let found = report(vec![one], 1000);
+    let expected = "Nothing stands out; writes and computing take turns, 10 times, and could overlap: 450 ms";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(found["verdict"]["findings"][0]["severity"], "info");
+}
