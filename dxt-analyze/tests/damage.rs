@@ -28,7 +28,10 @@ fn everything(bytes: &[u8]) {
     assert_eq!(in_dump.segments, summary.missing.lost_segments - run.health.lost_segments);
     outliers_of(&run, &outliers::Options::default()).unwrap();
     stripes_of(&run, &stripes::Options::default()).unwrap();
-    assert_eq!(layers_of(&run, &Options::default()).unwrap().result.missing.lost_segments, summary.missing.lost_segments);
+    assert_eq!(
+        layers_of(&run, &Options::default()).unwrap().result.missing.lost_segments,
+        summary.missing.lost_segments
+    );
     assert_eq!(counters_of(&run, 10).missing.lost_segments, summary.missing.lost_segments);
     assert_eq!(checks_of(&run, &checks::Options::default()).result.checks.len(), 39);
     let same = compare_of(&run, &run, 5).result.findings;

@@ -67,7 +67,8 @@ fn the_traces_name_the_slow_run_its_moment_and_that_writes_were_slow_already() {
     assert!(*writes > 2.0 && *reads > 2.0, "{slow}");
     // Calls are held against those of other runs in parts, here of two or three calls of each rank.
     let trace = slow["source"].as_str().unwrap();
-    let (first, last) = (begin_of_write(trace, FAST_WRITES - 3, u64::min), begin_of_write(trace, FAST_WRITES + 4, u64::max));
+    let (first, last) =
+        (begin_of_write(trace, FAST_WRITES - 3, u64::min), begin_of_write(trace, FAST_WRITES + 4, u64::max));
     let from_ns = slow["from_ns"].as_u64().unwrap();
     assert!((first..=last).contains(&from_ns), "{first} {last} {slow}");
 }

@@ -1,6 +1,8 @@
 //! scripts/install.sh: one directory with everything, from which programs are traced; what it asks of a system; its modules.
 
-use crate::harness::{Launch, Outcome, Scratch, Traces, analyzer, library, skip, skip_here, static_library, workload_source};
+use crate::harness::{
+    Launch, Outcome, Scratch, Traces, analyzer, library, skip, skip_here, static_library, workload_source,
+};
 use crate::launcher::unloadable;
 use std::path::{Path, PathBuf};
 use std::process::Command;

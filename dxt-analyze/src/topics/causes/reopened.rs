@@ -30,7 +30,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let closes = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == "close");
     let mut by: BTreeMap<FileId, Shortened> = BTreeMap::new();
     let mut opening: BTreeMap<FileId, f64> = BTreeMap::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) || entry.leaf && closes(entry)) {
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) || entry.leaf && closes(entry))
+    {
         let Some(count) = opens.get(&(entry.process, entry.file)) else { continue };
         // Single calls that take far longer than their like would do so on any file.
         let usual = entry.left_ns - entry.beyond_ns(1.0);

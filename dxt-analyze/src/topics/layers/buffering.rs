@@ -95,12 +95,7 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], partial: &Partial) -> Ve
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(
-    run: &Run,
-    layouts: &[Option<FileLayout>],
-    (file, writes): (FileId, bool),
-    found: Found,
-) -> BufferingRow {
+fn row(run: &Run, layouts: &[Option<FileLayout>], (file, writes): (FileId, bool), found: Found) -> BufferingRow {
     let data = found.made.inside.data();
     let mean = |sum: &CallSum| sum.bytes.checked_div(sum.calls).unwrap_or(0);
     let (mean_call_bytes, mean_request_bytes) = (mean(&found.made.of), mean(&data));

@@ -110,8 +110,12 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     }
     let names: Vec<&str> = file.aggregators.iter().take(8).map(|row| row.process.as_str()).collect();
     let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
-    let mut evidence =
-        vec![format!("{count} of {} ranks on {}: {}{more}", file.processes, units::counted(file.nodes, "node"), names.join(", "))];
+    let mut evidence = vec![format!(
+        "{count} of {} ranks on {}: {}{more}",
+        file.processes,
+        units::counted(file.nodes, "node"),
+        names.join(", ")
+    )];
     if !file.hints.is_empty() {
         let hints: Vec<String> = file.hints.iter().map(|(key, value)| format!("{key}={value}")).collect();
         evidence.push(format!("hints in effect: {}", hints.join(" ")));

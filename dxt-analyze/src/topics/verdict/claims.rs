@@ -101,12 +101,7 @@ const RULES: &[ForCodes] = &[
     (&[Code::SLOW_SMALL_WRITES], WRITES, None, Mended::Tiny),
     (&[Code::NO_MPIIO], DATA, None, Mended::Tiny),
     (&[Code::INDEPENDENT, Code::NO_BUFFERING, Code::SHARED_INDEPENDENT], DATA, None, Mended::Large),
-    (
-        &[Code::OPEN_PER_ACCESS, Code::METADATA_RATE, Code::SEEK_PER_ACCESS],
-        METADATA,
-        Some(false),
-        Mended::Once,
-    ),
+    (&[Code::OPEN_PER_ACCESS, Code::METADATA_RATE, Code::SEEK_PER_ACCESS], METADATA, Some(false), Mended::Once),
     (&[Code::FAILED_OPENS], METADATA, None, Mended::Quick),
     (&[Code::SIEVING], MOVED, Some(true), Mended::Asked),
     (&[Code::UNASKED], DATA, Some(true), Mended::Asked),
