@@ -119,6 +119,10 @@ static void others(void) {
     CHECK(fd >= 0 && syscall(SYS_write, fd, block, BLOCK) == BLOCK);
     close((int)fd);
     printf("called write SA\n");
+    fd = opened("set", 0);
+    CHECK(syscall(SYS_fcntl, fd, (long)F_SETFL, (long)O_APPEND) == 0 && write((int)fd, block, BLOCK) == BLOCK);
+    close((int)fd);
+    printf("set write A\n");
 }
 
 /* io_submit(2) with flags of pwritev2(2), by operation. */

@@ -123,7 +123,9 @@ fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce
     if mode == libc::LIO_WAIT {
         look_at(list, count);
     }
-    if let Some(file) = first {
+    // It has waited, too, for operations of which some failed (EIO); of another one that failed nobody knows what it did.
+    let did = result == 0 || mode == libc::LIO_WAIT && errno.value() == libc::EIO;
+    if did && let Some(file) = first {
         timer.kept(end, file, if mode == libc::LIO_WAIT { &POSIX_WAIT } else { &POSIX_SUBMIT });
     }
     errno.restore();
