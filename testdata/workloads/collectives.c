@@ -345,6 +345,15 @@ __attribute__((noinline)) void calls(long count) {
     }
 }
 
+/* The first fails on rank 1, and is over at once on the others. */
+static void fails_on_one(long count) {
+    int value = 0;
+    MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    CHECK((MPI_Bcast(&value, rank == 1 ? -1 : 0, MPI_INT, 0, MPI_COMM_WORLD) == MPI_SUCCESS) == (rank != 1));
+    for (long i = 1; i < count; i++)
+        MPI(MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD));
+}
+
 static void churn(long count) {
     for (long i = 0; i < count; i++) {
         struct comm again = {MPI_COMM_NULL, -1};
@@ -380,6 +389,8 @@ int main(int argc, char **argv) {
         calls(count);
     } else if (strcmp(way, "churn") == 0) {
         churn(count);
+    } else if (strcmp(way, "fails") == 0) {
+        fails_on_one(count);
     } else {
         struct comm dup = {MPI_COMM_NULL, -1};
         MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup.comm));

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <libaio.h>
 #include <liburing.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,24 @@
 #include <unistd.h>
 
 #define CHECK(what) do { if (!(what)) { perror(#what); exit(1); } } while (0)
+#ifndef RWF_NOAPPEND
+#define RWF_NOAPPEND 0x20
+#endif
 enum { BLOCK = 4096 };
+
+/* As <linux/aio_abi.h>, which libaio.h does not go with. */
+typedef unsigned long aio_context_t;
+struct raw_iocb {
+    uint64_t data;
+    uint32_t key;
+    int32_t flags;
+    uint16_t opcode;
+    int16_t priority;
+    uint32_t descriptor;
+    uint64_t buffer, bytes;
+    int64_t offset;
+    uint64_t reserved[2];
+};
 
 static char directory[4000], *block;
 
@@ -101,6 +119,35 @@ static void others(void) {
     CHECK(fd >= 0 && syscall(SYS_write, fd, block, BLOCK) == BLOCK);
     close((int)fd);
     printf("called write SA\n");
+    fd = opened("set", 0);
+    CHECK(syscall(SYS_fcntl, fd, (long)F_SETFL, (long)O_APPEND) == 0 && write((int)fd, block, BLOCK) == BLOCK);
+    close((int)fd);
+    printf("set write A\n");
+}
+
+/* io_submit(2) with flags of pwritev2(2), by operation. */
+static void kernel_calls(void) {
+    aio_context_t context = 0;
+    struct io_event event;
+    CHECK(syscall(SYS_io_setup, 4, &context) == 0);
+    static const struct { const char *name; int opened, flags; const char *letters; } all[] = {
+        {"kernel-dsync", 0, RWF_DSYNC, "S"},
+        {"kernel-sync", O_APPEND, RWF_SYNC, "SA"},
+        {"kernel-appends", 0, RWF_APPEND, "A"},
+        {"kernel-both", 0, RWF_APPEND | RWF_DSYNC, "SA"},
+        {"kernel-stays", O_APPEND, RWF_NOAPPEND, "-"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int fd = opened(all[i].name, all[i].opened);
+        struct raw_iocb one = {.opcode = 1, .descriptor = (unsigned)fd, .buffer = (uint64_t)block, .bytes = BLOCK, .flags = all[i].flags};
+        struct raw_iocb *list = &one;
+        if (syscall(SYS_io_submit, context, 1L, &list) == 1) {
+            CHECK(syscall(SYS_io_getevents, context, 1L, 1L, &event, NULL) == 1 && event.res == BLOCK);
+            printf("%s write %s\n", all[i].name, all[i].letters);
+        }
+        close(fd);
+    }
+    CHECK(syscall(SYS_io_destroy, context) == 0);
 }
 
 /* Operations that go on meanwhile. */
@@ -122,6 +169,7 @@ static void asynchronous(void) {
     CHECK(io_getevents(context, 1, 1, &event, NULL) == 1 && io_destroy(context) == 0);
     printf("kernel write A\n");
     close(fd);
+    kernel_calls();
 
     struct io_uring ring;
     if (io_uring_queue_init(4, &ring, 0) != 0) {

@@ -32,6 +32,24 @@ pub(crate) const SPOOL_JOURNAL_BYTES: u64 = 256 << 20;
 /// Parts of a spool up to so many bytes are read whether the file has holes there or not.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_HOLES_BYTES: u64 = 64 << 20;
+/// Files of which a spool may tell, as many as the tracer's tables hold at most; so below.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_FILES: usize = 1 << 20;
+/// Streams.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_STREAMS: usize = crate::segment::MAX_STREAMS as usize;
+/// Layouts, each file's at its first open and its last close, and some that were told anew.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_LAYOUTS: usize = 4 << 20;
+/// Threads, and scratches of threads.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_THREADS: usize = 2 << 20;
+/// Communicators.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_COMMUNICATORS: usize = 1 << 13;
+/// HDF5's data sets.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_DATA_SETS: usize = 1 << 20;
 /// Sizes that are kept of a data set, the latest ones.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const DATA_SET_SHAPES: usize = 1 << 16;

@@ -55,7 +55,7 @@ pub(crate) fn begin() -> bool {
         mpi::communicators::note_all();
         for (index, thread) in THREADS.numbered() {
             let tid = thread.tid.load(Ordering::Relaxed);
-            journal::thread(ThreadDef { index: index as u32, tid });
+            journal::thread(ThreadDef { index: index as u32, tid }, thread.counts.load(Ordering::Relaxed));
         }
     })
 }

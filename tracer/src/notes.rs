@@ -82,6 +82,8 @@ notes! {
     Unlocked = "bytes that getc_unlocked, putc_unlocked or their like moved inside the program, in no segment";
     /// A call whose segment the job's budget has no room for.
     OverBudget = "calls of which DXT_JOB_BYTES keeps counters only";
+    /// A record that the spool's journal had no room for.
+    Definition = "names, streams and sizes that found no room in the spool: what is recovered of it, or watched, lacks them";
     /// A call of a signal handler that came in the middle of the tracer's work, where signals could not be held off.
     DuringTracer = "calls of signal handlers that interrupted the tracer itself";
 }

@@ -15,6 +15,11 @@ pub(crate) fn adopt() {
     PROCESS.store(id(), Ordering::Relaxed);
 }
 
+/// Its id.
+pub(crate) fn adopted() -> libc::c_int {
+    PROCESS.load(Ordering::Relaxed)
+}
+
 /// Whether this is the process that records. One that has confined itself may not ask, and takes it for granted.
 pub(crate) fn is_own() -> bool {
     crate::sys::is_shut() || id() == PROCESS.load(Ordering::Relaxed)

@@ -388,11 +388,11 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as i32;
         // 0 where it may not be asked: the number is for reports only.
         let tid = u32::try_from(tid).unwrap_or(0);
-        let counts = AtomicBool::new(std::ptr::eq(lane, &raw const thread.often));
-        match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid), counts }) {
+        let counts = std::ptr::eq(lane, &raw const thread.often);
+        match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid), counts: AtomicBool::new(counts) }) {
             Some((index, _)) => {
                 lane.index.set(index as u32 + 1);
-                journal::thread(ThreadDef { index: index as u32, tid });
+                journal::thread(ThreadDef { index: index as u32, tid }, counts);
             }
             None => return 0,
         }

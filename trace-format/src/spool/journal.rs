@@ -18,7 +18,7 @@ pub mod kind {
     pub const JOB: u32 = 1;
     /// A process block with its description only; the last one counts.
     pub const PROCESS: u32 = 2;
-    /// A thread.
+    /// A thread; the last one of its index counts.
     pub const THREAD: u32 = 3;
     /// A file; the last one of its number counts.
     pub const FILE: u32 = 4;
@@ -67,7 +67,7 @@ pub struct Shape {
     pub dimensions: u32,
     /// Elements.
     pub elements: u64,
-    /// When the call that opened or made it returned, in ticks.
+    /// When the call that opened or made it returned, in ticks; 0 if that was not seen.
     pub since: u64,
 }
 
@@ -88,12 +88,13 @@ pub fn record_header(kind: u32, payload: &[u8]) -> [u8; RECORD_BYTES] {
     out
 }
 
-/// Payload of a thread.
+/// Payload of a thread; `counted`: its segments only wait to be folded, and are to be by whoever finds them.
 #[must_use]
-pub fn thread(thread: ThreadDef) -> [u8; 8] {
-    let mut out = [0; 8];
+pub fn thread(thread: ThreadDef, counted: bool) -> [u8; 12] {
+    let mut out = [0; 12];
     out[..4].copy_from_slice(&thread.index.to_le_bytes());
-    out[4..].copy_from_slice(&thread.tid.to_le_bytes());
+    out[4..8].copy_from_slice(&thread.tid.to_le_bytes());
+    out[8..].copy_from_slice(&u32::from(counted).to_le_bytes());
     out
 }
 
@@ -257,8 +258,9 @@ pub(super) mod read {
         at.get(RECORD_BYTES..RECORD_BYTES + length)
     }
 
-    pub(in crate::spool) fn thread(payload: &[u8]) -> ThreadDef {
-        ThreadDef { index: u32_at(payload, 0), tid: u32_at(payload, 4) }
+    /// The thread, and whether its segments are to be folded.
+    pub(in crate::spool) fn thread(payload: &[u8]) -> (ThreadDef, bool) {
+        (ThreadDef { index: u32_at(payload, 0), tid: u32_at(payload, 4) }, u32_at(payload, 8) != 0)
     }
 
     /// The file's number, and the file.
@@ -341,14 +343,15 @@ mod tests {
         put(&mut journal, kind::NOTES, b"one");
         let hole = journal.len();
         put(&mut journal, kind::FILE, &[7; 50]);
-        put(&mut journal, kind::THREAD, &thread(ThreadDef { index: 3, tid: 4 }));
+        put(&mut journal, kind::THREAD, &thread(ThreadDef { index: 3, tid: 4 }, true));
         assert_eq!(read::records(&journal).count(), 3);
         for damage in hole..hole + RECORD_BYTES {
             let mut cut = journal.clone();
             cut[damage..hole + record_bytes(50)].fill(0);
             let kept: Vec<_> = read::records(&cut).collect();
             assert_eq!(kept.len(), 2, "{damage}");
-            assert_eq!((kept[0], read::thread(kept[1].1).tid), ((kind::NOTES, b"one".as_slice()), 4));
+            assert_eq!((kept[0], read::thread(kept[1].1).0.tid), ((kind::NOTES, b"one".as_slice()), 4));
+            assert!(read::thread(kept[1].1).1);
         }
     }
 

@@ -23,6 +23,8 @@ mod read;
 #[cfg(all(feature = "read", feature = "write"))]
 mod scratches;
 mod seen_elsewhere;
+#[cfg(all(feature = "read", feature = "write"))]
+mod sparse;
 
 pub use blocks::{Block, blocks};
 #[cfg(all(feature = "read", feature = "write"))]

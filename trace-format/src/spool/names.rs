@@ -16,6 +16,8 @@ pub struct Names {
     pub process: Process,
     /// Threads by index.
     pub threads: BTreeMap<u32, ThreadDef>,
+    /// Those whose segments are to be folded.
+    pub counted_threads: BTreeSet<u32>,
     /// Files by number.
     pub files: BTreeMap<u32, FileDef>,
     /// Streams by id; their files are numbers of [`Self::files`].
@@ -64,33 +66,45 @@ impl Names {
             kind::JOB => self.job = Job::decode(payload, 0)?,
             kind::PROCESS => self.process = Process::decode(payload, 0)?,
             kind::THREAD => {
-                let def = journal::thread(payload);
-                self.threads.insert(def.index, def);
+                let (def, counted) = journal::thread(payload);
+                insert(&mut self.threads, limits::SPOOL_THREADS, def.index, def);
+                if counted && self.threads.contains_key(&def.index) {
+                    self.counted_threads.insert(def.index);
+                } else {
+                    self.counted_threads.remove(&def.index);
+                }
             }
             kind::FILE => {
                 let (number, def) = journal::file(payload);
-                self.files.insert(number, def);
+                insert(&mut self.files, limits::SPOOL_FILES, number, def);
             }
             kind::STREAM => {
                 let def = journal::stream(payload);
-                self.streams.insert(def.id, def);
+                insert(&mut self.streams, limits::SPOOL_STREAMS, def.id, def);
             }
-            kind::LAYOUT => self.layouts.push(journal::layout(payload)),
+            kind::LAYOUT if self.layouts.len() < limits::SPOOL_LAYOUTS => self.layouts.push(journal::layout(payload)),
             kind::COMMUNICATOR => {
                 let def = journal::communicator(payload);
-                self.communicators.insert(def.number, def);
+                insert(&mut self.communicators, limits::SPOOL_COMMUNICATORS, def.number, def);
             }
             kind::DATA_SET => {
                 let (number, def) = journal::data_set(payload);
-                self.data_sets.insert(number, def);
+                insert(&mut self.data_sets, limits::SPOOL_DATA_SETS, number, def);
             }
             kind::DATA_SET_STREAM => {
                 let def = journal::data_set_stream(payload);
-                self.data_set_streams.insert(def.stream, def);
+                insert(&mut self.data_set_streams, 4 * limits::SPOOL_DATA_SETS, def.stream, def);
             }
             kind::SHAPE => {
                 let shape = journal::shape(payload);
-                self.shapes.entry(shape.data_set).or_default().push(shape);
+                // A data set is told of before its sizes are.
+                if self.data_sets.contains_key(&shape.data_set) {
+                    let shapes = self.shapes.entry(shape.data_set).or_default();
+                    if shapes.len() >= 2 * limits::DATA_SET_SHAPES {
+                        put_in_order(shapes);
+                    }
+                    shapes.push(shape);
+                }
             }
             kind::NOTES => self.notes = String::from_utf8_lossy(payload).lines().map(str::to_owned).collect(),
             _ => {}
@@ -122,6 +136,13 @@ impl Names {
     }
 }
 
+/// What is there may change; beyond `most` nothing is added: the tracer's own tables hold no more, whatever a journal says.
+fn insert<T>(things: &mut BTreeMap<u32, T>, most: usize, number: u32, thing: T) {
+    if things.len() < most || things.contains_key(&number) {
+        things.insert(number, thing);
+    }
+}
+
 /// Puts the shapes of a data set in order: threads write side by side, and a record may be read twice; of one moment the last one counts.
 fn put_in_order(shapes: &mut Vec<Shape>) {
     shapes.sort_by_key(|shape| shape.since);
@@ -146,17 +167,39 @@ fn bytes_of(text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::journal::{record_header, shape};
+    use super::super::journal::{data_set, record_header, shape};
     use super::*;
 
     fn journal_of(shapes: impl Iterator<Item = (u64, u64)>) -> Vec<u8> {
         let mut journal = Vec::new();
+        put(&mut journal, kind::DATA_SET, &data_set(3, 0));
         for (since, elements) in shapes {
-            let payload = shape(Shape { data_set: 3, dimensions: 1, elements, since });
-            journal.extend_from_slice(&record_header(kind::SHAPE, &payload));
-            journal.extend_from_slice(&payload);
+            put(&mut journal, kind::SHAPE, &shape(Shape { data_set: 3, dimensions: 1, elements, since }));
         }
         journal
+    }
+
+    fn put(journal: &mut Vec<u8>, kind: u32, payload: &[u8]) {
+        journal.extend_from_slice(&record_header(kind, payload));
+        journal.extend_from_slice(payload);
+        journal.resize(journal.len().next_multiple_of(8), 0);
+    }
+
+    /// A journal that is full of things that no tracer makes so many of.
+    #[test]
+    fn no_more_is_kept_than_the_tracer_has_room_for() {
+        let mut journal = Vec::new();
+        for number in 0..limits::SPOOL_DATA_SETS as u32 + 1000 {
+            put(&mut journal, kind::DATA_SET, &data_set(number, 0));
+        }
+        for number in 0..1000 {
+            put(&mut journal, kind::SHAPE, &shape(Shape { data_set: 1 << 30 | number, ..Shape::default() }));
+        }
+        put(&mut journal, kind::DATA_SET, &data_set(7, 9));
+        let mut names = Names::default();
+        names.add_all(&journal).unwrap();
+        assert_eq!((names.data_sets.len(), names.data_sets[&7].file), (limits::SPOOL_DATA_SETS, 9));
+        assert!(names.shapes.is_empty());
     }
 
     #[test]

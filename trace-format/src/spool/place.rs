@@ -1,6 +1,7 @@
 //! Where the parts of a spool lie in its file, and how they are read.
 
 use super::parts::u64_at;
+use super::sparse::Sparse;
 use super::{PART_BYTES, PARTS, Part, header};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -79,16 +80,11 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
     }
 
     /// As much of a part as is in use by now.
-    pub(super) fn copy(&self, part: Part) -> Result<Vec<u8>> {
-        self.copy_stored(part).map(|(bytes, _)| bytes)
-    }
-
-    /// The same, with the places of all that is in no hole.
-    pub(super) fn copy_stored(&self, part: Part) -> Result<(Vec<u8>, Vec<Range<usize>>)> {
+    pub(super) fn copy(&self, part: Part) -> Result<Sparse> {
         let (offset, length) = self.part(part)?;
         let mut bytes = zeros(offset, length)?;
         let stored = self.read_stored(offset, &mut bytes)?;
-        Ok((bytes, stored))
+        Ok(Sparse { bytes, stored })
     }
 
     /// Reads what is in no hole into zeros, and tells where that is. What a file claims to use costs who makes it nothing while it is a hole:
@@ -186,7 +182,7 @@ mod tests {
     fn holes_are_not_read() {
         let data = (65536 + (1_u64 << 30)) as usize;
         let source = with(Part::Arena, [65536, 2 << 30, 2 << 30], data as u64);
-        let (bytes, stored) = SpoolReader(&source).copy_stored(Part::Arena).unwrap();
+        let Sparse { bytes, stored } = SpoolReader(&source).copy(Part::Arena).unwrap();
         assert_eq!((bytes.len(), stored), (2 << 30, std::iter::once((1 << 30)..(1 << 30) + 4096).collect()));
         assert_eq!((bytes[1 << 30], bytes[(1 << 30) + 4095], bytes[(1 << 30) + 4096]), (7, 7, 0));
         assert!(source.read.into_inner() < 10_000);

@@ -6,9 +6,11 @@ use super::names::Names;
 use super::parts::{i64_at, u32_at, u64_at};
 use super::{cut, folded, header};
 use crate::columns::TickScale;
+use crate::counters::Counters;
 use crate::error::Result;
 use crate::meta::{ClockSource, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef};
 use crate::read::Source;
+use crate::segment::Segment;
 use std::collections::{BTreeMap, BTreeSet};
 
 mod segments;
@@ -81,7 +83,10 @@ impl Spool {
             Pieces::of_chunks(&[&self.parts.arena, &self.parts.meetings], &self.parts.landing, spill, gone);
         let uncertain = segments::of_scratches(&self.parts.scratches, gone, &mut pieces) + self.parts.folded_meanwhile;
         let mut journal = Names::read(&self.parts.journal)?;
-        let counters = self.folded(&scale, in_trace);
+        let mut counters = self.folded(&scale, in_trace);
+        let waiting = journal.counted_threads.iter().filter_map(|thread| pieces.remove(thread));
+        let waiting: Vec<Pieces> = waiting.collect();
+        count(&mut counters, waiting.iter().flat_map(|pieces| pieces.waiting(&scale)));
         let mut used: BTreeSet<u32> = counters.iter().map(|missing| missing.stream).collect();
         let (mut threads, mut latest) = (Vec::new(), 0);
         for (thread, pieces) in pieces {
@@ -119,8 +124,24 @@ impl Spool {
     fn folded(&self, scale: &TickScale, in_trace: bool) -> Vec<Missing> {
         let under_way = u32_at(self.head.bytes(), header::CUT) != 0;
         let counts = if in_trace { Counts::InNoTraceNorTaken } else { Counts::InNoTrace { under_way } };
-        self.parts.folded.chunks_exact(folded::BYTES).filter_map(|bytes| counters::of(bytes, scale, counts)).collect()
+        let entries = self.parts.folded.records(folded::BYTES);
+        entries.filter_map(|(_, bytes)| counters::of(bytes, scale, counts)).collect()
     }
+}
+
+/// Adds segments that waited for that.
+fn count(counters: &mut Vec<Missing>, segments: impl Iterator<Item = Segment>) {
+    let mut waited: BTreeMap<u32, Counters> = BTreeMap::new();
+    for segment in segments {
+        let counters = waited.entry(segment.stream().0).or_default();
+        counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
+    }
+    for missing in &mut *counters {
+        if let Some(waited) = waited.remove(&missing.stream) {
+            missing.counters.merge(&waited);
+        }
+    }
+    counters.extend(waited.into_iter().map(|(stream, counters)| Missing { stream, counters }));
 }
 
 /// What the trace says of how the process ended.

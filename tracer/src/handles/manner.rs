@@ -1,7 +1,9 @@
 //! How a file was opened, as far as it changes where transfers go and what they wait for.
 
+use crate::ops::Op;
 use libc::c_int;
 use trace_format::meta::stream_flags;
+use trace_format::segment::NO_OFFSET;
 
 /// RWF_NOAPPEND (Linux 6.9), which the libc crate lacks.
 const NO_APPEND: c_int = 0x20;
@@ -37,8 +39,26 @@ impl Manner {
         flags & (libc::RWF_APPEND | NO_APPEND | libc::RWF_DSYNC | libc::RWF_SYNC) != 0
     }
 
+    /// How a call with `flags` of pwritev2(2) moves bytes of a file that was `opened` like this.
+    #[inline(always)]
+    pub(crate) fn of_transfer(opened: Self, op: &Op, flags: c_int) -> Self {
+        let manner = opened.of_call(op.writes());
+        if op.writes() && Self::is_changed_by(flags) { manner.with_call(flags) } else { manner }
+    }
+
+    /// The same of an operation that another call begins, at `offset`, and where that will be: nobody knows where bytes are appended.
+    pub(crate) fn of_operation(opened: Self, op: &Op, flags: c_int, offset: i64) -> (Self, i64) {
+        let manner = if op.is_data() { Self::of_transfer(opened, op, flags) } else { Self::PLAIN };
+        (manner, if op.is_data() { manner.offset(offset) } else { NO_OFFSET })
+    }
+
+    /// Where a transfer begins that is told this offset, as far as that is known before its end.
+    pub(crate) fn offset(self, told: i64) -> i64 {
+        if self.appends() { NO_OFFSET } else { told.max(NO_OFFSET) }
+    }
+
     /// Of a write with flags of pwritev2(2).
-    pub(crate) const fn with_call(self, flags: c_int) -> Self {
+    const fn with_call(self, flags: c_int) -> Self {
         let mut bits = self.0;
         bits &= if flags & NO_APPEND != 0 { !stream_flags::APPENDED } else { u8::MAX };
         bits |= if flags & libc::RWF_APPEND != 0 { stream_flags::APPENDED } else { 0 };

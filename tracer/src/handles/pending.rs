@@ -144,9 +144,9 @@ pub(crate) fn add(key: Key, pending: &Pending) {
     place.state.store(LIVE, Ordering::Release);
 }
 
-/// The same for a control block: one that is used again, while nobody has asked what became of it, is counted.
-pub(crate) fn add_block(key: Key, pending: &Pending) {
-    if take(key).is_some() {
+/// The same for a control block: what it was used for before turn `first`, of which nobody has asked what became, is counted.
+pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) {
+    while take_before(key, first).is_some() {
         Note::Asynchronous.count();
     }
     add(key, pending);
@@ -171,9 +171,17 @@ pub(crate) fn file_of_done(key: Key) -> Option<&'static File> {
 
 /// Takes an operation out of the table: of several with one mark the one that was submitted first.
 pub(crate) fn take(key: Key) -> Option<Pending> {
+    take_before(key, u64::MAX)
+}
+
+/// The same of those before a turn.
+fn take_before(key: Key, behind: u64) -> Option<Pending> {
     while USED.load(Ordering::Acquire) != 0 {
         let with_turn = |place: &'static Place| (place.turn.load(Ordering::Relaxed), place);
         let (turn, place) = window(key).filter(|place| place.is(key)).map(with_turn).min_by_key(|(turn, _)| *turn)?;
+        if turn >= behind {
+            return None;
+        }
         if place.hold(key, turn) {
             return Some(taken(place));
         }

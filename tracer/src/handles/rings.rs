@@ -19,8 +19,6 @@ pub(crate) struct Ring {
     completed: AtomicU32,
     /// Completions were overwritten before anybody looked at them.
     lossy: AtomicBool,
-    /// Somebody is looking at the completion queue.
-    looking: AtomicBool,
     /// Threads that look at memory of the tracer's mapping.
     users: AtomicU32,
     /// The tracer's mapping of it, if it has one.
@@ -84,7 +82,6 @@ static RINGS: [Ring; CAPACITY] = [const {
         submitted: AtomicU64::new(0),
         completed: AtomicU32::new(0),
         lossy: AtomicBool::new(false),
-        looking: AtomicBool::new(false),
         users: AtomicU32::new(0),
         mapped: AtomicPtr::new(std::ptr::null_mut()),
         files: AtomicPtr::new(std::ptr::null_mut()),
@@ -118,7 +115,6 @@ pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mappe
             ring.submitted.store(submitted.into(), Ordering::Relaxed);
             ring.completed.store(completed, Ordering::Relaxed);
             ring.lossy.store(false, Ordering::Relaxed);
-            ring.looking.store(false, Ordering::Relaxed);
             ring.mapped.store(mapped, Ordering::Relaxed);
             ring.name.store(name.value(), Ordering::Release);
             BEHIND.fetch_max(index + 1, Ordering::Release);
@@ -173,18 +169,13 @@ impl Ring {
 
     /// The completion queue's index up to which it was looked at.
     pub(crate) fn completed(&self) -> u32 {
-        self.completed.load(Ordering::Relaxed)
+        self.completed.load(Ordering::Acquire)
     }
 
-    /// Runs `look` with the completion queue's index up to which it was looked at, and takes over the new one; nothing if
-    /// another thread is looking, or the code that this signal handler has interrupted.
-    pub(crate) fn look(&self, look: impl FnOnce(u32) -> u32) {
-        if self.looking.swap(true, Ordering::Acquire) {
-            return;
-        }
-        let index = look(self.completed.load(Ordering::Relaxed));
-        self.completed.store(index, Ordering::Relaxed);
-        self.looking.store(false, Ordering::Release);
+    /// Takes the completions from `index` up to `behind` for whoever calls this; false if another thread has been faster, or the code of a
+    /// signal handler. Nothing is held meanwhile, so a look may be left by a jump.
+    pub(crate) fn take_completions(&self, index: u32, behind: u32) -> bool {
+        self.completed.compare_exchange(index, behind, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Runs `work` on the tracer's mapping of the ring, which stays meanwhile; nothing if it is gone.
@@ -342,15 +333,8 @@ mod tests {
         assert!(find(name).is_none());
         let ring = add(name, 5, 7, std::ptr::null_mut()).unwrap();
         assert!(std::ptr::eq(find(name).unwrap(), ring) && any());
-        ring.look(|index| {
-            assert_eq!(index, 7);
-            ring.look(|_| unreachable!("somebody is looking"));
-            9
-        });
-        ring.look(|index| {
-            assert_eq!(index, 9);
-            index
-        });
+        assert!(ring.completed() == 7 && ring.take_completions(7, 9) && !ring.take_completions(7, 8));
+        assert_eq!(ring.completed(), 9);
         assert!(matches!(ring.file(3), Registered::Unknown));
         ring.set_file(3, None);
         assert!(matches!(ring.file(3), Registered::NotRecorded) && matches!(ring.file(2), Registered::Unknown));

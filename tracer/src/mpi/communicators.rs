@@ -80,6 +80,18 @@ pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     find(handle).map(|place| i64::from(place.number.load(Ordering::Acquire)))
 }
 
+/// The same behind a call of `op` on it that failed, which counts among those of which some become segments: on other ranks it may not have.
+#[cold]
+pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i64> {
+    let handle = world.abi.handle(comm);
+    if handle == world.abi.comm_world {
+        CALLS_OF_WORLD.keeps_next(op);
+    } else if let Some(place) = find(handle) {
+        place.calls.keeps_next(op);
+    }
+    number(world, comm)
+}
+
 /// The same behind a call of `op` on it that succeeded: it gets a number if it has none, [`NO_OFFSET`] if there is no room. With it
 /// whether the call becomes a segment.
 #[inline(always)]

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "writes records into the mapped journal")]
 
 use crate::memory::{Area, Lent};
+use crate::notes::Note;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use trace_format::meta::{CommunicatorDef, FileDef, LayoutDef, StreamDef, ThreadDef};
 use trace_format::spool::journal::{
@@ -45,13 +46,21 @@ pub(crate) fn is_kept() -> bool {
     KEPT.load(Ordering::SeqCst) != 0
 }
 
-/// Adds a record. One that finds no room is lost, as is what it defines should the process be killed.
+/// The part of the journal in which there is room for sizes of data sets. They are made again and again for one data set, by what the program
+/// does; of what nothing can be recovered without, there is as much as the tables hold.
+const SHAPES_PART: usize = 4;
+
+/// Adds a record. One that finds no room is lost, as is what it defines should the process be killed, and counted.
 fn add(kind: u32, parts: &[&[u8]]) {
     fence(Ordering::SeqCst);
     let kept = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept));
     let Some(area) = kept else { return };
     let length: usize = parts.iter().map(|part| part.len()).sum();
-    let Some(at) = area.take(|_| Some(record_bytes(length))) else { return };
+    let most = area.capacity() / if kind == kind::SHAPE { SHAPES_PART } else { 1 };
+    let Some(at) = area.take(|_| (area.used() < most).then(|| record_bytes(length))) else {
+        Note::Definition.count();
+        return;
+    };
     // SAFETY: inside the area.
     let record = unsafe { area.start().add(at) };
     // SAFETY: the record's bytes, which were given to this call alone.
@@ -81,9 +90,9 @@ pub(crate) fn process(block: &[u8]) {
     add(kind::PROCESS, &[block]);
 }
 
-/// A thread has recorded something.
-pub(crate) fn thread(thread: ThreadDef) {
-    add(kind::THREAD, &[&journal::thread(thread)]);
+/// A thread has recorded something; `counted`: what only waits to be counted.
+pub(crate) fn thread(thread: ThreadDef, counted: bool) {
+    add(kind::THREAD, &[&journal::thread(thread, counted)]);
 }
 
 /// A file, with its path beside it.

@@ -183,6 +183,24 @@ fn of_very_many_all_ranks_keep_the_same() {
     }
 }
 
+/// A call that fails on one rank is one of the same calls.
+#[test]
+fn of_very_many_all_ranks_keep_the_same_where_one_fails() {
+    for mpi in available() {
+        let scratch = Scratch::new();
+        let (_, traces) = program(&scratch, mpi, 2, "fails").arg("20000").traced();
+        let of_rank = |rank: i32| {
+            let is_of = |pid: u32| traces.process(pid).info.rank == rank;
+            let kept = |segments: &[crate::harness::Seg]| {
+                segments.iter().filter(|seg| seg.op.name == "bcast" && is_of(seg.op.pid)).count()
+            };
+            (kept(&traces.segments), kept(&traces.failures))
+        };
+        let kept = 16_384 + (20_000 - 16_384) / 2;
+        assert_eq!([of_rank(0), of_rank(1)], [(kept, 0), (kept - 1, 1)], "{mpi:?}");
+    }
+}
+
 #[test]
 fn layers_leave_them_out_and_in() {
     for mpi in available() {
@@ -264,7 +282,7 @@ fn thousands_of_communicators_have_numbers() {
 #[test]
 fn a_killed_process_leaves_them_in_its_spool() {
     for mpi in available() {
-        for count in [7, 20_000] {
+        for count in [7, 70_000] {
             let scratch = Scratch::new();
             let launch = program(&scratch, mpi, 1, "kill").arg(count.to_string());
             let outcome = launch.run();
@@ -273,6 +291,8 @@ fn a_killed_process_leaves_them_in_its_spool() {
             let traces = Traces::read(&scratch.traces());
             let (on_record, counted) = totals(&traces);
             assert_eq!(on_record as u64 + counted, count, "{mpi:?}");
+            // Whenever it was killed: what only waits to be counted is.
+            assert_eq!(on_record, if count == 7 { 7 } else { 2 * (16_384 + 8_192 + (35_000 - 32_768) / 4) }, "{mpi:?}");
             communicators(&scratch, &traces);
             if count == 7 {
                 assert_same(Order::Thread, &read_log(&scratch), &traces.own_ops(&["MPI"], Path::new(MPI)));

@@ -70,6 +70,27 @@ fn threads_that_are_confined_with_another() {
 }
 
 #[test]
+fn operations_of_io_submit_behind_the_filter() {
+    for threads in ["0", "1"] {
+        let scratch = Scratch::new();
+        let program = workload_with("confined_aio", Compiler::Cc, &["-O1", "-pthread"]);
+        told_once(&Launch::new(&scratch, program).arg(scratch.data()).arg(threads).run());
+        recover(&scratch);
+        let traces = Traces::read(&scratch.traces());
+        let offsets = traces.segments.iter().filter(|segment| segment.op.name == "io_submit_write");
+        let mut offsets: Vec<_> = offsets.map(|segment| segment.op.offset).collect();
+        offsets.sort_unstable();
+        assert_eq!(offsets, (0..100).map(|at| at * 4096).collect::<Vec<_>>(), "{threads}");
+        let failed = traces.failed_ops(&scratch.data());
+        assert_eq!(failed.iter().filter(|op| op.name == "io_submit_write").count(), 1, "{threads}: {failed:?}");
+        assert_eq!(traces.kept("submit", &scratch.data()).len(), 50, "{threads}");
+        let notes = &traces.processes[0].notes;
+        let counted = notes.iter().find(|note| note.what.starts_with("asynchronous")).map(|note| note.count);
+        assert_eq!(counted, Some(1), "{threads}: {notes:?}");
+    }
+}
+
+#[test]
 fn what_is_opened_behind_the_filter_is_recorded_without_a_name() {
     let scratch = Scratch::new();
     told_once(&run(&scratch, "opens", "700"));

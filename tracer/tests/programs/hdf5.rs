@@ -2,7 +2,7 @@
 //! inside; the program's error stack, identifiers and output stay as they are.
 
 use crate::harness::{
-    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, log_lines, python, read_log, read_ranks, skip,
+    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, log_lines, python, read_log, read_ranks, recover, skip,
     workload_hdf5, workload_source,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,4 +204,23 @@ fn h5py_that_loads_its_own_hdf5() {
     ops.retain(|op| matches!(op.name.as_str(), "read" | "write"));
     assert_same(Order::Thread, &log, &ops);
     assert_eq!(told(&traces, &file), selected(&scratch));
+}
+
+/// In little address space, where the journal has room for some 200,000 records.
+#[test]
+fn sizes_of_data_sets_take_no_room_from_names() {
+    let Some(program) = workload_hdf5("hdf5_grows", Compiler::Cc, "serial", &[]) else { return };
+    let scratch = Scratch::new();
+    let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg("ulimit -v 524288; exec \"$@\"").arg("sh").arg(program);
+    let outcome = launch.arg(scratch.data()).arg("250000").run();
+    assert_eq!(outcome.code, 137, "{outcome:?}");
+    recover(&scratch);
+    let traces = Traces::read(&scratch.traces());
+    let written = |at: u32| traces.totals(&["POSIX"], "write", &scratch.data().join(format!("after{at}")));
+    assert!((0..20).all(|at| written(at) == (1, 1)), "{:?}", written(0));
+    let notes: Vec<_> = traces.processes.iter().flat_map(|process| &process.notes).collect();
+    assert!(
+        notes.iter().any(|note| note.what.contains("found no room in the spool") && note.count > 100_000),
+        "{notes:?}"
+    );
 }

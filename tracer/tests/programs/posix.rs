@@ -127,6 +127,55 @@ fn lists_that_make_no_sense_harm_nobody_and_are_no_operations() {
 }
 
 #[test]
+fn of_a_list_what_the_kernel_took_is_on_record() {
+    if !Path::new("/usr/include/libaio.h").exists() {
+        return skip("libaio is not installed");
+    }
+    let program = workload_with("libaio_lists", Compiler::Cc, &["-O1", "-pthread", "-Wl,--no-as-needed", "-laio"]);
+    let scratch = Scratch::new();
+    let untraced = Launch::new(&scratch, &program).untraced().arg(scratch.data()).run();
+    assert_eq!((untraced.code, untraced.stdout.as_str()), (0, "1\n2\n1\n1\n28\n"));
+    let scratch = Scratch::new();
+    let traced = Launch::new(&scratch, &program).arg(scratch.data()).run();
+    assert_eq!((traced.code, &traced.stdout), (0, &untraced.stdout), "{traced:?}");
+    let traces = Traces::read(&scratch.traces());
+    let writes: Vec<_> = traces.segments.iter().filter(|segment| segment.op.name == "io_submit_write").collect();
+    assert_eq!(writes.iter().filter(|segment| segment.op.length == 100).count(), 33);
+    let notes = &traces.processes[0].notes;
+    assert!(!notes.iter().any(|note| note.what.starts_with("asynchronous")), "{notes:?}");
+    // The call begins where its operations have been read, which takes many times as long as the clock needs to go on.
+    let submits = traces.kept("submit", &scratch.data());
+    assert_eq!(submits.len(), 5);
+    let (start, _) = *submits.iter().max().unwrap();
+    let before = writes.iter().filter(|segment| segment.op.length == 100 && segment.start_ns < start).count();
+    assert_eq!(before, 33, "{submits:?}");
+}
+
+#[test]
+fn a_list_is_looked_at_with_few_questions() {
+    if !Path::new("/usr/include/libaio.h").exists() || !have("strace") {
+        return skip("libaio or strace is not installed");
+    }
+    let program = workload_with("libaio_lists", Compiler::Cc, &["-O1", "-pthread", "-Wl,--no-as-needed", "-laio"]);
+    let asked = |rounds: &str| {
+        let scratch = Scratch::new();
+        let report = scratch.root().join("strace.out");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-e", "trace=rt_sigprocmask,process_vm_readv", "-o"]).arg(&report);
+        command.arg("-E").arg(format!("LD_PRELOAD={}", crate::harness::library().display()));
+        command.arg(&program).arg(scratch.data()).arg(rounds).env("DXT_ENABLE", "1");
+        command.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools());
+        let output = command.output().unwrap();
+        let rounds: usize = rounds.parse().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "28\n".repeat(rounds), "{output:?}");
+        std::fs::read_to_string(report).unwrap().lines().count()
+    };
+    let (few, many) = (asked("10"), asked("110"));
+    // One for the list, one for the blocks, and some where a chunk of memory is full.
+    assert!(many - few <= 2 * 100 + 40, "{few} {many}");
+}
+
+#[test]
 fn system_calls_of_the_program_are_recorded_like_functions() {
     exactly("system_calls", VARIANTS[0], Order::Thread);
 }

@@ -1,9 +1,11 @@
 //! io_uring: what a program can be seen to do with its rings is recorded exactly, and the rest is counted.
 
 use crate::harness::{
-    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, read_failures, read_log, skip, skip_here, workload_with,
+    Compiler, Launch, Op, Order, Scratch, Traces, assert_same, have, library, read_failures, read_log, skip, skip_here,
+    workload_with,
 };
 use std::path::Path;
+use std::process::Command;
 
 const LIBRARY: &[&str] = &["-O1", "-Wl,--no-as-needed", "-luring"];
 
@@ -73,4 +75,27 @@ fn completions_that_were_overwritten_unseen_are_counted() {
     let (done, told) = (of_any(log), of_any(traces.own_ops(&["POSIX"], "/".as_ref())));
     assert!(told.iter().all(|op| done.binary_search(op).is_ok()));
     assert_eq!(told.len() as u64 + counted(&traces, NEVER_ASKED_FOR), done.len() as u64);
+}
+
+/// The tracer's look at the completions makes no system call.
+#[test]
+fn completions_cost_no_system_calls() {
+    if !Path::new("/usr/include/liburing.h").exists() || !have("strace") {
+        return skip("liburing or strace is not installed");
+    }
+    let scratch = Scratch::new();
+    let (report, program) = (scratch.root().join("strace.out"), workload_with("uring", Compiler::Cc, LIBRARY));
+    let mut command = Command::new("strace");
+    command.args(["-f", "-e", "trace=rt_sigprocmask", "-o"]).arg(&report);
+    command.arg("-E").arg(format!("LD_PRELOAD={}", library().display())).arg(program).arg(scratch.data()).arg("50");
+    command.env("DXT_ENABLE", "1").env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools());
+    let output = command.env("OPLOG", scratch.log()).output().unwrap();
+    if output.status.code() == Some(77) {
+        return skip_here("there are no rings");
+    }
+    assert!(output.status.success(), "{output:?}");
+    let traces = Traces::read(&scratch.traces());
+    let ended = traces.segments.iter().filter(|segment| segment.op.name.starts_with("io_uring_")).count();
+    let asked = std::fs::read_to_string(report).unwrap().lines().count();
+    assert!(ended > 2000 && asked < ended / 4, "{asked} for {ended}");
 }

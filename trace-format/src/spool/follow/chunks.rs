@@ -2,7 +2,8 @@
 //! somebody else's by then was packed, and its block comes.
 
 use super::{Follower, Looking, in_ns};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::limits;
 use crate::read::Source;
 use crate::segment::Segment;
 use crate::spool::parts::{i64_at, u32_at, u64_at};
@@ -60,6 +61,13 @@ struct Arena<'a, S: ?Sized> {
 impl<S: Source + ?Sized> Arena<'_, S> {
     fn fill(&self, at: usize, into: &mut [u8]) -> Result<()> {
         self.place.read(self.offset + at as u64, into)
+    }
+
+    /// The next byte from `at` on that is in no hole.
+    fn stored(&self, at: usize) -> Result<Option<usize>> {
+        let offset = self.offset + at as u64;
+        let stored = self.place.0.stored(offset).map_err(|source| Error::Io { offset, length: 0, source })?;
+        Ok(stored.map(|stored| stored.start.max(offset).saturating_sub(self.offset) as usize))
     }
 
     fn header(&self, at: usize) -> Result<Header> {
@@ -171,6 +179,11 @@ fn first_in<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, end: usize) -> 
             }
         }
         from += wanted;
+        // A hole costs who makes it nothing.
+        if end - from.min(end) > limits::SPOOL_HOLES_BYTES as usize && bytes.iter().all(|byte| *byte == 0) {
+            let Some(next) = arena.stored(from)? else { return Ok(None) };
+            from += next.saturating_sub(from) / chunk::HEADER_BYTES * chunk::HEADER_BYTES;
+        }
     }
     Ok(None)
 }

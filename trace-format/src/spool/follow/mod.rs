@@ -311,7 +311,7 @@ impl Follower {
         place: &SpoolReader<'_, S>,
         to: &mut Looking<'_, S>,
     ) -> Result<()> {
-        for landed in place.copy(Part::Landing)?.chunks_exact(landing::BYTES) {
+        for (_, landed) in place.copy(Part::Landing)?.records(landing::BYTES) {
             let length = u32_at(landed, landing::LENGTH) as usize;
             let bytes = landed.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
             self.take_blocks(bytes, to);
@@ -326,15 +326,15 @@ impl Follower {
         let mut now = self.short.clone();
         let least = self.names.least();
         self.folded = now.values().map(|counters| counters.segments).sum();
-        for missing in folded.chunks_exact(folded::BYTES).filter_map(|b| counters::of(b, &looking.scale, Counts::All)) {
+        let entries = folded.records(folded::BYTES);
+        for missing in entries.filter_map(|(_, entry)| counters::of(entry, &looking.scale, Counts::All)) {
             self.folded += missing.counters.segments;
             now.entry(missing.stream).or_default().merge(&missing.counters);
         }
         // Looked at twice, as all slots are.
         let again = place.copy(Part::Scratch)?;
-        for (number, (before, scratch)) in
-            scratches.chunks_exact(scratch::BYTES).zip(again.chunks_exact(scratch::BYTES)).enumerate()
-        {
+        for (number, before) in scratches.records(scratch::BYTES) {
+            let Some(scratch) = again.record(number, scratch::BYTES) else { break };
             let under_way = scratches::fold(before).or(scratches::fold(scratch));
             if under_way.is_some() && !looking.last {
                 continue;
@@ -349,7 +349,8 @@ impl Follower {
                 let segment = in_ns(&segment, &looking.scale);
                 let counters = now.entry(segment.stream().0).or_default();
                 counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
-                if least > 0 && self.is_short(least, &segment) {
+                let is_counted = self.names.counted_threads.contains(&thread);
+                if is_counted || least > 0 && self.is_short(least, &segment) {
                     self.folded += u64::from(looking.last);
                     continue;
                 }

@@ -7,6 +7,7 @@ use crate::segment::{MARKS, Segment, WRITTEN};
 use crate::spool::block::mark;
 use crate::spool::parts::{i64_at, u32_at, u64_at};
 use crate::spool::scratches::{Fold, fold};
+use crate::spool::sparse::Sparse;
 use crate::spool::{blocks, chunk, landing, scratch};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +54,7 @@ type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
     /// Of all threads, from the arenas, the blocks on their way and those in the spill; without what is `gone`.
-    pub(super) fn of_chunks(arenas: &[&Arena], landed: &[u8], spill: &[u8], gone: Gone) -> Threads {
+    pub(super) fn of_chunks(arenas: &[&Arena], landed: &Sparse, spill: &[u8], gone: Gone) -> Threads {
         let mut threads = Threads::new();
         add_blocks(spill, gone, &mut threads);
         let mut packing = Vec::new();
@@ -66,7 +67,7 @@ impl Pieces {
         for blocks in arenas.iter().flat_map(|arena| arena.blocks()) {
             add_blocks(blocks, gone, &mut threads);
         }
-        for place in landed.chunks_exact(landing::BYTES) {
+        for (_, place) in landed.records(landing::BYTES) {
             let length = u32_at(place, landing::LENGTH) as usize;
             let bytes = place.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
             add_blocks(bytes, gone, &mut threads);
@@ -125,6 +126,19 @@ impl Pieces {
         self.0.values().map(ends).collect()
     }
 
+    /// Its segments that are in slots, with their times in ns: those of a thread whose segments only wait to be folded all are.
+    pub(super) fn waiting(&self, scale: &TickScale) -> impl Iterator<Item = Segment> {
+        let slots = self.0.values().filter_map(|piece| match piece {
+            Piece::Slots(slots) => Some(slots),
+            Piece::Frame { .. } => None,
+        });
+        slots.flatten().map(|slot| Segment {
+            start: scale.nanoseconds(slot.start),
+            end: scale.nanoseconds(slot.end),
+            ..*slot
+        })
+    }
+
     /// As the writer takes them.
     pub(super) fn of_thread(&self, thread: u32) -> crate::write::ThreadSegments<'_> {
         crate::write::ThreadSegments { thread, pieces: self.0.values().map(Piece::borrowed).collect() }
@@ -161,9 +175,9 @@ fn add_blocks(bytes: &[u8], gone: Gone, threads: &mut Threads) {
 const BEHIND_CHUNKS: u32 = 1 << 31;
 
 /// Adds the segments that wait to be folded; returns how many of them may have been counted already.
-pub(super) fn of_scratches(bytes: &[u8], gone: Gone, threads: &mut Threads) -> u64 {
+pub(super) fn of_scratches(scratches: &Sparse, gone: Gone, threads: &mut Threads) -> u64 {
     let mut uncertain = 0;
-    for (number, scratch) in bytes.chunks_exact(scratch::BYTES).enumerate() {
+    for (number, scratch) in scratches.records(scratch::BYTES) {
         let body = scratch.get(scratch::FIRST..).unwrap_or_default();
         let those = |of: u64| {
             let slots = body.chunks_exact(size_of::<Segment>()).enumerate().filter(|(at, _)| of >> at & 1 != 0);
@@ -222,7 +236,7 @@ mod tests {
         packed.resize(packed.len().next_multiple_of(8), 0);
         let packing = chunk_of(chunk::PACKING, 4, &segment(7));
         let count = |arena: &[u8], landed: &[u8]| -> Vec<u32> {
-            Pieces::of_chunks(&[&Arena::at_rest(arena)], landed, &[], Gone::Written)
+            Pieces::of_chunks(&[&Arena::at_rest(arena)], &landed.into(), &[], Gone::Written)
                 .values()
                 .flat_map(|pieces| pieces.0.keys().copied())
                 .collect()
@@ -269,7 +283,7 @@ mod tests {
         marked[1][31] |= (TAKEN >> 56) as u8;
         let arena = chunk_of(chunk::ACTIVE, 0, &marked.concat());
         for (gone, ends) in [(Gone::WrittenAndTaken, [9].as_slice()), (Gone::Written, &[6, 9])] {
-            let kept = Pieces::of_chunks(&[&Arena::at_rest(&arena)], &[], &[], gone);
+            let kept = Pieces::of_chunks(&[&Arena::at_rest(&arena)], &Sparse::default(), &[], gone);
             let Piece::Slots(slots) = &kept[&0].0[&0] else { panic!("slots are slots") };
             assert_eq!(slots.iter().map(|slot| slot.end).collect::<Vec<_>>(), ends);
         }
@@ -287,7 +301,7 @@ mod tests {
             put(&mut scratch, scratch::COUNTED, counted);
             put(&mut scratch, scratch::COUNTING, counting);
             let mut threads = Threads::new();
-            assert_eq!(of_scratches(&scratch, Gone::Written, &mut threads), uncertain);
+            assert_eq!(of_scratches(&scratch[..].into(), Gone::Written, &mut threads), uncertain);
             assert!(matches!(&threads[&0].0[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == kept));
         }
     }
@@ -299,7 +313,7 @@ mod tests {
         (1..=10).for_each(|end| scratch.extend(segment(end)));
         scratch.resize(scratch::BYTES, 0);
         let mut threads = Threads::new();
-        assert_eq!(of_scratches(&scratch, Gone::Written, &mut threads), 8);
+        assert_eq!(of_scratches(&scratch[..].into(), Gone::Written, &mut threads), 8);
         assert!(matches!(&threads[&0].0[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == 8));
     }
 }

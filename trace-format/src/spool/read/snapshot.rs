@@ -8,6 +8,7 @@ use crate::read::Source;
 use crate::segment::{MARKS, Segment};
 use crate::spool::parts::{u32_at, u64_at};
 use crate::spool::place::SpoolReader;
+use crate::spool::sparse::Sparse;
 use crate::spool::{HEADER_BYTES, PART_BYTES, PARTS, Part, chunk, header, landing, scratch};
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
@@ -24,9 +25,9 @@ pub(super) struct Snapshot {
     pub(super) journal: Vec<u8>,
     pub(super) arena: Arena,
     pub(super) meetings: Arena,
-    pub(super) scratches: Vec<u8>,
-    pub(super) folded: Vec<u8>,
-    pub(super) landing: Vec<u8>,
+    pub(super) scratches: Sparse,
+    pub(super) folded: Sparse,
+    pub(super) landing: Sparse,
     /// Segments of the scratches that may have been taken into the counters before these were copied.
     pub(super) folded_meanwhile: u64,
     /// Bytes that were in use and are not in the file.
@@ -37,7 +38,7 @@ pub(super) struct Snapshot {
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     /// With slots as they were; what chunks of blocks hold is below.
-    bytes: Vec<u8>,
+    part: Sparse,
     /// Where chunks are whose slots are to be read.
     slots: Vec<Range<usize>>,
     /// What is in chunks of blocks, copied later.
@@ -50,10 +51,12 @@ pub(super) fn owner(header: &[u8]) -> (u32, u32) {
 }
 
 /// Where chunks are. A chunk that was cut stays where it is.
-fn chunks(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+fn chunks(part: &Sparse) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= chunk::HEADER_BYTES) {
+        loop {
+            at = part.next(at, chunk::HEADER_BYTES)?;
+            let rest = part.bytes.get(at..).filter(|rest| rest.len() >= chunk::HEADER_BYTES)?;
             let length = u32_at(rest, chunk::BYTES) as usize;
             let whole = u64_at(rest, chunk::MAGIC) == chunk::MAGIC_VALUE;
             let here = at;
@@ -64,7 +67,6 @@ fn chunks(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
             // Cut by a thread that has not come to write its header: nothing is in it yet.
             at += chunk::HEADER_BYTES;
         }
-        None
     })
 }
 
@@ -74,24 +76,24 @@ fn holds_blocks(header: &[u8]) -> bool {
 
 impl Arena {
     fn of<S: Source + ?Sized>(spool: &SpoolReader<'_, S>, part: Part) -> Result<Self> {
-        let bytes = spool.slots(part)?;
+        let copy = spool.slots(part)?;
         // A chunk that is somebody else's by now was packed and emptied while its slots were copied, and its block is elsewhere.
         let mut slots = Vec::new();
-        for place in chunks(&bytes).filter(|place| !holds_blocks(&bytes[place.clone()])) {
+        for place in chunks(&copy).filter(|place| !holds_blocks(&copy.bytes[place.clone()])) {
             let mut now = [0; chunk::HEADER_BYTES];
             spool.fill(part, place.start, &mut now)?;
-            if owner(&now) == owner(&bytes[place.clone()]) {
+            if owner(&now) == owner(&copy.bytes[place.clone()]) {
                 slots.push(place);
             }
         }
-        Ok(Self { bytes, slots, blocks: Vec::new() })
+        Ok(Self { part: copy, slots, blocks: Vec::new() })
     }
 
     /// The blocks: behind everything that they may have come from.
     fn add_blocks<S: Source + ?Sized>(&mut self, spool: &SpoolReader<'_, S>, part: Part) -> Result<()> {
-        let bytes = spool.copy(part)?;
-        for place in chunks(&bytes) {
-            let (header, body) = bytes[place].split_at(chunk::HEADER_BYTES);
+        let copy = spool.copy(part)?;
+        for place in chunks(&copy) {
+            let (header, body) = copy.bytes[place].split_at(chunk::HEADER_BYTES);
             if holds_blocks(header) {
                 let taken = (u32_at(header, chunk::PACKED) as usize).min(body.len());
                 self.blocks.push(body[..taken].to_vec());
@@ -103,8 +105,8 @@ impl Arena {
     /// One that nobody changes.
     #[cfg(test)]
     pub(super) fn at_rest(bytes: &[u8]) -> Self {
-        let mut arena = Self { bytes: bytes.to_vec(), ..Self::default() };
-        for place in chunks(bytes) {
+        let mut arena = Self { part: bytes.into(), ..Self::default() };
+        for place in chunks(&bytes.into()) {
             let (header, body) = bytes[place.clone()].split_at(chunk::HEADER_BYTES);
             match holds_blocks(header) {
                 true => arena.blocks.push(body[..u32_at(header, chunk::PACKED) as usize].to_vec()),
@@ -116,7 +118,7 @@ impl Arena {
 
     /// Headers and slots of the chunks that have some.
     pub(super) fn slots(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.slots.iter().map(|place| self.bytes[place.clone()].split_at(chunk::HEADER_BYTES))
+        self.slots.iter().map(|place| self.part.bytes[place.clone()].split_at(chunk::HEADER_BYTES))
     }
 
     /// Packed blocks, chunk by chunk.
@@ -142,13 +144,13 @@ impl Snapshot {
         let scratches = spool.slots(Part::Scratch)?;
         let folded = spool.copy(Part::Folded)?;
         let folded_meanwhile = touched_since(&scratches, &spool.copy(Part::Scratch)?);
-        let journal = spool.copy(Part::Journal)?;
+        let journal = spool.copy(Part::Journal)?.bytes;
         Ok(Self { journal, arena, meetings, scratches, folded, landing, folded_meanwhile, missing_bytes })
     }
 }
 
 /// Segments in the scratches `before` that are no longer in them `after`, or that a fold has begun to take from them.
-fn touched_since(before: &[u8], after: &[u8]) -> u64 {
+fn touched_since(before: &Sparse, after: &Sparse) -> u64 {
     let ends = |scratch: &[u8]| -> Vec<u64> {
         let slots = scratch.get(scratch::FIRST..).unwrap_or_default();
         slots.chunks_exact(size_of::<Segment>()).map(|slot| u64_at(slot, END.start) & !MARKS).collect()
@@ -160,21 +162,24 @@ fn touched_since(before: &[u8], after: &[u8]) -> u64 {
         let is_touched = |(before, after): &(u64, u64)| *before != 0 && (folding || before != after);
         ends(before).into_iter().zip(ends(after)).filter(is_touched).count() as u64
     };
-    before.chunks_exact(scratch::BYTES).zip(after.chunks_exact(scratch::BYTES)).map(touched).sum()
+    let both =
+        before.records(scratch::BYTES).filter_map(|(at, before)| Some((before, after.record(at, scratch::BYTES)?)));
+    both.map(touched).sum()
 }
 
 impl<S: Source + ?Sized> SpoolReader<'_, S> {
     /// The same, of a part with slots: a slot is whole if it has an end and is the same in two copies, one behind the other; others are left
     /// out. (A copy may meet the end of one segment and the rest of the next: `copies.rs` of the tracer's models.)
-    fn slots(&self, part: Part) -> Result<Vec<u8>> {
-        let (mut bytes, stored) = self.copy_stored(part)?;
+    fn slots(&self, part: Part) -> Result<Sparse> {
+        let Sparse { mut bytes, stored } = self.copy(part)?;
         fence(Ordering::Acquire);
         let end = |slot: &[u8]| u64_at(slot, END.start) & !MARKS;
         let mut again = vec![0; bytes.len().min(PIECE)];
         let whole_slots =
             |place: Range<usize>| place.start / SLOT * SLOT..place.end.next_multiple_of(SLOT).min(bytes.len());
         let places: Vec<Range<usize>> = stored
-            .into_iter()
+            .iter()
+            .cloned()
             .map(whole_slots)
             .flat_map(|place| place.clone().step_by(PIECE).map(move |at| at..(at + PIECE).min(place.end)))
             .collect();
@@ -190,17 +195,17 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
                 }
             }
         }
-        Ok(bytes)
+        Ok(Sparse { bytes, stored })
     }
 
     /// Landing places whose block has not changed while it was copied: it is in its place else.
-    fn landing(&self) -> Result<Vec<u8>> {
+    fn landing(&self) -> Result<Sparse> {
         let mut first = self.copy(Part::Landing)?;
         let second = self.copy(Part::Landing)?;
-        for (one, other) in first.chunks_exact_mut(landing::BYTES).zip(second.chunks_exact(landing::BYTES)) {
-            if one != other {
-                one.fill(0);
-            }
+        let is_changed = |(at, one): &(usize, &[u8])| second.record(*at, landing::BYTES) != Some(*one);
+        let changed: Vec<usize> = first.records(landing::BYTES).filter(is_changed).map(|(at, _)| at).collect();
+        for at in changed {
+            first.bytes[at * landing::BYTES..][..landing::BYTES].fill(0);
         }
         Ok(first)
     }
@@ -215,7 +220,7 @@ const _: () = assert!(
 
 #[cfg(all(test, feature = "write"))]
 mod tests {
-    use super::super::segments::{Gone, Pieces};
+    use super::super::segments::{self, Gone, Pieces};
     use super::*;
     use crate::columns::TickScale;
     use crate::segment::StreamId;
@@ -386,7 +391,7 @@ mod tests {
         for first in 0..READINGS {
             let live = Live::new(spool(), vec![store(CUT_SLOT, segment(9))], first, 1, READINGS);
             let snapshot = Snapshot::of(&live).unwrap();
-            let slot = &snapshot.arena.bytes[CUT_SLOT - ARENA..][..size_of::<Segment>()];
+            let slot = &snapshot.arena.part.bytes[CUT_SLOT - ARENA..][..size_of::<Segment>()];
             assert!(slot[END] == [0; 8] || slot == segment(9), "{first}: {slot:?}");
         }
     }
@@ -399,7 +404,7 @@ mod tests {
             file[CUT_SLOT..CUT_SLOT + SLOT].copy_from_slice(&segment(9));
             let live = Live::new(file, vec![store(CUT_SLOT, vec![1; 8])], first, 1, READINGS);
             let snapshot = Snapshot::of(&live).unwrap();
-            let slot = &snapshot.arena.bytes[CUT_SLOT - ARENA..][..SLOT];
+            let slot = &snapshot.arena.part.bytes[CUT_SLOT - ARENA..][..SLOT];
             let after = [&[1; 8], &segment(9)[8..]].concat();
             left_out += u32::from(slot[END] == [0; 8]);
             assert!(slot[END] == [0; 8] || slot == segment(9) || slot == after, "{first}: {slot:?}");
@@ -419,12 +424,60 @@ mod tests {
             let steps = vec![folding(1), word(FOLDED, 1), store(first, vec![0; 32]), folding(0)];
             let snapshot = Snapshot::of(&Live::new(file, steps, one, some, other)).unwrap();
             let (waits, counted) =
-                (u64_at(&snapshot.scratches, scratch::FIRST + END.start) != 0, snapshot.folded[0] == 1);
-            let known = snapshot.folded_meanwhile + u64::from(u32_at(&snapshot.scratches, scratch::FOLDED));
+                (u64_at(&snapshot.scratches.bytes, scratch::FIRST + END.start) != 0, snapshot.folded.bytes[0] == 1);
+            let known = snapshot.folded_meanwhile + u64::from(u32_at(&snapshot.scratches.bytes, scratch::FOLDED));
             assert!(waits || counted, "{one}, {other}, {some}: lost");
             assert!(!(waits && counted) || known >= 1, "{one}, {other}, {some}: doubled");
             uncertain.push(known);
         }
         assert!(uncertain.contains(&0) && uncertain.contains(&1));
+    }
+
+    /// A file of a header and nothing else, whose parts claim to be long and in use.
+    struct Hollow(Vec<u8>);
+
+    const CLAIMED: u64 = 2 << 30;
+
+    impl Source for Hollow {
+        fn size(&self) -> std::io::Result<u64> {
+            Ok(PARTS as u64 * CLAIMED)
+        }
+
+        fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+            buffer.fill(0);
+            let here = self.0.get(offset as usize..).unwrap_or_default();
+            let length = here.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&here[..length]);
+            Ok(())
+        }
+
+        fn allocated(&self) -> std::io::Result<u64> {
+            Ok(HEADER_BYTES as u64)
+        }
+
+        fn stored(&self, offset: u64) -> std::io::Result<Option<Range<u64>>> {
+            let header = 0..HEADER_BYTES as u64;
+            Ok(header.contains(&offset).then_some(header))
+        }
+    }
+
+    /// What is claimed costs nothing; walking over it took seconds for each part.
+    #[test]
+    fn nobody_walks_over_holes() {
+        let mut file = vec![0; HEADER_BYTES];
+        for part in 1..PARTS {
+            let claimed = CLAIMED - HEADER_BYTES as u64;
+            for (i, value) in [part as u64 * CLAIMED, claimed, claimed].into_iter().enumerate() {
+                let at = header::PARTS + part * PART_BYTES + i * 8;
+                file[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            }
+        }
+        let begin = std::time::Instant::now();
+        let snapshot = Snapshot::of(&Hollow(file)).unwrap();
+        let mut threads =
+            Pieces::of_chunks(&[&snapshot.arena, &snapshot.meetings], &snapshot.landing, &[], Gone::Written);
+        assert_eq!(segments::of_scratches(&snapshot.scratches, Gone::Written, &mut threads), 0);
+        assert!(threads.is_empty() && snapshot.folded.records(1 << 10).next().is_none());
+        assert!(begin.elapsed().as_millis() < 1000, "{:?}", begin.elapsed());
     }
 }

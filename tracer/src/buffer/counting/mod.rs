@@ -198,7 +198,7 @@ impl Chunk {
         {
             // 0 where it may not be asked: the number is for reports only.
             let tid = if tid.cast_signed() > 0 { tid } else { 0 };
-            journal::thread(ThreadDef { index: waiting.thread(), tid });
+            journal::thread(ThreadDef { index: waiting.thread(), tid }, false);
         }
     }
 

@@ -77,7 +77,8 @@ fn learn_as_made(library: &Library, set: &DataSet, datatype: Hid, space: Hid, en
         let extent = &shape.extent[..shape.rank];
         set.set_extent(extent);
         // Not all of it needs to be selected; a space without dimensions has one element or none.
-        let elements = if extent.is_empty() { shape.elements } else { extent.iter().product() };
+        let elements =
+            if extent.is_empty() { shape.elements } else { extent.iter().copied().fold(1, u64::saturating_mul) };
         set.set_opened(end, shape.rank, elements);
     }
 }

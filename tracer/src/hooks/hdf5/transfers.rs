@@ -75,7 +75,7 @@ impl Part {
             }
             // All of what is known to be there, else as much as there is memory for.
             None if self.file_space == SPACE_ALL && set.element_bytes() != 0 => {
-                (Selection::All, set.extent().product())
+                (Selection::All, set.extent().fold(1, u64::saturating_mul))
             }
             None => {
                 let selection = if self.file_space == SPACE_ALL { Selection::All } else { Selection::Other };

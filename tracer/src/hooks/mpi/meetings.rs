@@ -40,7 +40,7 @@ pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_in
         timer.end_meeting(end, op, registry::meeting_stream_of(op), number, keep);
     } else {
         // Nothing is asked about a communicator that may be none.
-        let number = communicators::number(world, comm).unwrap_or(NO_OFFSET);
+        let number = communicators::number_of_failed(world, comm, op).unwrap_or(NO_OFFSET);
         let code = world.abi.errno_of(result);
         timer.end_meeting(end, op, registry::failed_meeting_stream_of(op, code), number, true);
     }

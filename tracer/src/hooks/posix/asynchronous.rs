@@ -11,7 +11,6 @@ use crate::record::{self, Call};
 use crate::registry::File;
 use crate::{clock, errno};
 use libc::{aiocb, c_int, sigevent, ssize_t, timespec};
-use trace_format::segment::NO_OFFSET;
 
 fn key_of(block: *const aiocb) -> Key {
     Key { owner: 0, mark: block as u64 }
@@ -22,11 +21,10 @@ fn submit(block: *const aiocb, op: &'static Op) -> Option<&'static File> {
     // SAFETY: the program's own control block, which the C library reads without asking.
     let about = unsafe { block.as_ref() }?;
     let description = handles::descriptor(about.aio_fildes)?;
-    let manner = if op.is_data() { description.manner(op.writes()) } else { Manner::PLAIN };
-    let offset = if op.is_data() && !manner.appends() { about.aio_offset.max(NO_OFFSET) } else { NO_OFFSET };
+    let (manner, offset) = Manner::of_operation(description.manner(true), op, 0, about.aio_offset);
     let file = Some(description.file());
     let pending = Pending { file, op, offset, manner, length: 0, start: clock::of_call(), end: 0, turn: 0 };
-    pending::add_block(key_of(block), &pending);
+    pending::add_block(key_of(block), &pending, u64::MAX);
     file
 }
 
@@ -125,7 +123,9 @@ fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce
     if mode == libc::LIO_WAIT {
         look_at(list, count);
     }
-    if let Some(file) = first {
+    // It has waited, too, for operations of which some failed (EIO); of another one that failed nobody knows what it did.
+    let did = result == 0 || mode == libc::LIO_WAIT && errno.value() == libc::EIO;
+    if did && let Some(file) = first {
         timer.kept(end, file, if mode == libc::LIO_WAIT { &POSIX_WAIT } else { &POSIX_SUBMIT });
     }
     errno.restore();

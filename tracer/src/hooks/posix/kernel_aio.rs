@@ -7,25 +7,27 @@
 //! 2003) has other arguments than the one that has been linked ever since; programs that call it cannot be traced.
 #![expect(unsafe_code, reason = "C functions, structures of the kernel")]
 
+use super::readable::{Answer, Pages};
 use crate::handles::pending::{self, Key, Pending};
 use crate::handles::{self, Manner};
-use crate::memory::PAGE_BYTES;
+use crate::notes::Note;
 use crate::ops::{Op, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE, POSIX_SUBMIT, POSIX_WAIT};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::registry::File;
 use crate::tls::Thread;
-use crate::{clock, errno, sys, threads};
+use crate::{clock, errno, threads};
 use libc::{c_int, c_long, c_void, timespec};
-use std::sync::atomic::{AtomicU8, Ordering};
-use trace_format::segment::NO_OFFSET;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// `struct iocb` of <linux/aio_abi.h>, on little-endian machines.
 #[repr(C)]
 pub(super) struct Control {
     data: u64,
     key: u32,
-    flags: u32,
+    /// Of pwritev2(2).
+    call_flags: i32,
     opcode: u16,
     priority: i16,
     descriptor: u32,
@@ -57,84 +59,157 @@ fn op_of(opcode: u16) -> Option<&'static Op> {
     }
 }
 
-/// Whether an address can be one of data: what is certainly none is left to the kernel to complain of.
-fn is_plausible<T>(address: *const T) -> bool {
-    let bits = if cfg!(target_arch = "x86_64") { 47 } else { 48 };
-    address.is_aligned() && (0x1_0000..1 << bits).contains(&address.addr())
-}
-
-/// Whether the kernel can read there; it reads a signal set and then finds that there is nothing to do with it. False if it may
-/// not be asked.
-fn is_readable<T>(address: *const T) -> bool {
-    let nothing = std::ptr::null_mut::<u8>();
-    // SAFETY: an operation of 99 changes nothing.
-    let result = unsafe { sys::syscall!(libc::SYS_rt_sigprocmask, 99, address, nothing, 8) };
-    result == 0 || !matches!(errno::save().value(), libc::EFAULT | libc::EPERM)
-}
-
 /// Most operations that a context can have under way (fs.aio-max-nr is 65,536 unless somebody has raised it).
-const MOST: c_long = 1 << 20;
+const MOST: usize = 1 << 20;
+/// Every context has room for more (Linux, fs/aio.c: `aio_setup_ring`).
+const FEW: usize = 64;
+/// How many operations were handed over so far: their turns.
+static TURNS: AtomicU64 = AtomicU64::new(0);
 
-/// Whether somebody has read a list and what it points to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Read {
-    /// The kernel has.
-    ByKernel,
-    /// Nobody: it may lie anywhere.
-    No,
+/// `struct aio_ring` (Linux, fs/aio.c), to which a context's number is the address.
+#[repr(C)]
+struct Ring {
+    id: u32,
+    events: u32,
+    head: u32,
+    tail: u32,
+    magic: u32,
 }
-
-/// Looks at each page before it is read, once if the next one is the same; at none that the kernel has read.
-struct Pages(Read, usize);
-
-impl Pages {
-    /// Whether all of `what` can be read.
-    fn has<T>(&mut self, what: *const T) -> bool {
-        if self.0 == Read::ByKernel || !is_plausible(what) {
-            return is_plausible(what);
-        }
-        let last = what.wrapping_byte_add(size_of::<T>() - 1);
-        [what.addr(), last.addr()].into_iter().all(|address| {
-            let page = address & !(PAGE_BYTES - 1);
-            let there = self.1 == page || is_readable(std::ptr::with_exposed_provenance::<u8>(page));
-            self.1 = if there { page } else { usize::MAX };
-            there
-        })
-    }
-}
-
-/// The control blocks of the program's list in this range, as far as they can be read.
-fn blocks(
-    list: *const *const Control,
-    range: std::ops::Range<c_long>,
-    read: Read,
-) -> impl Iterator<Item = *const Control> {
-    let (mut places, mut pages) = (Pages(read, usize::MAX), Pages(read, usize::MAX));
-    (range.start..range.end.min(MOST))
-        .map_while(move |at| {
-            let place = list.wrapping_add(usize::try_from(at).ok()?);
-            // SAFETY: it can be read.
-            places.has(place).then(|| unsafe { place.read_unaligned() })
-        })
-        .filter(move |block| pages.has(*block))
-}
+const RING_MAGIC: u32 = 0xA10A_10A1;
 
 fn key_of(context: usize, block: *const Control) -> Key {
     Key { owner: context, mark: block as u64 }
 }
 
-/// Notes the operation that a control block describes; on which file, if it is recorded.
-fn note(context: usize, block: *const Control, start: u64) -> Option<&'static File> {
-    // SAFETY: the program's own, which the kernel reads too.
-    let about = unsafe { &*block };
+/// The operation that a control block describes, if it is one on a recorded file.
+fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
+    // SAFETY: the program's own, which can be read.
+    let about = unsafe { block.read_unaligned() };
     let op = op_of(about.opcode)?;
     let description = handles::descriptor(about.descriptor as c_int)?;
-    let manner = if op.is_data() { description.manner(op.writes()) } else { Manner::PLAIN };
-    let offset = if op.is_data() && !manner.appends() { about.offset.max(NO_OFFSET) } else { NO_OFFSET };
-    let file = Some(description.file());
-    let pending = Pending { file, op, offset, manner, length: 0, start, end: 0, turn: 0 };
-    pending::add_block(key_of(context, block), &pending);
-    file
+    let (manner, offset) = Manner::of_operation(description.manner(true), op, about.call_flags, about.offset);
+    Some(Pending { file: Some(description.file()), op, offset, manner, length: 0, start, end: 0, turn })
+}
+
+/// A list of control blocks that the program hands over.
+struct Submission {
+    context: usize,
+    list: *const *const Control,
+    /// The turn of its first operation.
+    turn: u64,
+    /// Those from here on are not noted.
+    noted: usize,
+    /// The first on a recorded file.
+    first: Option<(usize, &'static File)>,
+    pages: Pages,
+}
+
+impl Submission {
+    fn block(&self, at: usize) -> *const Control {
+        // SAFETY: whoever asks for it knows that it can be read.
+        unsafe { self.list.wrapping_add(at).read_unaligned() }
+    }
+
+    fn note(&mut self, at: usize, start: u64) {
+        let (block, turn) = (self.block(at), self.turn + at as u64);
+        self.noted = at + 1;
+        if let Some(pending) = described(block, start, turn) {
+            pending::add_block(key_of(self.context, block), &pending, self.turn);
+            self.first = self.first.or(pending.file.map(|file| (at, file)));
+        }
+    }
+
+    /// Up to where all of what lies at these addresses can be read, and what is known of the next.
+    fn readable(
+        &mut self,
+        range: Range<usize>,
+        bytes: usize,
+        address: impl Fn(&Self, usize) -> usize,
+    ) -> (usize, Answer) {
+        let (mut at, mut most) = (range.start, usize::MAX);
+        while at < range.end {
+            let behind = range.end.min(at.saturating_add(most));
+            let has_room = |at: &usize| {
+                let address = address(self, *at);
+                self.pages.add(address, bytes)
+            };
+            let until = (at..behind).take_while(has_room).count() + at;
+            match self.pages.ask() {
+                Answer::Readable => at = until,
+                // One after the other.
+                Answer::Unreadable if until - at > 1 => most = 1,
+                other => return (at, other),
+            }
+        }
+        (at, Answer::Readable)
+    }
+
+    /// Up to where blocks can be read, as the kernel does: up to the first that cannot. Two questions, as long as they lie on few pages.
+    fn blocks(&mut self, range: Range<usize>) -> (usize, Answer) {
+        let start = range.start;
+        let (end, of_list) = self.readable(range, size_of::<usize>(), |all, at| all.list.wrapping_add(at).addr());
+        let (until, of_blocks) = self.readable(start..end, size_of::<Control>(), |all, at| all.block(at).addr());
+        (until, if until < end { of_blocks } else { of_list })
+    }
+
+    /// How many of `count` the kernel looks at.
+    fn looked_at(&mut self, count: usize) -> (usize, Answer) {
+        if count <= FEW {
+            return (count, Answer::Readable);
+        }
+        match self.readable(0..1, size_of::<Ring>(), |all, _| all.context) {
+            (_, Answer::Readable) => {}
+            (_, other) => return (0, other),
+        }
+        // SAFETY: it can be read.
+        let ring = unsafe { std::ptr::with_exposed_provenance::<Ring>(self.context).read_unaligned() };
+        (if ring.magic == RING_MAGIC { count.min(ring.events as usize) } else { count }, Answer::Readable)
+    }
+
+    /// Notes what the kernel may take; what is known of the first that is not noted.
+    fn note_before(&mut self, count: usize) -> Answer {
+        let (count, of_ring) = self.looked_at(count);
+        let (until, answer) = self.blocks(0..count);
+        let start = clock::of_call();
+        (0..until).for_each(|at| self.note(at, start));
+        if of_ring == Answer::Readable { answer } else { of_ring }
+    }
+
+    /// The kernel has taken `taken`, and nothing of the others.
+    fn settle(&mut self, taken: usize) {
+        if taken >= self.noted {
+            return;
+        }
+        let (until, _) = self.blocks(taken..self.noted);
+        for at in taken..until {
+            let (block, turn) = (self.block(at), self.turn + at as u64);
+            if pending::take_turn(key_of(self.context, block), turn).is_none() && described(block, 0, turn).is_some() {
+                // It had found no place.
+                Note::Asynchronous.take_back();
+            }
+        }
+        self.noted = taken;
+    }
+
+    /// The first operation is why nothing was submitted; of a list that cannot be read none has failed.
+    fn failed(&mut self, thread: &'static Thread, start: u64, error: c_int) {
+        let is_known = match self.blocks(0..1).1 {
+            Answer::Readable => true,
+            Answer::Unreadable => false,
+            // It may be the context that is wrong, and not even the list was read.
+            Answer::NotAsked if error == libc::EINVAL => {
+                Note::Asynchronous.count();
+                false
+            }
+            Answer::NotAsked => error != libc::EFAULT,
+        };
+        if is_known
+            && let Some(pending) = described(self.block(0), start, self.turn)
+            && let Some(file) = pending.file
+        {
+            Call::since(thread, start).failed_with(error, file, pending.op, pending.offset);
+        }
+    }
 }
 
 /// The error of io_submit(2) as syscall(2) tells it.
@@ -156,51 +231,34 @@ pub(super) fn submitting(
     call: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(thread) = record::thread() else { return call() };
-    let start = clock::of_call();
+    let count = usize::try_from(count).unwrap_or(0).min(MOST);
+    let turn = TURNS.fetch_add(count as u64, Ordering::Relaxed);
+    let mut submission = Submission { context, list, turn, noted: 0, first: None, pages: Pages::new() };
     // Another thread may see the end of an operation before this one goes on, and reuse its memory. Alone, it is better
-    // to wait for the kernel to say what it could read.
-    let before = !threads::is_single();
-    let note_all = |count, read| {
-        let noted = blocks(list, 0..count, read).map(|block| note(context, block, start));
-        noted.fold(None, |first, noted| first.or(noted))
-    };
+    // to wait for the kernel to say what it could read; so it is where nobody may be asked.
     let found = errno::save();
-    let mut first = if before { note_all(count, Read::No) } else { None };
+    let next = if threads::is_single() { Answer::NotAsked } else { submission.note_before(count) };
     found.restore();
+    let timer = Call::begin(thread);
     let result = call();
     let (end, errno) = (clock::of_call(), errno::save());
     // Now: asking what can be read changes errno.
     let error = if result < 0 { error(result) } else { 0 };
-    let not_taken =
-        |from| blocks(list, from..count, Read::No).for_each(|block| _ = pending::take(key_of(context, block)));
-    if result >= 0 && !before {
-        first = note_all(result, Read::ByKernel);
-    } else if result >= 0 {
-        not_taken(result);
-    } else if before {
-        // Of a list with no operation none was noted, nor has one failed.
-        blocks(list, 0..count.min(1), Read::No).for_each(|block| failed(thread, key_of(context, block), error));
-        not_taken(1);
-    } else if error != libc::EFAULT {
-        for block in blocks(list, 0..count.min(1), Read::No) {
-            let _ = note(context, block, start);
-            failed(thread, key_of(context, block), error);
-        }
+    let taken = usize::try_from(result).unwrap_or(0);
+    submission.settle(taken);
+    if next == Answer::NotAsked {
+        // The kernel has read these.
+        (submission.noted..taken.min(count)).for_each(|at| submission.note(at, timer.start()));
     }
-    if let Some(file) = first.filter(|_| result > 0) {
-        Call::since(thread, start).kept(end, file, &POSIX_SUBMIT);
+    Note::Asynchronous.count_many((taken - submission.noted) as u64);
+    if result < 0 && count > 0 {
+        submission.failed(thread, timer.start(), error);
+    }
+    if let Some((_, file)) = submission.first.filter(|(at, _)| *at < taken) {
+        timer.kept(end, file, &POSIX_SUBMIT);
     }
     errno.restore();
     result
-}
-
-/// The first operation of a list is why nothing of it was submitted.
-fn failed(thread: &'static Thread, key: Key, error: c_int) {
-    if let Some(pending) = pending::take(key)
-        && let Some(file) = pending.file
-    {
-        Call::since(thread, pending.start).failed_with(error, file, pending.op, pending.offset);
-    }
 }
 
 /// Runs `call`, which stores events of operations that are over and returns how many.

@@ -10,6 +10,7 @@ mod metadata;
 mod naming;
 mod opening;
 mod positions;
+mod readable;
 mod sharing;
 mod system_calls;
 mod transfers;

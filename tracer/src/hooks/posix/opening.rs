@@ -182,17 +182,19 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
     /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT,
     /// F_SETLK and its kin lock. Asking (F_GETLK, F_GETFL, ...) is not recorded.
     unlike "variadic; what it takes is in registers all the same" [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
-        = |real| {
-            let call = || real(number, command, argument);
-            match command {
-                libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicating(number, call),
-                libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
-                    super::locks::by_fcntl(number, argument, call)
-                }
-                libc::F_SETFL => setting_flags(number, argument as c_int, call),
-                _ => call(),
-            }
-        };
+        = |real| controlling(number, command, argument, || real(number, command, argument));
+}
+
+/// Runs `call`, an fcntl(2).
+pub(super) fn controlling(number: c_int, command: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
+    match command {
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicating(number, call),
+        libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
+            super::locks::by_fcntl(number, argument, call)
+        }
+        libc::F_SETFL => setting_flags(number, argument as c_int, call),
+        _ => call(),
+    }
 }
 
 fn setting_flags(number: c_int, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {

@@ -11,7 +11,7 @@ use super::copies::{copying, from, to};
 use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
 use super::naming::{changing, parting};
-use super::opening::{closing, duplicating, forget_range, opening, opening_elsewhere};
+use super::opening::{closing, controlling, duplicating, forget_range, opening, opening_elsewhere};
 use super::positions::{seeking, syncing};
 use super::transfers::{Vector, at_either, at_offset, at_position};
 use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
@@ -206,6 +206,7 @@ table! {
         call()
     },
     libc::SYS_dup | libc::SYS_dup3 => duplicating(descriptor, small).into(),
+    libc::SYS_fcntl => controlling(descriptor, b as c_int, c, small).into(),
     libc::SYS_openat => opening(descriptor, pointer(b), c as c_int, small).into(),
     libc::SYS_openat2 => {
         // SAFETY: the call succeeded, so the kernel has read the structure, which begins with the flags.

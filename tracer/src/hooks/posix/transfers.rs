@@ -8,7 +8,6 @@ use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
-use trace_format::segment::NO_OFFSET;
 
 /// Where in memory a call reads or writes; asked once the call has succeeded.
 pub(super) trait Memory {
@@ -122,7 +121,7 @@ fn at_position_with(
     let result = call();
     let end = crate::clock::of_call();
     if result >= 0 {
-        let manner = manner(description, op, flags);
+        let manner = Manner::of_transfer(description.manner(true), op, flags);
         let placed = description.moved(mover, number, result as i64, manner.appends()).by(manner);
         timer.with_memory(memory.address()).end_placed(end, description.file(), op, placed, result as u64);
     } else {
@@ -131,13 +130,6 @@ fn at_position_with(
         timer.failed(description.file(), op, offset);
     }
     result
-}
-
-/// How a call with `flags` of pwritev2(2) reads or writes.
-#[inline(always)]
-fn manner(description: &Description, op: &Op, flags: c_int) -> Manner {
-    let manner = description.manner(op.writes());
-    if op.writes() && Manner::is_changed_by(flags) { manner.with_call(flags) } else { manner }
 }
 
 /// preadv2(2) and pwritev2(2): an offset of -1 means the position, which is moved behind the bytes also where they are appended;
@@ -173,16 +165,13 @@ fn at_offset_with(
     let Some(description) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
+    let end = crate::clock::of_call();
+    let (manner, offset) = Manner::of_operation(description.manner(true), op, flags, offset);
     if result >= 0 {
-        let end = crate::clock::of_call();
-        let manner = manner(description, op, flags);
-        let placed = match flags & libc::RWF_APPEND != 0 {
-            true => appended_at(number, NO_OFFSET, result).by(manner),
-            false => placed(number, offset, result, manner),
-        };
+        let placed = placed(number, offset, result, manner);
         timer.with_memory(memory.address()).end_placed(end, description.file(), op, placed, result as u64);
     } else {
-        timer.failed(description.file(), op, if manner(description, op, flags).appends() { NO_OFFSET } else { offset });
+        timer.failed(description.file(), op, offset);
     }
     result
 }

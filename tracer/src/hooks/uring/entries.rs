@@ -86,8 +86,9 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
     match asked(entry) {
         Asked::Data(op) => {
             let (file, opened) = file_of(ring, entry)?;
-            let manner = manner(entry, op, opened);
-            note(Some(file), op, (data_offset(entry, manner), manner), 0);
+            let (manner, offset) = Manner::of_operation(opened, op, entry.operation_flags as i32, entry.offset as i64);
+            share_position(entry);
+            note(Some(file), op, (offset, manner), 0);
             return Some(file);
         }
         Asked::Range(op, offset, length) => {
@@ -131,20 +132,11 @@ fn file_of(ring: &Ring, entry: &Entry) -> Option<(&'static File, Manner)> {
     }
 }
 
-/// Where bytes are moved, if the entry says so. All bits set is the descriptor's position, which somebody else moves then.
-fn data_offset(entry: &Entry, manner: Manner) -> i64 {
-    if entry.offset == u64::MAX {
-        let description = (entry.flags & REGISTERED == 0).then(|| handles::descriptor(entry.descriptor)).flatten();
-        description.into_iter().for_each(handles::Description::share);
-        return NO_OFFSET;
+/// An offset with all bits set is the descriptor's position, which somebody else moves then.
+fn share_position(entry: &Entry) {
+    if entry.offset == u64::MAX && entry.flags & REGISTERED == 0 {
+        handles::descriptor(entry.descriptor).into_iter().for_each(handles::Description::share);
     }
-    if manner.appends() { NO_OFFSET } else { entry.offset as i64 }
-}
-
-/// How bytes are moved: as the file was opened, and as the entry itself says (flags of pwritev2(2)).
-fn manner(entry: &Entry, op: &Op, opened: Manner) -> Manner {
-    let manner = opened.of_call(op.writes());
-    if op.writes() { manner.with_call(entry.operation_flags as i32) } else { manner }
 }
 
 /// The kernel did not take an entry after all.

@@ -85,31 +85,27 @@ pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> 
 /// Takes the completions that are there; the recorded file of the last of them.
 pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Option<&'static File> {
     let mut file = None;
-    if ring.completed() == queues.completed() {
+    let behind = queues.completed();
+    if ring.completed() == behind {
         return None;
     }
-    // A signal handler that left this by a jump would leave it so for good.
-    thread.while_busy(|| {
-        ring.look(|mut index| {
-            let behind = queues.completed();
-            let end = clock::of_call();
-            while behind.wrapping_sub(index).cast_signed() > 0 {
-                let completion = queues.completion(index);
-                // The program may take completions without a call, and the kernel store others in their place: the oldest that
-                // are still there are read.
-                let now = queues.completed();
-                if now.wrapping_sub(index) > queues.most_completions() {
-                    ring.has_lost();
-                    index = now.wrapping_sub(queues.most_completions());
-                    continue;
-                }
-                file = entries::completed(thread, ring, &completion, end).or(file);
-                index = index.wrapping_add(1);
-            }
-            index
-        });
-    });
-    file
+    let end = clock::of_call();
+    loop {
+        let index = ring.completed();
+        if behind.wrapping_sub(index).cast_signed() <= 0 {
+            return file;
+        }
+        let completion = queues.completion(index);
+        // The program may take completions without a call, and the kernel store others in their place: the oldest that
+        // are still there are read.
+        let now = queues.completed();
+        if now.wrapping_sub(index) > queues.most_completions() {
+            ring.has_lost();
+            ring.take_completions(index, now.wrapping_sub(queues.most_completions()));
+        } else if ring.take_completions(index, index.wrapping_add(1)) {
+            file = entries::completed(thread, ring, &completion, end).or(file);
+        }
+    }
 }
 
 /// The ring is about to go: what it still holds is seen now or never.

@@ -1,0 +1,62 @@
+//! A part of a spool as it was copied, and where it is in no hole. What is a hole is all zeros, and costs who makes it nothing: so nobody walks
+//! over it.
+
+use std::ops::Range;
+
+/// A copy.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sparse {
+    /// All of it.
+    pub(super) bytes: Vec<u8>,
+    /// What is in no hole, in its order.
+    pub(super) stored: Vec<Range<usize>>,
+}
+
+impl Sparse {
+    /// What begins at a multiple of `bytes` and is so long, and is not all in a hole: its number, and it.
+    pub(super) fn records(&self, bytes: usize) -> impl Iterator<Item = (usize, &[u8])> {
+        let mut next = 0;
+        let numbers = self.stored.iter().flat_map(move |stored| {
+            let first = (stored.start / bytes).max(next);
+            next = next.max(stored.end.div_ceil(bytes));
+            first..next
+        });
+        numbers.filter_map(move |number| Some((number, self.record(number, bytes)?)))
+    }
+
+    /// The same, by its number.
+    pub(super) fn record(&self, number: usize, bytes: usize) -> Option<&[u8]> {
+        let start = number.checked_mul(bytes)?;
+        self.bytes.get(start..start.checked_add(bytes)?)
+    }
+
+    /// Whoever goes on by `step` bytes where nothing is may go on from here.
+    pub(super) fn next(&self, at: usize, step: usize) -> Option<usize> {
+        let stored = self.stored.get(self.stored.partition_point(|stored| stored.end <= at))?;
+        Some(at + stored.start.saturating_sub(at) / step * step)
+    }
+}
+
+#[cfg(test)]
+impl From<&[u8]> for Sparse {
+    fn from(bytes: &[u8]) -> Self {
+        Self { bytes: bytes.to_vec(), stored: std::iter::once(0..bytes.len()).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_in_a_hole_is_passed_by() {
+        let mut part = Sparse { bytes: vec![0; 100], stored: vec![12..13, 17..25, 25..31, 95..100] };
+        let numbers = |part: &Sparse| part.records(10).map(|(number, _)| number).collect::<Vec<_>>();
+        assert_eq!(numbers(&part), [1, 2, 3, 9]);
+        assert_eq!([0, 12, 13, 16, 31, 34, 99].map(|at| part.next(at, 8)), [8, 12, 13, 16, 95, 90, 99].map(Some));
+        assert_eq!(part.next(100, 8), None);
+        part.bytes.truncate(95);
+        assert_eq!(numbers(&part), [1, 2, 3]);
+        assert!(part.record(usize::MAX, 10).is_none());
+    }
+}
