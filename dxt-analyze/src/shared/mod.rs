@@ -4,6 +4,7 @@ pub mod bandwidth;
 pub mod calls;
 pub mod completeness;
 pub mod followed;
+pub mod followed_in_order;
 pub mod groups;
 pub(crate) mod memory;
 pub mod mpiio_time;
