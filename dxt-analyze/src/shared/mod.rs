@@ -6,6 +6,7 @@ pub mod completeness;
 pub mod followed;
 pub mod followed_in_order;
 pub mod groups;
+pub mod in_turn;
 pub(crate) mod memory;
 pub mod mpiio_time;
 pub mod profiles;
