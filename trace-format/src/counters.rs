@@ -16,6 +16,15 @@ pub fn size_bin(length: u64) -> usize {
     SIZE_BOUNDS.iter().position(|&bound| length < bound).unwrap_or(SIZE_BINS - 1)
 }
 
+/// Counts accesses of `lengths` in their bins. Neighbours are mostly alike: those of one length are counted at once.
+pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
+    for alike in lengths.chunk_by(|a, b| a == b) {
+        if let Some(count) = alike.first().and_then(|length| sizes.get_mut(size_bin(*length))) {
+            *count += alike.len() as u64;
+        }
+    }
+}
+
 /// Sums over the segments of one stream. Times are in the unit of the segments folded: nanoseconds since the
 /// process's epoch in a trace file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +168,11 @@ mod tests {
     #[test]
     fn bins_have_darshans_edges() {
         let edges = [(0, 0), (100, 0), (101, 1), (1024, 1), (1025, 2), (1 << 20, 4), (4 << 20, 5), (1 << 30, 8)];
+        let mut sizes = [0; SIZE_BINS];
+        add_sizes(&mut sizes, &edges.map(|(length, _)| length));
+        assert_eq!(sizes.iter().sum::<u64>(), edges.len() as u64);
         for (length, bin) in edges {
+            assert!(sizes[bin] > 0, "{length}");
             assert_eq!(size_bin(length), bin, "{length}");
         }
         assert_eq!(size_bin(u64::MAX), 9);

@@ -4,8 +4,18 @@ use trace_format::layout::{Component, Layout};
 
 /// Calls `each` with the storage target and the bytes of every part of `length` bytes at `offset`. Parts of one target
 /// may come more than once. `None`: no target, or not known.
+#[inline]
 pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
     let end = offset.saturating_add(length);
+    // Most layouts are one component, which holds all.
+    if let [only] = layout.components.as_slice()
+        && only.active
+        && only.start <= offset
+        && offset < end
+        && end <= only.end
+    {
+        return within(only, offset, end, &mut each);
+    }
     let mut at = offset;
     while at < end {
         // Another component may begin before this one ends.
@@ -55,6 +65,7 @@ impl Parts {
 
 impl Parts {
     /// All of `length` bytes on one target.
+    #[inline]
     pub fn on(&mut self, target: Option<u32>, length: u64) -> &[(Option<u32>, u64)] {
         self.0.clear();
         self.0.push((target, length));
@@ -63,6 +74,7 @@ impl Parts {
 }
 
 /// The bytes `at..end`, all in `component`.
+#[inline]
 fn within(component: &Component, at: u64, end: u64, each: &mut impl FnMut(Option<u32>, u64)) {
     let (size, count) = (component.stripe_size, u64::from(component.stripe_count));
     if component.on_metadata || component.targets.is_empty() {

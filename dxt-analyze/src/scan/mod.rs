@@ -31,6 +31,54 @@ pub struct Block<'a> {
     pub columns: &'a Columns,
     /// Per segment: which stream of the process it is of, or none: [`StreamIx`].
     pub streams: &'a [StreamIx],
+    /// Where the stretches of neighbours of one stream end.
+    pub ends: &'a [u32],
+}
+
+/// Neighbouring segments of one stream. What depends on the stream alone is asked once for all of them: a process mostly does the same
+/// again and again.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch<'a> {
+    /// Which stream of the process they are of, or none.
+    pub stream: StreamIx,
+    /// Byte offsets, or -1.
+    pub offset: &'a [i64],
+    /// Bytes.
+    pub length: &'a [u64],
+    /// Starts, ns since the process's epoch.
+    pub start: &'a [u64],
+    /// Ends, ns since the process's epoch.
+    pub end: &'a [u64],
+}
+
+impl<'a> Stretch<'a> {
+    /// The segments, in order.
+    #[inline]
+    pub fn rows(self) -> impl Iterator<Item = Row> + 'a {
+        let Self { stream, offset, length, start, end } = self;
+        let places = offset.iter().zip(length);
+        places.zip(start.iter().zip(end)).map(move |((&offset, &length), (&start, &end))| Row {
+            stream,
+            offset,
+            length,
+            start,
+            end,
+        })
+    }
+
+    /// Those from a place to before another.
+    #[inline]
+    #[must_use]
+    pub fn part(self, from: usize, until: usize) -> Self {
+        let Self { stream, offset, length, start, end } = self;
+        Self {
+            stream,
+            offset: offset.get(from..until).unwrap_or_default(),
+            length: length.get(from..until).unwrap_or_default(),
+            start: start.get(from..until).unwrap_or_default(),
+            end: end.get(from..until).unwrap_or_default(),
+        }
+    }
 }
 
 /// One segment of a block.
@@ -69,6 +117,18 @@ impl Block<'_> {
             length: *columns.length.get(place)?,
             start: *columns.start.get(place)?,
             end: *columns.end.get(place)?,
+        })
+    }
+
+    /// The segments in order, those of one stream that follow each other together.
+    #[inline]
+    pub fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
+        let Columns { offset, length, start, end, .. } = self.columns;
+        let mut from = 0;
+        self.ends.iter().filter_map(move |&until| {
+            let first = std::mem::replace(&mut from, until as usize);
+            let stream = *self.streams.get(first)?;
+            Some(Stretch { stream, offset, length, start, end }.part(first, until as usize))
         })
     }
 

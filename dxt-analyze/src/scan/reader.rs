@@ -44,6 +44,7 @@ impl Lost {
 pub struct Reader {
     decoder: Decoder,
     streams: Vec<StreamIx>,
+    ends: Vec<u32>,
 }
 
 impl Reader {
@@ -55,8 +56,13 @@ impl Reader {
         match self.decoder.block(input.trace.source(), block) {
             Ok(columns) => {
                 lost.without_stream += resolve(run, process, columns, &mut self.streams);
-                let (thread, streams) = (block.head.thread, self.streams.as_slice());
-                Some(Block { run, number, process, thread, columns, streams })
+                self.ends.clear();
+                self.ends.extend(self.streams.chunk_by(|a, b| a == b).scan(0, |end, stretch| {
+                    *end += stretch.len() as u32;
+                    Some(*end)
+                }));
+                let (thread, streams, ends) = (block.head.thread, self.streams.as_slice(), self.ends.as_slice());
+                Some(Block { run, number, process, thread, columns, streams, ends })
             }
             Err(error) => {
                 lost.segments += u64::from(block.head.segments);
@@ -83,19 +89,16 @@ pub fn segments_of(run: &Run, number: ProcessId, block: u32) -> u64 {
 pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<StreamIx>) -> u64 {
     into.clear();
     into.reserve(columns.stream.len());
-    let (mut last, mut index, mut unknown) = (None, StreamIx::NONE, 0);
-    for &id in &columns.stream {
-        if last != Some(id) {
-            index = process.stream_index(id).unwrap_or(StreamIx::NONE);
-            match process.stream(index) {
-                Some(stream) if !stream.chosen => index = StreamIx::LEFT_OUT,
-                Some(stream) if stream.meets => index = index.meeting(),
-                _ => {}
-            }
-            last = Some(id);
+    let mut unknown = 0;
+    for same in columns.stream.chunk_by(|a, b| a == b) {
+        let mut index = same.first().and_then(|id| process.stream_index(*id)).unwrap_or(StreamIx::NONE);
+        match process.stream(index) {
+            Some(stream) if !stream.chosen => index = StreamIx::LEFT_OUT,
+            Some(stream) if stream.meets => index = index.meeting(),
+            _ => {}
         }
-        unknown += u64::from(index == StreamIx::NONE);
-        into.push(index);
+        unknown += if index == StreamIx::NONE { same.len() as u64 } else { 0 };
+        into.resize(into.len() + same.len(), index);
     }
     if let Some(window) = run.window {
         let place = |time: u64| time.saturating_add(process.shift_ns);

@@ -18,6 +18,7 @@ pub trait Key: Copy + Eq + Hash {
     fn parts(self) -> (u64, u64);
 
     /// Spread over 64 bits: the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+    #[inline]
     fn spread(self) -> u64 {
         let (major, minor) = self.parts();
         let mut z = minor ^ major.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -25,6 +26,17 @@ pub trait Key: Copy + Eq + Hash {
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
     }
+
+    /// Whether it is among those that are followed: one in two to the power of `bits`.
+    #[inline]
+    fn is_followed(self, bits: u32) -> bool {
+        bits == 0 || self.spread().leading_zeros() >= bits
+    }
+}
+
+/// One key in how many is followed where their hash begins with `bits` zero bits.
+pub(super) fn one_in(bits: u32) -> u64 {
+    1_u64.checked_shl(bits).unwrap_or(u64::MAX)
 }
 
 /// The table.
@@ -46,7 +58,7 @@ impl<K: Key, V: Value> Followed<K, V> {
     #[inline]
     #[must_use]
     pub fn follows(&self, key: K) -> bool {
-        self.bits == 0 || key.spread().leading_zeros() >= self.bits
+        key.is_followed(self.bits)
     }
 
     /// Adds to what is known under `key`, if it is followed.
@@ -86,7 +98,7 @@ impl<K: Key, V: Value> Followed<K, V> {
     fn follow_fewer(&mut self, bits: u32) {
         if bits > self.bits {
             self.bits = bits;
-            self.map.retain(|key, _| key.spread().leading_zeros() >= bits);
+            self.map.retain(|key, _| key.is_followed(bits));
         }
     }
 
@@ -99,7 +111,7 @@ impl<K: Key, V: Value> Followed<K, V> {
     /// One key in how many is followed.
     #[must_use]
     pub fn one_in(&self) -> u64 {
-        1_u64.checked_shl(self.bits).unwrap_or(u64::MAX)
+        one_in(self.bits)
     }
 
     /// Those followed, in no order.

@@ -3,7 +3,7 @@
 use crate::model::{ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
-use trace_format::counters::Counters;
+use trace_format::counters::{Counters, add_sizes};
 
 /// Sums per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses are not
 /// counted here: blocks come in any order.
@@ -29,10 +29,12 @@ impl Analysis for Totals {
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         let streams = block.process.streams.len();
         let counters = partial.entry(block.number).or_insert_with(|| vec![Counters::default(); streams]);
-        for row in block.rows() {
-            if let Some(counters) = counters.get_mut(row.stream.index()) {
-                counters.fold_alone(row.offset, row.length, row.start, row.end);
+        for stretch in block.stretches() {
+            let Some(counters) = counters.get_mut(stretch.stream.index()) else { continue };
+            for row in stretch.rows() {
+                counters.fold_alone_unsized(row.offset, row.length, row.start, row.end);
             }
+            add_sizes(&mut counters.sizes, stretch.length);
         }
     }
 

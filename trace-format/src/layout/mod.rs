@@ -91,6 +91,7 @@ impl Layout {
 
     /// The component that holds the byte at `offset`. Of several mirrors that hold it, the one that reads shall prefer, and
     /// of these the lowest: which one a client really reads from, nobody says. A write leaves only one that is not stale.
+    #[inline]
     #[must_use]
     pub fn component(&self, offset: u64) -> Option<&Component> {
         if let [only] = self.components.as_slice() {
@@ -113,6 +114,7 @@ impl Layout {
     }
 
     /// Where the byte at `offset` lies; `None` if no component holds it.
+    #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> Option<Location> {
         self.component(offset).map(|component| component.locate(offset))
@@ -137,6 +139,7 @@ impl Component {
     }
 
     /// Where the byte at `offset`, which must lie inside the component, lies.
+    #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> Location {
         let stripe = self.stripe_of(offset);

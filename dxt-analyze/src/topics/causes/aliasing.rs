@@ -170,22 +170,26 @@ impl Analysis for Aliasing<'_> {
         };
         let places: Vec<Option<usize>> = block.process.streams.iter().map(place).collect();
         let shift = block.process.shift_ns;
-        for row in block.rows() {
-            let Some(place) = places.get(row.stream.index()).copied().flatten() else { continue };
-            let Some(of) = self.files.get(place).filter(|of| row.length > 0 && row.length <= of.longest) else {
-                continue;
-            };
-            let moment = row.start.saturating_add(shift) / self.width_ns;
-            let target = u64::try_from(row.offset).ok().and_then(|offset| of.layout.locate(offset)?.target);
-            let Some(group) = target.and_then(|target| of.groups.get(&target)).filter(|_| self.keeps(moment)) else {
-                continue;
-            };
-            let counts = partial.entry((place, moment)).or_insert_with(|| vec![(0, None); of.count]);
-            if let Some((count, last)) = counts.get_mut(*group)
-                && *last != Some(block.number)
-            {
-                *count += 1;
-                *last = Some(block.number);
+        for stretch in block.stretches() {
+            let Some(place) = places.get(stretch.stream.index()).copied().flatten() else { continue };
+            let Some(of) = self.files.get(place) else { continue };
+            for row in stretch.rows() {
+                if row.length == 0 || row.length > of.longest {
+                    continue;
+                }
+                let moment = row.start.saturating_add(shift) / self.width_ns;
+                if !self.keeps(moment) {
+                    continue;
+                }
+                let target = u64::try_from(row.offset).ok().and_then(|offset| of.layout.locate(offset)?.target);
+                let Some(group) = target.and_then(|target| of.groups.get(&target)) else { continue };
+                let counts = partial.entry((place, moment)).or_insert_with(|| vec![(0, None); of.count]);
+                if let Some((count, last)) = counts.get_mut(*group)
+                    && *last != Some(block.number)
+                {
+                    *count += 1;
+                    *last = Some(block.number);
+                }
             }
         }
     }

@@ -1,17 +1,19 @@
 //! Time in calls by process, slot, stream, size and storage target: second reading. A call of the program that has others inside (of
 //! MPI-IO or HDF5) has a cell of its own beside theirs.
 
-use super::parts::{LOG_BITS, Part, Parts, SHORTEST};
+use super::parts::{LOG_BITS, Part, Parts};
 use super::slots::{SLOTS, Slots};
 use super::threads::{OfThread, Threads};
 use super::usual::{Kind, Usual, size_class};
 use crate::limits::CELLS;
 use crate::model::{FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
+use crate::shared::in_turn::InTurn;
 use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
+use trace_format::layout::Layout;
 
 /// Stands for no storage target.
 pub const NO_TARGET: u32 = u32::MAX;
@@ -93,7 +95,7 @@ impl Cell {
         self.far_calls += of.far_calls;
         self.far_ns = self.far_ns.saturating_add(of.far_ns);
         self.shortest_ns = self.shortest_ns.min(of.shortest_ns);
-        if of.time_ns > self.longest_ns {
+        if (of.time_ns, self.longest_at) > (self.longest_ns, of.longest_at) {
             (self.longest_ns, self.longest_at) = (of.time_ns, of.longest_at);
         }
         if self.range.0 < self.range.1 && of.range.0 < of.range.1 {
@@ -185,13 +187,33 @@ impl<'a> Cells<'a> {
         }
     }
 
-    #[inline]
-    fn target(&self, stream: &Stream, row: &Row) -> u32 {
-        let layout = self.layouts.get(stream.file.index()).and_then(Option::as_ref);
-        let offset = u64::try_from(row.offset).ok().filter(|_| stream.storage && row.length > 0);
-        let place = layout.zip(offset).and_then(|(layout, offset)| layout.layout.locate(offset));
-        place.and_then(|place| place.target).unwrap_or(NO_TARGET)
+    /// What is usual for calls of a stream and size.
+    fn like(&self, stream: &Stream, size: u8) -> Like {
+        let usual = self.usual.get(&Kind::of_size(stream, size));
+        Like {
+            size,
+            far_ns: usual.map_or(u64::MAX, |usual| usual.far_ns),
+            log: usual.map_or(0, |usual| log(usual.median_ns as u64)),
+        }
     }
+}
+
+/// What is usual for calls of one stream and size.
+#[derive(Clone, Copy)]
+struct Like {
+    size: u8,
+    /// From here on a call is far from its like, ns.
+    far_ns: u64,
+    /// Logarithm of what they take.
+    log: i64,
+}
+
+/// Storage target of a call's first byte.
+#[inline]
+fn target(layout: Option<&Layout>, row: &Row) -> u32 {
+    let offset = u64::try_from(row.offset).ok().filter(|_| row.length > 0);
+    let place = layout.zip(offset).and_then(|(layout, offset)| layout.locate(offset));
+    place.and_then(|place| place.target).unwrap_or(NO_TARGET)
 }
 
 /// Cells of a process. Slots are merged in twos, fours, ... if there are too many.
@@ -239,16 +261,6 @@ impl Partial {
         self.merged = 0;
     }
 
-    /// Adds calls that begin at an offset of a stream's file, if there is room.
-    fn add_part(&mut self, (stream, offset, part): &(StreamIx, u64, Part), limit: usize) {
-        let room = self.parts.len() < limit;
-        match self.parts.entry(*stream) {
-            Entry::Occupied(mut of) => of.get_mut().add(*offset, part),
-            Entry::Vacant(none) if room => none.insert(Parts::default()).add(*offset, part),
-            Entry::Vacant(_) => {}
-        }
-    }
-
     /// All of them, by process.
     #[must_use]
     pub fn processes(mut self) -> FxHashMap<ProcessId, OfProcess> {
@@ -267,6 +279,16 @@ impl Partial {
             }
             self.cells = fewer;
         }
+    }
+}
+
+/// The parts of a stream's file, if there is room.
+fn parts_of(all: &mut FxHashMap<StreamIx, Parts>, stream: StreamIx, limit: usize) -> Option<&mut Parts> {
+    let room = all.len() < limit;
+    match all.entry(stream) {
+        Entry::Occupied(of) => Some(of.into_mut()),
+        Entry::Vacant(none) if room => Some(none.insert(Parts::default())),
+        Entry::Vacant(_) => None,
     }
 }
 
@@ -306,18 +328,18 @@ impl Analysis for Cells<'_> {
         let (Some(looked_at), shift) = (self.looked_at.get(block.number.index()), block.process.shift_ns) else {
             return;
         };
-        let whole = SLOTS.ilog2();
+        let (whole, merged) = (SLOTS.ilog2(), partial.merged);
         let mut mine = OfThread::default();
-        let mut far = (None, u64::MAX, 0);
-        let mut part: Option<(StreamIx, u64, Part)> = None;
-        let parts = (self.limit / PER_PARTS).max(FEWEST_PARTS);
+        let limit = (self.limit / PER_PARTS).max(FEWEST_PARTS);
         let mut slot = (0, 0..0);
-        let mut last: Option<(Key, Cell)> = None;
-        for row in block.rows() {
-            if !looked_at.get(row.stream.index()).is_some_and(|&is| is) {
+        let mut open = InTurn::default();
+        let mut add =
+            |(key, cell): (Key, Cell)| partial.cells.entry(coarse(key, merged, whole)).or_default().add(&cell);
+        for stretch in block.stretches() {
+            if !looked_at.get(stretch.stream.index()).is_some_and(|&is| is) {
                 // MPI's calls in which processes meet bear a mark that no stream's number has.
-                let meets = block.process.stream(row.stream.any()).is_some_and(|stream| stream.meets);
-                if row.stream.may_meet() && meets {
+                let meets = block.process.stream(stretch.stream.any()).is_some_and(|stream| stream.meets);
+                for row in stretch.rows().filter(|row| row.stream.may_meet() && meets) {
                     // The last to come begins when the phase ends: it is of that phase, too.
                     let begin = row.start.saturating_add(shift).saturating_sub(1);
                     let phase = self.slots.phase(self.slots.of(begin));
@@ -326,73 +348,56 @@ impl Analysis for Cells<'_> {
                 }
                 continue;
             }
-            let Some(stream) = block.process.stream(row.stream) else { continue };
-            let at = row.start.saturating_add(shift);
-            let kind = Kind::of(stream, row.length);
-            if far.0 != Some(kind) {
-                let usual = self.usual.get(&kind);
-                far = (
-                    Some(kind),
-                    usual.map_or(u64::MAX, |usual| usual.far_ns),
-                    usual.map_or(0, |usual| log(usual.median_ns as u64)),
-                );
-            }
-            if !slot.1.contains(&at) {
-                slot = self.slots.around(at);
-            }
-            let key = Key {
-                slot: u16::try_from(slot.0).unwrap_or(u16::MAX),
-                stream: row.stream,
-                size: size_class(row.length),
-                target: self.target(stream, &row),
-            };
-            let duration = row.duration_ns();
-            mine.add(at, duration);
-            let is_far = duration >= far.1;
-            let logs = log(duration);
-            if row.length > 0
-                && let Ok(offset) = u64::try_from(row.offset)
-            {
-                let call = Part::of(duration, logs.saturating_sub(far.2));
-                match &mut part {
-                    Some((of, from, sum)) if *of == row.stream && *from >> SHORTEST == offset >> SHORTEST => {
-                        sum.add(&call);
-                    }
-                    _ => {
-                        if let Some(before) = part.replace((row.stream, offset, call)) {
-                            partial.add_part(&before, parts);
-                        }
-                    }
+            let Some(stream) = block.process.stream(stretch.stream) else { continue };
+            let layout = self.layouts.get(stream.file.index()).and_then(Option::as_ref);
+            let layout = layout.filter(|_| stream.storage).map(|layout| &layout.layout);
+            let mut like = self.like(stream, 0);
+            let any = stretch.rows().any(|row| row.length > 0 && row.offset >= 0);
+            let mut parts = if any { parts_of(&mut partial.parts, stretch.stream, limit) } else { None };
+            for row in stretch.rows() {
+                let at = row.start.saturating_add(shift);
+                let size = size_class(row.length);
+                if like.size != size {
+                    like = self.like(stream, size);
                 }
-            }
-            let call = Cell {
-                calls: 1,
-                bytes: row.length,
-                time_ns: duration,
-                logs,
-                far_calls: u64::from(is_far),
-                far_ns: if is_far { duration } else { 0 },
-                longest_ns: duration,
-                longest_at: at,
-                shortest_ns: duration.max(1),
-                range: u64::try_from(row.offset).map_or((0, 0), |offset| (offset, offset.saturating_add(row.length))),
-            };
-            match &mut last {
-                Some((of, cell)) if *of == key => cell.add_call(&call),
-                _ => {
-                    if let Some((key, cell)) = last.replace((key, call)) {
-                        partial.cells.entry(coarse(key, partial.merged, whole)).or_default().add(&cell);
-                    }
+                if !slot.1.contains(&at) {
+                    slot = self.slots.around(at);
                 }
+                let key = Key {
+                    slot: u16::try_from(slot.0).unwrap_or(u16::MAX),
+                    stream: row.stream,
+                    size,
+                    target: target(layout, &row),
+                };
+                let duration = row.duration_ns();
+                mine.add(at, duration);
+                let is_far = duration >= like.far_ns;
+                let logs = log(duration);
+                let offset = u64::try_from(row.offset);
+                if row.length > 0
+                    && let Ok(offset) = offset
+                    && let Some(parts) = &mut parts
+                {
+                    parts.add(offset, &Part::of(duration, logs.saturating_sub(like.log)));
+                }
+                let call = Cell {
+                    calls: 1,
+                    bytes: row.length,
+                    time_ns: duration,
+                    logs,
+                    far_calls: u64::from(is_far),
+                    far_ns: if is_far { duration } else { 0 },
+                    longest_ns: duration,
+                    longest_at: at,
+                    shortest_ns: duration.max(1),
+                    range: offset.map_or((0, 0), |offset| (offset, offset.saturating_add(row.length))),
+                };
+                let before = open.add(key.target as usize, key, call, |cell: &mut Cell, call| cell.add_call(&call));
+                before.into_iter().for_each(&mut add);
             }
         }
-        if let Some(part) = part {
-            partial.add_part(&part, parts);
-        }
+        open.rest().for_each(add);
         partial.threads.entry(block.thread).or_default().join(&mine);
-        if let Some((key, cell)) = last {
-            partial.cells.entry(coarse(key, partial.merged, whole)).or_default().add(&cell);
-        }
         if partial.cells.len() > self.limit {
             partial.coarser(self.limit);
         }

@@ -23,12 +23,14 @@ pub struct Part {
 
 impl Part {
     /// A call: its duration, and the logarithm of that over what is usual.
+    #[inline]
     #[must_use]
     pub fn of(duration: u64, log: i64) -> Self {
         Self { calls: 1, time_ns: duration, logs: log }
     }
 
     /// Adds `other`.
+    #[inline]
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
@@ -64,6 +66,7 @@ impl Parts {
     }
 
     /// Adds calls that begin at `offset`.
+    #[inline]
     pub fn add(&mut self, offset: u64, part: &Part) {
         while offset >> self.shift >= PARTS as u64 {
             self.grow();

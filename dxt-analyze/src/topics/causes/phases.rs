@@ -305,31 +305,31 @@ impl Analysis for Phases {
             (partial.now, partial.thread) = (block.number, None);
         }
         let shift = block.process.shift_ns;
-        for row in block.rows() {
-            let role = roles.get(row.stream.any().index()).copied().unwrap_or(Role::None);
-            if role == Role::None {
-                continue;
-            }
-            let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-            if let Role::Meeting { op } = role {
-                if let Some(who) = communicators.get(&row.offset) {
-                    partial.begins.entry((op, *who)).or_default().push(start, None, None);
+        for stretch in block.stretches() {
+            let role = roles.get(stretch.stream.any().index()).copied();
+            let Some(role) = role.filter(|role| *role != Role::None) else { continue };
+            for row in stretch.rows() {
+                let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+                if let Role::Meeting { op } = role {
+                    if let Some(who) = communicators.get(&row.offset) {
+                        partial.begins.entry((op, *who)).or_default().push(start, None, None);
+                    }
+                    continue;
                 }
-                continue;
-            }
-            let (first, last) = (part_of(start, self.length), part_of(end, self.length));
-            if last - first.min(last) > 1 || !partial.busy[first] || !partial.busy[last] {
-                partial.busy[first.min(last)..=last].fill(true);
-            }
-            let main = *partial.thread.get_or_insert(block.thread);
-            if let Role::Collective { op, file, sure } = role {
-                let since = start.saturating_sub(partial.last_end).saturating_sub(partial.since_ns);
-                let gap = if partial.last_end == 0 { FIRST } else { since };
-                let end_if = (!sure).then_some(end);
-                partial.begins.entry((op, Who::File(file))).or_default().push(start, end_if, Some(gap));
-                (partial.last_end, partial.since_ns) = (end, 0);
-            } else if block.thread == main {
-                partial.since_ns = partial.since_ns.saturating_add(row.duration_ns());
+                let (first, last) = (part_of(start, self.length), part_of(end, self.length));
+                if last - first.min(last) > 1 || !partial.busy[first] || !partial.busy[last] {
+                    partial.busy[first.min(last)..=last].fill(true);
+                }
+                let main = *partial.thread.get_or_insert(block.thread);
+                if let Role::Collective { op, file, sure } = role {
+                    let since = start.saturating_sub(partial.last_end).saturating_sub(partial.since_ns);
+                    let gap = if partial.last_end == 0 { FIRST } else { since };
+                    let end_if = (!sure).then_some(end);
+                    partial.begins.entry((op, Who::File(file))).or_default().push(start, end_if, Some(gap));
+                    (partial.last_end, partial.since_ns) = (end, 0);
+                } else if block.thread == main {
+                    partial.since_ns = partial.since_ns.saturating_add(row.duration_ns());
+                }
             }
         }
     }

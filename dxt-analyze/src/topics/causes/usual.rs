@@ -23,13 +23,6 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Of a call of `stream` that moved `length` bytes.
-    #[inline]
-    #[must_use]
-    pub fn of(stream: &Stream, length: u64) -> Self {
-        Self::of_size(stream, size_class(length))
-    }
-
     /// Of a call of `stream` of an octave.
     #[inline]
     #[must_use]
@@ -143,17 +136,21 @@ impl Analysis for Durations {
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
-        let streams = &block.process.streams;
-        let mut last: Option<(Kind, &mut Box<[u64; CLASSES]>)> = None;
-        for row in block.rows() {
-            let Some(stream) = streams.get(row.stream.index()) else { continue };
-            let kind = Kind::of(stream, row.length);
-            let counts = match last.take() {
-                Some((of, counts)) if of == kind => counts,
-                _ => partial.kinds.entry(kind).or_insert_with(|| Box::new([0; CLASSES])),
-            };
-            counts[class(row.duration_ns())] += 1;
-            last = Some((kind, counts));
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.streams.get(stretch.stream.index()) else { continue };
+            let mut last: Option<(u8, &mut Box<[u64; CLASSES]>)> = None;
+            for row in stretch.rows() {
+                let size = size_class(row.length);
+                let counts = match last.take() {
+                    Some((of, counts)) if of == size => counts,
+                    _ => {
+                        let kind = Kind::of_size(stream, size);
+                        partial.kinds.entry(kind).or_insert_with(|| Box::new([0; CLASSES]))
+                    }
+                };
+                counts[class(row.duration_ns())] += 1;
+                last = Some((size, counts));
+            }
         }
     }
 

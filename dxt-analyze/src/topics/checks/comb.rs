@@ -13,25 +13,30 @@ pub(super) struct Comb {
 
 impl Comb {
     /// One range.
+    #[inline]
     pub(super) fn single(length: u64, time: u64) -> Self {
         Self { length, stride: 0, count: 1, time }
     }
 
     /// Where the last range begins if the first does at `first`.
+    #[inline]
     pub(super) fn last(&self, first: u64) -> u64 {
         first + (self.count - 1) * self.stride
     }
 
     /// Behind the last byte.
+    #[inline]
     pub(super) fn end(&self, first: u64) -> u64 {
         self.last(first) + self.length
     }
 
+    #[inline]
     pub(super) fn bytes(&self) -> u64 {
         self.length.saturating_mul(self.count)
     }
 
     /// Numbers of the ranges that have a byte in `start..end` or touch it: from, and behind the last.
+    #[inline]
     pub(super) fn touching(&self, first: u64, start: u64, end: u64) -> (u64, u64) {
         let before = |place: u64| if self.count == 1 { 1 } else { place.div_ceil(self.stride) };
         let from = (first + self.length).checked_sub(start).map_or_else(|| before(start - first - self.length), |_| 0);
@@ -41,6 +46,7 @@ impl Comb {
     }
 
     /// Bytes of `start..end` in the ranges `from..behind`, which touch it.
+    #[inline]
     pub(super) fn known(&self, first: u64, (from, behind): (u64, u64), start: u64, end: u64) -> u64 {
         if from >= behind {
             return 0;
@@ -50,6 +56,7 @@ impl Comb {
     }
 
     /// Its ranges `from..behind` by themselves, if that is any.
+    #[inline]
     pub(super) fn part(&self, first: u64, from: u64, behind: u64) -> Option<(u64, Self)> {
         let count = behind.checked_sub(from).filter(|count| *count > 0)?;
         let stride = if count > 1 { self.stride } else { 0 };

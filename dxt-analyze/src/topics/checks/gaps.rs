@@ -67,6 +67,7 @@ struct Done {
 
 impl Done {
     /// Counts the process in the slots `first..=last` but those that are known to have it.
+    #[inline]
     fn add(&mut self, slots: &mut [TimeSlot], first: usize, last: usize, mut count: impl FnMut(&mut TimeSlot)) {
         if first >= self.first && last < self.behind {
             return;
@@ -116,8 +117,46 @@ impl Timeline {
         self.width
     }
 
+    #[inline]
     fn slot(&self, time: u64) -> usize {
         ((time.saturating_sub(self.from) / self.width) as usize).min(SLOTS - 1)
+    }
+
+    /// One call, from `start` to `end`: whether it is of metadata, and whether it reaches storage.
+    #[inline]
+    fn call(
+        &self,
+        partial: &mut Slots,
+        number: ProcessId,
+        (metadata, storage): (bool, bool),
+        (start, end): (u64, u64),
+    ) {
+        let first = self.slot(start);
+        // Most calls end in the slot in which they began: no second division.
+        let last = if end - self.from.min(end) < (first as u64 + 1).saturating_mul(self.width) {
+            first
+        } else {
+            self.slot(end)
+        };
+        if let Some(slot) = partial.slots.get_mut(first) {
+            slot.first = slot.first.min(start);
+            slot.metadata = slot.metadata.saturating_add(u32::from(metadata));
+        }
+        if let Some(slot) = partial.slots.get_mut(last) {
+            slot.last = slot.last.max(end);
+        }
+        partial.any.add(&mut partial.slots, first, last, |slot| {
+            if slot.seen != number {
+                (slot.seen, slot.processes) = (number, slot.processes.saturating_add(1));
+            }
+        });
+        if storage {
+            partial.moving.add(&mut partial.slots, first, last, |slot| {
+                if slot.seen_moving != number {
+                    (slot.seen_moving, slot.moving) = (number, slot.moving.saturating_add(1));
+                }
+            });
+        }
     }
 }
 
@@ -136,39 +175,20 @@ impl Analysis for Timeline {
         partial.slots.resize(SLOTS, TimeSlot::default());
         partial.of(block.number);
         let shift = block.process.shift_ns;
-        for row in block.rows() {
-            let Some(stream) = block.process.stream(row.stream) else { continue };
-            let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-            let first = self.slot(start);
-            // Most calls end in the slot in which they began: no second division.
-            let last = if end - self.from.min(end) < (first as u64 + 1).saturating_mul(self.width) {
-                first
-            } else {
-                self.slot(end)
-            };
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.stream(stretch.stream) else { continue };
             let metadata = matches!(
                 block.run.op(stream).class,
                 Some(OpClass::Open | OpClass::Close | OpClass::Metadata | OpClass::Lock | OpClass::Unlock)
             );
-            if let Some(slot) = partial.slots.get_mut(first) {
-                slot.first = slot.first.min(start);
-                slot.metadata = slot.metadata.saturating_add(u32::from(metadata));
-            }
-            if let Some(slot) = partial.slots.get_mut(last) {
-                slot.last = slot.last.max(end);
-            }
-            partial.any.add(&mut partial.slots, first, last, |slot| {
-                if slot.seen != block.number {
-                    (slot.seen, slot.processes) = (block.number, slot.processes.saturating_add(1));
-                }
+            stretch.rows().for_each(|row| {
+                self.call(
+                    partial,
+                    block.number,
+                    (metadata, stream.storage),
+                    (row.start.saturating_add(shift), row.end.saturating_add(shift)),
+                )
             });
-            if stream.storage {
-                partial.moving.add(&mut partial.slots, first, last, |slot| {
-                    if slot.seen_moving != block.number {
-                        (slot.seen_moving, slot.moving) = (block.number, slot.moving.saturating_add(1));
-                    }
-                });
-            }
         }
     }
 

@@ -74,6 +74,11 @@ impl Ranges {
     fn insert_apart(&mut self, place: Option<Position>, start: u64, run: Comb) {
         let place = place.and_then(|place| self.joined_before(place));
         let place = self.runs.insert_behind(place, start, run);
+        self.join_around(place, start);
+    }
+
+    /// Makes one run of the newest range, which begins at `start` and stands at `place`, and of those beside it that it continues.
+    fn join_around(&mut self, place: Position, start: u64) {
         self.newest = start;
         if let Some(place) = self.joined_before(place)
             && let Some(behind) = self.runs.behind(place)
@@ -97,6 +102,17 @@ impl Ranges {
                 self.runs.set(place, first, Comb { length: end - first, time: run.time.max(time), ..run });
                 return known;
             }
+        }
+        // Between two ranges of a run, as random offsets mostly lie: what is behind it becomes a run of its own.
+        if let (true, Some((_, lower)), Some((begins, upper))) =
+            (from == behind, run.part(first, 0, from), run.part(first, from, run.count))
+        {
+            self.runs.set(place, first, lower);
+            let place = self.joined_before(place);
+            let two = [(start, Comb::single(end - start, time)), (begins, upper)];
+            let place = self.runs.insert_two_behind(place, two);
+            self.join_around(place, start);
+            return 0;
         }
         self.insert_among(start, end, time)
     }

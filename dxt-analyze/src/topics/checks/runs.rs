@@ -16,6 +16,7 @@ pub struct Run {
 impl Run {
     /// Adds a small request to the run, or ends it in `into` and begins a new one. `syncs` counts syncs of the file so far;
     /// `goal` is the length that one request should have.
+    #[inline]
     #[expect(clippy::too_many_arguments, reason = "a request and where it is counted")]
     pub fn small(
         &mut self,
@@ -36,8 +37,13 @@ impl Run {
     }
 
     /// Ends the run.
+    #[inline]
     pub fn finish(&mut self, into: &mut Direction, process: ProcessId, goal: u64) {
         let Self { calls, start, .. } = std::mem::take(self);
+        // Most that are not part of a longer run stand alone.
+        if calls.count <= 1 {
+            return;
+        }
         let saved = calls.count.saturating_sub(calls.bytes.div_ceil(goal.max(1)).max(1));
         if saved == 0 {
             return;

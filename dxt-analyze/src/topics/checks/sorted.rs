@@ -4,22 +4,20 @@
 use super::comb::Comb;
 
 /// Entries of a chunk, at most.
-const CHUNK: usize = 128;
+const CHUNK: usize = 64;
+/// One key in so many is looked at before its neighbours are.
+const STEP: usize = 8;
+
+/// A key and its run: who finds the one wants the other.
+type Entry = (u64, Comb);
 
 /// An ordered map from first byte to run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sorted {
     /// The lowest key of each chunk. No chunk is empty.
     lowest: Vec<u64>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<Vec<Entry>>,
     len: usize,
-}
-
-/// Keys apart from values: a search reads keys only.
-#[derive(Clone, Debug, Default)]
-struct Chunk {
-    keys: Vec<u64>,
-    runs: Vec<Comb>,
 }
 
 /// An entry, until the map changes.
@@ -29,12 +27,27 @@ pub(super) struct Position {
     index: usize,
 }
 
-/// Index of the last of ascending `keys` that is at most `key`.
-fn last_at_most(keys: &[u64], key: u64) -> Option<usize> {
-    if keys.last().is_some_and(|last| *last <= key) {
-        return Some(keys.len() - 1);
+/// Index of the last chunk whose lowest key is at most `key`.
+#[inline]
+fn last_at_most(lowest: &[u64], key: u64) -> Option<usize> {
+    if lowest.last().is_some_and(|last| *last <= key) {
+        return Some(lowest.len() - 1);
     }
-    keys.partition_point(|one| *one <= key).checked_sub(1)
+    lowest.partition_point(|one| *one <= key).checked_sub(1)
+}
+
+/// Index of the last entry of a chunk whose key is at most `key`. Not by halves: each step of that waits for memory, as no cache holds all
+/// chunks, while what is asked for here comes together.
+#[inline]
+fn last_in(chunk: &[Entry], key: u64) -> Option<usize> {
+    if chunk.last().is_some_and(|last| last.0 <= key) {
+        return Some(chunk.len() - 1);
+    }
+    let is_at_most = |one: &Entry| usize::from(one.0 <= key);
+    let steps: usize = chunk.iter().step_by(STEP).map(is_at_most).sum();
+    let from = steps.checked_sub(1)? * STEP;
+    let near: usize = chunk.iter().skip(from).take(STEP).map(is_at_most).sum();
+    Some(from + near - 1)
 }
 
 impl Sorted {
@@ -51,38 +64,40 @@ impl Sorted {
     }
 
     /// The last entry whose key is at most `key`.
+    #[inline]
     pub(super) fn floor(&self, key: u64) -> Option<Position> {
         let chunk = last_at_most(&self.lowest, key)?;
-        let index = last_at_most(&self.chunks.get(chunk)?.keys, key)?;
+        let index = last_in(self.chunks.get(chunk)?, key)?;
         Some(Position { chunk, index })
     }
 
-    pub(super) fn get(&self, place: Position) -> Option<(u64, Comb)> {
-        let chunk = self.chunks.get(place.chunk)?;
-        Some((*chunk.keys.get(place.index)?, *chunk.runs.get(place.index)?))
+    #[inline]
+    pub(super) fn get(&self, place: Position) -> Option<Entry> {
+        self.chunks.get(place.chunk)?.get(place.index).copied()
     }
 
+    #[inline]
     pub(super) fn before(&self, place: Position) -> Option<Position> {
         if let Some(index) = place.index.checked_sub(1) {
             return Some(Position { index, ..place });
         }
         let chunk = place.chunk.checked_sub(1)?;
-        Some(Position { chunk, index: self.chunks.get(chunk)?.keys.len().checked_sub(1)? })
+        Some(Position { chunk, index: self.chunks.get(chunk)?.len().checked_sub(1)? })
     }
 
+    #[inline]
     pub(super) fn behind(&self, place: Position) -> Option<Position> {
-        if place.index + 1 < self.chunks.get(place.chunk)?.keys.len() {
+        if place.index + 1 < self.chunks.get(place.chunk)?.len() {
             return Some(Position { index: place.index + 1, ..place });
         }
         (place.chunk + 1 < self.chunks.len()).then_some(Position { chunk: place.chunk + 1, index: 0 })
     }
 
     /// Replaces an entry by one with a key between the same neighbours.
+    #[inline]
     pub(super) fn set(&mut self, place: Position, key: u64, run: Comb) {
-        let Some(chunk) = self.chunks.get_mut(place.chunk) else { return };
-        if let (Some(old_key), Some(old_run)) = (chunk.keys.get_mut(place.index), chunk.runs.get_mut(place.index)) {
-            (*old_key, *old_run) = (key, run);
-        }
+        let chunk = self.chunks.get_mut(place.chunk);
+        chunk.and_then(|chunk| chunk.get_mut(place.index)).into_iter().for_each(|old| *old = (key, run));
         if let (0, Some(lowest)) = (place.index, self.lowest.get_mut(place.chunk)) {
             *lowest = key;
         }
@@ -100,13 +115,12 @@ impl Sorted {
             Some(place) => Position { index: place.index + 1, ..place },
             None => Position { chunk: 0, index: 0 },
         };
-        let full = self.chunks.get(at.chunk).is_none_or(|chunk| chunk.keys.len() >= CHUNK);
+        let full = self.chunks.get(at.chunk).is_none_or(|chunk| chunk.len() >= CHUNK);
         if full {
             at = self.make_room(at);
         }
         if let Some(chunk) = self.chunks.get_mut(at.chunk) {
-            chunk.keys.insert(at.index.min(chunk.keys.len()), key);
-            chunk.runs.insert(at.index.min(chunk.runs.len()), run);
+            chunk.insert(at.index.min(chunk.len()), (key, run));
         }
         if let (0, Some(lowest)) = (at.index, self.lowest.get_mut(at.chunk)) {
             *lowest = key;
@@ -114,30 +128,45 @@ impl Sorted {
         at
     }
 
+    /// As [`Self::insert_behind`] one after the other, but what is behind them is mostly moved once. Where the first then is.
+    pub(super) fn insert_two_behind(&mut self, place: Option<Position>, two: [Entry; 2]) -> Position {
+        if let Some(place) = place
+            && let Some(chunk) = self.chunks.get_mut(place.chunk).filter(|chunk| chunk.len() + two.len() <= CHUNK)
+        {
+            let at = (place.index + 1).min(chunk.len());
+            chunk.splice(at..at, two);
+            self.len += two.len();
+            return Position { index: at, ..place };
+        }
+        let [first, second] = two;
+        let behind = self.insert_behind(place, second.0, second.1);
+        let place = self.before(behind);
+        self.insert_behind(place, first.0, first.1)
+    }
+
     /// Room for one entry where `at` is, which is in a full chunk or in none.
     fn make_room(&mut self, at: Position) -> Position {
         let Some(chunk) = self.chunks.get_mut(at.chunk) else {
             self.lowest.push(0);
-            self.chunks.push(Chunk::default());
+            self.chunks.push(Vec::new());
             return at;
         };
         // At the end a new chunk begins, so that chunks filled in order are full.
         let middle = if at.index >= CHUNK { CHUNK } else { CHUNK / 2 };
-        let upper = Chunk { keys: chunk.keys.split_off(middle), runs: chunk.runs.split_off(middle) };
-        self.lowest.insert(at.chunk + 1, upper.keys.first().copied().unwrap_or(0));
+        let upper = chunk.split_off(middle);
+        self.lowest.insert(at.chunk + 1, upper.first().map_or(0, |(key, _)| *key));
         self.chunks.insert(at.chunk + 1, upper);
         if at.index < middle { at } else { Position { chunk: at.chunk + 1, index: at.index - middle } }
     }
 
     pub(super) fn remove(&mut self, place: Position) {
         let Some(chunk) = self.chunks.get_mut(place.chunk) else { return };
-        if place.index >= chunk.keys.len() {
+        if place.index >= chunk.len() {
             return;
         }
-        chunk.keys.remove(place.index);
-        chunk.runs.remove(place.index);
+        chunk.remove(place.index);
         self.len -= 1;
-        let lowest = chunk.keys.first().copied();
+        let lowest = chunk.first().map(|(key, _)| *key);
         match (lowest, place.index) {
             (None, _) => {
                 self.chunks.remove(place.chunk);
@@ -152,8 +181,8 @@ impl Sorted {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Comb)> {
-        self.chunks.iter().flat_map(|chunk| chunk.keys.iter().copied().zip(chunk.runs.iter().copied()))
+    pub(super) fn iter(&self) -> impl Iterator<Item = Entry> {
+        self.chunks.iter().flatten().copied()
     }
 
     /// Keeps the entries that `keep` says to.

@@ -38,11 +38,13 @@ pub struct Calls {
 
 impl Calls {
     /// Adds a call.
+    #[inline]
     pub fn add(&mut self, bytes: u64, time_ns: u64) {
         self.merge(&Self { count: 1, bytes, time_ns });
     }
 
     /// Adds calls.
+    #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -195,6 +197,7 @@ pub struct FileSums {
 
 impl FileSums {
     /// Reads or writes.
+    #[inline]
     pub fn direction(&mut self, writes: bool) -> &mut Direction {
         if writes { &mut self.writes } else { &mut self.reads }
     }

@@ -6,7 +6,7 @@ use crate::shared::memory;
 use crate::shared::profiles::Profiles;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use trace_format::counters::{Counters, Previous};
+use trace_format::counters::{Counters, Previous, add_sizes};
 use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::{Access, Last, Profile};
@@ -268,15 +268,18 @@ impl Analysis for Fold {
             partial.unfinished.push(Current::new(block.number, &block.process.streams));
         }
         let Some(current) = partial.unfinished.last_mut() else { return };
-        for row in block.rows() {
-            let index = row.stream.index();
+        for stretch in block.stretches() {
+            let index = stretch.stream.index();
             let Some(stream) = block.process.streams.get(index) else { continue };
             let follows = current.follows.get(index).copied().unwrap_or(index);
             let Some((_, previous, _)) = current.streams.get(follows) else { continue };
             let mut previous = *previous;
             let Some((counters, _, known)) = current.streams.get_mut(index) else { continue };
-            counters.fold(&mut previous, row.offset, row.length, row.start, row.end);
-            *known += u64::from(row.offset >= 0);
+            for row in stretch.rows() {
+                counters.fold_unsized(&mut previous, row.offset, row.length, row.start, row.end);
+                *known += u64::from(row.offset >= 0);
+            }
+            add_sizes(&mut counters.sizes, stretch.length);
             if let Some((_, last, _)) = current.streams.get_mut(follows) {
                 *last = previous;
             }
@@ -288,15 +291,17 @@ impl Analysis for Fold {
             };
             let alignment = block.run.file(stream.file).map_or(0, crate::model::File::alignment);
             let (profile, last) = current.profiles.entry((stream.file, layer)).or_default();
-            let access = Access {
-                writes: class == OpClass::Write,
-                offset: row.offset,
-                length: row.length,
-                start: row.start,
-                end: row.end,
-                memory_unaligned: None,
-            };
-            profile.fold(last, access, alignment);
+            for row in stretch.rows() {
+                let access = Access {
+                    writes: class == OpClass::Write,
+                    offset: row.offset,
+                    length: row.length,
+                    start: row.start,
+                    end: row.end,
+                    memory_unaligned: None,
+                };
+                profile.fold(last, access, alignment);
+            }
         }
     }
 

@@ -56,6 +56,22 @@ pub struct Aligned {
     pub unaligned: u64,
 }
 
+impl Aligned {
+    /// A call at `offset` of a file with an `alignment`; 0 if that is not known.
+    #[inline]
+    fn add(&mut self, offset: u64, alignment: u64) {
+        // Nearly always a power of two, and a division takes long.
+        let beside = if alignment.is_power_of_two() { offset & (alignment - 1) } else { offset % alignment.max(1) };
+        self.known += u64::from(alignment > 0);
+        self.unaligned += u64::from(alignment > 0 && beside != 0);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.known = self.known.saturating_add(other.known);
+        self.unaligned = self.unaligned.saturating_add(other.unaligned);
+    }
+}
+
 /// Opens, or closes, of one stream: times are ns since the job's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handles {
@@ -162,34 +178,36 @@ impl Analysis for Steps {
             now.places.iter_mut().for_each(|place| place.sought = false);
         }
         let shift = block.process.shift_ns;
-        for row in block.rows() {
-            match now.streams.get(row.stream.index()).copied() {
+        for stretch in block.stretches() {
+            match now.streams.get(stretch.stream.index()).copied() {
                 Some(What::Data { place, writes, layer, form, alignment }) => {
                     let Some(place) = now.places.get_mut(place) else { continue };
                     let strides = partial.strides.entry((layer, writes)).or_default();
-                    strides.accesses += 1;
+                    let mut aligned = Aligned::default();
+                    strides.accesses += stretch.offset.len() as u64;
                     strides.after_seek += u64::from(std::mem::take(&mut place.sought));
-                    if row.offset < 0 {
-                        continue;
+                    let last = &mut place.ends[usize::from(writes)];
+                    for row in stretch.rows().filter(|row| row.offset >= 0) {
+                        if let Some(end) = last {
+                            strides.add(*end, row.offset);
+                        }
+                        *last = Some(row.offset.saturating_add_unsigned(row.length));
+                        aligned.add(row.offset.unsigned_abs(), alignment);
                     }
-                    if let Some(end) = &mut place.ends[usize::from(writes)] {
-                        strides.add(*end, row.offset);
-                    }
-                    place.ends[usize::from(writes)] = Some(row.offset.saturating_add_unsigned(row.length));
-                    if alignment > 0 {
-                        let aligned = partial.aligned.entry(form).or_default();
-                        aligned.known += 1;
-                        aligned.unaligned += u64::from(!row.offset.unsigned_abs().is_multiple_of(alignment));
+                    if aligned.known > 0 {
+                        partial.aligned.entry(form).or_default().merge(&aligned);
                     }
                 }
                 Some(What::Seek { place }) => {
                     now.places.get_mut(place).into_iter().for_each(|place| place.sought = true);
                 }
                 Some(What::Handle) => {
-                    let sum = partial.handles.entry((block.number, row.stream)).or_default();
-                    sum.calls += 1;
-                    sum.starts += u128::from(row.start.saturating_add(shift));
-                    sum.ends += u128::from(row.end.saturating_add(shift));
+                    let sum = partial.handles.entry((block.number, stretch.stream)).or_default();
+                    for row in stretch.rows() {
+                        sum.calls += 1;
+                        sum.starts += u128::from(row.start.saturating_add(shift));
+                        sum.ends += u128::from(row.end.saturating_add(shift));
+                    }
                 }
                 Some(What::Other) | None => {}
             }
@@ -201,9 +219,7 @@ impl Analysis for Steps {
             into.strides.entry(key).or_default().merge(&strides);
         }
         for (key, aligned) in other.aligned {
-            let sum = into.aligned.entry(key).or_default();
-            sum.known = sum.known.saturating_add(aligned.known);
-            sum.unaligned = sum.unaligned.saturating_add(aligned.unaligned);
+            into.aligned.entry(key).or_default().merge(&aligned);
         }
         // A process is read by one thread.
         into.handles.extend(other.handles);

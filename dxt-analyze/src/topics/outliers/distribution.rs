@@ -57,13 +57,15 @@ impl<T: Sync> Analysis for Distribution<'_, T> {
     }
 
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
-        for row in block.rows() {
-            let Some(stream) = block.process.stream(row.stream) else { continue };
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.stream(stretch.stream) else { continue };
             let Some(group) = group_of(self.groups, stream).and_then(|group| partial.get_mut(group)) else { continue };
-            group.time_ns = group.time_ns.saturating_add(row.duration_ns());
-            match self.metric.of(row.length, row.duration_ns()) {
-                Some(value) => group.sample.add(value),
-                None => group.without_value += 1,
+            for row in stretch.rows() {
+                group.time_ns = group.time_ns.saturating_add(row.duration_ns());
+                match self.metric.of(row.length, row.duration_ns()) {
+                    Some(value) => group.sample.add(value),
+                    None => group.without_value += 1,
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! First pass of the stripe audit: counts per file, and which stripes are written in part and by whom.
 
-use super::load::{LoadOverTime, Rows, Share, Span};
+use super::load::{LoadOverTime, Near, Rows, Share, Span};
 use super::pace::Pace;
 use super::sharing::{Followed, StripeKey};
 use super::stripes_touched::StripesTouched;
@@ -8,6 +8,7 @@ use crate::layouts::spread::Parts;
 use crate::model::FileLayout;
 use crate::model::{FileId, ProcessId};
 use crate::scan::{Analysis, Block, Row};
+use crate::shared::in_turn::InTurn;
 use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
 use trace_format::layout::Layout;
@@ -25,6 +26,7 @@ pub struct TargetSum {
 }
 
 impl TargetSum {
+    #[inline]
     fn add(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -96,33 +98,18 @@ impl FileAudit {
     fn target(&mut self, target: Option<u32>, sum: &TargetSum) {
         self.targets.entry(target).or_default().add(sum);
     }
-
-    /// Adds to the sum of `target`, which waits in `open` while the same target follows.
-    fn target_in_turn(&mut self, open: &mut OpenTarget, target: Option<u32>, sum: &TargetSum) {
-        match open {
-            Some((same, waits)) if *same == target => waits.add(sum),
-            _ => {
-                if let Some((other, waits)) = open.replace((target, *sum)) {
-                    self.target(other, &waits);
-                }
-            }
-        }
-    }
 }
-
-/// A target with the sum that has not been added to its file's yet.
-type OpenTarget = Option<(Option<u32>, TargetSum)>;
 
 /// The file that is added to: taken out of the map, as neighbours are mostly of one file.
 struct Current {
     file: FileId,
     counts: FileAudit,
-    open: OpenTarget,
+    open: InTurn<Option<u32>, TargetSum>,
 }
 
 impl Current {
     fn put_back(mut self, files: &mut FxHashMap<FileId, FileAudit>) {
-        if let Some((target, sum)) = self.open {
+        for (target, sum) in self.open.rest() {
             self.counts.target(target, &sum);
         }
         files.insert(self.file, self.counts);
@@ -159,25 +146,25 @@ impl Analysis for Audit<'_> {
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         let mut current: Option<Current> = None;
         let mut parts = Parts::default();
-        for row in block.rows() {
-            let Some(stream) = block.process.stream(row.stream).filter(|stream| stream.storage) else {
+        let (mut near, shift) = (Near::default(), block.process.shift_ns);
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.stream(stretch.stream).filter(|stream| stream.storage) else {
                 continue;
             };
             let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
             let is_write = block.run.op(stream).class == Some(OpClass::Write);
-            if current.as_ref().is_none_or(|current| current.file != stream.file) {
-                if let Some(current) = current.take() {
-                    current.put_back(&mut partial.files);
-                }
-                let counts = partial.files.remove(&stream.file).unwrap_or_default();
-                current = Some(Current { file: stream.file, counts, open: None });
+            if let Some(other) = current.take_if(|current| current.file != stream.file) {
+                other.put_back(&mut partial.files);
             }
-            if let Some(current) = &mut current {
-                let common =
-                    Common { layout: &layout.layout, is_write, process: block.number, node: block.process.node };
+            let current = current.get_or_insert_with(|| {
+                let counts = partial.files.remove(&stream.file).unwrap_or_default();
+                Current { file: stream.file, counts, open: InTurn::default() }
+            });
+            let common = Common { layout: &layout.layout, is_write, process: block.number, node: block.process.node };
+            for row in stretch.rows() {
                 let spread = one(current, row, &common, &mut parts, &mut partial.followed);
-                let place = |time: u64| time.saturating_add(block.process.shift_ns);
-                let span = Span::new(&self.rows, place(row.start), place(row.end));
+                let span =
+                    Span::new(&self.rows, &mut near, row.start.saturating_add(shift), row.end.saturating_add(shift));
                 for &(target, bytes) in spread {
                     let Some(target) = target else { continue };
                     let time_ns = share_ns(row.duration_ns(), bytes, row.length);
@@ -188,7 +175,6 @@ impl Analysis for Audit<'_> {
         if let Some(current) = current {
             current.put_back(&mut partial.files);
         }
-        partial.followed.settle();
     }
 
     fn merge(&self, into: &mut Partial, other: Partial) {
@@ -209,6 +195,7 @@ struct Common<'a> {
 }
 
 /// Counts a segment; returns what of it went to which target.
+#[inline]
 fn one<'a>(
     current: &mut Current,
     row: Row,
@@ -236,7 +223,11 @@ fn one<'a>(
     };
     for &(target, bytes) in parts.iter().filter(|(target, _)| target.is_some() || on_targets.is_some()) {
         let time_ns = share_ns(duration, bytes, row.length);
-        counts.target_in_turn(open, target, &TargetSum { operations: 1, bytes, time_ns });
+        let number = target.map_or(0, |target| target as usize);
+        let sum = TargetSum { operations: 1, bytes, time_ns };
+        if let Some((other, sum)) = open.add(number, target, sum, |sum, more| sum.add(&more)) {
+            counts.target(other, &sum);
+        }
     }
     let Some(place) = on_targets else {
         counts.on_metadata += u64::from(place.is_some());

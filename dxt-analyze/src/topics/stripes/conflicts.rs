@@ -42,23 +42,68 @@ pub struct BetweenNodes {
 
 /// The conflicts among the writes of a batch; `nodes` are those of the processes.
 #[must_use]
-pub fn conflicts(batch: &[StripeKey], mut writes: Vec<Write>, nodes: &[u32]) -> Vec<Conflict> {
-    writes.sort_unstable();
+pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32]) -> Vec<Conflict> {
     let mut out = Vec::new();
-    for of_stripe in writes.chunk_by(|a, b| a.slot == b.slot) {
-        let stripe = of_stripe.first().and_then(|write| batch.get(write.slot as usize));
-        if let Some(conflict) = stripe.and_then(|stripe| one(*stripe, of_stripe, nodes)) {
-            out.push(conflict);
-        }
+    let (mut of_stripe, mut rooms) = (Vec::new(), Rooms::default());
+    let (order, behind) = by_slot(batch.len(), writes);
+    let mut from = 0;
+    for (stripe, &until) in batch.iter().zip(&behind) {
+        let places = order.get(std::mem::replace(&mut from, until)..until).unwrap_or_default();
+        of_stripe.clear();
+        of_stripe.extend(places.iter().filter_map(|place| writes.get(*place as usize)).copied());
+        of_stripe.sort_unstable();
+        out.extend(one(*stripe, &of_stripe, nodes, &mut rooms));
     }
     out
 }
 
+/// The places of `writes`, those of one slot together, and where those of each slot end. They come process by process, mostly in order of
+/// slots: counting is less work than sorting them all.
+fn by_slot(slots: usize, writes: &[Write]) -> (Vec<u32>, Vec<usize>) {
+    let mut behind = vec![0_usize; slots];
+    for write in writes {
+        behind.get_mut(write.slot as usize).into_iter().for_each(|count| *count += 1);
+    }
+    // Where each begins; once its writes are in, where it ends.
+    let mut sum = 0;
+    behind.iter_mut().for_each(|count| sum += std::mem::replace(count, sum));
+    let mut order = vec![0; sum];
+    for (place, write) in (0_u32..).zip(writes) {
+        if let Some(next) = behind.get_mut(write.slot as usize)
+            && let Some(at) = order.get_mut(*next)
+        {
+            *at = place;
+            *next += 1;
+        }
+    }
+    (order, behind)
+}
+
+/// Memory that is kept from stripe to stripe.
+#[derive(Default)]
+struct Rooms {
+    processes: Room<ProcessId>,
+    nodes: Room<u32>,
+}
+
+/// Memory for owners of one kind.
+struct Room<T> {
+    in_conflict: Vec<bool>,
+    spans: Vec<(T, u64, u64)>,
+    events: Vec<(u64, bool)>,
+}
+
+impl<T> Default for Room<T> {
+    fn default() -> Self {
+        Self { in_conflict: Vec::new(), spans: Vec::new(), events: Vec::new() }
+    }
+}
+
 /// `writes` are of one stripe and in order of their start.
-fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32]) -> Option<Conflict> {
-    let processes = among(writes, |write| write.process)?;
+fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) -> Option<Conflict> {
+    let processes = among(writes, |write| write.process, &mut rooms.processes)?;
     let node = |write: &Write| nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
-    let between_nodes = among(writes, node).map(|found| BetweenNodes {
+    let between_nodes = among(writes, node, &mut rooms.nodes).map(|found| BetweenNodes {
         writes: found.writes,
         time_ns: found.time_ns,
         wall_ns: found.wall_ns,
@@ -85,21 +130,23 @@ struct Among<T> {
     first: Vec<T>,
 }
 
-fn among<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T) -> Option<Among<T>> {
-    let mut in_conflict = vec![false; writes.len()];
+fn among<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> Option<Among<T>> {
+    let in_conflict = &mut room.in_conflict;
+    in_conflict.clear();
+    in_conflict.resize(writes.len(), false);
     // Forward: does an earlier write of another owner still run? The two latest ends of different owners tell.
     let mut latest = TwoBest::default();
-    for (write, mark) in writes.iter().zip(&mut in_conflict) {
+    for (write, mark) in writes.iter().zip(in_conflict.iter_mut()) {
         *mark |= latest.other_than(owner(write)).is_some_and(|end| end > write.start);
         latest.offer(owner(write), write.end);
     }
     // Backward: does a later one of another owner begin before this ends?
     let mut earliest = TwoBest::default();
-    for (write, mark) in writes.iter().zip(&mut in_conflict).rev() {
+    for (write, mark) in writes.iter().zip(in_conflict.iter_mut()).rev() {
         *mark |= earliest.other_than(owner(write)).is_some_and(|start| u64::MAX - start < write.end);
         earliest.offer(owner(write), u64::MAX - write.start);
     }
-    let hit = || writes.iter().zip(&in_conflict).filter(|(_, mark)| **mark).map(|(write, _)| write);
+    let hit = || writes.iter().zip(in_conflict.iter()).filter(|(_, mark)| **mark).map(|(write, _)| write);
     let mut first: Vec<T> = hit().map(&owner).collect();
     first.sort_unstable();
     first.dedup();
@@ -108,13 +155,8 @@ fn among<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T) -> Option
     }
     let count = first.len() as u64;
     first.truncate(NAMED_PROCESSES);
-    Some(Among {
-        writes: hit().count() as u64,
-        time_ns: hit().map(|write| write.end - write.start).sum::<Sum>().get(),
-        wall_ns: wall_ns(writes, owner),
-        count,
-        first,
-    })
+    let (hits, time_ns) = (hit().count() as u64, hit().map(|write| write.end - write.start).sum::<Sum>().get());
+    Some(Among { writes: hits, time_ns, wall_ns: wall_ns(writes, owner, room), count, first })
 }
 
 /// The two largest values of different owners.
@@ -153,9 +195,11 @@ impl<T: Copy + Eq> TwoBest<T> {
 }
 
 /// Time during which at least two owners are writing.
-fn wall_ns<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T) -> u64 {
+fn wall_ns<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> u64 {
+    let Room { spans, events, .. } = room;
     // Each owner's writes as disjoint spans, so that its own threads or processes do not count as two.
-    let mut spans: Vec<(T, u64, u64)> = writes.iter().map(|write| (owner(write), write.start, write.end)).collect();
+    spans.clear();
+    spans.extend(writes.iter().map(|write| (owner(write), write.start, write.end)));
     spans.sort_unstable();
     spans.dedup_by(|next, last| {
         let joined = next.0 == last.0 && next.1 <= last.2;
@@ -165,11 +209,11 @@ fn wall_ns<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T) -> u64 
         joined
     });
     // Ends sort before starts at the same time.
-    let mut events: Vec<(u64, bool)> =
-        spans.iter().flat_map(|&(_, start, end)| [(start, true), (end, false)]).collect();
+    events.clear();
+    events.extend(spans.iter().flat_map(|&(_, start, end)| [(start, true), (end, false)]));
     events.sort_unstable();
     let (mut active, mut since, mut total) = (0_u64, 0, 0_u64);
-    for (time, begins) in events {
+    for &(time, begins) in events.iter() {
         if active >= 2 {
             total = total.saturating_add(time - since);
         }
@@ -200,18 +244,18 @@ mod tests {
     #[test]
     fn only_writes_that_overlap_with_another_process_are_in_conflict() {
         let all = writes(&[(1, 0, 10), (2, 5, 15), (1, 20, 30), (1, 25, 40), (3, 40, 50)]);
-        let conflict = one(STRIPE, &all, NODES).unwrap();
+        let conflict = one(STRIPE, &all, NODES, &mut Rooms::default()).unwrap();
         assert_eq!((conflict.writes, conflict.time_ns, conflict.wall_ns), (2, 20, 5));
         assert_eq!(conflict.processes, [1, 2].map(ProcessId));
-        assert!(one(STRIPE, &writes(&[(1, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES).is_none());
+        assert!(one(STRIPE, &writes(&[(1, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES, &mut Rooms::default()).is_none());
     }
 
     #[test]
     fn writes_from_one_node_are_told_apart() {
         // Processes 0 and 1 share a node.
-        let local = one(STRIPE, &writes(&[(0, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES).unwrap();
+        let local = one(STRIPE, &writes(&[(0, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES, &mut Rooms::default()).unwrap();
         assert_eq!((local.process_count, local.between_nodes), (2, None));
-        let both = one(STRIPE, &writes(&[(0, 0, 10), (1, 5, 15), (2, 14, 20)]), NODES).unwrap();
+        let both = one(STRIPE, &writes(&[(0, 0, 10), (1, 5, 15), (2, 14, 20)]), NODES, &mut Rooms::default()).unwrap();
         let between = both.between_nodes.unwrap();
         assert_eq!((both.writes, both.wall_ns, between.writes, between.wall_ns), (3, 6, 2, 1));
         assert_eq!((between.nodes, between.node_count, between.time_ns), (vec![0, 1], 2, 16));
@@ -237,7 +281,7 @@ mod tests {
                 .iter()
                 .filter(|a| all.iter().any(|b| b.process != a.process && b.start < a.end && a.start < b.end))
                 .count() as u64;
-            let found = one(STRIPE, &all, NODES);
+            let found = one(STRIPE, &all, NODES, &mut Rooms::default());
             assert_eq!(found.as_ref().map_or(0, |conflict| conflict.writes), expected, "{of:?}");
             let node = |write: &Write| NODES[write.process.index()];
             let between =

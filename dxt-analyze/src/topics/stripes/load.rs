@@ -67,16 +67,27 @@ pub struct Span {
     last: usize,
 }
 
+/// The bin that the last operation began in, and when it begins and ends, ns since the job's start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Near {
+    bin: usize,
+    from: u64,
+    behind: u64,
+}
+
 impl Span {
-    /// From `start_ns` to `end_ns`, ns since the job's start.
+    /// From `start_ns` to `end_ns`, ns since the job's start. Most operations begin and end in the bin of the last: no division.
     #[inline]
     #[must_use]
-    pub fn new(rows: &Rows, start_ns: u64, end_ns: u64) -> Self {
+    pub fn new(rows: &Rows, near: &mut Near, start_ns: u64, end_ns: u64) -> Self {
         let timeline = &rows.timeline;
-        let first = timeline.bin(start_ns);
-        // Most operations end in the bin in which they begin: a division less.
-        let behind = (first as u64 + 1).saturating_mul(timeline.bin_ns).saturating_add(timeline.start_ns);
-        let last = if end_ns <= behind { first } else { timeline.bin(end_ns.saturating_sub(1)) };
+        if !(near.from..near.behind).contains(&start_ns) {
+            let bin = timeline.bin(start_ns);
+            let from = (bin as u64).saturating_mul(timeline.bin_ns).saturating_add(timeline.start_ns);
+            *near = Near { bin, from, behind: from.saturating_add(timeline.bin_ns) };
+        }
+        let first = near.bin;
+        let last = if end_ns <= near.behind { first } else { timeline.bin(end_ns.saturating_sub(1)) };
         Self { start_ns, end_ns, first, last }
     }
 }
@@ -177,6 +188,7 @@ impl LoadOverTime {
     }
 }
 
+#[inline]
 fn put(cell: &mut Cell, bytes: u64, time_ns: u64) {
     cell.bytes = cell.bytes.saturating_add(bytes);
     cell.time_ns = cell.time_ns.saturating_add(time_ns);
@@ -257,7 +269,11 @@ mod tests {
         let rows = rows(&[3, 7], 100, 4);
         let mut load = LoadOverTime::default();
         let mut add = |target, start, end, bytes| {
-            load.add(&rows, Span::new(&rows, start, end), Share { target, bytes, time_ns: end - start });
+            load.add(
+                &rows,
+                Span::new(&rows, &mut Near::default(), start, end),
+                Share { target, bytes, time_ns: end - start },
+            );
         };
         add(7, 1050, 1250, 1001);
         add(3, 1100, 1200, 64);
@@ -284,7 +300,11 @@ mod tests {
         let rows = rows(&all, 100, 1);
         let mut load = LoadOverTime::default();
         for target in 0..300 {
-            load.add(&rows, Span::new(&rows, 1000, 1010), Share { target, bytes: u64::from(target), time_ns: 1 });
+            load.add(
+                &rows,
+                Span::new(&rows, &mut Near::default(), 1000, 1010),
+                Share { target, bytes: u64::from(target), time_ns: 1 },
+            );
         }
         let part = load.part(&rows).unwrap();
         assert_eq!((part.targets.len(), part.known_targets), (LOAD_SHOWN + 1, 300));

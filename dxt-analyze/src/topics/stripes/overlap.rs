@@ -6,8 +6,9 @@
 use super::sharing::{StripeKey, Writers};
 use super::stripes_touched::StripesTouched;
 use crate::limits::{HELD_WRITES, SHARING_PASSES};
-use crate::model::{FileId, FileLayout, ProcessId, Run};
+use crate::model::{FileId, FileLayout, ProcessId, Run, Stream};
 use crate::scan::{Analysis, Block};
+use crate::shared::followed_in_order::first_from;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::OpClass;
@@ -73,29 +74,48 @@ pub struct Write {
 #[derive(Debug)]
 pub struct Collect<'a> {
     layouts: &'a [Option<FileLayout>],
-    slots: FxHashMap<StripeKey, u32>,
-    /// Per file: the first bytes of its first and last stripe in the batch.
-    ranges: FxHashMap<FileId, (u64, u64)>,
+    files: FxHashMap<FileId, OfFile>,
+}
+
+/// The stripes of one file in a batch.
+#[derive(Debug, Default)]
+struct OfFile {
+    /// Slot of the first; the others follow it.
+    slot: u32,
+    /// Their first bytes, in order.
+    starts: Vec<u64>,
+}
+
+impl OfFile {
+    /// The slot of the stripe that begins at `start`. `near` is where the last one was, or would be: the next is mostly not far behind it, as
+    /// each process writes in order.
+    #[inline]
+    fn slot(&self, start: u64, near: &mut usize) -> Option<u32> {
+        let is_behind = near.checked_sub(1).and_then(|last| self.starts.get(last)).is_none_or(|last| *last < start);
+        *near = first_from(&self.starts, if is_behind { *near } else { 0 }, |one| *one < start);
+        (self.starts.get(*near) == Some(&start)).then_some(self.slot + *near as u32)
+    }
 }
 
 impl<'a> Collect<'a> {
-    /// For `batch`.
+    /// For `batch`, which is in order.
     #[must_use]
     pub fn new(layouts: &'a [Option<FileLayout>], batch: &[StripeKey]) -> Self {
-        let mut ranges: FxHashMap<FileId, (u64, u64)> = FxHashMap::default();
-        for stripe in batch {
-            let range = ranges.entry(stripe.file).or_insert((stripe.start, stripe.start));
-            *range = (range.0.min(stripe.start), range.1.max(stripe.start));
+        let mut files: FxHashMap<FileId, OfFile> = FxHashMap::default();
+        for (slot, stripe) in batch.iter().enumerate() {
+            let of = files.entry(stripe.file).or_insert_with(|| OfFile { slot: slot as u32, starts: Vec::new() });
+            of.starts.push(stripe.start);
         }
-        let slots = batch.iter().enumerate().map(|(slot, stripe)| (*stripe, slot as u32)).collect();
-        Self { layouts, slots, ranges }
+        Self { layouts, files }
     }
 }
 
 impl Collect<'_> {
     /// Whether accesses to `file` in a block with `head` can touch a stripe of the batch.
     fn reaches(&self, file: FileId, head: &BlockHead) -> bool {
-        let Some(&(first, last)) = self.ranges.get(&file) else { return false };
+        let Some((&first, &last)) = self.files.get(&file).and_then(|of| of.starts.first().zip(of.starts.last())) else {
+            return false;
+        };
         // The last stripe's end: as far as the layout says, else as far as can be.
         let layout = self.layouts.get(file.index()).and_then(Option::as_ref);
         let end = layout.and_then(|layout| layout.layout.locate(last)).map_or(u64::MAX, |place| place.stripe_end);
@@ -120,17 +140,16 @@ impl Analysis for Collect<'_> {
     }
 
     fn block(&self, partial: &mut Vec<Write>, block: &Block<'_>) {
-        for row in block.rows() {
-            let Some(stream) = block.process.stream(row.stream) else { continue };
-            if !stream.storage || block.run.op(stream).class != Some(OpClass::Write) {
-                continue;
-            }
-            let Some(&(first, last)) = self.ranges.get(&stream.file) else { continue };
+        let shift = block.process.shift_ns;
+        let is_write = |stream: &&Stream| stream.storage && block.run.op(stream).class == Some(OpClass::Write);
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.stream(stretch.stream).filter(is_write) else { continue };
+            let Some(of) = self.files.get(&stream.file) else { continue };
             let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
-            let Some(place) = StripesTouched::of(&layout.layout, row.offset, row.length) else { continue };
-            for start in place.partly_covered().filter(|start| (first..=last).contains(start)) {
-                if let Some(&slot) = self.slots.get(&StripeKey { file: stream.file, start }) {
-                    let shift = block.process.shift_ns;
+            let mut near = 0;
+            for row in stretch.rows() {
+                let Some(place) = StripesTouched::of(&layout.layout, row.offset, row.length) else { continue };
+                for slot in place.partly_covered().filter_map(|start| of.slot(start, &mut near)) {
                     let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
                     partial.push(Write { slot, start, end, process: block.number });
                 }

@@ -14,10 +14,12 @@ struct Sample {
 }
 
 impl Sample {
+    #[inline]
     fn add(&mut self, duration_ns: u64) {
         self.merge(&Self { count: 1, sum_ns: duration_ns, squares: u128::from(duration_ns) * u128::from(duration_ns) });
     }
 
+    #[inline]
     fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
@@ -55,6 +57,7 @@ impl Pace {
         self.samples(class)[usize::from(is_unaligned)].add(duration_ns);
     }
 
+    #[inline]
     fn samples(&mut self, class: Class) -> &mut [Sample; 2] {
         let index = self.0.iter().position(|(known, _)| *known == class).unwrap_or_else(|| {
             self.0.push((class, [Sample::default(); 2]));

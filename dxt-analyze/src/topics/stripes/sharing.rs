@@ -1,10 +1,11 @@
 //! Stripes that are written in part, and whether by more than one process. A write that covers a whole stripe shares it
 //! with nobody (unless the bytes themselves overlap), so each write touches two stripes here at most. The table is
-//! bounded as [`followed`] says.
+//! bounded as [`crate::shared::followed`] says.
 
 use crate::limits::FOLLOWED_STRIPES;
 use crate::model::{FileId, ProcessId};
-use crate::shared::followed::{self, Key, Value};
+use crate::shared::followed::{Key, Value};
+use crate::shared::followed_in_order::FollowedInOrder;
 
 /// A stripe of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +51,7 @@ pub struct ContestedSums {
 }
 
 impl Value for Writers {
+    #[inline]
     fn join(&mut self, other: Self) {
         self.several |= other.several || self.process != other.process;
         self.process = self.process.min(other.process);
@@ -63,7 +65,7 @@ impl Value for Writers {
 /// The stripes that are followed.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    stripes: followed::Followed<StripeKey, Writers>,
+    stripes: FollowedInOrder<StripeKey, Writers>,
     /// The stripe that was written to last, not in the table yet: a process often writes to one stripe many times in a row.
     open: Option<(StripeKey, Writers)>,
 }
@@ -78,7 +80,7 @@ impl Followed {
     /// Follows `limit` stripes at most.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self { stripes: followed::Followed::with_limit(limit), open: None }
+        Self { stripes: FollowedInOrder::with_limit(limit), open: None }
     }
 
     /// One write of a part of `stripe`. [`Self::settle`] before the next question.
@@ -90,7 +92,7 @@ impl Followed {
                 writers.time_ns = writers.time_ns.saturating_add(time_ns);
             }
             _ => {
-                self.settle();
+                self.close();
                 if self.stripes.follows(stripe) {
                     let writers = Writers { process, several: false, node, several_nodes: false, writes: 1, time_ns };
                     self.open = Some((stripe, writers));
@@ -99,17 +101,23 @@ impl Followed {
         }
     }
 
-    /// Puts the stripe that was written to last into the table.
-    pub fn settle(&mut self) {
+    #[inline]
+    fn close(&mut self) {
         if let Some((stripe, writers)) = self.open.take() {
             self.stripes.add(stripe, writers);
         }
     }
 
+    /// Puts all that was written to into the table: to be called before any question.
+    pub fn settle(&mut self) {
+        self.close();
+        self.stripes.settle();
+    }
+
     /// Adds what another thread followed.
     pub fn merge(&mut self, mut other: Self) {
-        other.settle();
-        self.settle();
+        other.close();
+        self.close();
         self.stripes.merge(other.stripes);
     }
 

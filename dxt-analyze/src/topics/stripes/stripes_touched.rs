@@ -19,6 +19,7 @@ pub struct StripesTouched {
 
 impl StripesTouched {
     /// Of `length` bytes at `offset`; `None` if it has no place on stripes.
+    #[inline]
     #[must_use]
     pub fn of(layout: &Layout, offset: i64, length: u64) -> Option<Self> {
         let offset = u64::try_from(offset).ok()?;

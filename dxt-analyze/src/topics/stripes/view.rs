@@ -62,10 +62,11 @@ pub(crate) fn stripes_from(
     run: &Run,
     args: &Options,
     audit: &Audit<'_>,
-    partial: audit::Partial,
+    mut partial: audit::Partial,
     lost: &Lost,
 ) -> Result<StripesReport> {
     let layouts = audit.layouts;
+    partial.followed.settle();
     let ost_load = partial.load.part(&audit.rows);
     let mut found = Found {
         files: partial.files,
@@ -80,7 +81,7 @@ pub(crate) fn stripes_from(
     for batch in &plan.batches {
         let bar = Bar::new(run.segments(), "shared stripes");
         let (writes, _) = scan(run, &overlap::Collect::new(layouts, batch), &bar);
-        found.conflicts.extend(conflicts::conflicts(batch, writes, &nodes));
+        found.conflicts.extend(conflicts::conflicts(batch, &writes, &nodes));
     }
     found.left_over = plan.left_over;
     let what_if = trials(run, layouts, &found.files, args)?;

@@ -170,6 +170,16 @@ pub struct Offsets {
     pub rows: u32,
 }
 
+impl Offsets {
+    /// The row of an offset; a shift where a division would be, since of every call one is asked for.
+    #[inline]
+    #[must_use]
+    pub fn row(&self, offset: u64) -> u64 {
+        let size = self.row_bytes;
+        if size.is_power_of_two() { offset >> size.trailing_zeros() } else { offset / size.max(1) }
+    }
+}
+
 /// For the files with most time among those that have offsets.
 #[must_use]
 pub fn offsets(run: &Run, slices: &Slices, totals: &[StreamTotal]) -> Vec<Offsets> {

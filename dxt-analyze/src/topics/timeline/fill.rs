@@ -2,14 +2,13 @@
 
 use super::axes::{self, Axis, Offsets, Targets};
 use super::grid::{Cell, Grid};
+use super::grids::{Grids, Of, OpenTargets};
 use super::moments::Moments;
 use super::slices::{Kind, Slices};
-use super::span::{Near, Piece, Span, last_moment};
-use crate::layouts::spread::spread;
-use crate::model::{FileId, FileLayout, ProcessId, Run};
-use crate::scan::{Analysis, Block, Row};
-use crate::shared::targets::share_ns;
-use trace_format::counters::{SIZE_BINS, size_bin};
+use super::span::{Near, Piece, Span};
+use crate::model::{FileLayout, ProcessId, Run, StreamIx};
+use crate::scan::{Analysis, Block, Row, Stretch};
+use trace_format::counters::{SIZE_BINS, add_sizes};
 use trace_format::frame::BlockHead;
 
 /// What is filled.
@@ -33,27 +32,6 @@ pub struct Activity<'a> {
     pub targets: Option<Targets>,
     /// Offsets of files.
     pub offsets: Vec<Offsets>,
-}
-
-/// What a thread has filled.
-#[derive(Clone, Debug)]
-pub struct Grids {
-    /// The job, in one row.
-    pub job: Grid,
-    /// Ranks by time.
-    pub ranks: Grid,
-    /// Nodes by time.
-    pub nodes: Grid,
-    /// Files by time.
-    pub files: Grid,
-    /// Storage targets by time.
-    pub targets: Grid,
-    /// Offsets by time, a grid for each file; slices are reads and writes.
-    pub offsets: Vec<Grid>,
-    /// By bin of the job: first start, last end and bytes of the program's own calls.
-    pub moments: Vec<Moments>,
-    /// By bin of the job: the program's own reads and writes that begin there, by size.
-    pub sizes: Vec<[[u64; SIZE_BINS]; 2]>,
 }
 
 impl<'a> Activity<'a> {
@@ -114,70 +92,93 @@ impl<'a> Activity<'a> {
         }
     }
 
-    fn on_targets(
-        &self,
-        grids: &mut Grids,
-        targets: &Targets,
-        slice: usize,
-        file: FileId,
-        row: &Row,
-        pieces: &[Piece],
-    ) {
-        let Some(Some(layout)) = self.layouts.get(file.index()).filter(|l| l.as_ref().is_some_and(|l| !l.is_guess()))
-        else {
-            return;
-        };
-        let Ok(offset) = u64::try_from(row.offset) else { return };
-        spread(&layout.layout, offset, row.length, |target, bytes| {
-            let place = target.and_then(|target| targets.place.get(&target).copied());
-            let Some(target_row) = place.and_then(|place| targets.axis.row(place)) else { return };
-            for piece in pieces {
-                let part = Cell {
-                    calls: piece.calls,
-                    bytes: share_ns(piece.bytes, bytes, row.length),
-                    busy_ns: share_ns(piece.busy_ns, bytes, row.length),
-                };
-                grids.targets.add(slice, target_row, piece.bin, &part);
-            }
-        });
+    /// What is the same for all calls of a stream; `None` if they are in no slice.
+    fn of(&self, block: &Block<'_>, stream: StreamIx) -> Option<Of<'_>> {
+        let slice = self.slices.find(block.number, stream)?;
+        let (stream, kind) = (block.process.stream(stream)?, self.slices.all.get(slice)?.kind);
+        let row = |axis: &Option<Axis>, unit: u32| axis.as_ref().and_then(|axis| axis.row(unit));
+        let layout = self.layouts.get(stream.file.index()).and_then(Option::as_ref);
+        let layout = layout.filter(|layout| stream.storage && !layout.is_guess()).map(|layout| &layout.layout);
+        let place = self.offsets.iter().position(|offsets| offsets.file == stream.file && stream.storage);
+        Some(Of {
+            slice,
+            kind,
+            own: !(stream.nested || stream.in_hdf5),
+            rank: row(&self.ranks, block.number.0),
+            node: row(&self.nodes, block.number.0),
+            file: row(&self.files, stream.file.0),
+            targets: self.targets.as_ref().zip(layout),
+            offsets: place.and_then(|place| Some((place, self.offsets.get(place)?))),
+        })
     }
 
-    fn on_offsets(&self, grids: &mut Grids, kind: Kind, file: FileId, row: &Row, pieces: &[Piece]) {
-        let Some(place) = self.offsets.iter().position(|offsets| offsets.file == file) else { return };
-        let (Some(offsets), Some(grid)) = (self.offsets.get(place), grids.offsets.get_mut(place)) else { return };
-        let Ok(first) = u64::try_from(row.offset) else { return };
-        let end = first.saturating_add(row.length);
-        let mut at = first;
-        while at < end {
-            let line = at / offsets.row_bytes;
-            if line >= u64::from(offsets.rows) {
-                return;
+    /// One call, wherever it lies; times are ns since the job's start.
+    fn call(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, row: &Row, pieces: &mut Vec<Piece>) {
+        // What a seek or a lock calls its length are no bytes moved.
+        let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };
+        if of.own {
+            grids.own(&self.job, &mut near.job, of.kind, (row.start, row.end), row.length);
+        }
+        self.job.cut_near(&mut near.job, row.start, row.end, bytes, |piece| {
+            grids.job.add(of.slice, 0, piece.bin, &piece.into());
+        });
+        pieces.clear();
+        self.span.cut_near(&mut near.all, row.start, row.end, bytes, |piece| pieces.push(piece));
+        for piece in pieces.iter() {
+            grids.on_axes(of, piece);
+        }
+        grids.on_storage(of, row, pieces, &mut near.open);
+    }
+
+    /// Calls of which each lies in the bins that are near: their sums are added at once.
+    fn calm(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, calls: Stretch<'_>, shift: u64) {
+        let mut sum = Piece { bin: near.all.bin, busy_ns: 0, bytes: 0, calls: calls.start.len() as u64 };
+        let (mut first, mut last) = (u64::MAX, 0);
+        for (&start, &end) in calls.start.iter().zip(calls.end) {
+            sum.busy_ns = sum.busy_ns.saturating_add(end.saturating_sub(start));
+            (first, last) = (first.min(start), last.max(end));
+        }
+        if of.kind != Kind::Metadata {
+            sum.bytes = calls.length.iter().fold(0, |sum, length| sum.saturating_add(*length));
+        }
+        grids.on_axes(of, &sum);
+        grids.job.add(of.slice, 0, near.job.bin, &sum.into());
+        let bin = near.job.bin as usize;
+        if let Some(moments) = grids.moments.get_mut(bin).filter(|_| of.own) {
+            moments.first_ns = moments.first_ns.min(first.saturating_add(shift));
+            moments.last_ns = moments.last_ns.max(last.saturating_add(shift));
+            moments.bytes = moments.bytes.saturating_add(sum.bytes);
+        }
+        if let Some(sizes) = grids.sizes_of(of.kind, bin).filter(|_| of.own) {
+            add_sizes(sizes, calls.length);
+        }
+        if of.targets.is_some() || of.offsets.is_some() {
+            for row in calls.rows() {
+                let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };
+                let piece = Piece { bin: near.all.bin, busy_ns: row.end.saturating_sub(row.start), bytes, calls: 1 };
+                grids.on_storage(of, &row, &[piece], &mut near.open);
             }
-            let until = (line + 1).saturating_mul(offsets.row_bytes).min(end);
-            for piece in pieces {
-                let part = Cell {
-                    calls: piece.calls,
-                    bytes: share_ns(piece.bytes, until - at, row.length),
-                    busy_ns: share_ns(piece.busy_ns, until - at, row.length),
-                };
-                grid.add(usize::from(kind == Kind::Write), line as usize, piece.bin, &part);
-            }
-            if until <= at {
-                return;
-            }
-            at = until;
         }
     }
 }
 
-impl Grids {
-    /// Notes bytes that moved some time in a bin of the job.
-    fn moment(&mut self, piece: Piece, job: &Span) {
-        if let Some(moments) = self.moments.get_mut(piece.bin as usize) {
-            let start = job.start_of(piece.bin as usize);
-            moments.first_ns = moments.first_ns.min(start);
-            moments.last_ns = moments.last_ns.max(start.saturating_add(job.width_ns).min(job.until_ns));
-        }
+/// Where the last calls were, in each span, and what of them is not in the grids yet.
+#[derive(Default)]
+struct Nears {
+    job: Near,
+    all: Near,
+    open: OpenTargets,
+}
+
+impl Nears {
+    /// How many of `calls`, from the first on, each lie in one bin with the last, of both spans.
+    fn calm(&self, calls: Stretch<'_>, shift: u64) -> usize {
+        let moments = calls.start.iter().zip(calls.end);
+        let calm = moments.take_while(|&(start, end)| {
+            let (start, end) = (start.saturating_add(shift), end.saturating_add(shift));
+            self.job.holds(start, end) && self.all.holds(start, end)
+        });
+        calm.count()
     }
 }
 
@@ -210,89 +211,28 @@ impl Analysis for Activity<'_> {
     }
 
     fn block(&self, grids: &mut Grids, block: &Block<'_>) {
-        let process = block.process;
-        let rank = self.ranks.as_ref().and_then(|axis| axis.row(block.number.0));
-        let node = self.nodes.as_ref().and_then(|axis| axis.row(block.number.0));
+        let shift = block.process.shift_ns;
         let mut pieces: Vec<Piece> = Vec::new();
-        let (mut job_near, mut near) = (Near::default(), Near::default());
-        for row in block.rows() {
-            let Some(slice) = self.slices.find(block.number, row.stream) else { continue };
-            let (Some(stream), Some(kind)) =
-                (process.stream(row.stream), self.slices.all.get(slice).map(|slice| slice.kind))
-            else {
-                continue;
-            };
-            let start = row.start.saturating_add(process.shift_ns);
-            let end = row.end.saturating_add(process.shift_ns);
-            // What a seek or a lock calls its length are no bytes moved.
-            let bytes = if kind == Kind::Metadata { 0 } else { row.length };
-            if !(stream.nested || stream.in_hdf5) {
-                own(&self.job, &mut job_near, grids, kind, (start, end), row.length);
+        let mut near = Nears::default();
+        for mut calls in block.stretches() {
+            let Some(of) = self.of(block, calls.stream) else { continue };
+            while let Some(row) = calls.rows().next() {
+                let calm = near.calm(calls, shift);
+                if calm > 0 {
+                    self.calm(grids, &of, &mut near, calls.part(0, calm), shift);
+                } else {
+                    let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+                    self.call(grids, &of, &mut near, &Row { start, end, ..row }, &mut pieces);
+                }
+                calls = calls.part(calm.max(1), calls.start.len());
             }
-            self.job.cut_near(&mut job_near, start, end, bytes, |piece| {
-                grids.job.add(slice, 0, piece.bin, &piece.into());
-            });
-            pieces.clear();
-            self.span.cut_near(&mut near, start, end, bytes, |piece| pieces.push(piece));
-            let file = self.files.as_ref().and_then(|axis| axis.row(stream.file.0));
-            for piece in &pieces {
-                let cell = Cell::from(*piece);
-                if let Some(rank) = rank {
-                    grids.ranks.add(slice, rank, piece.bin, &cell);
-                }
-                if let Some(node) = node {
-                    grids.nodes.add(slice, node, piece.bin, &cell);
-                }
-                if let Some(file) = file {
-                    grids.files.add(slice, file, piece.bin, &cell);
-                }
-            }
-            if stream.storage && row.length > 0 {
-                if let Some(targets) = &self.targets {
-                    self.on_targets(grids, targets, slice, stream.file, &row, &pieces);
-                }
-                self.on_offsets(grids, kind, stream.file, &row, &pieces);
-            }
+        }
+        if let Some(targets) = &self.targets {
+            grids.settle(targets, near.open);
         }
     }
 
     fn merge(&self, into: &mut Grids, other: Grids) {
-        into.job.merge(other.job);
-        into.ranks.merge(other.ranks);
-        into.nodes.merge(other.nodes);
-        into.files.merge(other.files);
-        into.targets.merge(other.targets);
-        into.offsets.iter_mut().zip(other.offsets).for_each(|(mine, theirs)| mine.merge(theirs));
-        into.moments.iter_mut().zip(other.moments).for_each(|(mine, theirs)| mine.merge(theirs));
-        for (mine, theirs) in into.sizes.iter_mut().flatten().flatten().zip(other.sizes.iter().flatten().flatten()) {
-            *mine = mine.saturating_add(*theirs);
-        }
-    }
-}
-
-/// Notes a call that the program itself made.
-fn own(job: &Span, near: &mut Near, grids: &mut Grids, kind: Kind, (start, end): (u64, u64), length: u64) {
-    if !job.overlaps(start, end) {
-        return;
-    }
-    let first = job.bin(start, near) as usize;
-    if let Some(moments) = grids.moments.get_mut(first) {
-        moments.first_ns = moments.first_ns.min(start);
-        let at_once = kind != Kind::Metadata && start >= job.from_ns;
-        moments.bytes = moments.bytes.saturating_add(if at_once { length } else { 0 });
-    }
-    let at = match kind {
-        Kind::Read => Some(0),
-        Kind::Write => Some(1),
-        Kind::Metadata => None,
-    };
-    if let Some(at) = at.filter(|_| start >= job.from_ns)
-        && let Some(size) = grids.sizes.get_mut(first).and_then(|sizes| sizes.get_mut(at)?.get_mut(size_bin(length)))
-    {
-        *size += 1;
-    }
-    let last = job.bin(last_moment(start, end).min(job.until_ns), near) as usize;
-    if let Some(moments) = grids.moments.get_mut(last) {
-        moments.last_ns = moments.last_ns.max(end);
+        into.merge(other);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::charts::{self, Drawn, PageData};
 use super::exact;
-use super::fill::Grids;
+use super::grids::Grids;
 use super::slices::Slices;
 use super::view::TimelineReport;
 use crate::findings::Finding;

@@ -4,7 +4,7 @@
 //!
 //! * `span`: a span of time and its bins; `grid`: the cells and how they are put together until they are few.
 //! * `slices`: which calls are told apart; `axes`: what the rows stand for.
-//! * `fill`: the pass; `drawn`: a grid as the page reads it; `series`: the job over time; `phases`: its I/O phases; `exact`: single calls, where they are few;
+//! * `fill`: the pass; `grids`: what it fills; `drawn`: a grid as the page reads it; `series`: the job over time; `phases`: its I/O phases; `exact`: single calls, where they are few;
 //!   `unseen`: when calls were made that have no segments.
 
 pub mod args;
@@ -14,6 +14,7 @@ pub mod drawn;
 pub mod exact;
 pub mod fill;
 pub mod grid;
+pub mod grids;
 mod in_report;
 pub mod moments;
 pub mod phases;

@@ -1,7 +1,7 @@
 //! I/O phases: stretches of the job in which calls follow each other, separated by quiet. The rule is ours: a phase ends where no call
 //! of the program is in flight for at least `phase_quiet_share` of the time from the first call to the last.
 
-use super::fill::Grids;
+use super::grids::Grids;
 use super::series::Bin;
 use super::slices::{Kind, Slices};
 use super::span::Span;

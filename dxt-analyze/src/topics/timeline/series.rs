@@ -1,8 +1,8 @@
 //! The job over time: bandwidth, request sizes and calls in flight, bin by bin, read off the grid of one row. Of the program's own
 //! calls, so that a byte counts once.
 
-use super::fill::Grids;
 use super::grid::Cell;
+use super::grids::Grids;
 use super::slices::{Kind, Slices};
 use super::span::Span;
 use serde::Serialize;

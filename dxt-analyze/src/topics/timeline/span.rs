@@ -32,9 +32,19 @@ pub struct Piece {
 /// A bin and its time, ns since the job's start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
-    bin: u32,
+    /// Its number.
+    pub bin: u32,
     from: u64,
     until: u64,
+}
+
+impl Near {
+    /// Whether a call begins and ends in its time.
+    #[inline]
+    #[must_use]
+    pub fn holds(&self, start: u64, end: u64) -> bool {
+        start >= self.from && start < self.until && end <= self.until
+    }
 }
 
 impl Span {
@@ -118,7 +128,7 @@ impl Span {
     /// As [`Span::cut`], without a division where a call lies in one bin with the last.
     #[inline]
     pub fn cut_near(&self, near: &mut Near, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
-        if start < near.from || end > near.until || start >= near.until {
+        if !near.holds(start, end) {
             let mut last = near.bin;
             self.cut(start, end, bytes, |piece| {
                 last = piece.bin;

@@ -7,9 +7,10 @@
 use super::one_target::one_target;
 use super::{UnitKind, WITHOUT_RANK, Windows};
 use crate::layouts::spread::spread;
-use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx};
+use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream};
 use crate::scan::{Analysis, Block};
 use crate::shared::groups::{Group, group_of};
+use crate::shared::in_turn::InTurn;
 use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,20 +109,28 @@ impl Work<'_> {
     }
 
     fn targets(&self, partial: &mut Partial, block: &Block<'_>) {
-        for row in block.rows() {
-            let Some(stream) = block.process.stream(row.stream) else { continue };
-            let (Ok(offset), true) = (u64::try_from(row.offset), stream.storage && row.length > 0) else { continue };
+        let shift = block.process.shift_ns;
+        let mut open = InTurn::default();
+        let mut put = |(key, cell): (Key, Cell)| partial.entry(key).or_default().merge(&cell);
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.stream(stretch.stream).filter(|stream| stream.storage) else { continue };
             let Some(group) = group_of(self.groups, stream) else { continue };
             let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
-            let Some(window) = self.windows.of(row.start.saturating_add(block.process.shift_ns)) else { continue };
-            let (duration, class) = (row.duration_ns(), size_class(row.length));
-            spread(&layout.layout, offset, row.length, |target, bytes| {
-                let Some(target) = target else { return };
-                let weight = share_ns(WHOLE, bytes, row.length);
-                let cell = Cell::of(bytes, share_ns(duration, bytes, row.length), weight);
-                partial.entry((group as u32, window, u64::from(target), class)).or_default().merge(&cell);
-            });
+            for row in stretch.rows() {
+                let (Ok(offset), true) = (u64::try_from(row.offset), row.length > 0) else { continue };
+                let Some(window) = self.windows.of(row.start.saturating_add(shift)) else { continue };
+                let (duration, class) = (row.duration_ns(), size_class(row.length));
+                spread(&layout.layout, offset, row.length, |target, bytes| {
+                    let Some(target) = target else { return };
+                    let weight = share_ns(WHOLE, bytes, row.length);
+                    let cell = Cell::of(bytes, share_ns(duration, bytes, row.length), weight);
+                    let key = (group as u32, window, u64::from(target), class);
+                    let before = open.add(target as usize, key, cell, |sum: &mut Cell, more| sum.merge(&more));
+                    before.into_iter().for_each(&mut put);
+                });
+            }
         }
+        open.rest().for_each(put);
     }
 }
 
@@ -136,25 +145,28 @@ impl Analysis for Work<'_> {
         if self.kind == UnitKind::Target {
             return self.targets(partial, block);
         }
-        // Neighbours are mostly alike: the sums of a run of them go into the table at once.
-        let mut run: Option<((StreamIx, u32, u8), Key)> = None;
-        let mut sum = Cell::default();
-        for row in block.rows() {
-            let Some(window) = self.windows.of(row.start.saturating_add(block.process.shift_ns)) else { continue };
-            let like = (row.stream, window, size_class(row.length));
-            if run.as_ref().is_none_or(|(last, _)| *last != like) {
-                if let Some((_, key)) = run.take() {
-                    partial.entry(key).or_default().merge(&std::mem::take(&mut sum));
+        let shift = block.process.shift_ns;
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.stream(stretch.stream) else { continue };
+            let Some(group) = group_of(self.groups, stream) else { continue };
+            let Some(unit) = self.unit(block.number, block.process, stream) else { continue };
+            // Neighbours are mostly alike: the sums of a run of them go into the table at once.
+            let (mut like, mut sum) = (None, Cell::default());
+            let mut put = |like: Option<(u32, u8)>, sum: &mut Cell| {
+                if let Some((window, class)) = like {
+                    partial.entry((group as u32, window, unit, class)).or_default().merge(&std::mem::take(sum));
                 }
-                let Some(stream) = block.process.stream(row.stream) else { continue };
-                let Some(group) = group_of(self.groups, stream) else { continue };
-                let Some(unit) = self.unit(block.number, block.process, stream) else { continue };
-                run = Some((like, (group as u32, window, unit, like.2)));
+            };
+            for row in stretch.rows() {
+                let Some(window) = self.windows.of(row.start.saturating_add(shift)) else { continue };
+                let now = Some((window, size_class(row.length)));
+                if like != now {
+                    put(like, &mut sum);
+                    like = now;
+                }
+                sum.merge(&Cell::of(row.length, row.duration_ns(), WHOLE));
             }
-            sum.merge(&Cell::of(row.length, row.duration_ns(), WHOLE));
-        }
-        if let Some((_, key)) = run {
-            partial.entry(key).or_default().merge(&sum);
+            put(like, &mut sum);
         }
     }
 

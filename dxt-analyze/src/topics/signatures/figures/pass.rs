@@ -3,7 +3,7 @@
 
 use super::choice::{BINS, Choice};
 use crate::model::{ProcessId, Run};
-use crate::scan::{Analysis, Block};
+use crate::scan::{Analysis, Block, Stretch};
 use crate::topics::timeline::span::Near;
 use trace_format::frame::BlockHead;
 
@@ -137,12 +137,20 @@ impl Analysis for Drawing<'_> {
         };
         let shift = block.process.shift_ns;
         let [reads, writes] = kinds;
-        for row in block.rows() {
-            let Some(Some(is_write)) = streams.get(row.stream.index()) else { continue };
-            let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-            let call = Call { start_ns, end_ns: end_ns.max(start_ns), bytes: row.length };
+        for mut calls in block.stretches() {
+            let Some(Some(is_write)) = streams.get(calls.stream.index()) else { continue };
             let kind = if *is_write { &mut *writes } else { &mut *reads };
-            kind.add(self.0, near, call, u64::try_from(row.offset).ok(), 1 << ink);
+            while let Some(row) = calls.rows().next() {
+                let calm = calm(&near[0], calls, shift);
+                if calm > 0 {
+                    kind.add_calm(self.0, &near[0], calls.part(0, calm), shift, 1 << ink);
+                } else {
+                    let (start_ns, end_ns) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+                    let call = Call { start_ns, end_ns: end_ns.max(start_ns), bytes: row.length };
+                    kind.add(self.0, near, call, u64::try_from(row.offset).ok(), 1 << ink);
+                }
+                calls = calls.part(calm.max(1), calls.start.len());
+            }
         }
     }
 
@@ -153,7 +161,58 @@ impl Analysis for Drawing<'_> {
     }
 }
 
+/// How many of `calls`, from the first on, each begin and end within the bin where the last one began.
+fn calm(near: &Near, calls: Stretch<'_>, shift: u64) -> usize {
+    let moments = calls.start.iter().zip(calls.end);
+    let calm = moments.take_while(|&(start, end)| {
+        near.holds(start.saturating_add(shift), end.saturating_add(shift).saturating_add(1)) && start <= end
+    });
+    calm.count()
+}
+
 impl Kind {
+    /// Calls that each begin and end within one bin: their sums are added at once.
+    fn add_calm(&mut self, choice: &Choice, near: &Near, calls: Stretch<'_>, shift: u64, ink: u8) {
+        let at = near.bin as usize;
+        let mut sum = Bin { calls: calls.start.len() as u64, ..Bin::NONE };
+        // Of calls of one length the shortest is the fastest: only for that is there a division.
+        let mut fastest = (0, u64::MAX);
+        for row in calls.rows() {
+            let busy_ns = row.end - row.start;
+            sum.bytes = sum.bytes.saturating_add(row.length);
+            sum.busy_ns = sum.busy_ns.saturating_add(busy_ns);
+            sum.sizes = (sum.sizes.0.min(row.length), sum.sizes.1.max(row.length));
+            if busy_ns > 0 && (row.length != fastest.0 || busy_ns < fastest.1) {
+                fastest = (row.length, busy_ns);
+                sum.fastest = sum.fastest.max(rate(row.length, busy_ns));
+            }
+            if let Ok(offset) = u64::try_from(row.offset) {
+                let end = offset.saturating_add(row.length);
+                sum.offsets = (sum.offsets.0.min(offset), sum.offsets.1.max(end));
+                self.mark(choice, (at, at), (offset, row.length), ink);
+            } else {
+                self.nowhere += 1;
+            }
+        }
+        if let Some(bin) = self.bins.get_mut(at) {
+            bin.merge(&sum);
+        }
+        for alike in calls.length.chunk_by(|a, b| a == b) {
+            let size = alike.first().map(|length| size_row(*length) * BINS as usize + at);
+            if let Some(count) = size.and_then(|size| self.sizes.get_mut(size)) {
+                *count += alike.len() as u64;
+            }
+        }
+        match &mut self.calls {
+            Some(all) if all.len() + calls.start.len() <= BARS => all.extend(calls.rows().map(|row| Call {
+                start_ns: row.start.saturating_add(shift),
+                end_ns: row.end.saturating_add(shift),
+                bytes: row.length,
+            })),
+            all => *all = None,
+        }
+    }
+
     #[inline]
     fn add(&mut self, choice: &Choice, near: &mut [Near; 3], call: Call, offset: Option<u64>, ink: u8) {
         let Call { start_ns, end_ns, bytes } = call;

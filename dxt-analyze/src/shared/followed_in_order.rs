@@ -1,0 +1,185 @@
+//! The table of [`super::followed`] for keys that come by the million: a list in order, and in front of it a short one of what came last,
+//! which is sorted and joined to it when it is full. A process goes through its files mostly in order, so both are read from one end
+//! to the other, where a hash table has a place in memory of its own for each key that no cache holds.
+
+use super::followed::{Key, Value, one_in};
+
+/// Most entries that wait to be joined to the list.
+const WAITING: usize = 1 << 15;
+
+/// The table.
+#[derive(Clone, Debug)]
+pub struct FollowedInOrder<K, V> {
+    /// Each key once, in order.
+    known: Vec<(K, V)>,
+    /// As they came.
+    waiting: Vec<(K, V)>,
+    bits: u32,
+    limit: usize,
+}
+
+impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
+    /// Follows `limit` keys at most, and for a while those that wait.
+    #[must_use]
+    pub fn with_limit(limit: usize) -> Self {
+        Self { known: Vec::new(), waiting: Vec::new(), bits: 0, limit }
+    }
+
+    /// Whether a key is among those followed now.
+    #[inline]
+    #[must_use]
+    pub fn follows(&self, key: K) -> bool {
+        key.is_followed(self.bits)
+    }
+
+    /// Adds to what is known under `key`, if it is followed.
+    #[inline]
+    pub fn add(&mut self, key: K, value: V) {
+        if self.follows(key) {
+            self.waiting.push((key, value));
+            if self.waiting.len() >= WAITING.min(self.limit.max(1)) {
+                self.settle();
+            }
+        }
+    }
+
+    /// Joins what waits to the list. To be called before any question.
+    pub fn settle(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_by_key(|(key, _)| *key);
+        waiting.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1.join(next.1);
+            }
+            same
+        });
+        self.take_in(&mut waiting);
+        waiting.clear();
+        self.waiting = waiting;
+    }
+
+    /// Joins what is in order itself, each key once; what is left in `new` has no meaning.
+    fn take_in(&mut self, new: &mut Vec<(K, V)>) {
+        let mut at = 0;
+        new.retain(|(key, value)| {
+            at = first_from(&self.known, at, |(known, _)| known < key);
+            match self.known.get_mut(at).filter(|(known, _)| known == key) {
+                Some((_, mine)) => {
+                    mine.join(*value);
+                    false
+                }
+                None => true,
+            }
+        });
+        // From the end: each entry is moved once, to where it stays.
+        let (mut from, mut to) = (self.known.len(), self.known.len() + new.len());
+        self.known.extend_from_slice(new);
+        while let Some(entry) = new.last() {
+            to -= 1;
+            match from.checked_sub(1).and_then(|before| self.known.get(before)).filter(|before| before.0 > entry.0) {
+                Some(before) => {
+                    self.known[to] = *before;
+                    from -= 1;
+                }
+                None => {
+                    self.known[to] = *entry;
+                    new.pop();
+                }
+            }
+        }
+        while self.known.len() > self.limit && self.bits < u64::BITS {
+            self.follow_fewer(self.bits + 1);
+        }
+    }
+
+    fn follow_fewer(&mut self, bits: u32) {
+        if bits > self.bits {
+            self.bits = bits;
+            self.known.retain(|(key, _)| key.is_followed(bits));
+        }
+    }
+
+    /// Adds what another thread followed.
+    pub fn merge(&mut self, mut other: Self) {
+        other.settle();
+        self.settle();
+        self.follow_fewer(other.bits);
+        other.follow_fewer(self.bits);
+        self.take_in(&mut other.known);
+    }
+
+    /// One key in how many is followed.
+    #[must_use]
+    pub fn one_in(&self) -> u64 {
+        one_in(self.bits)
+    }
+
+    /// Those followed, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &(K, V)> {
+        self.known.iter()
+    }
+}
+
+/// Place of the first of `sorted` from `at` on that is not `before` what is looked for: a near one is found in a few steps, however many
+/// there are.
+#[inline]
+#[must_use]
+pub fn first_from<T>(sorted: &[T], at: usize, before: impl Fn(&T) -> bool) -> usize {
+    let (mut from, mut step) = (at, 1);
+    while sorted.get(from + step - 1).is_some_and(&before) {
+        from += step;
+        step *= 2;
+    }
+    let until = (from + step - 1).min(sorted.len());
+    from + sorted.get(from..until).map_or(0, |few| few.partition_point(before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::followed::Followed;
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Sum(u64);
+
+    impl Value for Sum {
+        fn join(&mut self, other: Self) {
+            self.0 += other.0;
+        }
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    struct Number(u64);
+
+    impl Key for Number {
+        fn parts(self) -> (u64, u64) {
+            (3, self.0)
+        }
+    }
+
+    #[test]
+    fn it_follows_what_a_hash_table_follows() {
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for limit in [1, 10, 100, 5000, usize::MAX] {
+            let (mut hashed, mut listed) = (Followed::with_limit(limit), FollowedInOrder::with_limit(limit));
+            for part in 0..3 {
+                let (mut more_hashed, mut more) = (Followed::with_limit(limit), FollowedInOrder::with_limit(limit));
+                for step in 0..40_000 {
+                    let key = Number(if step % 3 == 0 { random(20_000) } else { step / 5 * 7 + part });
+                    more_hashed.add(key, Sum(step));
+                    more.add(key, Sum(step));
+                }
+                hashed.merge(more_hashed);
+                listed.merge(more);
+            }
+            listed.settle();
+            assert_eq!(listed.one_in(), hashed.one_in());
+            assert_eq!(listed.iter().copied().collect::<Vec<_>>(), hashed.sorted(), "{limit}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! A few sums in front of a large table of them. Neighbours often add to a few keys in turn (a file's storage targets): those are
+//! looked up in the table once for many, when another needs their place or nothing more comes.
+
+/// Places.
+const PLACES: usize = 16;
+
+/// The sums.
+#[derive(Clone, Debug)]
+pub struct InTurn<K, V>([Option<(K, V)>; PLACES]);
+
+impl<K: Copy, V: Copy> Default for InTurn<K, V> {
+    fn default() -> Self {
+        Self([None; PLACES])
+    }
+}
+
+impl<K: PartialEq, V> InTurn<K, V> {
+    /// Adds `value` under `key` by `add`; keys that come in turn should differ in `number`. What has to make way for it is returned, and
+    /// goes into the table.
+    #[inline]
+    pub fn add(&mut self, number: usize, key: K, value: V, add: impl FnOnce(&mut V, V)) -> Option<(K, V)> {
+        match self.0.get_mut(number % PLACES) {
+            Some(Some((same, sum))) if *same == key => {
+                add(sum, value);
+                None
+            }
+            place => place?.replace((key, value)),
+        }
+    }
+
+    /// All that is left, for the table.
+    pub fn rest(self) -> impl Iterator<Item = (K, V)> {
+        self.0.into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn nothing_is_lost_on_the_way_to_the_table() {
+        let (mut table, mut open) = (BTreeMap::<u64, u64>::new(), InTurn::default());
+        let mut put = |(key, sum): (u64, u64)| *table.entry(key).or_default() += sum;
+        for step in 0..1000_u64 {
+            let key = if step < 500 { step % 3 } else { step * step % 97 };
+            open.add(key as usize, key, step, |sum, more| *sum += more).into_iter().for_each(&mut put);
+        }
+        open.rest().for_each(&mut put);
+        assert_eq!(table.values().sum::<u64>(), 999 * 500);
+        assert_eq!(
+            table.get(&1),
+            Some(&(0..1000).filter(|s| if *s < 500 { s % 3 == 1 } else { s * s % 97 == 1 }).sum())
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! What the pass fills, and how a call is put into it.
+
+use super::axes::{Offsets, Targets};
+use super::grid::{Cell, Grid};
+use super::moments::Moments;
+use super::slices::Kind;
+use super::span::{Near, Piece, Span, last_moment};
+use crate::layouts::spread::spread;
+use crate::scan::Row;
+use crate::shared::in_turn::InTurn;
+use crate::shared::targets::share_ns;
+use trace_format::counters::{SIZE_BINS, size_bin};
+use trace_format::layout::Layout;
+
+/// What a thread has filled.
+#[derive(Clone, Debug)]
+pub struct Grids {
+    /// The job, in one row.
+    pub job: Grid,
+    /// Ranks by time.
+    pub ranks: Grid,
+    /// Nodes by time.
+    pub nodes: Grid,
+    /// Files by time.
+    pub files: Grid,
+    /// Storage targets by time.
+    pub targets: Grid,
+    /// Offsets by time, a grid for each file; slices are reads and writes.
+    pub offsets: Vec<Grid>,
+    /// By bin of the job: first start, last end and bytes of the program's own calls.
+    pub moments: Vec<Moments>,
+    /// By bin of the job: the program's own reads and writes that begin there, by size.
+    pub sizes: Vec<[[u64; SIZE_BINS]; 2]>,
+}
+
+/// Sums that wait to be added, by slice, storage target and bin.
+pub(super) type OpenTargets = InTurn<(usize, u32, u32), Cell>;
+
+/// What is the same for all calls of a stream: where they are counted.
+pub(super) struct Of<'a> {
+    pub(super) slice: usize,
+    pub(super) kind: Kind,
+    /// Whether the program itself made them.
+    pub(super) own: bool,
+    /// Rows.
+    pub(super) rank: Option<usize>,
+    pub(super) node: Option<usize>,
+    pub(super) file: Option<usize>,
+    /// Where their bytes lie, if they reach storage targets that are known.
+    pub(super) targets: Option<(&'a Targets, &'a Layout)>,
+    /// Number of the grid of their file's offsets, if it has one.
+    pub(super) offsets: Option<(usize, &'a Offsets)>,
+}
+
+impl Grids {
+    /// Adds to the rows of ranks, nodes and files.
+    #[inline]
+    pub(super) fn on_axes(&mut self, of: &Of<'_>, piece: &Piece) {
+        let cell = Cell::from(*piece);
+        let rows = [(&mut self.ranks, of.rank), (&mut self.nodes, of.node), (&mut self.files, of.file)];
+        for (grid, row) in rows {
+            if let Some(row) = row {
+                grid.add(of.slice, row, piece.bin, &cell);
+            }
+        }
+    }
+
+    /// Adds to the rows of storage targets and of offsets; the former when they are settled.
+    #[inline]
+    pub(super) fn on_storage(&mut self, of: &Of<'_>, row: &Row, pieces: &[Piece], open: &mut OpenTargets) {
+        let Ok(first) = u64::try_from(row.offset) else { return };
+        if let Some((targets, layout)) = of.targets {
+            spread(layout, first, row.length, |target, bytes| {
+                let Some(target) = target else { return };
+                for piece in pieces {
+                    let part = share(piece, bytes, row.length);
+                    let key = (of.slice, target, piece.bin);
+                    let before = open.add(target as usize, key, part, |sum, more| sum.merge(&more));
+                    before.into_iter().for_each(|before| self.on_target(targets, before));
+                }
+            });
+        }
+        if let Some((offsets, grid)) = of.offsets.and_then(|(place, of)| Some((of, self.offsets.get_mut(place)?))) {
+            on_offsets(grid, offsets, of.kind, (first, row.length), pieces);
+        }
+    }
+
+    fn on_target(&mut self, targets: &Targets, ((slice, target, bin), sum): ((usize, u32, u32), Cell)) {
+        let place = targets.place.get(&target).copied();
+        if let Some(row) = place.and_then(|place| targets.axis.row(place)) {
+            self.targets.add(slice, row, bin, &sum);
+        }
+    }
+
+    /// Adds what waits to the rows of storage targets.
+    pub(super) fn settle(&mut self, targets: &Targets, open: OpenTargets) {
+        open.rest().for_each(|one| self.on_target(targets, one));
+    }
+
+    /// By size: the reads, or writes, that begin in a bin of the job.
+    pub(super) fn sizes_of(&mut self, kind: Kind, bin: usize) -> Option<&mut [u64; SIZE_BINS]> {
+        let at = match kind {
+            Kind::Read => 0,
+            Kind::Write => 1,
+            Kind::Metadata => return None,
+        };
+        self.sizes.get_mut(bin)?.get_mut(at)
+    }
+
+    /// Notes bytes that moved some time in a bin of the job.
+    pub(super) fn moment(&mut self, piece: Piece, job: &Span) {
+        if let Some(moments) = self.moments.get_mut(piece.bin as usize) {
+            let start = job.start_of(piece.bin as usize);
+            moments.first_ns = moments.first_ns.min(start);
+            moments.last_ns = moments.last_ns.max(start.saturating_add(job.width_ns).min(job.until_ns));
+        }
+    }
+
+    /// Notes a call that the program itself made.
+    pub(super) fn own(&mut self, job: &Span, near: &mut Near, kind: Kind, (start, end): (u64, u64), length: u64) {
+        if !job.overlaps(start, end) {
+            return;
+        }
+        let first = job.bin(start, near) as usize;
+        if let Some(moments) = self.moments.get_mut(first) {
+            moments.first_ns = moments.first_ns.min(start);
+            let at_once = kind != Kind::Metadata && start >= job.from_ns;
+            moments.bytes = moments.bytes.saturating_add(if at_once { length } else { 0 });
+        }
+        let sizes = self.sizes_of(kind, first).filter(|_| start >= job.from_ns);
+        if let Some(size) = sizes.and_then(|sizes| sizes.get_mut(size_bin(length))) {
+            *size += 1;
+        }
+        let last = job.bin(last_moment(start, end).min(job.until_ns), near) as usize;
+        if let Some(moments) = self.moments.get_mut(last) {
+            moments.last_ns = moments.last_ns.max(end);
+        }
+    }
+
+    /// Adds what another thread has filled.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.job.merge(other.job);
+        self.ranks.merge(other.ranks);
+        self.nodes.merge(other.nodes);
+        self.files.merge(other.files);
+        self.targets.merge(other.targets);
+        self.offsets.iter_mut().zip(other.offsets).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.moments.iter_mut().zip(other.moments).for_each(|(mine, theirs)| mine.merge(theirs));
+        for (mine, theirs) in self.sizes.iter_mut().flatten().flatten().zip(other.sizes.iter().flatten().flatten()) {
+            *mine = mine.saturating_add(*theirs);
+        }
+    }
+}
+
+/// What `bytes` of a call's `length` are of a piece of it.
+#[inline]
+fn share(piece: &Piece, bytes: u64, length: u64) -> Cell {
+    Cell {
+        calls: piece.calls,
+        bytes: share_ns(piece.bytes, bytes, length),
+        busy_ns: share_ns(piece.busy_ns, bytes, length),
+    }
+}
+
+#[inline]
+fn on_offsets(grid: &mut Grid, offsets: &Offsets, kind: Kind, (first, length): (u64, u64), pieces: &[Piece]) {
+    let end = first.saturating_add(length);
+    let mut at = first;
+    while at < end {
+        let line = offsets.row(at);
+        if line >= u64::from(offsets.rows) {
+            return;
+        }
+        let until = (line + 1).saturating_mul(offsets.row_bytes).min(end);
+        for piece in pieces {
+            let part = share(piece, until - at, length);
+            grid.add(usize::from(kind == Kind::Write), line as usize, piece.bin, &part);
+        }
+        if until <= at {
+            return;
+        }
+        at = until;
+    }
+}
