@@ -181,14 +181,10 @@ impl Analysis for Timeline {
                 block.run.op(stream).class,
                 Some(OpClass::Open | OpClass::Close | OpClass::Metadata | OpClass::Lock | OpClass::Unlock)
             );
-            stretch.rows().for_each(|row| {
-                self.call(
-                    partial,
-                    block.number,
-                    (metadata, stream.storage),
-                    (row.start.saturating_add(shift), row.end.saturating_add(shift)),
-                )
-            });
+            for row in stretch.rows() {
+                let moments = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+                self.call(partial, block.number, (metadata, stream.storage), moments);
+            }
         }
     }
 

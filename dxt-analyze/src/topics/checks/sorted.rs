@@ -246,4 +246,27 @@ mod tests {
         map.retain(|key, _| key % 2 == 0);
         assert!(sorted.iter().eq(map.into_iter()) && !sorted.is_empty());
     }
+
+    #[test]
+    fn two_at_once_stand_where_one_after_the_other_would() {
+        let (mut sorted, mut map) = (Sorted::default(), BTreeMap::new());
+        let mut state = 11_u64;
+        for step in 0..5000_u64 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let key = (state >> 40) * 10;
+            if map.contains_key(&key) {
+                continue;
+            }
+            let two = [(key, Comb::single(step, 0)), (key + 1, Comb::single(step, 1))];
+            let place = sorted.insert_two_behind(sorted.floor(key), two);
+            assert_eq!(sorted.get(place), Some(two[0]));
+            assert_eq!(sorted.behind(place).and_then(|place| sorted.get(place)), Some(two[1]));
+            map.extend(two);
+        }
+        assert_eq!(sorted.len(), map.len());
+        assert!(sorted.iter().eq(map.iter().map(|(key, run)| (*key, *run))));
+        assert!(
+            map.keys().all(|key| sorted.floor(*key).and_then(|place| sorted.get(place)).map(|one| one.0) == Some(*key))
+        );
+    }
 }
