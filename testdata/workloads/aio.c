@@ -91,6 +91,13 @@ int main(int argc, char **argv) {
         wait_for(wrong);
         CHECK(aio_return(wrong) == -1);
     }
+    /* None of the list is taken. */
+    wrong = block(6, fd, 8, 10, LIO_WRITE);
+    wrong->aio_reqprio = -1;
+    CHECK(lio_listio(LIO_NOWAIT, &wrong, 1, NULL) == -1);
+    CHECK(aio_error(wrong) == EINVAL && aio_return(wrong) == -1);
+    errno = EINVAL;
+    op_failed("POSIX", "write", "nonblocking", 8, file);
     /* Nobody asks what became of this one: it has no segment, and is counted. */
     struct aiocb *lost = block(7, fd, 0, 10, 0);
     CHECK(aio_read(lost) == 0);

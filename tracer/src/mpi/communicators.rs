@@ -1,12 +1,12 @@
 //! Communicators by handle, numbered in the order in which this process first made a collective call on them. A handle that is freed
 //! is forgotten, since the library may give it again; a number is not given again. What a communicator is, the library is asked once,
 //! behind a call on it that succeeded, and only for what it can say without other ranks.
-#![expect(unsafe_code, reason = "records in a table")]
+#![expect(unsafe_code, reason = "records in tables")]
 
 use super::calls::{Handle, SUCCESS, api};
 use super::often::Calls;
 use super::world::World;
-use crate::memory::{Record, Table};
+use crate::memory::{Area, Record, Table};
 use crate::notes::Note;
 use crate::ops::Op;
 use crate::spool::journal;
@@ -44,13 +44,24 @@ struct Place {
     calls: Calls,
 }
 
-static HANDLES: [Place; PLACES] =
-    [const { Place { handle: AtomicUsize::new(0), number: AtomicU32::new(0), calls: Calls::new() } }; PLACES];
+/// In memory that is not locked with the program's own; none in programs without MPI.
+static HANDLES: Area = Area::new();
+
+/// All places, or none.
+#[inline(always)]
+fn table() -> &'static [Place] {
+    let (start, count) = (HANDLES.start().cast::<Place>(), HANDLES.used() / size_of::<Place>());
+    if start.is_null() {
+        return &[];
+    }
+    // SAFETY: mapped for good, aligned to a page; all zero is a valid place, and places are only shared.
+    unsafe { std::slice::from_raw_parts(start, count) }
+}
 
 #[inline(always)]
 fn places(handle: Handle) -> impl Iterator<Item = &'static Place> {
-    let first = handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 51;
-    (0..PLACES).filter_map(move |step| HANDLES.get((first + step) % PLACES))
+    let (first, table) = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 51, table());
+    (0..PLACES).filter_map(move |step| table.get((first + step) % PLACES))
 }
 
 #[inline(always)]
@@ -68,6 +79,10 @@ fn find(handle: Handle) -> Option<&'static Place> {
 /// Makes room for communicators: MPI has been started.
 pub(super) fn prepare() {
     KNOWN.prepare(MOST);
+    let bytes = PLACES * size_of::<Place>();
+    if HANDLES.prepare(bytes) {
+        HANDLES.take(|_| Some(bytes));
+    }
 }
 
 /// The number of the communicator with this handle, if it has one.
@@ -119,7 +134,8 @@ fn use_world(world: &World) {
 
 #[cold]
 fn add(world: &World, handle: Handle) -> i64 {
-    let Some(number) = define(world, handle).and_then(enter) else {
+    let define = |world| if table().is_empty() { None } else { define(world, handle) };
+    let Some(number) = define(world).and_then(enter) else {
         Note::Communicators.count();
         return NO_OFFSET;
     };
