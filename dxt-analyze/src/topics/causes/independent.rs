@@ -3,6 +3,7 @@
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
+use super::put_together::saved_ns;
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence};
 use crate::model::{FileId, ProcessId};
@@ -15,9 +16,6 @@ use trace_format::op::Layer;
 const SMALL: u8 = 18;
 /// Calls of a file at least, on the mean over the ranks that make them.
 const CALLS: u64 = 8;
-/// Length of requests that take twice as long as short ones, bytes, and what bytes take in large ones, ns each.
-const HALF: f64 = 524_288.0;
-const NS_PER_BYTE: f64 = 1.0;
 
 /// Calls on a file.
 #[derive(Debug, Default)]
@@ -65,8 +63,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         .map(|(index, entry)| {
             // Single calls that take far longer than their like would do so in any form.
             let usual = entry.left_ns - entry.beyond_ns(1.0);
-            let (bytes, calls) = (entry.cell.bytes as f64, entry.cell.calls.max(1) as f64);
-            (index, (usual - bytes * NS_PER_BYTE).min(usual * HALF / (HALF + bytes / calls)))
+            (index, saved_ns(usual, entry.cell.bytes, entry.cell.calls))
         })
         .filter(|(_, ns)| *ns > 0.0)
         .collect();

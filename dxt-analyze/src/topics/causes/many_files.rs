@@ -4,6 +4,7 @@
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
+use super::put_together::saved_ns;
 use super::replay::Shortened;
 use crate::findings::{Code, Evidence};
 use crate::model::{FileId, ProcessId, Within};
@@ -25,9 +26,8 @@ const SLOW_OPEN_NS: f64 = 600_000.0;
 const VERY_MANY: usize = 1000;
 /// What a call takes on a file in memory, ns.
 const IN_MEMORY_NS: f64 = 2_000.0;
-/// What bytes take in large requests, ns each, and the length of requests that take twice as long as short ones.
+/// What bytes take there, ns each.
 const NS_PER_BYTE: f64 = 1.0;
-const HALF: f64 = 524_288.0;
 
 /// What is done with a file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,7 +132,7 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         let less = match kind {
             Kind::Temporary => usual - calls * IN_MEMORY_NS - moved * NS_PER_BYTE,
             // In one file, read or written in large pieces.
-            _ if data => (usual - moved * NS_PER_BYTE).min(usual * HALF / (HALF + moved / calls.max(1.0))),
+            _ if data => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
             _ => usual,
         };
         if less > 0.0 {

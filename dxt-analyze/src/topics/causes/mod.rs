@@ -12,7 +12,7 @@
 //!   [`shared_records`]: files of which a log knows only the slowest rank.
 //!   [`past_cache`]: files opened with O_SYNC or O_DIRECT; [`helpers`]: processes that work for another; [`kind_of_file`]: what files most of it is on; [`folders`]: those that they lie in;
 //!   [`tiny`]: requests of few bytes; [`asked_again`]: names that are asked for again; [`meeting_late`]: ranks that come late to MPI's own meetings; [`one_aggregator`]: by a hint;
-//!   [`hdf5_metadata`]: of which each rank reads and writes its own; [`hdf5_reopened`]: files opened again and again; [`hdf5_amplified`]: more read than asked for; [`many_files`]: small or temporary ones; [`reopened`]: files that are opened again, [`rewritten`]: or written anew; [`independent`]: small calls of MPI-IO one by one; [`seeks`]: by their price; [`aliasing`]: ranks that meet on one target after another.
+//!   [`hdf5_metadata`]: of which each rank reads and writes its own; [`hdf5_reopened`]: files opened again and again; [`hdf5_amplified`]: more read than asked for; [`many_files`]: small or temporary ones; [`reopened`]: files that are opened again, [`rewritten`]: or written anew; [`independent`]: small calls of MPI-IO one by one; [`seeks`]: by their price; [`put_together`]: what short requests would save as long ones; [`aliasing`]: ranks that meet on one target after another.
 //! * [`replay`]: what the job's run time would be with some calls shortened; [`meetings`]: who waits for whom.
 //! * [`named`]: what units are called; [`claim`]: a finding and the calls that it explains; [`long_calls`]: those of single calls; [`once_each`]: one for each file; [`result`], [`view`]: all of them, and how they look.
 
@@ -49,6 +49,7 @@ pub mod one_aggregator;
 pub mod parts;
 pub mod past_cache;
 pub mod phases;
+pub mod put_together;
 pub mod queue;
 pub mod regions;
 pub mod reopened;

@@ -10,16 +10,12 @@ use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::phases;
+use crate::topics::causes::put_together::saved_ns;
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::small_calls::QUICK_NS;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
-/// Time per byte of large requests where the run has none to tell, ns: 1 GB/s.
-const DEFAULT_NS_PER_BYTE: f64 = 1.0;
-/// Length of requests that take twice as long as none would, where the run has no large ones to tell, bytes: what a longer one takes is mostly
-/// for its bytes.
-const HALF: f64 = 524_288.0;
 /// Part of the time in which any process works that would be saved at least if ranks work by turns.
 const BY_TURNS: f64 = 0.4;
 /// The same inside MPI-IO, where aggregators come one after another a little, however well all goes.
@@ -322,7 +318,7 @@ impl<'g, 'a> Mending<'g, 'a> {
                 match self.per_byte.get(&entry.class) {
                     Some(per_byte) => usual - bytes * per_byte,
                     // Nothing tells what large ones would take: the less is promised, the longer these are.
-                    None => (usual - bytes * DEFAULT_NS_PER_BYTE).min(usual * HALF / (HALF + bytes / calls.max(1.0))),
+                    None => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
                 }
             }
             Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting => 0.0,

@@ -461,7 +461,7 @@ mod tests {
         }
     }
 
-    /// What is claimed costs nothing; walking over it took seconds for each part.
+    /// What is claimed costs nothing: nobody walks over it.
     #[test]
     fn nobody_walks_over_holes() {
         let mut file = vec![0; HEADER_BYTES];
@@ -472,12 +472,17 @@ mod tests {
                 file[at..at + 8].copy_from_slice(&value.to_le_bytes());
             }
         }
-        let begin = std::time::Instant::now();
         let snapshot = Snapshot::of(&Hollow(file)).unwrap();
         let mut threads =
             Pieces::of_chunks(&[&snapshot.arena, &snapshot.meetings], &snapshot.landing, &[], Gone::Written);
         assert_eq!(segments::of_scratches(&snapshot.scratches, Gone::Written, &mut threads), 0);
-        assert!(threads.is_empty() && snapshot.folded.records(1 << 10).next().is_none());
-        assert!(begin.elapsed().as_millis() < 1000, "{:?}", begin.elapsed());
+        assert!(threads.is_empty());
+        // Whoever goes through a part goes from one of these places to the next.
+        for part in [&snapshot.arena.part, &snapshot.meetings.part] {
+            assert_eq!(part.next(0, chunk::HEADER_BYTES), None);
+        }
+        for part in [&snapshot.scratches, &snapshot.folded, &snapshot.landing] {
+            assert_eq!(part.records(1 << 10).count(), 0);
+        }
     }
 }
