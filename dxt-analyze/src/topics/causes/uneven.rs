@@ -4,6 +4,7 @@ use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::model::ProcessId;
+use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::sum::Sum;
 use std::collections::BTreeMap;
@@ -81,6 +82,11 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     if !amounts.get(&most.0).is_some_and(|[too_many, all]| too_many.is_explained(all)) {
         return None;
     }
+    if siblings {
+        // Those that end with it have had something else to do: nobody waits.
+        let (lag, all) = (lag_ns(grid, most.0), shortened.iter().map(|(_, ns)| ns).sum::<f64>());
+        shortened.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
+    }
     let one = most.1 as f64 >= bytes as f64 * ALL;
     Some(Uneven { class, most, bytes, processes, one, shortened })
 }
@@ -125,6 +131,14 @@ impl Amount {
     fn is_explained(&self, all: &Self) -> bool {
         self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
     }
+}
+
+/// How long a process lives on when half of the others that do I/O have ended, ns.
+fn lag_ns(grid: &Grid<'_>, process: ProcessId) -> f64 {
+    let end = |number: ProcessId| grid.run.process(number).map_or(0.0, |of| of.end_ns as f64);
+    let all: std::collections::BTreeSet<ProcessId> = grid.entries.iter().map(|entry| entry.process).collect();
+    let mut others: Vec<f64> = all.into_iter().filter(|of| *of != process).map(end).collect();
+    median(&mut others).map_or(0.0, |usual| (end(process) - usual).max(0.0))
 }
 
 /// By phase: all processes that do I/O: those of siblings that have ended had less to do.
