@@ -1,7 +1,7 @@
 //! scripts/dxt-run: it sets everything, keeps the command's status and output, and says which traces were written.
 
 use crate::harness::{
-    Compiler, Launch, Outcome, Scratch, Traces, library, skip, workload, workload_source, workload_with,
+    Compiler, Launch, Outcome, Scratch, Traces, analyzer, library, skip, workload, workload_source, workload_with,
 };
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,10 @@ fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
 fn run_in(scratch: &Scratch, variable: Option<(&str, &str)>, options: &[&str], command: &[&Path]) -> Outcome {
     let launch =
         Launch::new(scratch, dxt_run()).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
+    // Where it looks for dxt-analyze last.
+    let beside = analyzer().parent().map_or_else(String::new, |folder| folder.display().to_string());
+    let path = format!("{}:{beside}", std::env::var("PATH").unwrap_or_default());
+    let launch = launch.env("PATH", path);
     let launch = launch.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let launch = launch.arg("--lib").arg(library()).arg("-o").arg(scratch.traces());
     let launch = variable.into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
@@ -283,7 +287,7 @@ fn a_dry_run_shows_nothing_that_opens_a_database() {
         std::iter::once("--dry-run").chain(wheres.iter().flat_map(|place| ["--live-to", place])).collect();
     let outcome = run(&scratch, &options, &["true".as_ref()]);
     if outcome.code == 2 && outcome.stderr.contains("dxt-analyze") {
-        return skip("dxt-analyze is not built beside the library (cargo build)");
+        return skip("dxt-analyze is not built beside the tests (cargo build)");
     }
     assert_eq!(outcome.code, 0, "{outcome:?}");
     assert!(!outcome.stdout.contains("kret") && outcome.stdout.contains("--to nats:..."), "{}", outcome.stdout);
@@ -298,8 +302,8 @@ fn it_needs_no_room_for_temporary_files() {
 
 #[test]
 fn what_a_killed_program_had_done_is_recovered() {
-    if !library().with_file_name("dxt-analyze").exists() {
-        return crate::harness::skip("dxt-analyze is not built beside the library (cargo build)");
+    if !analyzer().exists() {
+        return crate::harness::skip("dxt-analyze is not built beside the tests (cargo build)");
     }
     let scratch = Scratch::new();
     let data = scratch.data();
@@ -311,9 +315,9 @@ fn what_a_killed_program_had_done_is_recovered() {
 
 #[test]
 fn a_recovered_trace_replaces_only_recovered_ones() {
-    let analyze = library().with_file_name("dxt-analyze");
+    let analyze = analyzer();
     if !analyze.exists() {
-        return crate::harness::skip("dxt-analyze is not built beside the library (cargo build)");
+        return crate::harness::skip("dxt-analyze is not built beside the tests (cargo build)");
     }
     let scratch = Scratch::new();
     let words = [workload("exits"), scratch.data().display().to_string().into(), "kill".into(), "20".into()];
