@@ -85,12 +85,19 @@ while IFS='|' read -r crate licence; do
         esac
     fi
 done <<<"$crates"
-# What the report page holds, and what Rust's own library says of itself.
+# What the report page holds.
 for file in dxt-analyze/assets/vendor/echarts/{LICENSE,NOTICE,LICENSE-d3}; do add "$file" "Apache ECharts, in the report page"; done
+
+# What Rust's own library says of itself and of what it is built from: a page that comes with the compiler, here without its marks.
+library=$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html
+of_library() {
+    sed 's/<[^>]*>//g; s/&#34;/"/g; s/&#39;/'"'"'/g; s/&#60;/</g; s/&#62;/>/g; s/&amp;/\&/g; s/[[:space:]]*$//' "$library" | cat -s
+}
 
 {
     echo "Licences of what is linked into $*, besides its own."
     echo "Rust's standard library is under MIT or Apache-2.0; its authors: https://thanks.rust-lang.org"
+    if [ -f "$library" ]; then echo "What it says of itself and of its parts stands at the end."; fi
     echo
     sed 's/^/    /; s/|/  /' <<<"$crates"
     if [ -n "$bare" ]; then printf '\n%s' "$bare"; fi
@@ -98,6 +105,10 @@ for file in dxt-analyze/assets/vendor/echarts/{LICENSE,NOTICE,LICENSE-d3}; do ad
         printf '\n%s\n%s\n\n' "========================================" "${users[$key]//|/, }"
         cat -- "${file_of[$key]}"
     done
+    if [ -f "$library" ]; then
+        printf '\n%s\n%s\n\n' "========================================" "Rust's standard library"
+        of_library
+    fi
 } >"$out"
 [ ${#texts[@]} -ge 10 ] || die "found only ${#texts[@]} texts"
 echo "licences of $count crates, ${#texts[@]} texts"
