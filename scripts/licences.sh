@@ -88,16 +88,18 @@ done <<<"$crates"
 # What the report page holds.
 for file in dxt-analyze/assets/vendor/echarts/{LICENSE,NOTICE,LICENSE-d3}; do add "$file" "Apache ECharts, in the report page"; done
 
-# What Rust's own library says of itself and of what it is built from: a page that comes with the compiler, here without its marks.
-library=$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html
-of_library() {
-    sed 's/<[^>]*>//g; s/&#34;/"/g; s/&#39;/'"'"'/g; s/&#60;/</g; s/&#62;/>/g; s/&amp;/\&/g; s/[[:space:]]*$//' "$library" | cat -s
-}
+# What Rust's own library says of itself and of what it is built from: a page that comes with the compiler from rustup, here without its marks.
+page=$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html
+if [ -f "$page" ]; then
+    library="what it says of itself and of its parts stands at the end"
+else
+    library="this compiler came without the page that says more"
+fi
 
 {
     echo "Licences of what is linked into $*, besides its own."
     echo "Rust's standard library is under MIT or Apache-2.0; its authors: https://thanks.rust-lang.org"
-    if [ -f "$library" ]; then echo "What it says of itself and of its parts stands at the end."; fi
+    echo "($library)"
     echo
     sed 's/^/    /; s/|/  /' <<<"$crates"
     if [ -n "$bare" ]; then printf '\n%s' "$bare"; fi
@@ -105,10 +107,10 @@ of_library() {
         printf '\n%s\n%s\n\n' "========================================" "${users[$key]//|/, }"
         cat -- "${file_of[$key]}"
     done
-    if [ -f "$library" ]; then
+    if [ -f "$page" ]; then
         printf '\n%s\n%s\n\n' "========================================" "Rust's standard library"
-        of_library
+        sed 's/<[^>]*>//g; s/&#34;/"/g; s/&#39;/'"'"'/g; s/&#60;/</g; s/&#62;/>/g; s/&amp;/\&/g; s/[[:space:]]*$//' "$page" | cat -s
     fi
 } >"$out"
 [ ${#texts[@]} -ge 10 ] || die "found only ${#texts[@]} texts"
-echo "licences of $count crates, ${#texts[@]} texts"
+echo "licences of $count crates, ${#texts[@]} texts; Rust's standard library: $library"
