@@ -18,7 +18,8 @@ const MS: u64 = 1_000_000;
 
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn ledger(mut processes: Vec<Builder>, run_ms: u64) -> Value {
-    let mut job = job("ledger", processes.len() as u32);
+    let ranks: std::collections::BTreeSet<i32> = processes.iter().map(|process| process.process.info.rank).collect();
+    let mut job = job("ledger", ranks.len() as u32);
     let def = |code, layer, class, mode, name: &str| OpDef { code, layer, class, mode, name: name.into() };
     job.ops.extend([
         def(SYNC, Layer::Posix, OpClass::Sync, OpMode::Plain, "fsync"),
@@ -134,4 +135,23 @@ fn waiting_for_it_is_divided_as_calls_of_its_layer_are() {
     assert_eq!(parts(row(&found, 0)), [("no_io_ns", 60), ("system_ns", 16), ("library_ns", 24)]);
     assert_eq!(found["background_ns"], 118 * MS);
     assert_eq!((&found["knows_waits"], &found["in_flight_ns"]), (&true.into(), &(60 * MS).into()));
+}
+
+#[test]
+fn what_a_rank_does_behind_mpi_finalize_is_its_own() {
+    let rank = |rank: i32, continued: bool| {
+        let mut one = process(rank, "n");
+        if continued {
+            one.write(FILE, 0, 4096, 900 * MS, 910 * MS).write(FILE, 4096, 4096, 920 * MS, 930 * MS);
+            one.process.info.ended_by = "exit".into();
+        } else {
+            one.write(FILE, 0, 4096, 100 * MS, 300 * MS);
+        }
+        one
+    };
+    let found = ledger(vec![rank(0, false), rank(1, false), rank(0, true), rank(1, true)], 1000);
+    assert_eq!(found["processes"], 2);
+    assert_eq!(found["rows"].as_array().unwrap().len(), 2);
+    assert_eq!(parts(row(&found, 0)), [("no_io_ns", 780), ("write_ns", 220)]);
+    assert_eq!(found["job"]["write_ns"], 440 * MS);
 }

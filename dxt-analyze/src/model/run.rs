@@ -13,7 +13,7 @@ use crate::model::details::{DataSet, DatatypeSum, ExtentSum, Hint};
 use crate::model::notes::Note;
 use crate::sum::Sum;
 use crate::thresholds::Thresholds;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -366,7 +366,8 @@ impl Run {
     #[must_use]
     pub fn process_count(&self) -> u64 {
         let without_rank = self.processes.iter().filter(|process| process.rank < 0 && process.reduction.is_none());
-        let with_rank = self.processes.iter().filter(|process| process.rank >= 0).count() as u64;
+        let with_rank = self.processes.iter().filter(|process| process.rank >= 0).count() - self.continuations().len();
+        let with_rank = with_rank as u64;
         without_rank.count() as u64 + with_rank.max(self.reduced_ranks())
     }
 
@@ -387,12 +388,29 @@ impl Run {
         let ranks = self.ranks() > 0;
         let in_mpi = || self.processes.iter().filter(|of| self.in_mpi(of));
         let known: FxHashSet<i32> = in_mpi().map(|of| of.rank).collect();
-        // What one does behind MPI_Finalize has a record of its own.
         let same: FxHashSet<(u32, u32)> = in_mpi().map(|of| (of.node, of.pid)).collect();
         move |process| {
-            let is_in = same.contains(&(process.node, process.pid)) || !known.contains(&process.rank);
+            let is_in = if same.contains(&(process.node, process.pid)) {
+                self.in_mpi(process)
+            } else {
+                !known.contains(&process.rank)
+            };
             !ranks || process.rank >= 0 && is_in || !process.reduction.is_none()
         }
+    }
+
+    /// What a process did behind `MPI_Finalize` has a record of its own: whose.
+    #[must_use]
+    pub fn continuations(&self) -> FxHashMap<ProcessId, ProcessId> {
+        let whose = |process: &Process| (process.node, process.pid, process.rank);
+        let ended = |process: &Process| process.ended_by == "MPI_Finalize" && process.rank >= 0;
+        let first: FxHashMap<(u32, u32, i32), ProcessId> = self
+            .numbered_processes()
+            .filter(|(_, process)| ended(process))
+            .map(|(number, process)| (whose(process), number))
+            .collect();
+        let later = self.numbered_processes().filter(|(_, process)| !self.in_mpi(process));
+        later.filter_map(|(number, process)| Some((number, *first.get(&whose(process))?))).collect()
     }
 
     /// Whether a process is known to have used MPI.

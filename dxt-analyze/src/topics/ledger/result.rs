@@ -3,7 +3,7 @@
 use super::arrivals::Waits;
 use super::busy::{Times, keeps_its_thread};
 use super::parts::Parts;
-use crate::model::{Op, Process, Run, Within};
+use crate::model::{Op, Process, ProcessId, Run, Within};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
 use crate::shared::totals::StreamTotal;
@@ -159,6 +159,16 @@ impl Ledger {
                 parts: parts.within(total, in_calls),
             });
         }
+        // What a rank does behind MPI_Finalize is its own.
+        let continuations = run.continuations();
+        for (later, first) in &continuations {
+            let Some(later) = rows.get(later.index()).cloned() else { continue };
+            if let Some(row) = rows.get_mut(first.index()) {
+                row.run_ns = row.run_ns.max(later.run_ns);
+                row.parts.add(&Parts { no_io_ns: 0, ..later.parts });
+                row.parts = row.parts.within(row.run_ns, u64::MAX);
+            }
+        }
         let known = if run.was_log() { run.info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks)) } else { 0 };
         let processes = run.worker_count().max(known);
         let (mut job, mut lives) = (Parts::default(), 0_u64);
@@ -175,6 +185,8 @@ impl Ledger {
         let job = job.within(total, u64::MAX);
         let background = sums.iter().map(|one| one.background_ns).sum::<Sum>().get();
         let overview = run.processes.iter().flat_map(|process| &process.streams).any(|stream| stream.overview);
+        let mut number = 0..;
+        rows.retain(|_| number.next().is_none_or(|number| !continuations.contains_key(&ProcessId(number))));
         rows.sort_by_key(|row| (Reverse(row.parts.io_ns()), row.rank, row.pid));
         Self {
             run_ns,
