@@ -79,13 +79,18 @@ fn metadata_of_hdf5_that_each_rank_reads_is_named() {
 /// Eight ranks write a MiB every 10 ms to a file on eight OSTs, each into a block of its own of 64 MiB: all begin at the same OST, or, with
 /// `shift`, each at another; a write waits for those before it on its OST, or takes a millisecond if nothing `queues`.
 fn striped(shift: bool, queues: bool) -> Value {
+    let at = |rank: u64, step: u64| (rank * 64 + if shift { step / 8 * 8 + (step + rank) % 8 } else { step }) * MIB;
+    striped_at(&at, MIB, queues)
+}
+
+/// The same, of requests of `length` bytes wherever `at` says.
+fn striped_at(at: &dyn Fn(u64, u64) -> u64, length: u64, queues: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..64_u64 {
-            let stripe = if shift { step / 8 * 8 + (step + rank) % 8 } else { step };
             let takes = if queues { rank + 1 } else { 1 };
             let from = step * 10 * MS + rank * 3 * US;
-            one.write("/lustre/shared", ((rank * 64 + stripe) * MIB) as i64, MIB, from, from + takes * MS);
+            one.write("/lustre/shared", at(rank, step) as i64, length, from, from + takes * MS);
         }
         let file = one.file("/lustre/shared");
         let bytes = lustre(1 << 20, &[0, 1, 2, 3, 4, 5, 6, 7]);
@@ -110,6 +115,9 @@ fn ranks_that_meet_on_one_target_after_another_are_named() {
     assert_eq!(commands[0]["lines"][0], "lfs setstripe -c 7 -S 1M /lustre", "{commands}");
     assert!(finding(&striped(true, true), "DXT-V011").is_none(), "each rank begins at another target");
     assert!(finding(&striped(false, false), "DXT-V011").is_none(), "nobody waits");
+    // All in one stripe at a time: they share it.
+    let shared = striped_at(&|rank, step| step * MIB + rank * MIB / 8, MIB / 8, true);
+    assert!(finding(&shared, "DXT-V011").is_none(), "{:?}", finding(&shared, "DXT-V011"));
 }
 
 /// Four ranks make ten collective writes of 16 MiB each, for which rank 0 writes 64 MiB in pieces of `buffer`.

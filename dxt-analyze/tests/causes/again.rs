@@ -1,7 +1,8 @@
 //! What is done again and again, or in pieces, and which of two patterns of the same calls is told.
 
 use super::{
-    BARRIER, GATHER, H5_OPEN, H5_WRITE, MPIIO_SYNC, MPIIO_WRITE, MS, STAT, SYNC, report, saves_ms, sentence, stepped,
+    BARRIER, GATHER, H5_OPEN, H5_WRITE, MPIIO_OPEN, MPIIO_SYNC, MPIIO_WRITE, MS, STAT, SYNC, report, saves_ms,
+    sentence, stepped,
 };
 use crate::common::{self, Builder, process};
 use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
@@ -172,4 +173,76 @@ fn pieces_of_hdf5s_data_are_not_its_metadata() {
     assert!(!sentence(&columns(200 * 256)).contains("metadata"), "{}", sentence(&columns(200 * 256)));
     // The same calls where next to nothing was written to data sets.
     assert!(sentence(&columns(64)).contains("write the metadata"), "{}", sentence(&columns(64)));
+}
+
+/// A process that appends 32 KiB records, and writes the first 512 bytes again after each, or after each tenth.
+fn with_header(every: u64) -> serde_json::Value {
+    let mut one = process(-1, "n");
+    for record in 0..60_u64 {
+        let (from, at) = (record * 16 * MS, (512 + (record << 15)) as i64);
+        one.write("/data/log", at, 1 << 15, from, from + 5 * MS);
+        if record % every == 0 {
+            one.write("/data/log", 0, 512, from + 5 * MS, from + 12 * MS);
+        }
+    }
+    report(vec![one], 960)
+}
+
+#[test]
+fn a_header_that_is_written_after_each_record_is_told_rather_than_random_writes() {
+    let found = with_header(1);
+    let expected = "A header is written again and again between records: the first 512 B of /data/log, 60 times for 60 other writes";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V029"), Some(412));
+    assert_eq!(saves_ms(&found, "DXT-C009"), None);
+    assert_eq!(saves_ms(&with_header(10), "DXT-V029"), None);
+}
+
+#[test]
+fn a_small_buffer_of_a_c_stream_is_told_by_the_calls_that_empty_it() {
+    let run = |every: u64, empties_us: u64| {
+        let mut one = process(-1, "n");
+        let mut at = 0;
+        for call in 0..4000_u64 {
+            let takes = if call % every == every - 1 { empties_us * 1000 } else { 200 };
+            one.add("/data/log", common::op::STDIO_WRITE, 0, (call * 96) as i64, 96, at, at + takes);
+            at += takes + 20_000;
+        }
+        report(vec![one], at / MS)
+    };
+    let found = run(5, 1500);
+    let expected =
+        "The buffers of C streams are emptied every 480 B: 800 of 4,000 writes take 1.50 ms each, the others only copy";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V030").unwrap_or(0);
+    assert!((1150..=1200).contains(&saves), "{saves} of 1,200 ms");
+    assert_eq!(saves_ms(&run(1000, 1500), "DXT-V030"), None, "a large one");
+}
+
+#[test]
+fn a_file_that_ranks_open_together_again_and_again_is_told() {
+    let run = |opens: u64| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..20_u64 {
+                let from = step * 50 * MS;
+                if step < opens {
+                    one.add("/out/field", MPIIO_OPEN, 0, -1, 0, from, from + 20 * MS);
+                    one.add("/out/field", common::op::POSIX_OPEN, NESTED, -1, 0, from + MS, from + 6 * MS);
+                }
+                let (from, at) = (from + 20 * MS, ((step * 4 + rank) << 20) as i64);
+                one.add("/out/field", MPIIO_WRITE, 0, at, 1 << 20, from, from + 10 * MS);
+                one.add("/out/field", common::op::POSIX_WRITE, NESTED, at, 1 << 20, from, from + 10 * MS);
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 1000)
+    };
+    let found = run(20);
+    let expected =
+        "/out/field is opened 20 times by 4 processes together (MPI_File_open): an open with its close takes 20.0 ms";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C034").unwrap_or(0);
+    assert!((370..=385).contains(&saves), "{saves} of 380 ms");
+    assert_eq!(saves_ms(&run(1), "DXT-C034"), None);
 }

@@ -1,6 +1,9 @@
 //! What files are used for: many small ones, temporary ones, one that is opened or written anew again and again, HDF5 that reads more than it is asked for.
 
-use super::{H5_READ, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, UNLINK, report, report_of, saves_ms, sentence};
+use super::{
+    H5_READ, H5_SYNC, H5_WRITE, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK, report, report_of,
+    saves_ms, sentence,
+};
 use crate::common::{self, Builder, process};
 use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
 
@@ -36,6 +39,35 @@ fn one_file_that_is_opened_again_is_named_and_each_open_counts() {
     );
     assert_eq!(saves_ms(&found, "DXT-C034"), Some(560));
     assert_eq!(saves_ms(&report(vec![reader(15, 15, 40)], 1300), "DXT-C034"), None);
+}
+
+#[test]
+fn what_many_files_cost_is_not_what_is_done_with_each() {
+    let run = |writes: u64, sync: bool| {
+        let mut one = process(-1, "n");
+        let mut at = 0;
+        for file in 0..50_u64 {
+            let name = format!("/scratch/part.{file}");
+            one.add(&name, common::op::POSIX_OPEN, 0, -1, 0, at, at + MS);
+            at += MS;
+            for call in 0..writes {
+                one.write(&name, (call * 8192) as i64, 8192, at, at + MS);
+                at += MS;
+            }
+            if sync {
+                one.add(&name, SYNC, 0, -1, 0, at, at + 10 * MS);
+                at += 10 * MS;
+            }
+        }
+        report(vec![one], at / MS)
+    };
+    // Of 50 files the opens and writes go, not the syncs.
+    let found = run(1, true);
+    assert!(sentence(&found).contains("sync"), "{}", sentence(&found));
+    assert!(saves_ms(&found, "DXT-V022").is_none_or(|ms| ms <= 100), "{found:#?}");
+    // Where each is written in many calls these cost by their number.
+    let found = run(16, false);
+    assert!(saves_ms(&found, "DXT-V022").is_none_or(|ms| ms <= 50), "{}", sentence(&found));
 }
 
 #[test]
@@ -99,6 +131,34 @@ fn hdf5_that_reads_more_than_it_is_asked_for_is_told() {
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V024"), Some(448));
     assert_eq!(saves_ms(&run(1), "DXT-V024"), None);
+}
+
+#[test]
+fn hdf5_that_is_flushed_after_each_object_is_told() {
+    let run = |flushes: u64| {
+        let mut one = process(-1, "n");
+        for call in 0..40_u64 {
+            let from = call * 25 * MS;
+            one.add("/data/a.h5", H5_WRITE, 0, -1, 8000, from, from + MS);
+            if call % (40 / flushes) == 0 {
+                // The superblock, a header and a tree, here and there.
+                for piece in 0..4_u64 {
+                    let at = from + MS + piece * 4 * MS;
+                    let offset = (piece * call * 700) as i64;
+                    one.add("/data/a.h5", common::op::POSIX_WRITE, IN_HDF5, offset, 512, at, at + 4 * MS);
+                }
+                one.add("/data/a.h5", H5_SYNC, 0, -1, 0, from + MS, from + 18 * MS);
+            }
+        }
+        report(vec![one], 1000)
+    };
+    let found = run(40);
+    let expected =
+        "The HDF5 file /data/a.h5 is flushed 40 times by 1 process, for 40 writes of data sets: a flush takes 17.0 ms";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V028").unwrap_or(0);
+    assert!((610..=640).contains(&saves), "{saves} of 624 ms");
+    assert_eq!(saves_ms(&run(4), "DXT-V028"), None);
 }
 
 #[test]

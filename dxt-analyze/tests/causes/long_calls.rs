@@ -1,6 +1,6 @@
 //! Calls that are far from their like, and what they have in common.
 
-use super::{BARRIER, MS, SYNC, report, sentence, writers};
+use super::{BARRIER, MS, SYNC, report, saves_ms, sentence, writers};
 use crate::common::{self, process};
 
 #[test]
@@ -109,4 +109,29 @@ fn one_long_call_of_each_file_is_told_so() {
     };
     let found = report((0..4).map(rank).collect(), 1900);
     assert!(sentence(&found).starts_with("One read of each of 32 files takes far longer"), "{}", sentence(&found));
+}
+
+#[test]
+fn calls_that_stall_one_after_another_with_no_quick_one_between_are_a_moment() {
+    let run = |between: bool| {
+        let mut one = process(-1, "n");
+        let mut at = 0;
+        for call in 0..16_u64 {
+            let stalls = if between { call % 4 == 2 } else { (6..9).contains(&call) } && call < 12;
+            let takes = if stalls { 200 } else { 20 } * MS + call % 3 * MS / 10;
+            one.write("/data/out", (call << 20) as i64, 1 << 20, at, at + takes);
+            at += takes + 30 * MS;
+        }
+        report(vec![one], at / MS)
+    };
+    let found = run(false);
+    assert!(
+        sentence(&found)
+            .starts_with("From 0.301 s to 0.961 s the 3 writes take 10.6 times as long as at other times: 200 ms each"),
+        "{}",
+        sentence(&found)
+    );
+    let saves = saves_ms(&found, "DXT-V001").unwrap_or(0);
+    assert!((535..=550).contains(&saves), "{saves} of 540 ms");
+    assert!(sentence(&run(true)).starts_with("One call stalled"), "{}", sentence(&run(true)));
 }

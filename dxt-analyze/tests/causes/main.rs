@@ -7,6 +7,7 @@ mod common;
 mod files;
 mod long_calls;
 mod opened_so;
+mod polled;
 mod shapes;
 mod units;
 mod waiting;
@@ -29,6 +30,8 @@ const H5_READ: u16 = 129;
 const MPIIO_OPEN: u16 = 82;
 const MPIIO_WRITE: u16 = 83;
 const MPIIO_SYNC: u16 = 91;
+const LOCK: u16 = 30;
+const H5_SYNC: u16 = 123;
 const AIO_WRITE: u16 = 27;
 const SUBMIT: u16 = 161;
 const WAIT: u16 = 162;
@@ -61,6 +64,8 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
         def(H5_WRITE, Layer::Hdf5, OpClass::Write, "write"),
         def(MPIIO_WRITE, Layer::Mpiio, OpClass::Write, "write"),
         def(MPIIO_SYNC, Layer::Mpiio, OpClass::Sync, "sync"),
+        def(LOCK, Layer::Posix, OpClass::Lock, "lock"),
+        def(H5_SYNC, Layer::Hdf5, OpClass::Sync, "sync"),
         def(SUBMIT, Layer::Posix, OpClass::Wait, "submit"),
         def(WAIT, Layer::Posix, OpClass::Wait, "wait"),
         OpDef { mode: OpMode::Nonblocking, ..def(AIO_WRITE, Layer::Posix, OpClass::Write, "write") },

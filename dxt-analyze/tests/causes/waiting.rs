@@ -1,8 +1,9 @@
 //! Who waits for whom, and who does not.
 
-use super::{BARRIER, KIB, MS, report, report_of, saves_ms, sentence, stepped};
+use super::{BARRIER, KIB, LOCK, MPIIO_WRITE, MS, report, report_of, saves_ms, sentence, stepped};
 use crate::common::{self, Builder, process};
 use trace_format::meta::ThreadDef;
+use trace_format::meta::stream_flags::NESTED;
 use trace_format::segment::{Segment, StreamId};
 
 #[test]
@@ -45,6 +46,46 @@ fn a_rank_that_comes_late_to_barriers_is_named_where_io_matters() {
     assert!((240..=300).contains(&saves), "{saves} of 300 ms");
     // Who computes for longer is no matter of I/O where there is hardly any.
     assert!(sentence(&late(1)).starts_with("I/O is not the bottleneck"), "{}", sentence(&late(1)));
+}
+
+/// Ranks in ten steps, each with 20 ms of computing or 60 if it is late, then a write; they meet at the end of each step.
+fn late(ranks: i32, is_late: &dyn Fn(u64) -> bool, node: &dyn Fn(i32) -> &'static str) -> serde_json::Value {
+    let rank = |rank: i32| {
+        let mut one = process(rank, node(rank));
+        for step in 0..10 {
+            let computes =
+                if is_late(rank as u64) { 60 } else { 20 } * MS + (rank as u64 * 7 + step * 13) % 10 * MS / 10;
+            let from = step * 100 * MS + computes;
+            one.write(&format!("/scratch/of{rank}"), (step << 20) as i64, 1 << 20, from, from + 20 * MS);
+            one.add("", BARRIER, 0, 0, 0, from + 20 * MS, (step + 1) * 100 * MS);
+        }
+        one
+    };
+    report((0..ranks).map(rank).collect(), 1000)
+}
+
+#[test]
+fn ranks_that_are_late_together_are_named_together() {
+    let one = |_| "n";
+    for (is_late, expected) in [
+        (
+            &(|rank: u64| rank == 2 || rank == 5) as &dyn Fn(u64) -> bool,
+            "Ranks 2 and 5 come late to 10 of 10 points where all ranks meet",
+        ),
+        (&|rank: u64| rank.is_multiple_of(2), "Ranks 0, 2, 4 and 6 come late to 10 of 10 points where all ranks meet"),
+    ] {
+        let found = late(8, is_late, &one);
+        assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+        let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+        assert!((350..=410).contains(&saves), "{saves} of 400 ms");
+    }
+    // All ranks of a node are the node.
+    let nodes = |rank| if rank < 3 { "a" } else { "b" };
+    let found = late(8, &|rank| rank < 3, &nodes);
+    assert!(sentence(&found).starts_with("Node a (all 3 ranks of it) comes late to 10 of 10"), "{}", sentence(&found));
+    // More than half are no exception.
+    let found = late(8, &|rank| rank > 2, &one);
+    assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
 }
 
 #[test]
@@ -91,6 +132,132 @@ fn who_serves_others_that_need_not_wait_is_not_blamed() {
     assert!(sentence(&server(15)).starts_with("Nothing stands out"), "{}", sentence(&server(15)));
     // Who is busy all the time holds them up.
     assert!(sentence(&server(80)).starts_with("Rank 3 writes 100 % of the bytes"), "{}", sentence(&server(80)));
+}
+
+#[test]
+fn uneven_reads_before_the_first_meeting_are_told_however_late_it_is() {
+    // Rank 2 reads most of the input for 600 of 1,000 ms; the others have read theirs soon, and wait for it.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let calls = if rank == 2 { 60 } else { 6 };
+        for call in 0..calls {
+            let at = ((rank * 64 + call) << 20) as i64;
+            one.add("/scratch/in", common::op::POSIX_READ, 0, at, 1 << 20, call * 10 * MS, (call * 10 + 9) * MS);
+        }
+        one.add("", BARRIER, 0, 0, 0, calls * 10 * MS, 600 * MS + MS);
+        one.add("", BARRIER, 0, 0, 0, 999 * MS, 1000 * MS);
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 1000);
+    assert!(sentence(&found).starts_with("Rank 2 reads 3.1 times as much as the mean"), "{}", sentence(&found));
+}
+
+#[test]
+fn who_waits_at_a_barrier_does_not_come_late_to_the_next_collective_call() {
+    let run = |barrier: bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..10_u64 {
+                let (from, at) = (step * 100 * MS, ((step * 4 + rank) << 20) as i64);
+                one.add("/scratch/all", common::op::MPIIO_WRITE_ALL, 0, at, 1 << 20, from, from + 10 * MS);
+                // All but rank 0 write on for 50 ms.
+                let until = if rank == 0 { from + 11 * MS } else { from + 61 * MS };
+                one.write(&format!("/scratch/of{rank}"), at, 1 << 20, from + 10 * MS, until);
+                if barrier {
+                    one.add("", BARRIER, 0, 0, 0, until, from + 62 * MS);
+                }
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 1000)
+    };
+    let late = |found: &serde_json::Value| saves_ms(found, "DXT-L003").unwrap_or(0);
+    assert_eq!(late(&run(true)), 0);
+    assert!(late(&run(false)) > 300, "it computes meanwhile");
+}
+
+#[test]
+fn locks_around_each_call_of_mpiio_are_told_from_those_of_sieving() {
+    let run = |reads: bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for call in 0..20_u64 {
+                let (from, at) = (call * 40 * MS, ((call * 4 + rank) << 16) as i64);
+                one.add("/scratch/a", MPIIO_WRITE, 0, at, 65536, from, from + 12 * MS);
+                one.add("/scratch/a", LOCK, NESTED, at, 65536, from, from + 10 * MS);
+                if reads {
+                    one.add("/scratch/a", common::op::POSIX_READ, NESTED, at, 65536, from + 10 * MS, from + 11 * MS);
+                }
+                one.add("/scratch/a", common::op::POSIX_WRITE, NESTED, at, 65536, from + 11 * MS, from + 12 * MS);
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 800)
+    };
+    let title = |found: &serde_json::Value| {
+        let all = found["findings"].as_array().cloned().unwrap_or_default();
+        let locks = all.iter().find(|one| one["code"] == "DXT-L001").expect("locks");
+        (locks["title"].as_str().unwrap_or_default().to_owned(), found["verdict"].to_string())
+    };
+    let (atomic, all) = title(&run(false));
+    assert!(atomic.contains("around each read or write (atomic mode, or NFS)"), "{atomic}");
+    assert!(all.contains("MPI_File_set_atomicity(fh, 0)"), "{all}");
+    let (sieving, all) = title(&run(true));
+    assert!(sieving.contains("for file locks, in 80 calls") && !all.contains("atomicity"), "{sieving}");
+}
+
+#[test]
+fn of_a_pool_only_those_who_work_share_the_work() {
+    // The parent reads a list, and waits; of its four children one has most of the work.
+    let parent = || {
+        let mut one = process(-1, "n");
+        (one.process.info.pid, one.process.info.ppid) = (100, 1);
+        one.add("/scratch/list", common::op::POSIX_READ, 0, 0, 4096, 0, MS);
+        (one, 1000)
+    };
+    let child = |number: u64| {
+        let mut one = process(-1, "n");
+        (one.process.info.pid, one.process.info.ppid) = (101 + number as u32, 100);
+        let calls = if number == 1 { 90 } else { 30 };
+        for call in 0..calls {
+            one.write(
+                &format!("/scratch/of{number}"),
+                (call << 20) as i64,
+                1 << 20,
+                call * 10 * MS,
+                (call * 10 + 9) * MS,
+            );
+        }
+        (one, calls * 10 + 50)
+    };
+    let all = std::iter::once(parent()).chain((0..4).map(child)).collect();
+    let found = report_of(all, 0);
+    let expected = "Pid 102 writes 2.0 times as much as the mean of all processes, and the others wait";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+}
+
+#[test]
+fn a_slow_worker_of_a_pool_is_waited_for_however_much_time_the_others_have() {
+    let parent = || {
+        let mut one = process(-1, "n");
+        (one.process.info.pid, one.process.info.ppid) = (100, 1);
+        one.add("/scratch/list", common::op::POSIX_READ, 0, 0, 4096, 0, MS);
+        (one, 1000)
+    };
+    let child = |number: u64| {
+        let mut one = process(-1, "n");
+        (one.process.info.pid, one.process.info.ppid) = (101 + number as u32, 100);
+        for call in 0..18_u64 {
+            let (from, takes) = if number == 2 { (call * 54, 50) } else { (call * 8, 2) };
+            let from = from * MS + call * number % 7 * MS / 20;
+            one.write(&format!("/scratch/of{number}"), (call << 20) as i64, 1 << 20, from, from + takes * MS);
+        }
+        (one, 990)
+    };
+    let found = report_of(std::iter::once(parent()).chain((0..5).map(child)).collect(), 0);
+    assert!(sentence(&found).starts_with("Pid 103 is slow: writes take 24.9 times"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
+    assert!((800..=880).contains(&saves), "{saves} of 864 ms");
 }
 
 #[test]

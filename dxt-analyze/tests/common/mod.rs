@@ -112,6 +112,13 @@ impl Builder {
         self
     }
 
+    /// Adds a call without data that fails with `errno`, the same for all of its kind on this file.
+    pub fn fail(&mut self, path: &str, op: u16, errno: u16, start: u64, end: u64) -> &mut Self {
+        let stream = self.stream(path, op, stream_flags::FAILED);
+        self.process.streams[stream as usize].errno = errno;
+        self.add(path, op, stream_flags::FAILED, -1, 0, start, end)
+    }
+
     /// Adds a plain POSIX write.
     pub fn write(&mut self, path: &str, offset: i64, length: u64, start: u64, end: u64) -> &mut Self {
         self.add(path, op::POSIX_WRITE, 0, offset, length, start, end)

@@ -60,8 +60,41 @@ pub struct Aliasing<'a> {
     one_in: u64,
 }
 
-/// Of each group: processes that begin requests, and the last of these.
-type Moment = Vec<(u32, Option<ProcessId>)>;
+/// Of a group of targets in a moment: processes that begin requests, the last of these, the stripe of the first one, and how many begin in others. Who begins in one stripe
+/// shares it, wherever the next one lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Begun {
+    count: u32,
+    last: Option<ProcessId>,
+    stripe: u64,
+    elsewhere: u32,
+}
+
+impl Begun {
+    fn add(&mut self, process: ProcessId, stripe: u64) {
+        if self.last == Some(process) {
+            return;
+        }
+        if self.count == 0 {
+            self.stripe = stripe;
+        }
+        self.elsewhere += u32::from(self.stripe != stripe);
+        (self.count, self.last) = (self.count + 1, Some(process));
+    }
+
+    /// A process is read by one thread, so none is counted in both.
+    fn join(&mut self, other: &Self) {
+        if self.count == 0 {
+            *self = *other;
+        } else {
+            self.elsewhere += if self.stripe == other.stripe { other.elsewhere } else { other.count };
+            self.count += other.count;
+        }
+    }
+}
+
+/// By group.
+type Moment = Vec<Begun>;
 
 /// Moments by place of the file and number.
 pub type Partial = FxHashMap<(usize, u64), Moment>;
@@ -123,13 +156,17 @@ impl<'a> Aliasing<'a> {
             let mut all: Vec<&Moment> = Vec::new();
             let mut sums = vec![0_u64; of.count];
             for ((_, _), moment) in partial.iter().filter(|((at, _), _)| *at == place) {
-                sums.iter_mut().zip(moment).for_each(|(sum, (count, _))| *sum += u64::from(*count));
+                sums.iter_mut().zip(moment).for_each(|(sum, of)| *sum += u64::from(of.count));
                 all.push(moment);
             }
-            let begun = |moment: &Moment| moment.iter().map(|(count, _)| *count).sum::<u32>();
-            let most = |moment: &Moment| moment.iter().map(|(count, _)| *count).max().unwrap_or(0);
+            let begun = |moment: &Moment| moment.iter().map(|of| of.count).sum::<u32>();
+            let busiest_of = |moment: &Moment| moment.iter().max_by_key(|of| of.count).copied().unwrap_or_default();
+            let most = |moment: &Moment| busiest_of(moment).count;
             all.retain(|moment| begun(moment) >= BEGIN);
-            let is = |moment: &&&Moment| f64::from(most(moment)) >= f64::from(begun(moment)) * ON_ONE;
+            let is = |moment: &&&Moment| {
+                let most = busiest_of(moment);
+                f64::from(most.count) >= f64::from(begun(moment)) * ON_ONE && most.elsewhere * 2 >= most.count
+            };
             let aliased = all.iter().filter(is).count();
             let requests: u64 = sums.iter().sum();
             let busiest = sums.iter().copied().max().unwrap_or(0) as f64;
@@ -181,14 +218,13 @@ impl Analysis for Aliasing<'_> {
                 if !self.keeps(moment) {
                     continue;
                 }
-                let target = u64::try_from(row.offset).ok().and_then(|offset| of.layout.locate(offset)?.target);
-                let Some(group) = target.and_then(|target| of.groups.get(&target)) else { continue };
-                let counts = partial.entry((place, moment)).or_insert_with(|| vec![(0, None); of.count]);
-                if let Some((count, last)) = counts.get_mut(*group)
-                    && *last != Some(block.number)
-                {
-                    *count += 1;
-                    *last = Some(block.number);
+                let Some(at) = u64::try_from(row.offset).ok().and_then(|offset| of.layout.locate(offset)) else {
+                    continue;
+                };
+                let Some(group) = at.target.and_then(|target| of.groups.get(&target)) else { continue };
+                let counts = partial.entry((place, moment)).or_insert_with(|| vec![Begun::default(); of.count]);
+                if let Some(of) = counts.get_mut(*group) {
+                    of.add(block.number, at.stripe);
                 }
             }
         }
@@ -197,8 +233,7 @@ impl Analysis for Aliasing<'_> {
     fn merge(&self, into: &mut Partial, other: Partial) {
         for (key, counts) in other {
             match into.get_mut(&key) {
-                // A process is read by one thread, so none is counted in both.
-                Some(mine) => mine.iter_mut().zip(counts).for_each(|(mine, theirs)| mine.0 += theirs.0),
+                Some(mine) => mine.iter_mut().zip(&counts).for_each(|(mine, theirs)| mine.join(theirs)),
                 None => {
                     into.insert(key, counts);
                 }

@@ -73,9 +73,10 @@ codes! {
         "See what they share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a library that is not thread-safe.",
         "ours";
     LATE_TO_MEET = "DXT-V013",
-        "A rank comes late to MPI's own collective calls, in which all others wait for it, while it computes or waits for messages.",
-        "Between two meetings of all ranks: who waits least, and what all others wait at least, less what its calls of I/O take longer than theirs; one rank \
-         with 0.7 of that at two meetings or more. No matter of I/O, told only where I/O matters, and not where ranks take turns (DXT-C039).",
+        "A rank, or several together, come late to MPI's own collective calls, in which all others wait for them, while they compute or wait for messages.",
+        "Between two meetings of all ranks: who waits least, and what all others wait at least, less what its calls of I/O take longer than theirs; ranks \
+         with 0.7 of that at two meetings or more: those that the largest step in lateness, half of the latest's at least, divides from the others, at most half of all; one alone, if \
+         it makes half of what they cost. No matter of I/O, told only where I/O matters, and not where ranks take turns (DXT-C039).",
         "Give it less to compute, or see what slows its computing.",
         "ours";
     ASKED_AGGREGATORS = "DXT-V014",
@@ -143,6 +144,29 @@ codes! {
          one burst. Never above info: it asks for another program.",
         "Read ahead or write behind: a thread, asynchronous calls, two buffers in turn.",
         "ours";
+    POLLED = "DXT-V027",
+        "Processes wait for a lock file, a lock, or a file that others make, by asking again and again.",
+        "Opens that fail since a file is there, locks that are not to be had at once, or calls that fail since it is not there yet, 4 for each name at least, until one of the same process succeeds; not those that go \
+         on beside its reads and writes. Saving: how long the process waits that waits longest, as far as slots of time tell.",
+        "Hold lock files for less; let a message tell that a file is there.",
+        "ours; open(2)";
+    HDF5_FLUSHED = "DXT-V028",
+        "HDF5 files are flushed after every few writes.",
+        "8 calls of H5Fflush on a file by a process or more, for at most 4 writes of data sets each. Saving: the time in them, but for one.",
+        "Flush when a step is complete; closing a file writes all of it.",
+        "ours; HDF5 reference manual, H5Fflush";
+    HEADER_REWRITTEN = "DXT-V029",
+        "A header, an index or a count of records is written again between records.",
+        "Writes of one size (within a factor of two) of a process on a file, 8 at least, that all lie in 64 KiB or less which they write 4 times or more, and 0.3 to 3 of them for each of the process's \
+         other writes there, which are of four times the bytes at least that these lie in. Saving: all but one of them.",
+        "Write it when the file is closed, or every so many records.",
+        "ours";
+    STREAM_BUFFER = "DXT-V030",
+        "C streams empty or fill their buffers every few bytes.",
+        "Reads or writes of C streams below 64 KiB of which fewer than half, 32 at least, are far from their like and have 0.8 of the time: with at most 64 KiB from one to the next. \
+         Saving: what these take for being short (as DXT-C004).",
+        "A larger buffer: setvbuf(3) before the first access; no fflush between records.",
+        "ours; setvbuf(3)";
     NO_OVERLAP = "DXT-V016",
         "Asynchronous operations keep the program waiting: nothing else goes on while they do.",
         "Of processes with one thread whose waits are on record: time in the calls that hand operations over and that wait for them is at least 0.9 of the time with one in \

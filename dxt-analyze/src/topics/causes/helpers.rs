@@ -6,6 +6,8 @@ use rustc_hash::FxHashMap;
 
 /// Part of its life that a helper is in calls at most if it has time left.
 const HAS_TIME: f64 = 0.25;
+/// The same of one by itself: who waits for all waits for the busiest.
+const BUSY: f64 = 0.5;
 /// Part of its life in which the process that it works for runs on, at least.
 const LIVES_ON: f64 = 0.9;
 
@@ -30,8 +32,10 @@ pub fn with_time_left(run: &Run, in_calls: &[f64]) -> Vec<bool> {
         let (sum, life) = of_parent.entry((process.node, process.ppid)).or_default();
         (*sum, *life) = (*sum + ns, *life + until.saturating_sub(from) as f64);
     }
-    let has_time = |process: &Process| {
-        of_parent.get(&(process.node, process.ppid)).is_some_and(|(ns, life)| *ns <= life * HAS_TIME)
+    let has_time = |process: &Process, in_calls: f64| {
+        let (from, until) = lives(process);
+        let busy = in_calls > until.saturating_sub(from) as f64 * BUSY;
+        !busy && of_parent.get(&(process.node, process.ppid)).is_some_and(|(ns, life)| *ns <= life * HAS_TIME)
     };
-    run.processes.iter().map(|process| helps(process) && has_time(process)).collect()
+    run.processes.iter().zip(in_calls).map(|(process, ns)| helps(process) && has_time(process, *ns)).collect()
 }

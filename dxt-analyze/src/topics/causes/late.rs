@@ -1,74 +1,72 @@
-//! Ranks that come late to collective calls, so that all others wait. How late a rank comes is what lies between its last collective
-//! call and this one, its other calls of I/O left out, against the median of all ranks: what it lost by waiting before is not its own.
+//! Ranks that come late to collective calls of MPI-IO, so that all others wait. How late a rank comes is what lies between its last collective
+//! call and this one, its other calls of I/O left out, against what is usual: what it lost by waiting before is not its own.
 
+use super::claim::{Claim, finding};
+use super::grid::Grid;
 use super::phases::{FIRST, Gaps};
-use crate::model::ProcessId;
+use super::who_is_late::{Meeting, by_turns, late};
+use crate::findings::{About, Code, Evidence};
 use crate::shared::stats::median;
-use rustc_hash::FxHashMap;
+use crate::text::units as show;
 
-/// Share of all that late ranks cost that one must cost to be the one who is late.
+/// Share of all that late ranks cost that these must cost to be those who are late.
 const MOSTLY: f64 = 0.5;
-/// Fewest collective calls that it comes last to: once is an event.
-const FEWEST: u64 = 2;
+/// Fewest collective calls that they come last to: once is an event.
+const FEWEST: usize = 2;
 
-/// A rank that comes late.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Late {
-    /// Index into [`crate::model::Run::processes`].
-    pub process: ProcessId,
-    /// Collective calls, and how many it came last to.
-    pub calls: u64,
-    /// See above.
-    pub last: u64,
-    /// Between collective calls: median over all ranks, and of this one, ns.
-    pub usual_ns: f64,
-    /// See above.
-    pub own_ns: f64,
-    /// What all others would not have waited, ns of the run time.
-    pub saves_ns: f64,
+/// Those that cost most.
+#[must_use]
+pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
+    let meetings: Vec<Meeting> = gaps.iter().flat_map(meetings).collect();
+    let found = late(&meetings)?;
+    if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
+        return of_turns(&meetings);
+    }
+    let own_ns = median(&mut found.last.iter().map(|(_, own, _)| *own).collect::<Vec<f64>>())?;
+    let usual_ns = median(&mut found.last.iter().map(|(.., usual)| *usual).collect::<Vec<f64>>())?;
+    let (name, one, about) = found.named(grid.run);
+    let (comes, it, whose) = if one { ("comes", "it", "its") } else { ("come", "them", "their") };
+    let title = format!(
+        "{name} {comes} late to {} of {} collective calls: {} after the one before, others after {}",
+        show::count(found.last.len() as u64),
+        show::count(meetings.len() as u64),
+        show::duration(own_ns as u64),
+        show::duration(usual_ns as u64)
+    );
+    let about = About { calls: Some(meetings.len() as u64), ..about };
+    let words = format!("all others wait {} in all for {it}", show::duration(found.saves_ns as u64));
+    let hint =
+        format!("give {it} less to compute, or see what slows {whose} computing: the calls themselves are not slow");
+    let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![Evidence::of(words, about)], &hint), Vec::new());
+    Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// The one that costs most.
-#[must_use]
-pub fn late(gaps: &[Gaps]) -> Option<Late> {
-    let mut costs: FxHashMap<ProcessId, (f64, u64)> = FxHashMap::default();
-    let mut calls = 0_u64;
-    // Where each was last: its time since the call before, and the median of all.
-    let mut own: FxHashMap<ProcessId, Vec<(f64, f64)>> = FxHashMap::default();
-    for of in gaps {
-        let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
-        let known = |number: &usize| of.by_process.iter().all(|(_, gaps)| gaps[*number] != FIRST);
-        for number in (0..count).filter(known) {
-            let (mut first, mut second) = ((0_u64, ProcessId::NONE), 0_u64);
-            let mut all = Vec::with_capacity(of.by_process.len());
-            for (process, gaps) in &of.by_process {
-                let gap = gaps[number];
-                all.push(gap as f64);
-                if gap > first.0 {
-                    (second, first) = (first.0, (gap, *process));
-                } else {
-                    second = second.max(gap);
-                }
-            }
-            calls += 1;
-            let Some(middle) = median(&mut all) else { continue };
-            own.entry(first.1).or_default().push((first.0 as f64, middle));
-            let cost = costs.entry(first.1).or_default();
-            cost.0 += (first.0 - second) as f64;
-            cost.1 += 1;
-        }
-    }
-    let mut costs: Vec<(ProcessId, (f64, u64))> = costs.into_iter().collect();
-    costs.sort_by(|a, b| b.1.0.total_cmp(&a.1.0).then(a.0.cmp(&b.0)));
-    let &(process, (saves_ns, _)) = costs.first()?;
-    let all: f64 = costs.iter().map(|(_, (ns, _))| ns).sum();
-    // Of the calls that it was last to, those that cost most: between calls of one burst nobody is late.
-    let late = own.get_mut(&process)?;
-    late.sort_by(|a, b| (b.0 - b.1).total_cmp(&(a.0 - a.1)));
-    let most = late.first().map_or(0.0, |(own, usual)| own - usual);
-    late.retain(|(own, usual)| own - usual >= most * 0.1);
-    let last = late.len() as u64;
-    let own_ns = median(&mut late.iter().map(|(own, _)| *own).collect::<Vec<f64>>())?;
-    let usual_ns = median(&mut late.iter().map(|(_, usual)| *usual).collect::<Vec<f64>>())?;
-    (last >= FEWEST && saves_ns > all * MOSTLY).then_some(Late { process, calls, last, usual_ns, own_ns, saves_ns })
+/// Another rank each time.
+fn of_turns(meetings: &[Meeting]) -> Option<Claim> {
+    let found = by_turns(meetings)?;
+    let title = format!(
+        "each time another rank comes late to collective calls: to {} of {} one comes {} after all others, on the mean",
+        show::count(found.meetings),
+        show::count(meetings.len() as u64),
+        show::duration((found.waits_ns / found.meetings.max(1) as f64) as u64)
+    );
+    let words = format!(
+        "all others wait {} in all; {} of the ranks are late at some time",
+        show::duration(found.waits_ns as u64),
+        show::count(found.ranks as u64)
+    );
+    let hint = "see what moves from rank to rank (work that is not the same in each step, another process on the nodes' cores): share it out, or let ranks \
+                meet less often; the calls themselves are not slow";
+    let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![words.into()], hint), Vec::new());
+    Some(Claim { waiting_ns: found.waits_ns, ..claim })
+}
+
+/// The calls of one operation on one file, as far as it is known of all ranks how long they come after the one before.
+fn meetings(of: &Gaps) -> Vec<Meeting> {
+    let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
+    let meeting = |number: usize| {
+        let gaps = of.by_process.iter().filter_map(|(process, gaps)| Some((*process, *gaps.get(number)?)));
+        gaps.map(|(process, gap)| (gap != FIRST).then_some((process, gap as f64))).collect::<Option<Meeting>>()
+    };
+    (0..count).filter_map(meeting).collect()
 }

@@ -48,6 +48,9 @@ pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         let evidence = [call(grid, longest).words().into()].into_iter().chain(files(grid, &tail.shortened)).collect();
         return vec![Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())];
     }
+    if let Some(row) = super::stalls_in_a_row::claim(grid, tail) {
+        return vec![row];
+    }
     let stall = |index: u32| {
         let entry = entry(index)?;
         let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);

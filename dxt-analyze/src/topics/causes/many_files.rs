@@ -24,6 +24,8 @@ const MOST: f64 = 0.8;
 /// What an open takes on the mean at least, ns, if there are not very many: a server that is not busy answers sooner.
 const SLOW_OPEN_NS: f64 = 600_000.0;
 const VERY_MANY: usize = 1000;
+/// Reads or writes for an open at most, for a file to be moved in a go: where it takes more of them, their number costs, not the files'.
+const IN_A_GO: u64 = 2;
 /// What a call takes on a file in memory, ns.
 const IN_MEMORY_NS: f64 = 2_000.0;
 /// What bytes take there, ns each.
@@ -89,7 +91,8 @@ impl Kind {
         let small = file.read.saturating_add(file.written) / file.opens.max(1) <= SMALL;
         let seldom = file.opens as f64 <= OPENS * processes.max(1) as f64;
         match (file.removed, file.written > 0, file.read > 0) {
-            (true, true, _) if small => Some(Self::Temporary),
+            // One that nothing is in says by its name that something is so.
+            (true, written, read) if small && (written || !read) => Some(Self::Temporary),
             (false, true, _) if small && seldom => Some(Self::Written),
             (false, false, true) if small && seldom => Some(Self::Read),
             _ => None,
@@ -109,6 +112,7 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     }
     let (mut shortened, mut time, mut opens, mut moves) = (Shortened::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
     let (mut all_opens, mut bytes) = (0_u64, 0_u64);
+    let in_a_go = in_a_go(grid, &mine);
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(grid, entry)) {
         if entry.class == Class::Open {
             add(&mut all_opens, entry.cell.calls);
@@ -131,6 +135,8 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         }
         let less = match kind {
             Kind::Temporary => usual - calls * IN_MEMORY_NS - moved * NS_PER_BYTE,
+            // Of one file a sync or a lock takes no less.
+            _ if matches!(entry.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
             // In one file, read or written in large pieces.
             _ if data => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
             _ => usual,
@@ -148,6 +154,11 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     let each = |sum: (u64, f64)| show::duration((sum.1 / sum.0.max(1) as f64) as u64);
     let size = show::bytes(bytes / opens.0.max(1));
     let title = match kind {
+        Kind::Temporary if bytes == 0 => format!(
+            "{} are made and removed again, with nothing in them: {} for each",
+            show::counted(count, "temporary file"),
+            show::duration((time / count as f64) as u64)
+        ),
         Kind::Temporary => format!(
             "{} are made, used and removed again: {} for each, {size} moved at each open",
             show::counted(count, "temporary file"),
@@ -181,6 +192,19 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
     let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
     Some(Claim::new(finding(code, title, evidence, hint), shortened))
+}
+
+/// Whether files are read or written in a go.
+fn in_a_go(grid: &Grid<'_>, files: &BTreeMap<FileId, &Use>) -> bool {
+    let (mut opens, mut moves) = (0_u64, 0_u64);
+    for entry in grid.entries.iter().filter(|entry| counts(grid, entry) && files.contains_key(&entry.file)) {
+        match entry.class {
+            Class::Open => add(&mut opens, entry.cell.calls),
+            Class::Read | Class::Write => add(&mut moves, entry.cell.calls),
+            _ => {}
+        }
+    }
+    moves <= opens.saturating_mul(IN_A_GO)
 }
 
 fn calls_of(files: &BTreeMap<FileId, &Use>) -> u64 {

@@ -1,73 +1,90 @@
-//! A rank for which all others wait in MPI's own collective calls, since it computes longer, not since its I/O is slow.
+//! Ranks for which all others wait in MPI's own collective calls, since they compute longer, not since their I/O is slow.
 
 use super::claim::{Claim, finding};
 use super::grid::Grid;
 use super::replay::Work;
+use super::who_is_late::{Meeting, by_turns, first_quartile, late};
 use crate::findings::{About, Code, Evidence};
 use crate::model::ProcessId;
-use crate::shared::stats::median;
 use crate::text::units as show;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// Fewest ranks of which one is late.
 const FEWEST_RANKS: usize = 3;
-/// Fewest meetings that it comes last to: once is an event.
-const FEWEST: u64 = 2;
-/// Share of all that late ranks cost that one must cost to be the one who is late.
+/// Fewest meetings that they come last to: once is an event.
+const FEWEST: usize = 2;
+/// Share of all that late ranks cost that these must cost to be those who are late.
 const MOSTLY: f64 = 0.7;
 
-/// The one that costs most.
+/// Those that cost most.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let work = Work::of(grid, false);
-    let mut costs: BTreeMap<ProcessId, (f64, u64)> = BTreeMap::new();
-    let (mut all, mut meetings, mut from) = (0.0, 0_u64, 0);
+    let (mut meetings, mut from) = (Vec::new(), 0);
     for (phase, waits) in grid.meetings.waits() {
-        meetings += 1;
         let in_calls = |process: ProcessId| (from..=phase).map(|phase| work.time(phase, process)).sum::<f64>();
-        if let Some((last, ns)) = last(waits, in_calls) {
-            all += ns;
-            let of = costs.entry(last).or_default();
-            *of = (of.0 + ns, of.1 + 1);
-        }
+        meetings.push(meeting(waits, in_calls));
         from = phase + 1;
     }
-    let (&process, &(saves_ns, times)) = costs.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
-    if times < FEWEST || saves_ns <= all * MOSTLY {
-        return None;
+    let found = late(&meetings)?;
+    let times = found.last.len();
+    if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
+        return of_turns(&meetings);
     }
-    let name = grid.run.process_name(process);
+    let (name, one, about) = found.named(grid.run);
+    let (comes, it, does) =
+        if one { ("comes", "it", "computes or waits") } else { ("come", "them", "compute or wait") };
     let title = format!(
-        "{name} comes late to {} of {} where all ranks meet (MPI_Barrier, MPI_Allreduce, ...): all others wait {} for it, which computes or waits for messages",
-        show::count(times),
-        show::counted(meetings, "point"),
-        show::duration(saves_ns as u64)
+        "{name} {comes} late to {} of {} where all ranks meet (MPI_Barrier, MPI_Allreduce, ...): all others wait {} for {it}, which {does} for messages",
+        show::count(times as u64),
+        show::counted(meetings.len() as u64, "point"),
+        show::duration(found.saves_ns as u64)
     );
-    let of = grid.run.process(process);
-    let about = About {
-        rank: of.map(|process| process.rank).filter(|&rank| rank >= 0),
-        node: of.map(|process| grid.run.node(process).to_owned()),
-        calls: Some(times),
-        ..About::default()
-    };
-    let words = "its I/O takes no longer than that of the others: this is no matter of I/O".to_owned();
-    let hint = "give it less to compute, or see what slows its computing (another process on its cores, a slower node)";
-    let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![Evidence::of(words, about)], hint), Vec::new());
-    Some(Claim { waiting_ns: saves_ns, ..claim })
+    let about = About { calls: Some(times as u64), ..about };
+    let whose = if one { "its" } else { "their" };
+    let words = format!("{whose} I/O takes no longer than that of the others: this is no matter of I/O");
+    let hint = format!(
+        "give {it} less to compute, or see what slows {whose} computing (another process on its cores, a slower node)"
+    );
+    let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![Evidence::of(words, about)], &hint), Vec::new());
+    Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// Who waits least, and what all others wait at least beyond that for, but for what its calls take longer than theirs.
-fn last(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> Option<(ProcessId, f64)> {
+/// Another rank each time.
+fn of_turns(meetings: &[Meeting]) -> Option<Claim> {
+    let found = by_turns(meetings)?;
+    let title = format!(
+        "each time another rank comes late where all ranks meet (MPI_Barrier, MPI_Allreduce, ...): to {} of {} one comes {} after all others, on the mean",
+        show::count(found.meetings),
+        show::counted(meetings.len() as u64, "point"),
+        show::duration((found.waits_ns / found.meetings.max(1) as f64) as u64)
+    );
+    let words = format!(
+        "all others wait {} in all; {} of the ranks are late at some time; their I/O takes no longer than that of the others: this is no matter of I/O",
+        show::duration(found.waits_ns as u64),
+        show::count(found.ranks as u64)
+    );
+    let hint = "see what moves from rank to rank (work that is not the same in each step, another process on the nodes' cores): share it out, or let ranks \
+                meet less often";
+    let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![words.into()], hint), Vec::new());
+    Some(Claim { waiting_ns: found.waits_ns, ..claim })
+}
+
+/// How late each comes: by what it waits less than the others, but for what its calls take longer than theirs.
+fn meeting(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> Meeting {
     if waits.len() < FEWEST_RANKS {
-        return None;
+        return Meeting::new();
     }
-    let mut order: Vec<(f64, ProcessId)> = waits.iter().map(|(process, ns)| (*ns, *process)).collect();
-    order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let (least, second) = (order.first()?, order.get(1)?);
-    let usual = median(&mut order.iter().skip(1).map(|(_, process)| in_calls(*process)).collect::<Vec<f64>>())?;
-    let by_calls = (in_calls(least.1) - usual).max(0.0);
-    Some((least.1, (second.0 - least.0 - by_calls).max(0.0)))
+    let mut all: Vec<(ProcessId, f64, f64)> =
+        waits.iter().map(|(process, ns)| (*process, *ns, in_calls(*process))).collect();
+    all.sort_unstable_by_key(|(process, ..)| *process);
+    // Up to half of the ranks may be late, or slow.
+    let mut calls: Vec<f64> = all.iter().map(|(.., ns)| *ns).collect();
+    let usual = first_quartile(&mut calls);
+    let would_wait = |(process, waits, calls): (ProcessId, f64, f64)| (process, waits + (calls - usual).max(0.0));
+    let all: Meeting = all.into_iter().map(would_wait).collect();
+    let most = all.iter().map(|(_, ns)| *ns).fold(0.0, f64::max);
+    all.into_iter().map(|(process, ns)| (process, most - ns)).collect()
 }
 
 #[cfg(test)]
@@ -78,11 +95,10 @@ mod tests {
     fn who_waits_least_is_late_but_for_its_calls() {
         let waits: FxHashMap<ProcessId, f64> =
             [(ProcessId(0), 100.0), (ProcessId(1), 4.0), (ProcessId(2), 90.0)].into_iter().collect();
-        assert_eq!(last(&waits, |_| 7.0), Some((ProcessId(1), 86.0)));
-        assert_eq!(
-            last(&waits, |process| if process == ProcessId(1) { 60.0 } else { 10.0 }),
-            Some((ProcessId(1), 36.0))
-        );
-        assert_eq!(last(&FxHashMap::default(), |_| 0.0), None);
+        let of = |in_calls: &dyn Fn(ProcessId) -> f64| meeting(&waits, in_calls);
+        assert_eq!(of(&|_| 7.0), [(ProcessId(0), 0.0), (ProcessId(1), 96.0), (ProcessId(2), 10.0)]);
+        let slower = |process| if process == ProcessId(1) { 60.0 } else { 10.0 };
+        assert_eq!(of(&slower), [(ProcessId(0), 0.0), (ProcessId(1), 46.0), (ProcessId(2), 10.0)]);
+        assert_eq!(meeting(&FxHashMap::default(), |_| 0.0), []);
     }
 }

@@ -6,12 +6,15 @@
 use super::phases::length;
 use super::slots::Slots;
 use crate::model::{Process, ProcessId, Run};
+use crate::shared::stats::median;
 use crate::sum::Sum;
 use rustc_hash::FxHashMap;
 
 /// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
 /// messages too.
 const SHORT: f64 = 0.5;
+/// What a rank waits at a meeting against the others' median, at most, for these to wait for it.
+const LITTLE: f64 = 0.25;
 
 /// What ranks wait from one meeting to the next.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +23,8 @@ pub struct Meetings {
     waits: Vec<FxHashMap<ProcessId, f64>>,
     /// By phase: the one at or behind it that such a meeting ends, with the last one before not far away.
     of_phase: Vec<Option<usize>>,
+    /// The same however far the last one before is away.
+    ends: Vec<Option<usize>>,
 }
 
 /// What a process `waited`, by phase, ns, with the calls that were only counted: of very many each second, fourth, ... is on record, and so
@@ -51,6 +56,7 @@ impl Meetings {
     pub fn of(run: &Run, slots: &Slots, mut waited: Vec<FxHashMap<ProcessId, f64>>) -> Self {
         let (ranks, length) = (run.ranks() as usize, length(run));
         let mut of_phase: Vec<Option<usize>> = vec![None; waited.len()];
+        let mut ends = of_phase.clone();
         if !slots.ranks_met || ranks < 2 {
             return Self::default();
         }
@@ -65,18 +71,30 @@ impl Meetings {
             }
             *waits = std::mem::take(&mut sum);
             let until = slots.span(phase).1.min(length);
+            ends.iter_mut().take(phase + 1).skip(first).for_each(|of| *of = Some(phase));
             if ((until.saturating_sub(from)) as f64) < length as f64 * SHORT {
                 of_phase.iter_mut().take(phase + 1).skip(first).for_each(|of| *of = Some(phase));
             }
             (first, from) = (phase + 1, until);
         }
-        Self { waits: waited, of_phase }
+        Self { waits: waited, of_phase, ends }
     }
 
     /// The phase that the next meeting ends, at or behind `phase`; `None` if nothing is known of it.
     #[must_use]
     pub fn after(&self, phase: usize) -> Option<usize> {
         self.of_phase.get(phase).copied().flatten()
+    }
+
+    /// Whether the others wait for a rank at the next meeting, at or behind `phase`, however long they have not met before: it waits little there,
+    /// they wait much.
+    #[must_use]
+    pub fn wait_for(&self, process: ProcessId, phase: usize) -> bool {
+        let end = self.ends.get(phase).copied().flatten();
+        let Some(waits) = end.and_then(|end| self.waits.get(end)) else { return false };
+        let mut others: Vec<f64> = waits.iter().filter(|(of, _)| **of != process).map(|(_, ns)| *ns).collect();
+        let usual = median(&mut others).unwrap_or_default();
+        waits.get(&process).is_some_and(|ns| *ns < usual * LITTLE)
     }
 
     /// What each rank waited before each meeting that is known of all, ns, by the phase that it ends.

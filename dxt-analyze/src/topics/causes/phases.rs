@@ -183,6 +183,8 @@ pub struct Partial {
     /// End of the process's last collective call, and time in its other calls since.
     last_end: u64,
     since_ns: u64,
+    /// When its first thread was in MPI's own calls.
+    waited: Vec<(u64, u64)>,
     gaps: FxHashMap<Key, Vec<OfProcess>>,
     /// Gaps of a process that are kept.
     room: usize,
@@ -196,18 +198,53 @@ struct Begins {
     ends: Vec<u64>,
     /// How long after the last one it came, its other calls left out, ns; [`FIRST`] if there was none.
     gaps: Vec<u64>,
+    /// When the last one had ended, for each of these.
+    after: Vec<u64>,
 }
 
 /// Nothing tells how late a process comes to its first collective call.
 pub const FIRST: u64 = u64::MAX;
 
 impl Begins {
-    fn push(&mut self, begin: u64, end: Option<u64>, gap: Option<u64>) {
+    fn push(&mut self, begin: u64, end: Option<u64>, gap: Option<(u64, u64)>) {
         if self.begins.len() < MEETINGS {
             self.begins.push(begin);
             self.ends.extend(end);
-            self.gaps.extend(gap);
+            self.gaps.extend(gap.map(|(gap, _)| gap));
+            self.after.extend(gap.map(|(_, after)| after));
         }
+    }
+
+    /// Takes what the process waited for others out of its gaps: who waits does not come late by itself.
+    fn without(&mut self, waited: &Waited) {
+        for ((gap, begin), after) in self.gaps.iter_mut().zip(&self.begins).zip(&self.after) {
+            if *gap != FIRST {
+                *gap = gap.saturating_sub(waited.until(*begin).saturating_sub(waited.until(*after)));
+            }
+        }
+    }
+}
+
+/// When a process waited in MPI's own calls: beginnings in order, with how long it had waited before, ns, and ends.
+#[derive(Clone, Debug, Default)]
+struct Waited(Vec<(u64, u64, u64)>);
+
+impl Waited {
+    fn of(mut spans: Vec<(u64, u64)>) -> Self {
+        spans.sort_unstable();
+        let mut before = 0_u64;
+        let of = |(begin, end): (u64, u64)| {
+            let mine = before;
+            before = before.saturating_add(end.saturating_sub(begin));
+            (begin, mine, end)
+        };
+        Self(spans.into_iter().map(of).collect())
+    }
+
+    /// How long it had waited until a moment, ns.
+    fn until(&self, at: u64) -> u64 {
+        let last = self.0.partition_point(|(begin, ..)| *begin <= at).checked_sub(1).and_then(|last| self.0.get(last));
+        last.map_or(0, |(begin, before, end)| before.saturating_add(at.min(*end).saturating_sub(*begin)))
     }
 }
 
@@ -223,7 +260,9 @@ pub struct Gaps {
 
 impl Partial {
     fn end_process(&mut self) {
-        for (key, begins) in self.begins.drain() {
+        let waited = Waited::of(std::mem::take(&mut self.waited));
+        for (key, mut begins) in self.begins.drain() {
+            begins.without(&waited);
             self.meetings.entry(key).or_default().add(&begins);
             if !begins.gaps.is_empty() && begins.gaps.len() <= self.room {
                 self.gaps.entry(key).or_default().push((self.now, begins.gaps));
@@ -284,6 +323,7 @@ impl Analysis for Phases {
             begins: FxHashMap::default(),
             last_end: 0,
             since_ns: 0,
+            waited: Vec::new(),
             gaps: FxHashMap::default(),
             room: FOLLOWED_GAPS / self.roles.len().max(1),
         }
@@ -310,7 +350,11 @@ impl Analysis for Phases {
             let Some(role) = role.filter(|role| *role != Role::None) else { continue };
             for row in stretch.rows() {
                 let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+                let main = *partial.thread.get_or_insert(block.thread);
                 if let Role::Meeting { op } = role {
+                    if block.thread == main && partial.waited.len() < MEETINGS {
+                        partial.waited.push((start, end));
+                    }
                     if let Some(who) = communicators.get(&row.offset) {
                         partial.begins.entry((op, *who)).or_default().push(start, None, None);
                     }
@@ -320,12 +364,15 @@ impl Analysis for Phases {
                 if last - first.min(last) > 1 || !partial.busy[first] || !partial.busy[last] {
                     partial.busy[first.min(last)..=last].fill(true);
                 }
-                let main = *partial.thread.get_or_insert(block.thread);
                 if let Role::Collective { op, file, sure } = role {
                     let since = start.saturating_sub(partial.last_end).saturating_sub(partial.since_ns);
                     let gap = if partial.last_end == 0 { FIRST } else { since };
                     let end_if = (!sure).then_some(end);
-                    partial.begins.entry((op, Who::File(file))).or_default().push(start, end_if, Some(gap));
+                    partial.begins.entry((op, Who::File(file))).or_default().push(
+                        start,
+                        end_if,
+                        Some((gap, partial.last_end)),
+                    );
                     (partial.last_end, partial.since_ns) = (end, 0);
                 } else if block.thread == main {
                     partial.since_ns = partial.since_ns.saturating_add(row.duration_ns());

@@ -1,9 +1,14 @@
 //! Calls that queue at few storage targets. Where calls wait for those before them, the first of each burst is served at once and the
 //! rest take as long as the queue is: many alike, and few far below. Without a queue the logarithm of durations spreads as far down as up.
 
+use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::Grid;
 use super::replay::{Shortened, Work};
+use super::shared_block::SharedBlock;
+use crate::findings::{About, Code, Evidence};
+use crate::text::units as show;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Calls in flight on a target from which they may queue.
@@ -39,10 +44,55 @@ pub struct Queue {
 /// Of calls of a kind: fastest, median and sum of their times, spread of the fast half and how far it leans to the fast side.
 type Kind = (u64, f64, f64, (f64, f64));
 
-/// Of reads and of writes.
+/// Of reads and of writes, but for reads of `blocks` that all want: what waits behind those is theirs.
+#[must_use]
+pub fn claims(grid: &Grid<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
+    let queues = queues(grid).into_iter();
+    queues.filter(|queue| !is_of_block(blocks, &queue.shortened)).map(|queue| claim(grid, queue)).collect()
+}
+
+/// All of reads and of writes.
 #[must_use]
 pub fn queues(grid: &Grid<'_>) -> Vec<Queue> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| queue(grid, class)).collect()
+}
+
+fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
+    let what = queue.class.plural();
+    let targets = if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
+    let each = if queue.targets == 1 { "" } else { " on each" };
+    let title = format!(
+        "{what} queue at {targets}: {:.0} in flight{each}, and they take {:.1} times as long as the fastest",
+        queue.in_flight, queue.slower
+    );
+    let hint = format!(
+        "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
+        queue.enough
+    );
+    let about = About { ost: (queue.targets == 1).then_some(queue.target), ..About::default() };
+    let evidence = Evidence::of(
+        format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough),
+        about,
+    );
+    let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();
+    Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened)
+}
+
+/// Part of what queues that reads of one block are, from which the others wait for these.
+const OF_BLOCK: f64 = 0.5;
+
+/// Whether a queue is one of reads of a block that all want; then what waits behind them is the block's.
+fn is_of_block(blocks: &mut [SharedBlock], queue: &[(u32, f64)]) -> bool {
+    let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
+    for block in blocks {
+        let theirs: FxHashSet<u32> = block.shortened.iter().map(|(index, _)| *index).collect();
+        let (mine, others): (Shortened, Shortened) = queue.iter().partition(|(index, _)| theirs.contains(index));
+        if mine.iter().map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK {
+            block.shortened.extend(others);
+            return true;
+        }
+    }
+    false
 }
 
 fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {

@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const AGAIN: u64 = 4;
 /// Part of the cost from which one file is named alone.
 const MOST: f64 = 0.8;
+/// Part of the time of opens and closes from which one of them is told.
+const TELLS: f64 = 0.25;
 
 /// Of all such files together.
 #[must_use]
@@ -29,13 +31,15 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     opens.retain(|_, count| *count >= AGAIN);
     let closes = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == "close");
     let mut by: BTreeMap<FileId, Shortened> = BTreeMap::new();
-    let mut opening: BTreeMap<FileId, f64> = BTreeMap::new();
+    // By file: of opens and of closes, their number and time.
+    let mut times: BTreeMap<FileId, [(u64, f64); 2]> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) || entry.leaf && closes(entry))
     {
         let Some(count) = opens.get(&(entry.process, entry.file)) else { continue };
         // Single calls that take far longer than their like would do so on any file.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
-        *opening.entry(entry.file).or_default() += if entry.class == Class::Open { usual } else { 0.0 };
+        let of = &mut times.entry(entry.file).or_default()[usize::from(entry.class != Class::Open)];
+        *of = (of.0.saturating_add(entry.cell.calls), of.1 + usual);
         by.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / *count as f64)));
     }
     let cost = |of: &Shortened| of.iter().map(|(_, ns)| ns).sum::<f64>();
@@ -57,9 +61,20 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let each = show::count(count / opens.len().max(1) as u64);
         format!("{} are {opened} {each} times each", show::counted(by.len() as u64, things))
     };
-    let opening: f64 = by.keys().filter_map(|file| opening.get(file)).sum();
-    let mean = (opening / count.max(1) as f64) as u64;
-    let title = format!("{which} by {}: {it} takes {}", show::processes(processes), show::duration(mean));
+    let sum = |which: usize| {
+        let theirs = by.keys().filter_map(|file| times.get(file)).filter_map(|of| of.get(which));
+        theirs.fold((0_u64, 0.0), |sum, of| (sum.0.saturating_add(of.0), sum.1 + of.1))
+    };
+    let (opening, closing) = (sum(0), sum(1));
+    let takes =
+        |what: &str, of: (u64, f64)| format!("{what} takes {}", show::duration((of.1 / of.0.max(1) as f64) as u64));
+    let dear = (opening.1 + closing.1) * TELLS;
+    let what = match (opening.1 >= dear, closing.1 >= dear) {
+        (_, false) => takes(it, opening),
+        (false, true) => takes("a close", closing),
+        (true, true) => format!("{}, {}", takes(it, opening), takes("a close", closing)),
+    };
+    let title = format!("{which} by {}: {what}", show::processes(processes));
     let words = format!("{} in opens and closes but for the first of each process", show::duration(all as u64));
     let about = About { file: alone.then_some(name), calls: Some(count), ..About::default() };
     let hint = if opened == "listed" {

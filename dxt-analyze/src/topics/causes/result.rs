@@ -18,7 +18,7 @@ use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::text::units as show;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the job would save if calls were shortened.
 #[must_use]
@@ -110,7 +110,7 @@ fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
             Some(first) if one.time_ns() > first.time_ns() * LIKE_THE_FIRST => {
                 let both: Shortened = first.shortened.iter().chain(&one.shortened).copied().collect();
                 let (mine, theirs) = (phases.saved(grid, &first.shortened), phases.saved(grid, &one.shortened));
-                if phases.saved(grid, &both) > (mine + theirs) * MORE_TOGETHER {
+                if phases.saved(grid, &both) > (mine + theirs) * MORE_TOGETHER || as_slow(first, &one) {
                     first.more.push(one.unit);
                     first.shortened = both;
                 } else {
@@ -121,6 +121,16 @@ fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
         }
     }
     out
+}
+
+/// Times that one file is slower than another at most, for both to be slow for the same reason.
+const AS_SLOW: f64 = 1.5;
+
+/// Whether two files are slow in the same way: nothing else tells what is wrong with either.
+fn as_slow(one: &Slow, other: &Slow) -> bool {
+    let first = |slow: &Slow| slow.by.first().map(|(class, odd, ..)| (*class, odd.above));
+    let (Unit::File(_), Some(mine), Some(theirs)) = (one.unit, first(one), first(other)) else { return false };
+    mine.0 == theirs.0 && (mine.1 - theirs.1).abs() <= AS_SLOW.ln()
 }
 
 /// Part of the time that the first of several units explains that each of them explains at least.
@@ -136,12 +146,18 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         Some(all) if slow.more.len() >= LISTED => name = format!("ranks {all}"),
         _ => slow.more.iter().for_each(|unit| name.push_str(&format!(", {}", named(grid, *unit).0))),
     }
+    let either = alike(grid, slow);
+    if !either.is_empty() {
+        let all: Vec<String> = either.iter().map(|target| named(grid, Unit::Target(*target)).0).collect();
+        name = format!("{name} or {} (the same requests reach both)", all.join(" or "));
+    }
     let mut by = slow.by.clone();
     by.sort_by_key(|(class, odd, ..)| {
         (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64))
     });
     let times = |odd: &Odd| format!("{:.1}", odd.above.exp());
-    let first = by.first().map(|(class, odd, ..)| format!("{} take {} times", class.plural(), times(odd)));
+    let first =
+        by.first().map(|(class, odd, ..)| format!("{} take {} times", calls_of(grid, slow, *class), times(odd)));
     let first = first.unwrap_or_default();
     let (code, title, hint) = match slow.unit {
         Unit::Moment(..) => (
@@ -211,8 +227,57 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         let (name, _, about) = named(grid, *unit);
         evidence.push(Evidence::of(format!("{name} as well"), about));
     }
+    for target in either {
+        let (name, _, about) = named(grid, Unit::Target(target));
+        evidence.push(Evidence::of(format!("{name}: which of them is slow cannot be told"), about));
+    }
     evidence.extend(files(grid, &slow.shortened));
     Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
+}
+
+/// Targets that just the same calls reach as the slow one: each may be the slow one.
+fn alike(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
+    let Unit::Target(target) = slow.unit else { return Vec::new() };
+    let theirs = || grid.entries.iter().filter(|entry| entry.leaf && !entry.targets.is_empty());
+    let mut with: Option<BTreeSet<u32>> = None;
+    for entry in theirs().filter(|entry| entry.targets.contains(&target)) {
+        let here: BTreeSet<u32> = entry.targets.iter().copied().collect();
+        with = Some(with.map_or(here.clone(), |with| with.intersection(&here).copied().collect()));
+    }
+    let mut with = with.unwrap_or_default();
+    with.remove(&target);
+    for entry in theirs().filter(|entry| !entry.targets.contains(&target)) {
+        entry.targets.iter().for_each(|other| {
+            with.remove(other);
+        });
+    }
+    with.retain(|other| !slow.more.contains(&Unit::Target(*other)));
+    with.into_iter().collect()
+}
+
+/// Part of what slow metadata calls cost from which one operation is named.
+const ONE_OPERATION: f64 = 0.8;
+
+/// What the slow calls of a class are called: of metadata calls the operation, if it is one.
+fn calls_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> String {
+    let mut by: BTreeMap<&str, f64> = BTreeMap::new();
+    for (index, ns) in &slow.shortened {
+        let entry = grid.entries.get(*index as usize).filter(|entry| entry.class == class);
+        if let Some(stream) = entry.and_then(|entry| grid.stream(entry)) {
+            *by.entry(grid.run.op(stream).name.as_str()).or_default() += ns;
+        }
+    }
+    let all: f64 = by.values().sum();
+    match by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((name, ns)) if class == Class::Metadata && ns >= all * ONE_OPERATION => {
+            if name == "close" {
+                "closes".to_owned()
+            } else {
+                format!("{name} calls")
+            }
+        }
+        _ => class.plural().to_owned(),
+    }
 }
 
 /// Where, of a moment.

@@ -1,9 +1,12 @@
 //! A small block of a file that many ranks read: a header, or a table that each of them looks up.
 
+use super::claim::{Claim, finding};
 use super::class::Class;
 use super::grid::Grid;
 use super::replay::Shortened;
+use crate::findings::{About, Code, Evidence};
 use crate::model::{FileId, ProcessId};
+use crate::text::units as show;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest reads that are looked at, as an octave: 64 KiB.
@@ -26,6 +29,23 @@ pub struct SharedBlock {
     pub calls: u64,
     /// What one reader that hands it on would save.
     pub shortened: Shortened,
+}
+
+/// What is said of one.
+#[must_use]
+pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
+    let file = grid.run.file_name(block.file).to_owned();
+    let title = format!(
+        "all ranks read the same {} at byte {} of {file}: {} reads by {}",
+        show::bytes(block.range.1 - block.range.0),
+        block.range.0,
+        show::count(block.calls),
+        show::processes(block.processes as u64)
+    );
+    let hint = "let one rank read it and broadcast it (MPI_Bcast), or read it collectively; HDF5: H5Pset_all_coll_metadata_ops";
+    let about = About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
+    let words = "the block is small, and its server answers one after another".to_owned();
+    Claim::new(finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint), block.shortened)
 }
 
 /// Blocks that at least half of the processes read.

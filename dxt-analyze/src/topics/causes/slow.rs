@@ -7,10 +7,10 @@ use super::members::{Member, Unit, members};
 use super::odd::{FEW, Odd, odd};
 use super::of_two;
 use super::replay::Shortened;
-use super::small_calls::QUICK_NS;
+use super::slow_metadata::QUICK_NS;
 use super::usual::FAR;
 use crate::sum::Sum;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most units that are looked for.
 const ROUNDS: usize = 12;
@@ -30,6 +30,8 @@ const OF_REGION: f64 = 0.8;
 const MOMENTS: usize = 4;
 /// Moments that are slow by themselves and so many slots apart are one.
 const APART: u16 = 1;
+/// Fewest slow targets that may be most of all.
+const SEVERAL: usize = 2;
 
 /// A slow unit.
 #[derive(Clone, Debug)]
@@ -57,19 +59,50 @@ impl Slow {
     }
 }
 
-/// All of them, taken from what is left of the cells' times.
+/// All of them, taken from what is left of the cells' times. More slow targets than others are no slow targets: what they share is how they are
+/// used.
 pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
+    if targets(grid) < SEVERAL {
+        return search(grid, true);
+    }
+    let before: Vec<(f64, f64, f64)> =
+        grid.entries.iter().map(|entry| (entry.left_ns, entry.above, entry.above_kind)).collect();
+    let regions = grid.regions.clone();
+    let found = search(grid, true);
+    let slow: BTreeSet<Unit> = found.iter().flat_map(|slow| slow.more.iter().copied().chain([slow.unit])).collect();
+    let slow = slow.iter().filter(|unit| matches!(unit, Unit::Target(_))).count();
+    if slow < SEVERAL || slow * 2 <= targets(grid) {
+        return found;
+    }
+    for (entry, (left_ns, above, above_kind)) in grid.entries.iter_mut().zip(before) {
+        (entry.left_ns, entry.above, entry.above_kind) = (left_ns, above, above_kind);
+    }
+    grid.regions = regions;
+    search(grid, false)
+}
+
+/// All targets that calls reach.
+fn targets(grid: &Grid<'_>) -> usize {
+    let all: BTreeSet<u32> =
+        grid.entries.iter().filter(|entry| entry.leaf).flat_map(|entry| entry.targets.iter().copied()).collect();
+    all.len()
+}
+
+/// One after the other, storage targets among them or not.
+fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
     let least: f64 =
         grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
+    let looked_at = |slow: &Slow| with_targets || !matches!(slow.unit, Unit::Target(_));
     let mut out: Vec<Slow> = Vec::new();
     while out.len() < ROUNDS {
         // Only where none is odd is it a half: what is odd on one side looks like halves on another. Parts of a file that all go through in order
         // look like moments.
-        let best = match most(candidates(grid).into_iter().chain(several_of_few(grid)), least) {
+        let half = |grid: &Grid<'_>| most(halves(grid).into_iter().filter(looked_at), least);
+        let best = match most(candidates(grid).into_iter().chain(several_of_few(grid)).filter(looked_at), least) {
             Some(best) if matches!(best.unit, Unit::Region(_)) => {
-                most(halves(grid), least).filter(|half| half.weight() >= best.weight()).or(Some(best))
+                half(grid).filter(|half| half.weight() >= best.weight()).or(Some(best))
             }
-            best => best.or_else(|| most(halves(grid), least)),
+            best => best.or_else(|| half(grid)),
         };
         let Some(best) = best else { break };
         take(grid, &best);

@@ -1,10 +1,10 @@
 //! Single calls that are far from their like, where no unit explains them: one that stalled, or a tail of many.
 
 use super::class::{CLASSES, Class};
-use super::grid::{Grid, weighted_quantile};
+use super::grid::Grid;
 use super::replay::Shortened;
 use super::stand_still::{StandStill, stand_still};
-use crate::model::{FileId, ProcessId};
+use crate::model::ProcessId;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -47,58 +47,6 @@ pub struct Tail {
 #[must_use]
 pub fn tails(grid: &Grid<'_>) -> Vec<Tail> {
     CLASSES.into_iter().filter_map(|class| tail(grid, class)).collect()
-}
-
-/// A collective call that held its ranks for long.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Held {
-    /// What it does.
-    pub class: Class,
-    /// Index into [`crate::model::Run::files`].
-    pub file: FileId,
-    /// Ranks, when the median of them began, and how long it was held, ns.
-    pub ranks: usize,
-    /// See above.
-    pub at: u64,
-    /// See above.
-    pub took_ns: f64,
-    /// What such calls usually take, ns.
-    pub usual_ns: f64,
-}
-
-/// The longest collective call of each operation on each file, where most of the ranks that make such calls are in it at the same time.
-#[must_use]
-pub fn held(grid: &Grid<'_>) -> Vec<Held> {
-    let mut longest: BTreeMap<(FileId, Class), BTreeMap<ProcessId, (u64, u64)>> = BTreeMap::new();
-    let mut usual: BTreeMap<(FileId, Class), Vec<(f64, f64)>> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.collective && !entry.inside) {
-        let of = longest.entry((entry.file, entry.class)).or_default();
-        let mine = of.entry(entry.process).or_insert((0, 0));
-        if entry.cell.longest_ns > mine.0 {
-            *mine = (entry.cell.longest_ns, entry.cell.longest_at);
-        }
-        usual.entry((entry.file, entry.class)).or_default().push((entry.usual_ns, entry.cell.calls as f64));
-    }
-    let found = longest.into_iter().filter_map(|((file, class), of)| {
-        // Over all sizes: ranks may bring different amounts to one call.
-        let usual_ns = weighted_quantile(usual.get_mut(&(file, class))?, 0.5)?;
-        held_by(file, class, &of, usual_ns)
-    });
-    found.collect()
-}
-
-fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usual_ns: f64) -> Option<Held> {
-    let median = |value: &dyn Fn(&(u64, u64)) -> f64| {
-        let mut values: Vec<f64> = of.values().map(value).collect();
-        crate::shared::stats::median(&mut values)
-    };
-    let (took_ns, begin) = (median(&|call| call.0 as f64)?, median(&|call| call.1 as f64)?);
-    let middle = begin + took_ns / 2.0;
-    let in_it =
-        of.values().filter(|call| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle).count();
-    // As far from its like as a single call must be.
-    let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * super::usual::FAR;
-    most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
 }
 
 fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {

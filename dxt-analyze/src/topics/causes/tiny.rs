@@ -127,7 +127,11 @@ fn queue(
     let calls = by.values().map(|(calls, _)| *calls).sum::<Sum>().get();
     let all = of.values().copied().sum::<Sum>().get();
     let entries = theirs.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
-    let fastest = entries.map(|entry| entry.cell.shortest_ns).filter(|ns| *ns > 0).min()?;
+    let fastest = entries
+        .filter(|entry| by.contains_key(&entry.file))
+        .map(|entry| entry.cell.shortest_ns)
+        .filter(|ns| *ns > 0)
+        .min()?;
     let waits = calls as f64 >= all as f64 * ONE && mean_ns >= fastest as f64 * QUEUED;
     waits.then(|| {
         format!(

@@ -1,13 +1,16 @@
 //! Ranks that move far more bytes than others while these wait: by phases, the time of each against an even share.
 
+use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::replay::Shortened;
-use crate::model::ProcessId;
+use crate::findings::{About, Code, Evidence};
+use crate::model::{Process, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::sum::Sum;
-use std::collections::BTreeMap;
+use crate::text::units as show;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a rank against the mean from which it has more than its share.
 const MORE: f64 = 1.3;
@@ -18,33 +21,97 @@ const ALL: f64 = 0.95;
 
 /// Who has more than an even share.
 #[derive(Clone, Debug)]
-pub struct Uneven {
+struct Uneven {
     /// Reads or writes.
-    pub class: Class,
+    class: Class,
     /// Process with most bytes, and those.
-    pub most: (ProcessId, u64),
+    most: (ProcessId, u64),
     /// All bytes.
-    pub bytes: u64,
+    bytes: u64,
     /// Processes that could share them.
-    pub processes: u64,
+    processes: u64,
     /// Whether one has all but all.
-    pub one: bool,
+    one: bool,
     /// What would be saved if all had the same.
-    pub shortened: Shortened,
+    shortened: Shortened,
+}
+
+/// Shares of reads and of writes; of one process that has more than its share of both, one claim.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let found = uneven(grid);
+    match found.as_slice() {
+        [reads, writes] if reads.most.0 == writes.most.0 => {
+            let (one, other) = if reads.one >= writes.one { (reads, writes) } else { (writes, reads) };
+            let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
+            let name = grid.run.process_name(one.most.0);
+            claim.finding.title = format!("{name} {} and {}, and the others wait", has(one), has(other));
+            claim.finding.evidence.extend(also.finding.evidence);
+            claim.shortened.extend(also.shortened);
+            vec![claim]
+        }
+        _ => found.iter().map(|found| of_uneven(grid, found)).collect(),
+    }
+}
+
+/// What a process does more of than others.
+fn has(found: &Uneven) -> String {
+    let does = if found.class == Class::Read { "reads" } else { "writes" };
+    if found.one {
+        format!("{does} {:.0} % of the bytes", found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64)
+    } else {
+        format!("{does} {:.1} times the mean", found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64)
+    }
+}
+
+fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
+    let name = grid.run.process_name(found.most.0);
+    let process = grid.run.process(found.most.0);
+    let does = if found.class == Class::Read { "reads" } else { "writes" };
+    let share = found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64;
+    let times = found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64;
+    let all = if process.is_some_and(|process| process.rank >= 0) { "ranks" } else { "processes" };
+    let about = About {
+        rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
+        node: process.map(|process| grid.run.node(process).to_owned()),
+        bytes: Some(found.most.1),
+        ..About::default()
+    };
+    let words = format!(
+        "{} of {}, shared by {}",
+        show::bytes(found.most.1),
+        show::bytes(found.bytes),
+        show::processes(found.processes)
+    );
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &found.shortened)).collect();
+    let (code, title, hint) = if found.one {
+        (
+            Code::ONE_RANK,
+            format!("{name} {does} {share:.0} % of the bytes while the others wait"),
+            "let all ranks take part: collective MPI-IO, or a parallel form of the library's calls",
+        )
+    } else {
+        (
+            Code::BYTE_IMBALANCE,
+            format!("{name} {does} {times:.1} times as much as the mean of all {all}, and the others wait"),
+            "share the bytes out evenly: another decomposition, or collective MPI-IO",
+        )
+    };
+    Claim::new(finding(code, title, evidence, hint), found.shortened.clone())
 }
 
 /// Of reads and of writes that the program asked for itself: collective buffering gives few ranks all bytes by design.
-#[must_use]
-pub fn uneven(grid: &Grid<'_>) -> Vec<Uneven> {
+fn uneven(grid: &Grid<'_>) -> Vec<Uneven> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
 }
 
 fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
-    let siblings = grid.run.ranks() == 0 && are_siblings(grid);
-    let alive = if siblings { all_of_them(grid) } else { alive(grid) };
+    let siblings = if grid.run.ranks() == 0 { siblings(grid) } else { BTreeSet::new() };
+    let alive = if siblings.is_empty() { alive(grid) } else { vec![siblings.len() as u64; grid.slots.phases()] };
+    let of_family = |process: ProcessId| siblings.is_empty() || siblings.contains(&process);
     let processes = alive.iter().copied().max().unwrap_or(0).max(1);
-    let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
-    if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 && !siblings {
+    let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class && of_family(entry.process);
+    if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 && siblings.is_empty() {
         return None;
     }
     let mut waited_for: BTreeMap<(ProcessId, usize), bool> = BTreeMap::new();
@@ -82,9 +149,9 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     if !amounts.get(&most.0).is_some_and(|[too_many, all]| too_many.is_explained(all)) {
         return None;
     }
-    if siblings {
+    if !siblings.is_empty() {
         // Those that end with it have had something else to do: nobody waits.
-        let (lag, all) = (lag_ns(grid, most.0), shortened.iter().map(|(_, ns)| ns).sum::<f64>());
+        let (lag, all) = (lag_ns(grid, most.0, &siblings), shortened.iter().map(|(_, ns)| ns).sum::<f64>());
         shortened.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
@@ -96,22 +163,27 @@ const SIBLINGS: usize = 3;
 /// Part of the time of the one that lives longest in which all of them live, at least, for the same.
 const TOGETHER: f64 = 0.1;
 
-/// Whether processes that are no ranks do one job's work together: those of one parent that run one program at the same time. Of others nobody
-/// knows: a step of a script does all that is to be done.
-fn are_siblings(grid: &Grid<'_>) -> bool {
-    let data = |process: &ProcessId| {
-        let mut theirs = grid.entries.iter().filter(|entry| entry.process == *process && entry.leaf);
-        theirs.any(|entry| matches!(entry.class, Class::Read | Class::Write) && entry.cell.bytes > 0)
-    };
-    let all: Vec<_> = grid.run.numbered_processes().filter(|(number, _)| data(number)).map(|(_, of)| of).collect();
-    let Some(first) = all.first() else { return false };
-    let alike = |process: &&crate::model::Process| {
-        (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe)
-    };
-    let begins = all.iter().map(|process| process.shift_ns).max().unwrap_or(0);
-    let ends = all.iter().map(|process| process.end_ns).min().unwrap_or(0);
-    let longest = all.iter().map(|process| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);
-    all.len() >= SIBLINGS && all.iter().all(alike) && ends.saturating_sub(begins) as f64 >= longest as f64 * TOGETHER
+/// Processes that are no ranks and do one job's work together: those of one parent that run one program at the same time. Of others nobody knows: a
+/// step of a script does all that is to be done. A parent hands out work and waits: it is none of them, whatever it reads or writes itself.
+fn siblings(grid: &Grid<'_>) -> BTreeSet<ProcessId> {
+    let moves =
+        |entry: &&Entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write) && entry.cell.bytes > 0;
+    let of: BTreeSet<ProcessId> = grid.entries.iter().filter(moves).map(|entry| entry.process).collect();
+    let all: Vec<(ProcessId, &Process)> =
+        grid.run.numbered_processes().filter(|(number, _)| of.contains(number)).collect();
+    let parents: BTreeSet<(u32, u32)> = all.iter().map(|(_, of)| (of.node, of.ppid)).collect();
+    let all: Vec<_> = all.into_iter().filter(|(_, of)| !parents.contains(&(of.node, of.pid))).collect();
+    let Some((_, first)) = all.first() else { return BTreeSet::new() };
+    let alike = |process: &Process| (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe);
+    let begins = all.iter().map(|(_, process)| process.shift_ns).max().unwrap_or(0);
+    let ends = all.iter().map(|(_, process)| process.end_ns).min().unwrap_or(0);
+    let longest = all.iter().map(|(_, process)| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);
+    let together = ends.saturating_sub(begins) as f64 >= longest as f64 * TOGETHER;
+    if all.len() >= SIBLINGS && all.iter().all(|(_, process)| alike(process)) && together {
+        all.into_iter().map(|(number, _)| number).collect()
+    } else {
+        BTreeSet::new()
+    }
 }
 
 /// Bytes, and the time that they took, ns.
@@ -133,19 +205,11 @@ impl Amount {
     }
 }
 
-/// How long a process lives on when half of the others that do I/O have ended, ns.
-fn lag_ns(grid: &Grid<'_>, process: ProcessId) -> f64 {
+/// How long a process lives on when half of its siblings have ended, ns.
+fn lag_ns(grid: &Grid<'_>, process: ProcessId, siblings: &BTreeSet<ProcessId>) -> f64 {
     let end = |number: ProcessId| grid.run.process(number).map_or(0.0, |of| of.end_ns as f64);
-    let all: std::collections::BTreeSet<ProcessId> = grid.entries.iter().map(|entry| entry.process).collect();
-    let mut others: Vec<f64> = all.into_iter().filter(|of| *of != process).map(end).collect();
+    let mut others: Vec<f64> = siblings.iter().filter(|of| **of != process).map(|of| end(*of)).collect();
     median(&mut others).map_or(0.0, |usual| (end(process) - usual).max(0.0))
-}
-
-/// By phase: all processes that do I/O: those of siblings that have ended had less to do.
-fn all_of_them(grid: &Grid<'_>) -> Vec<u64> {
-    let all: std::collections::BTreeSet<ProcessId> =
-        grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.process).collect();
-    vec![all.len() as u64; grid.slots.phases()]
 }
 
 /// By phase: processes that could take part. Of jobs that run one after the other each has its own.

@@ -111,7 +111,8 @@ impl CallSums {
                 let count = self.failed_files.entry(stream.file).or_default();
                 *count = count.saturating_add(calls.count);
             }
-            (Some(OpClass::Open), false) if called => self.opens.merge(calls),
+            // Folders are opened to be listed, not to be read or written.
+            (Some(OpClass::Open), false) if called && op.name != "opendir" => self.opens.merge(calls),
             _ => {}
         }
         if called && is_metadata(op.class) {

@@ -12,7 +12,7 @@ use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::phases;
 use crate::topics::causes::put_together::saved_ns;
 use crate::topics::causes::replay::Shortened;
-use crate::topics::causes::small_calls::QUICK_NS;
+use crate::topics::causes::slow_metadata::QUICK_NS;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 

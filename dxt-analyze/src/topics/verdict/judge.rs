@@ -5,19 +5,22 @@ use super::joined::joined;
 use super::remedy::facts::Facts;
 use super::remedy::of_card;
 use super::result::{JobLine, Rest, SHOWN, Verdict, Weighed};
-use super::sentence::sentence;
+use super::sentence::{Mapped, sentence};
 use super::weigh::{Card, is_general, weigh, weight};
 use crate::findings::{Code, Explains, Finding, Saving, Severity};
+use crate::model::FileId;
 use crate::shared::ratio::share;
 use crate::text::units;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::class::CLASSES;
+use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Work;
 use crate::topics::ledger::view::lead;
 use crate::topics::summary::result::Summary;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use trace_format::op::OpClass;
 
 /// The codes of the findings that stand on the first screen of a page.
 pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
@@ -76,7 +79,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
             continue;
         }
         match mending.claim(&finding) {
-            Some(claim) if says_no_more(&claim, &claims) => {}
+            Some(claim) if says_no_more(&claim, &claims) || is_of_header(grid, &claim, &claims) => {}
             Some(claim) => patterns.push(claim),
             None => others.push(finding),
         }
@@ -136,8 +139,37 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         rest,
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };
-    verdict.sentence = sentence(&verdict);
+    verdict.sentence = sentence(&verdict, mapped(grid));
     verdict
+}
+
+/// Bytes of mapped files from which they are worth a word.
+const MAPPED: u64 = 1 << 20;
+
+/// The program's mapped files, and how much of them is mapped at a time, if it is much.
+fn mapped(grid: &Grid<'_>) -> Option<Mapped> {
+    let mut by: BTreeMap<FileId, u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.inside) {
+        let is = grid.stream(entry).is_some_and(|stream| grid.run.op(stream).class == Some(OpClass::Map));
+        if is {
+            let of = by.entry(entry.file).or_default();
+            *of = (*of).max(entry.cell.bytes / entry.cell.calls.max(1));
+        }
+    }
+    let bytes = by.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+    (bytes >= MAPPED).then_some((by.len() as u64, bytes))
+}
+
+/// Part of the writes that go back from which a header that is written again is why.
+const GO_BACK: f64 = 0.3;
+
+/// Whether writes are in no order since a header is written between them.
+fn is_of_header(grid: &Grid<'_>, claim: &Claim, causes: &[Claim]) -> bool {
+    let writes = || grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write);
+    let all = writes().fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls));
+    let of_headers = causes.iter().filter(|cause| cause.finding.code == Code::HEADER_REWRITTEN);
+    let calls: u64 = of_headers.filter_map(|cause| cause.finding.about().calls).sum();
+    claim.finding.code == Code::RANDOM_WRITES && calls as f64 >= all as f64 * GO_BACK
 }
 
 /// Part of what a finding of all small requests explains that one of tiny ones does, from which that says it better.
@@ -152,7 +184,7 @@ fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
 }
 
 /// Findings of time that no call takes, but all wait: as parts of the time in calls.
-const WAITS: [Code; 4] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS];
+const WAITS: [Code; 5] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS, Code::POLLED];
 
 /// Codes that tell of the time in MPI-IO outside of system calls.
 const TOLD_OUTSIDE: [Code; 5] =

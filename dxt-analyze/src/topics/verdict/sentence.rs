@@ -1,7 +1,7 @@
 //! The verdict in a sentence.
 
 use super::result::Verdict;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Code, Finding, Severity};
 use crate::text::units;
 
 /// Per cent of the run time below which a saving is nothing to begin a report with.
@@ -11,14 +11,14 @@ const NOTHING: f64 = 0.5;
 const BACKGROUND: f64 = 0.05;
 
 /// `I/O is not the bottleneck`, or what costs most.
-pub(crate) fn sentence(verdict: &Verdict) -> String {
+pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>) -> String {
     let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
     if verdict.untimed {
         return "What I/O costs cannot be told without times: findings are of counts and bytes alone.".into();
     }
     if !verdict.io_matters {
         let most = verdict.io_share * 100.0;
-        return if verdict.background_share >= BACKGROUND {
+        let sentence = if verdict.background_share >= BACKGROUND {
             format!(
                 "The program is in calls of I/O for {most:.1} % of the run time only; asynchronous operations are in flight for {:.0} % of it, and whether it \
                  waits for them is not on record.",
@@ -29,19 +29,59 @@ pub(crate) fn sentence(verdict: &Verdict) -> String {
         } else {
             format!("I/O is not the bottleneck: without it the run would be at most {most:.1} % shorter.")
         };
+        return sentence + &waiting(verdict) + &mapped.map_or_else(String::new, unseen);
     }
     let worth = |finding: &Finding| {
         finding.saving.is_some_and(|saving| percent(saving.saves_ns) >= NOTHING) || finding.severity > Severity::Info
     };
-    match verdict.findings.first().filter(|first| worth(&first.finding)) {
+    // A finding of next to nothing says less than what takes the time.
+    let large = verdict.findings.iter().any(|weighed| weighed.finding.code == Code::UNCOVERED);
+    let small = |finding: &Finding| large && finding.severity == Severity::Info && finding.code != Code::BY_TURNS;
+    match verdict.findings.first().filter(|first| worth(&first.finding) && !small(&first.finding)) {
         Some(first) => {
             let saves = first.finding.saving.map_or(0, |saving| saving.saves_ns);
             let title = first.finding.title.trim_end_matches('.');
             format!("{}: {} of the run time ({:.1} %).", capital(title), units::duration(saves), percent(saves))
         }
-        None => "Nothing stands out: I/O takes its time, and no rank, node, target, file or kind of call is to blame."
-            .into(),
+        None => nothing(verdict),
     }
+}
+
+/// That nothing stands out, and what takes the time.
+fn nothing(verdict: &Verdict) -> String {
+    let largest = verdict.rest.as_ref().filter(|rest| rest.largest_share >= LARGE);
+    let what = largest.map_or_else(
+        || "I/O takes its time".to_owned(),
+        |rest| format!("{} take {:.0} % of the time in I/O", rest.largest, rest.largest_share * 100.0),
+    );
+    format!("Nothing stands out: {what}, and no rank, node, target, file or kind of call is to blame.")
+}
+
+/// Share of the time in calls from which the largest part is named.
+const LARGE: f64 = 0.5;
+
+/// Share of the run time from which what ranks wait for each other is told beside.
+const MUCH: f64 = 0.1;
+
+/// Who is waited for, where that is no matter of I/O.
+fn waiting(verdict: &Verdict) -> String {
+    let late = verdict.findings.iter().map(|weighed| &weighed.finding).find(|one| one.code == Code::LATE_TO_MEET);
+    let saves = |finding: &Finding| finding.saving.map_or(0, |saving| saving.saves_ns);
+    match late.filter(|late| saves(late) as f64 >= verdict.run_ns as f64 * MUCH) {
+        Some(late) => format!(" What takes time is waiting: {}.", late.title),
+        None => String::new(),
+    }
+}
+
+/// Files that are mapped, and their bytes: what is read and written there is not on record.
+pub(crate) type Mapped = (u64, u64);
+
+fn unseen((files, bytes): Mapped) -> String {
+    format!(
+        " What is read and written through {} ({}) is not on record.",
+        units::counted(files, "mapped file"),
+        units::bytes(bytes)
+    )
 }
 
 /// With a capital in front.

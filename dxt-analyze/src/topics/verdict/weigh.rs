@@ -18,6 +18,9 @@ const CLEARLY: f64 = 0.5;
 /// Share of the run time below which a finding that found no card is left out.
 const NOTHING: f64 = 0.001;
 
+/// Findings that say why calls take long, or ranks come late.
+const WHY: [Code; 2] = [Code::ASKED_AGAIN, Code::POLLED];
+
 /// A finding that stands by itself, and those that say the same of the same calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
@@ -48,8 +51,8 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             break;
         }
         let near = |claim: &&(usize, &Claim)| {
-            // That names are asked for again says why metadata calls take as long as they do.
-            let says_why = is_contrast(claim.1.finding.code) || claim.1.finding.code == Code::ASKED_AGAIN;
+            // That names are asked for again says why metadata calls take as long as they do, and that a rank waits for a file, why it is late.
+            let says_why = is_contrast(claim.1.finding.code) || WHY.contains(&claim.1.finding.code);
             let least = if says_why { CLEARLY } else { NEARLY };
             counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
         };
@@ -119,6 +122,10 @@ fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
 
 /// Whether a claim is of time that `before` tells of already, or most of it.
 fn same_wait(claim: &Claim, before: &Claim) -> bool {
+    let late = [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code);
+    if late && before.finding.code == Code::POLLED && before.waiting_ns >= claim.waiting_ns * THE_SAME {
+        return true;
+    }
     is_part_of(claim, before) || is_part_of(before, claim) && before.waiting_ns >= claim.waiting_ns * THE_SAME
 }
 
@@ -185,6 +192,10 @@ const ORDER: [&[Code]; 7] = [
         Code::ALIASING,
         Code::HDF5_METADATA,
         Code::HDF5_REOPENED,
+        Code::HDF5_FLUSHED,
+        Code::POLLED,
+        Code::HEADER_REWRITTEN,
+        Code::STREAM_BUFFER,
         Code::HDF5_AMPLIFIED,
         Code::SMALL_FILES,
         Code::TEMPORARY_FILES,
@@ -219,7 +230,7 @@ const ORDER: [&[Code]; 7] = [
 /// How much a finding says, where the one that saves most saves `most`.
 fn rank(claim: &Claim, most: u64) -> usize {
     let code = claim.finding.code;
-    if code == Code::ASKED_AGAIN && saves(claim) as f64 >= most as f64 * NEARLY {
+    if WHY.contains(&code) && saves(claim) as f64 >= most as f64 * NEARLY {
         // Calls that need not be made, whatever makes some of them long.
         0
     } else if is_contrast(code) {

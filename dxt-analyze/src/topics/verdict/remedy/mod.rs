@@ -16,7 +16,7 @@ mod striping;
 use crate::findings::{Code, Finding};
 use crate::sum::Sum;
 use crate::text::units;
-use crate::topics::causes::locks::SHARED_POINTER;
+use crate::topics::causes::locks::{AROUND_EACH, SHARED_POINTER};
 use facts::Facts;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -134,6 +134,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
     let mut out = Vec::new();
     if is(&[Code::LOCK_TIME]) && finding.title.contains(SHARED_POINTER) {
         out.extend(program::own_offsets());
+    } else if is(&[Code::LOCK_TIME]) && finding.title.contains(AROUND_EACH) {
+        out.extend(program::not_atomic());
     } else if is(&[Code::SIEVING, Code::UNASKED, Code::LOCK_TIME]) {
         out.extend(mpiio::sieving(facts, file));
         out.extend(program::collective(facts, file));
@@ -187,6 +189,7 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         out.extend(program::read_once(facts, file, code != Code::REREAD));
     } else if is(&[
         Code::SYNC_PER_WRITE,
+        Code::HDF5_FLUSHED,
         Code::WRITTEN_THROUGH,
         Code::PAST_CACHE,
         Code::SEEK_PER_ACCESS,

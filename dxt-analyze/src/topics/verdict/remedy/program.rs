@@ -249,6 +249,14 @@ pub(super) fn own_offsets() -> Vec<Remedy> {
     )]
 }
 
+/// No locks around calls on different bytes.
+pub(super) fn not_atomic() -> Vec<Remedy> {
+    vec![source(
+        &["MPI_File_set_atomicity(fh, 0);    /* the default */"],
+        "ranks that write different bytes need no locks; one that reads what another wrote: MPI_File_sync, MPI_Barrier, MPI_File_sync",
+    )]
+}
+
 /// Bytes are read from storage once.
 pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: bool) -> Vec<Remedy> {
     let Some((_, of)) = subject(facts, file) else { return Vec::new() };
@@ -280,7 +288,7 @@ pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: boo
 pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> Vec<Remedy> {
     let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
     let is = |other| code == other;
-    vec![if is(Code::SYNC_PER_WRITE) {
+    vec![if is(Code::SYNC_PER_WRITE) || is(Code::HDF5_FLUSHED) {
         let line = match (of.hdf5, of.mpiio, of.stdio) {
             (true, ..) => "H5Fflush(file, H5F_SCOPE_LOCAL);    /* once, after the last write of a step */",
             (_, true, _) => "MPI_File_sync(fh);    /* once, after the last write of a step */",

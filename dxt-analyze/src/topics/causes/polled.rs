@@ -1,0 +1,235 @@
+//! Processes that wait by asking again and again: for a lock file that another holds (an open with `O_EXCL` fails with `EEXIST`), for a lock on a file
+//! (`EAGAIN`), or for a file that another makes (`ENOENT`). The calls are short; the time lies between them.
+
+use super::claim::{Claim, finding};
+use super::class::Class;
+use super::grid::{Entry, Grid};
+use super::replay::Shortened;
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::shared::stats::median;
+use crate::shared::totals::add;
+use crate::text::units as show;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Calls that fail at least, of a process for a name, for it to wait for that.
+const FEWEST: u64 = 4;
+/// Times the usual distance of two questions from which a process has not asked meanwhile.
+const PAUSE: f64 = 3.0;
+/// Part of the slots of a wait in which it reads or writes, and of each of these, from which it is work.
+const WORKS: f64 = 0.25;
+/// Part of all waiting that is for one file, to name it.
+const MOST: f64 = 0.8;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// That a file is gone.
+    Lock,
+    /// That nobody holds a lock on it.
+    Held,
+    /// That it is there.
+    File,
+}
+
+impl What {
+    /// What a call waits for that failed like this: `EEXIST`, `EAGAIN` or `EACCES`, `ENOENT`, the same numbers on all of Linux.
+    fn of(class: Class, errno: u16) -> Option<Self> {
+        match (class, errno) {
+            (Class::Open, 17) => Some(Self::Lock),
+            (Class::Lock, 11 | 13) => Some(Self::Held),
+            (_, 2) => Some(Self::File),
+            _ => None,
+        }
+    }
+}
+
+/// What a process does with a name: by slot, calls that fail, and slots in which one succeeds.
+#[derive(Debug, Default)]
+struct Asked {
+    failed: BTreeMap<u16, u64>,
+    found: BTreeSet<u16>,
+    writes: bool,
+    indices: Vec<u32>,
+}
+
+/// What is waited for, and what for how long.
+#[derive(Debug, Default)]
+struct Waited {
+    by_file: BTreeMap<FileId, f64>,
+    by_process: BTreeMap<ProcessId, f64>,
+    calls: u64,
+    shortened: Shortened,
+}
+
+/// One for lock files, one for files that are not there yet.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let works = works(grid);
+    let mut waited: BTreeMap<What, Waited> = BTreeMap::new();
+    for ((process, file, what), asked) in asked(grid) {
+        let all = asked.failed.values().fold(0_u64, |sum, calls| sum.saturating_add(*calls));
+        if all < FEWEST || what == What::File && asked.writes {
+            continue;
+        }
+        let ns: f64 = waits(&asked)
+            .iter()
+            .filter(|wait| !is_work(&works, process, wait))
+            .map(|wait| length(grid, &asked, wait))
+            .sum();
+        if ns <= 0.0 {
+            continue;
+        }
+        let of = waited.entry(what).or_default();
+        *of.by_file.entry(file).or_default() += ns;
+        *of.by_process.entry(process).or_default() += ns;
+        add(&mut of.calls, all);
+        let left = asked.indices.iter().filter_map(|index| Some((*index, grid.entries.get(*index as usize)?.left_ns)));
+        of.shortened.extend(left);
+    }
+    waited.into_iter().filter_map(|(what, of)| claim(grid, what, of)).collect()
+}
+
+/// Questions of the program, by who asks for what.
+fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
+    let mut out: BTreeMap<(ProcessId, FileId, What), Asked> = BTreeMap::new();
+    let own = |entry: &&Entry| entry.leaf && !entry.inside;
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| own(entry)) {
+        let Some(stream) = grid.stream(entry).filter(|stream| stream.failed) else { continue };
+        let Some(what) = What::of(entry.class, stream.errno) else { continue };
+        let of = out.entry((entry.process, entry.file, what)).or_default();
+        add(of.failed.entry(entry.slot).or_default(), entry.cell.calls);
+        of.indices.push(index);
+    }
+    for entry in grid.entries.iter().filter(own) {
+        let finds = grid.stream(entry).is_some_and(|stream| !stream.failed);
+        for what in [What::Lock, What::Held, What::File] {
+            let Some(of) = out.get_mut(&(entry.process, entry.file, what)).filter(|_| finds) else { continue };
+            let answers = match what {
+                What::Lock => entry.class == Class::Open,
+                // Who asks takes other locks of the file meanwhile (SQLite): it has what it wants when it writes.
+                What::Held => entry.class == Class::Write,
+                What::File => matches!(entry.class, Class::Open | Class::Metadata),
+            };
+            if answers {
+                of.found.insert(entry.slot);
+            }
+            of.writes |= entry.class == Class::Write;
+        }
+    }
+    out
+}
+
+/// By process: slots of which its reads and writes take a good part.
+fn works(grid: &Grid<'_>) -> BTreeSet<(ProcessId, u16)> {
+    let moves = |entry: &&Entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write);
+    let mut times: BTreeMap<(ProcessId, u16), f64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(moves) {
+        *times.entry((entry.process, entry.slot)).or_default() += entry.left_ns;
+    }
+    times.into_iter().filter(|((_, slot), ns)| *ns >= width(grid, *slot) * WORKS).map(|(key, _)| key).collect()
+}
+
+/// Length of a slot, ns.
+fn width(grid: &Grid<'_>, slot: u16) -> f64 {
+    let begin = grid.slots.begin(usize::from(slot)).unwrap_or_default();
+    let end = grid.slots.begin(usize::from(slot) + 1).unwrap_or_else(|| super::phases::length(grid.run));
+    end.saturating_sub(begin) as f64
+}
+
+/// First and last slot.
+type Wait = (u16, u16);
+
+/// The waits: questions without a long pause or an answer between them, that an answer ends.
+fn waits(asked: &Asked) -> Vec<Wait> {
+    let slots: Vec<u16> = asked.failed.keys().copied().collect();
+    let mut apart: Vec<f64> = slots.windows(2).map(|pair| f64::from(pair[1] - pair[0])).collect();
+    let pause = median(&mut apart).unwrap_or(1.0) * PAUSE;
+    let found = |from: u16, until: u16| asked.found.range(from..until).next().is_some();
+    let mut out: Vec<Wait> = Vec::new();
+    for slot in slots {
+        match out.last_mut() {
+            Some((_, last)) if f64::from(slot - *last) <= pause && !found(*last, slot) => *last = slot,
+            _ => out.push((slot, slot)),
+        }
+    }
+    out.retain(|(_, last)| found(*last, last.saturating_add((pause as u16).saturating_add(1))));
+    out
+}
+
+/// Whether the process does something else meanwhile, and asks only now and then.
+fn is_work(works: &BTreeSet<(ProcessId, u16)>, process: ProcessId, (first, last): &Wait) -> bool {
+    let between = usize::from(last - first).saturating_sub(1);
+    let behind = first.saturating_add(1);
+    let busy = works.range((process, behind)..(process, (*last).max(behind))).count();
+    busy as f64 > between as f64 * WORKS
+}
+
+/// How long a wait lasts, ns. Where it begins and ends it is as long as the calls there usually take with what lies between them.
+fn length(grid: &Grid<'_>, asked: &Asked, (first, last): &Wait) -> f64 {
+    let each = |(slot, calls): (&u16, &u64)| width(grid, *slot) / *calls as f64;
+    let usual = asked.failed.iter().map(each).fold(f64::INFINITY, f64::min);
+    let of = |slot: u16| {
+        let calls = asked.failed.get(&slot).copied().unwrap_or_default() as f64;
+        if slot == *first || slot == *last { (calls * usual).min(width(grid, slot)) } else { width(grid, slot) }
+    };
+    (*first..=*last).map(of).sum()
+}
+
+fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
+    let (longest, most) = waited.by_process.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let (file, on_file) = waited.by_file.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let all: f64 = waited.by_file.values().sum();
+    let one = *on_file >= all * MOST;
+    let name = grid.run.file_name(*file).to_owned();
+    let who = match waited.by_process.len() {
+        1 => format!("{} waits", grid.run.process_name(*longest)),
+        many => format!("{} wait", show::processes(many as u64)),
+    };
+    let (things, files) = (waited.by_file.len() as u64, if one { name.clone() } else { String::new() });
+    let (title, hint) = match what {
+        What::Lock => (
+            format!(
+                "{who} up to {} for {} that another holds, and {} again and again: {} fail since the file is there",
+                show::duration(*most as u64),
+                if one { format!("the lock file {files}") } else { show::counted(things, "lock file") },
+                if waited.by_process.len() == 1 { "asks" } else { "ask" },
+                show::counted(waited.calls, "open")
+            ),
+            "hold it for less (only while what it guards is changed), or let one process do for all what it guards (MPI_Gather); where it must be a lock, \
+             a lock of fcntl on the bytes wakes up who waits as soon as it is free",
+        ),
+        What::Held => (
+            format!(
+                "{who} up to {} for locks on {} that others hold, and {} again and again: {} fail",
+                show::duration(*most as u64),
+                if one { files } else { show::counted(things, "file") },
+                if waited.by_process.len() == 1 { "asks" } else { "ask" },
+                show::counted(waited.calls, "lock call")
+            ),
+            "let one process write for all, or hold locks for less: short transactions, many changes in each (SQLite: BEGIN IMMEDIATE, journal_mode=WAL, or a database for each \
+             process, joined at the end)",
+        ),
+        What::File => (
+            format!(
+                "{who} up to {} for {}, and {} again and again: {} find nothing yet",
+                show::duration(*most as u64),
+                if one {
+                    format!("{files}, which others make")
+                } else {
+                    format!("{} that others make", show::counted(things, "file"))
+                },
+                if waited.by_process.len() == 1 { "asks" } else { "ask" },
+                show::counted(waited.calls, "call")
+            ),
+            "start what makes the file earlier, or do something else meanwhile; where both belong to one job, a message (MPI, a pipe, a socket) comes at once, \
+             and does not load the metadata server",
+        ),
+    };
+    let words = format!("{} in all between these calls and in them", show::duration(all as u64));
+    let about = About { file: one.then_some(name), calls: Some(waited.calls), ..About::default() };
+    let in_calls: f64 = waited.shortened.iter().map(|(_, ns)| ns).sum::<f64>() / waited.by_process.len().max(1) as f64;
+    let waiting_ns = (most - in_calls).max(0.0);
+    let claim = Claim::new(finding(Code::POLLED, title, vec![Evidence::of(words, about)], hint), waited.shortened);
+    Some(Claim { waiting_ns, ..claim })
+}

@@ -1,0 +1,76 @@
+//! Waiting by asking again and again.
+
+use super::{BARRIER, MS, STAT_FAILED, UNLINK, report, saves_ms, sentence};
+use crate::common::{self, Builder, process};
+use common::op::{POSIX_OPEN, POSIX_READ};
+
+const EEXIST: u16 = 17;
+const ENOENT: u16 = 2;
+
+/// Asks every 5 ms from one moment to the other, ms.
+fn ask(one: &mut Builder, name: &str, op: u16, errno: u16, from: u64, until: u64) {
+    for at in (from..until).step_by(5) {
+        one.fail(name, op, errno, at * MS, at * MS + 20_000);
+    }
+}
+
+/// Four ranks of which each holds a lock file for so long, ms, one after the other, and meet.
+fn with_lock(holds: u64) -> serde_json::Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let mine = 100 + rank * holds;
+        ask(&mut one, "/scratch/lock", POSIX_OPEN, EEXIST, 100, mine);
+        one.add("/scratch/lock", POSIX_OPEN, 0, -1, 0, mine * MS, mine * MS + 50_000);
+        one.write("/scratch/table", (rank << 20) as i64, 4096, (mine + 1) * MS, (mine + 2) * MS);
+        one.add("/scratch/lock", UNLINK, 0, -1, 0, (mine + holds - 1) * MS, (mine + holds) * MS - 1000);
+        one.add("", BARRIER, 0, 0, 0, (mine + holds) * MS, (100 + 4 * holds) * MS);
+        one
+    };
+    report((0..4).map(rank).collect(), 1000)
+}
+
+#[test]
+fn a_lock_file_that_is_asked_for_again_and_again_is_told() {
+    let found = with_lock(200);
+    let expected = "3 processes wait up to ";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert!(sentence(&found).contains("for the lock file /scratch/lock that another holds"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V027").unwrap_or(0);
+    assert!((560..=640).contains(&saves), "{saves} of 600 ms");
+    assert_eq!(saves_ms(&with_lock(4), "DXT-V027"), None, "asked once or twice");
+}
+
+/// A process that reads a file which others make, and asks for it every 5 ms until it is there; and reads another meanwhile, or not.
+fn consumer(reads_on: bool, makes_it: bool) -> serde_json::Value {
+    let mut one = process(-1, "n");
+    ask(&mut one, "/scratch/result", STAT_FAILED, ENOENT, 100, 700);
+    for at in (100..700).step_by(10).filter(|_| reads_on) {
+        one.add("/scratch/in", POSIX_READ, 0, (at << 16) as i64, 65536, (at + 1) * MS, (at + 5) * MS);
+    }
+    if makes_it {
+        one.write("/scratch/result", 0, 4096, 703 * MS, 704 * MS);
+    }
+    one.add("/scratch/result", POSIX_OPEN, 0, -1, 0, 702 * MS, 703 * MS);
+    one.add("/scratch/result", POSIX_READ, 0, 0, 1 << 20, 710 * MS, 800 * MS);
+    report(vec![one], 1000)
+}
+
+#[test]
+fn a_file_that_others_make_is_told_where_who_waits_does_nothing_else() {
+    let found = consumer(false, false);
+    let expected = "Pid 999 waits up to ";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert!(sentence(&found).contains("for /scratch/result, which others make"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V027").unwrap_or(0);
+    assert!((560..=640).contains(&saves), "{saves} of 600 ms");
+    assert_eq!(saves_ms(&consumer(true, false), "DXT-V027"), None, "it works meanwhile");
+    assert_eq!(saves_ms(&consumer(false, true), "DXT-V027"), None, "it makes the file itself");
+}
+
+#[test]
+fn a_file_that_never_comes_is_not_waited_for() {
+    let mut one = process(-1, "n");
+    ask(&mut one, "/scratch/stop", STAT_FAILED, ENOENT, 0, 900);
+    one.add("/scratch/in", POSIX_READ, 0, 0, 1 << 20, 900 * MS, 990 * MS);
+    assert_eq!(saves_ms(&report(vec![one], 1000), "DXT-V027"), None);
+}
