@@ -409,8 +409,15 @@ impl Run {
             .filter(|(_, process)| ended(process))
             .map(|(number, process)| (whose(process), number))
             .collect();
-        let later = self.numbered_processes().filter(|(_, process)| !self.in_mpi(process));
-        later.filter_map(|(number, process)| Some((number, *first.get(&whose(process))?))).collect()
+        // Who becomes another program has been somebody else before.
+        let later = |first: &Process, process: &Process| {
+            first.shift_ns == process.shift_ns && process.end_ns >= first.end_ns && !self.in_mpi(process)
+        };
+        let of = |(number, process): (ProcessId, &Process)| {
+            let first = *first.get(&whose(process))?;
+            later(self.process(first)?, process).then_some((number, first))
+        };
+        self.numbered_processes().filter_map(of).collect()
     }
 
     /// Whether a process is known to have used MPI.

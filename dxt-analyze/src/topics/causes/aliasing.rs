@@ -60,14 +60,14 @@ pub struct Aliasing<'a> {
     one_in: u64,
 }
 
-/// Of a group of targets in a moment: processes that begin requests, the last of these, the stripe of the first one, and how many begin in others. Who begins in one stripe
-/// shares it, wherever the next one lies.
+/// Of a group of targets in a moment: processes that begin requests, the last of these, and a stripe with its votes: those for it less those for others, so
+/// that a stripe in which most begin has some in the end, in whatever order they come. Who begins in one stripe shares it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun {
     count: u32,
     last: Option<ProcessId>,
     stripe: u64,
-    elsewhere: u32,
+    votes: u32,
 }
 
 impl Begun {
@@ -75,20 +75,23 @@ impl Begun {
         if self.last == Some(process) {
             return;
         }
-        if self.count == 0 {
-            self.stripe = stripe;
-        }
-        self.elsewhere += u32::from(self.stripe != stripe);
-        (self.count, self.last) = (self.count + 1, Some(process));
+        self.vote(stripe, 1);
+        (self.count, self.last) = (self.count.saturating_add(1), Some(process));
     }
 
     /// A process is read by one thread, so none is counted in both.
     fn join(&mut self, other: &Self) {
-        if self.count == 0 {
-            *self = *other;
+        self.vote(other.stripe, other.votes);
+        self.count = self.count.saturating_add(other.count);
+    }
+
+    fn vote(&mut self, stripe: u64, votes: u32) {
+        if self.stripe == stripe {
+            self.votes = self.votes.saturating_add(votes);
+        } else if votes > self.votes {
+            (self.stripe, self.votes) = (stripe, votes - self.votes);
         } else {
-            self.elsewhere += if self.stripe == other.stripe { other.elsewhere } else { other.count };
-            self.count += other.count;
+            self.votes -= votes;
         }
     }
 }
@@ -165,7 +168,7 @@ impl<'a> Aliasing<'a> {
             all.retain(|moment| begun(moment) >= BEGIN);
             let is = |moment: &&&Moment| {
                 let most = busiest_of(moment);
-                f64::from(most.count) >= f64::from(begun(moment)) * ON_ONE && most.elsewhere * 2 >= most.count
+                f64::from(most.count) >= f64::from(begun(moment)) * ON_ONE && most.votes <= most.count / 2
             };
             let aliased = all.iter().filter(is).count();
             let requests: u64 = sums.iter().sum();

@@ -76,7 +76,8 @@ codes! {
         "A rank, or several together, come late to MPI's own collective calls, in which all others wait for them, while they compute or wait for messages.",
         "Between two meetings of all ranks: who waits least, and what all others wait at least, less what its calls of I/O take longer than theirs; ranks \
          with 0.7 of that at two meetings or more: those that the largest step in lateness, half of the latest's at least, divides from the others, at most half of all; one alone, if \
-         it makes half of what they cost. No matter of I/O, told only where I/O matters, and not where ranks take turns (DXT-C039).",
+         it makes half of what they cost. Or at 0.4 of the meetings one rank comes later than all others by 3 times what these differ by, at least 3 ranks by turns. No matter of I/O, \
+         never above info where that does not matter, and not where ranks take turns (DXT-C039).",
         "Give it less to compute, or see what slows its computing.",
         "ours";
     ASKED_AGGREGATORS = "DXT-V014",
@@ -118,13 +119,13 @@ codes! {
         "ours; open(2)";
     SMALL_FILES = "DXT-V022",
         "Many small files are opened and read, or written, one by one.",
-        "At least 32 files of at most 1 MiB for each open, opened by a process twice at most on the mean, not removed in the run, that have 0.8 of all opens. Saving: opens, closes and other metadata \
-         calls on them, and what reads and writes take for being short (as DXT-C004).",
+        "At least 32 files of at most 1 MiB for each open, opened by a process twice at most on the mean, not removed in the run, that have 0.8 of all opens, which take 0.6 ms or are 1,000. Saving: opens, closes and other metadata \
+         calls on them, and what reads and writes take for being short (as DXT-C004), if there are two for each open at most.",
         "Pack them into one file, or bring them to the node first.",
         "ours";
     TEMPORARY_FILES = "DXT-V023",
         "Files are made, used for a moment and removed again.",
-        "At least 16 files of at most 1 MiB for each open that are written and removed (unlink) in the run. Saving: all of their calls but 2 µs each and 1 ns a byte, as in memory.",
+        "At least 16 files of at most 1 MiB for each open that are removed (unlink) in the run, and written or left empty. Saving: all of their calls but 2 µs each and 1 ns a byte, as in memory.",
         "Keep such data in memory, or use one file again and again.",
         "ours";
     HDF5_AMPLIFIED = "DXT-V024",
@@ -146,13 +147,14 @@ codes! {
         "ours";
     POLLED = "DXT-V027",
         "Processes wait for a lock file, a lock, or a file that others make, by asking again and again.",
-        "Opens that fail since a file is there, locks that are not to be had at once, or calls that fail since it is not there yet, 4 for each name at least, until one of the same process succeeds; not those that go \
-         on beside its reads and writes. Saving: how long the process waits that waits longest, as far as slots of time tell.",
+        "Opens that fail since a file is there, locks that are not to be had at once, or calls that fail since it is not there yet, 8 at least and one a second, until one of the same process succeeds; not where it makes other calls meanwhile, \
+         meets all other ranks, or makes the file itself. Saving: how long the process waits that waits longest, as far as slots of time tell.",
         "Hold lock files for less; let a message tell that a file is there.",
         "ours; open(2)";
     HDF5_FLUSHED = "DXT-V028",
         "HDF5 files are flushed after every few writes.",
-        "8 calls of H5Fflush on a file by a process or more, for at most 4 writes of data sets each. Saving: the time in them, but for one.",
+        "8 calls of H5Fflush on a file by a process or more, for at most 2 writes of data sets each. Saving: what syncs, and writes up to 64 KiB for being short (as DXT-C004), take inside HDF5 there, no more \
+         than the flushes do, but for one.",
         "Flush when a step is complete; closing a file writes all of it.",
         "ours; HDF5 reference manual, H5Fflush";
     HEADER_REWRITTEN = "DXT-V029",

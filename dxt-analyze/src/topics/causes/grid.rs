@@ -288,13 +288,12 @@ impl<'a> Grid<'a> {
     }
 
     /// Whether others wait for a process at the end of a phase, as far as that is on record: ranks that meet again and again do. Of others that seldom
-    /// meet, but send each other messages, which are not on record, only what takes most of the run is known to hold them up, or who waits for nobody
-    /// where all others wait.
+    /// meet, but send each other messages, which are not on record, only what takes most of the run is known to hold them up. Who waits for nobody where
+    /// all others do holds them up for that long ([`Meetings::wait_for`]).
     #[must_use]
     pub fn waited_for(&self, process: ProcessId, phase: usize) -> bool {
         let holds_up = |of: &Vec<bool>| of.get(process.index()).copied().unwrap_or_default();
-        let meets = || self.meetings.after(phase).is_some() || self.meetings.wait_for(process, phase);
-        self.hold_up.as_ref().is_none_or(|of| holds_up(of) || meets())
+        self.hold_up.as_ref().is_none_or(|of| holds_up(of) || self.meetings.after(phase).is_some())
     }
 
     /// Whether the run is no shorter if a process's calls are, as far as that is on record.

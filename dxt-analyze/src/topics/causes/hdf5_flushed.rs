@@ -3,6 +3,7 @@
 use super::claim::{Claim, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
+use super::put_together::saved_ns;
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence};
 use crate::model::{FileId, ProcessId};
@@ -14,7 +15,9 @@ use trace_format::op::Layer;
 /// Times that a process flushes a file, at least.
 const AGAIN: u64 = 8;
 /// Writes of data sets for each flush, at most.
-const WRITES: u64 = 4;
+const WRITES: u64 = 2;
+/// Octave of the longest writes that are of metadata, or in pieces: 64 KiB.
+const SMALL: u8 = 17;
 
 /// What a process does with a file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +41,7 @@ impl Use {
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let changes = |entry: &Entry| {
         let within = grid.stream(entry).is_some_and(|stream| stream.in_hdf5);
-        entry.leaf && within && matches!(entry.class, Class::Write | Class::Sync)
+        entry.leaf && within && (entry.class == Class::Sync || entry.class == Class::Write && entry.size <= SMALL)
     };
     let mut uses: BTreeMap<(ProcessId, FileId), Use> = BTreeMap::new();
     for entry in &grid.entries {
@@ -57,7 +60,13 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let mut by: BTreeMap<FileId, Shortened> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| changes(entry)) {
         if let Some(of) = uses.get(&(entry.process, entry.file)) {
-            by.entry(entry.file).or_default().push((index, entry.left_ns * of.part()));
+            // What is written must be written, in larger pieces.
+            let less = if entry.class == Class::Sync {
+                entry.left_ns
+            } else {
+                saved_ns(entry.left_ns, entry.cell.bytes, entry.cell.calls)
+            };
+            by.entry(entry.file).or_default().push((index, less.max(0.0) * of.part()));
         }
     }
     let time = |of: &Shortened| of.iter().map(|(_, ns)| ns).sum::<f64>();
@@ -74,12 +83,9 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         show::counted(writes, "write"),
         show::duration((flushing_ns / flushes.max(1) as f64) as u64)
     );
-    let words = format!(
-        "{} in H5Fflush, most of it in small writes of metadata and in syncs",
-        show::duration(flushing_ns as u64)
-    );
+    let words = format!("{} in H5Fflush", show::duration(flushing_ns as u64));
     let about = About { file: Some(name), calls: Some(flushes), ..About::default() };
-    let hint = "call H5Fflush (h5py: File.flush) when a step is complete, not after each object: closing a file writes all of it; a larger metadata cache and \
+    let hint = "call H5Fflush (h5py: File.flush) for many objects or steps at once: closing a file writes all of it; a larger metadata cache and \
                  block (H5Pset_meta_block_size) make what is written fewer pieces";
     Some(Claim::new(finding(Code::HDF5_FLUSHED, title, vec![Evidence::of(words, about)], hint), shortened))
 }

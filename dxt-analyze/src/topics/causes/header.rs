@@ -91,13 +91,20 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let own = grid.stream(entry).is_some_and(|stream| stream.within() == Within::Nothing);
         entry.leaf && own && entry.class == Class::Write && entry.cell.range.0 < entry.cell.range.1
     };
+    // Of a file that is written anew again and again each has a header.
+    let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Open) {
+        add(opens.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
+    }
+    let once =
+        |key: &(ProcessId, FileId), of: &Header| opens.get(key).is_none_or(|opens| opens.saturating_mul(2) < of.calls);
     let mut by: BTreeMap<(ProcessId, FileId), Sizes> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| counts(entry)) {
         let of = by.entry((entry.process, entry.file)).or_default().entry(entry.size).or_default();
         of.push(Writes { calls: entry.cell.calls, bytes: entry.cell.bytes, range: entry.cell.range });
     }
     let found: BTreeMap<(ProcessId, FileId), Header> =
-        by.into_iter().filter_map(|(key, sizes)| Some((key, header(&sizes)?))).collect();
+        by.into_iter().filter_map(|(key, sizes)| Some((key, header(&sizes).filter(|of| once(&key, of))?))).collect();
     let (mut shortened, mut time) = (Shortened::new(), 0.0);
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let here = |of: &&Header| {

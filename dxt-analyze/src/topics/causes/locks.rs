@@ -69,8 +69,9 @@ fn around_each_call(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
         let of = |entry: &&Entry| entry.leaf && entry.inside && entry.class == class && files.contains(&entry.file);
         grid.entries.iter().filter(of).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls))
     };
-    let (reads, writes) = (calls(Class::Read), calls(Class::Write));
-    reads <= writes / FEW_READS || writes == 0 && reads > 0
+    let (reads, writes, locks) = (calls(Class::Read), calls(Class::Write), calls(Class::Lock));
+    let each = reads.saturating_add(writes) > 0 && locks.saturating_mul(2) >= reads.saturating_add(writes);
+    each && (reads <= writes / FEW_READS || writes == 0)
 }
 
 /// Whether most of the waiting is for a shared file pointer.

@@ -61,7 +61,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 
 /// Whether calls are of the program or of HDF5; what MPI-IO keeps beside a file is its own.
 fn counts(grid: &Grid<'_>, entry: &Entry) -> bool {
-    entry.leaf && grid.stream(entry).is_some_and(|stream| stream.within() != Within::Mpiio)
+    entry.leaf && grid.stream(entry).is_some_and(|stream| stream.within() != Within::Mpiio && !stream.failed)
 }
 
 fn uses(grid: &Grid<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {

@@ -42,7 +42,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     );
     let about = About { calls: Some(times as u64), ..about };
     let whose = if one { "its" } else { "their" };
-    let words = format!("{whose} I/O takes no longer than that of the others: this is no matter of I/O");
+    let words = format!("what {whose} I/O takes longer than that of the others is not in it: this is no matter of I/O");
     let hint = format!(
         "give {it} less to compute, or see what slows {whose} computing (another process on its cores, a slower node)"
     );
@@ -60,7 +60,7 @@ fn of_turns(meetings: &[Meeting]) -> Option<Claim> {
         show::duration((found.waits_ns / found.meetings.max(1) as f64) as u64)
     );
     let words = format!(
-        "all others wait {} in all; {} of the ranks are late at some time; their I/O takes no longer than that of the others: this is no matter of I/O",
+        "all others wait {} in all; {} of the ranks are late at some time; what their I/O takes longer is not in it: this is no matter of I/O",
         show::duration(found.waits_ns as u64),
         show::count(found.ranks as u64)
     );

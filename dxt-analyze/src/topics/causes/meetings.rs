@@ -25,6 +25,8 @@ pub struct Meetings {
     of_phase: Vec<Option<usize>>,
     /// The same however far the last one before is away.
     ends: Vec<Option<usize>>,
+    /// By phase that a meeting ends: what ranks usually wait there, ns.
+    usual: Vec<f64>,
 }
 
 /// What a process `waited`, by phase, ns, with the calls that were only counted: of very many each second, fourth, ... is on record, and so
@@ -57,6 +59,7 @@ impl Meetings {
         let (ranks, length) = (run.ranks() as usize, length(run));
         let mut of_phase: Vec<Option<usize>> = vec![None; waited.len()];
         let mut ends = of_phase.clone();
+        let mut usual = vec![0.0; waited.len()];
         if !slots.ranks_met || ranks < 2 {
             return Self::default();
         }
@@ -70,6 +73,9 @@ impl Meetings {
                 continue;
             }
             *waits = std::mem::take(&mut sum);
+            if let Some(usual) = usual.get_mut(phase) {
+                *usual = median(&mut waits.values().copied().collect::<Vec<f64>>()).unwrap_or_default();
+            }
             let until = slots.span(phase).1.min(length);
             ends.iter_mut().take(phase + 1).skip(first).for_each(|of| *of = Some(phase));
             if ((until.saturating_sub(from)) as f64) < length as f64 * SHORT {
@@ -77,7 +83,7 @@ impl Meetings {
             }
             (first, from) = (phase + 1, until);
         }
-        Self { waits: waited, of_phase, ends }
+        Self { waits: waited, of_phase, ends, usual }
     }
 
     /// The phase that the next meeting ends, at or behind `phase`; `None` if nothing is known of it.
@@ -86,15 +92,19 @@ impl Meetings {
         self.of_phase.get(phase).copied().flatten()
     }
 
-    /// Whether the others wait for a rank at the next meeting, at or behind `phase`, however long they have not met before: it waits little there,
-    /// they wait much.
+    /// How long the others wait for a rank at the next meeting, at or behind `phase`, ns, however long they have not met before, and which phase that meeting
+    /// ends: where it waits little, and they wait much. `None` if they do not.
     #[must_use]
-    pub fn wait_for(&self, process: ProcessId, phase: usize) -> bool {
-        let end = self.ends.get(phase).copied().flatten();
-        let Some(waits) = end.and_then(|end| self.waits.get(end)) else { return false };
-        let mut others: Vec<f64> = waits.iter().filter(|(of, _)| **of != process).map(|(_, ns)| *ns).collect();
-        let usual = median(&mut others).unwrap_or_default();
-        waits.get(&process).is_some_and(|ns| *ns < usual * LITTLE)
+    pub fn wait_for(&self, process: ProcessId, phase: usize) -> Option<(usize, f64)> {
+        let end = self.ends.get(phase).copied().flatten()?;
+        let (usual, mine) = (*self.usual.get(end)?, *self.waits.get(end)?.get(&process)?);
+        (mine < usual * LITTLE).then_some((end, usual - mine))
+    }
+
+    /// Whether all ranks meet behind one phase and before the end of another.
+    #[must_use]
+    pub fn one_between(&self, first: usize, last: usize) -> bool {
+        self.ends.get(first).copied().flatten().is_some_and(|end| end < last)
     }
 
     /// What each rank waited before each meeting that is known of all, ns, by the phase that it ends.

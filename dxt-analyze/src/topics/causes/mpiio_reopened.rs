@@ -55,6 +55,10 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let least = theirs.map(|of| (of.library_ns - of.inside_ns) * (1.0 - 1.0 / of.opens as f64));
         least.fold(f64::INFINITY, f64::min).max(0.0)
     };
+    // Who opens a file alone waits for nobody.
+    let ranks = grid.run.ranks() as usize;
+    let opened_by = |file: FileId| uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).count();
+    shortened.retain(|file, _| ranks > 1 && opened_by(*file) >= ranks);
     let (file, shortened) = shortened.into_iter().max_by(|a, b| outside(a.0).total_cmp(&outside(b.0)))?;
     let mine: Vec<&Use> = uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).map(|(_, of)| of).collect();
     let opens = mine.iter().map(|of| of.opens).max()?;

@@ -12,8 +12,10 @@ use crate::shared::totals::add;
 use crate::text::units as show;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Calls that fail at least, of a process for a name, for it to wait for that.
-const FEWEST: u64 = 4;
+/// Calls that fail at least in a wait: who asks once or twice goes on.
+const FEWEST: u64 = 8;
+/// From one of them to the next at most, ns, on the mean: who asks less often does something else, as a program that looks for a stop file after each step.
+const SELDOM_NS: f64 = 1e9;
 /// Times the usual distance of two questions from which a process has not asked meanwhile.
 const PAUSE: f64 = 3.0;
 /// Part of the slots of a wait in which it reads or writes, and of each of these, from which it is work.
@@ -44,13 +46,21 @@ impl What {
     }
 }
 
+impl Asked {
+    /// Calls that fail in a wait.
+    fn calls(&self, (first, last): &Wait) -> u64 {
+        self.failed.range(*first..=*last).fold(0, |sum, (_, calls)| sum.saturating_add(*calls))
+    }
+}
+
 /// What a process does with a name: by slot, calls that fail, and slots in which one succeeds.
 #[derive(Debug, Default)]
 struct Asked {
     failed: BTreeMap<u16, u64>,
     found: BTreeSet<u16>,
-    writes: bool,
-    indices: Vec<u32>,
+    /// Whether it makes the file itself.
+    makes: bool,
+    indices: Vec<(u32, u16)>,
 }
 
 /// What is waited for, and what for how long.
@@ -65,26 +75,29 @@ struct Waited {
 /// One for lock files, one for files that are not there yet.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    let works = works(grid);
+    let others = Others::of(grid);
     let mut waited: BTreeMap<What, Waited> = BTreeMap::new();
     for ((process, file, what), asked) in asked(grid) {
-        let all = asked.failed.values().fold(0_u64, |sum, calls| sum.saturating_add(*calls));
-        if all < FEWEST || what == What::File && asked.writes {
+        if what == What::File && asked.makes {
             continue;
         }
-        let ns: f64 = waits(&asked)
-            .iter()
-            .filter(|wait| !is_work(&works, process, wait))
-            .map(|wait| length(grid, &asked, wait))
-            .sum();
+        let enough = |wait: &Wait| {
+            let (calls, ns) = (asked.calls(wait), length(grid, &asked, wait));
+            calls >= FEWEST && ns <= SELDOM_NS * calls as f64
+        };
+        let mut waits = waits(&asked);
+        waits.retain(|wait| enough(wait) && !others.is_work(grid, process, file, wait));
+        let ns: f64 = waits.iter().map(|wait| length(grid, &asked, wait)).sum();
         if ns <= 0.0 {
             continue;
         }
         let of = waited.entry(what).or_default();
         *of.by_file.entry(file).or_default() += ns;
         *of.by_process.entry(process).or_default() += ns;
-        add(&mut of.calls, all);
-        let left = asked.indices.iter().filter_map(|index| Some((*index, grid.entries.get(*index as usize)?.left_ns)));
+        add(&mut of.calls, waits.iter().fold(0_u64, |sum, wait| sum.saturating_add(asked.calls(wait))));
+        let waited = |slot: u16| waits.iter().any(|(first, last)| (*first..=*last).contains(&slot));
+        let left = asked.indices.iter().filter(|(_, slot)| waited(*slot));
+        let left = left.filter_map(|(index, _)| Some((*index, grid.entries.get(*index as usize)?.left_ns)));
         of.shortened.extend(left);
     }
     waited.into_iter().filter_map(|(what, of)| claim(grid, what, of)).collect()
@@ -96,10 +109,19 @@ fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
     let own = |entry: &&Entry| entry.leaf && !entry.inside;
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| own(entry)) {
         let Some(stream) = grid.stream(entry).filter(|stream| stream.failed) else { continue };
-        let Some(what) = What::of(entry.class, stream.errno) else { continue };
+        let asks = ASK.contains(&grid.run.op(stream).name.as_str());
+        let Some(what) = What::of(entry.class, stream.errno).filter(|what| *what != What::File || asks) else {
+            continue;
+        };
         let of = out.entry((entry.process, entry.file, what)).or_default();
         add(of.failed.entry(entry.slot).or_default(), entry.cell.calls);
-        of.indices.push(index);
+        of.indices.push((index, entry.slot));
+    }
+    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        let makes = grid.stream(entry).is_some_and(|stream| MAKE.contains(&grid.run.op(stream).name.as_str()));
+        if let Some(of) = out.get_mut(&(entry.process, entry.file, What::File)) {
+            of.makes |= makes || entry.class == Class::Write;
+        }
     }
     for entry in grid.entries.iter().filter(own) {
         let finds = grid.stream(entry).is_some_and(|stream| !stream.failed);
@@ -114,20 +136,53 @@ fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
             if answers {
                 of.found.insert(entry.slot);
             }
-            of.writes |= entry.class == Class::Write;
         }
     }
     out
 }
 
-/// By process: slots of which its reads and writes take a good part.
-fn works(grid: &Grid<'_>) -> BTreeSet<(ProcessId, u16)> {
-    let moves = |entry: &&Entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write);
-    let mut times: BTreeMap<(ProcessId, u16), f64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(moves) {
-        *times.entry((entry.process, entry.slot)).or_default() += entry.left_ns;
+/// Operations by which a process makes a file, or puts it in its place; and those that ask whether it is there.
+const MAKE: [&str; 4] = ["rename", "unlink", "mmap", "link"];
+const ASK: [&str; 4] = ["stat", "access", "open", "opendir"];
+
+/// By process: what it does beside asking.
+struct Others {
+    /// Slots of which its reads and writes take a good part.
+    moves: BTreeSet<(ProcessId, u16)>,
+    /// Slots with calls that succeed, and the file of one of them, or that they are several files'.
+    calls: BTreeMap<(ProcessId, u16), Option<FileId>>,
+}
+
+impl Others {
+    fn of(grid: &Grid<'_>) -> Self {
+        let mut times: BTreeMap<(ProcessId, u16), f64> = BTreeMap::new();
+        let mut calls: BTreeMap<(ProcessId, u16), Option<FileId>> = BTreeMap::new();
+        for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+            let at = (entry.process, entry.slot);
+            if matches!(entry.class, Class::Read | Class::Write) {
+                *times.entry(at).or_default() += entry.left_ns;
+            }
+            if grid.stream(entry).is_some_and(|stream| !stream.failed) {
+                let file = calls.entry(at).or_insert(Some(entry.file));
+                *file = file.filter(|file| *file == entry.file);
+            }
+        }
+        let moves = times.into_iter().filter(|((_, slot), ns)| *ns >= width(grid, *slot) * WORKS).map(|(at, _)| at);
+        Self { moves: moves.collect(), calls }
     }
-    times.into_iter().filter(|((_, slot), ns)| *ns >= width(grid, *slot) * WORKS).map(|(key, _)| key).collect()
+
+    /// Whether a process does something else in a wait for a file, and asks only now and then: it reads and writes, makes calls on other files, or meets all
+    /// other ranks.
+    fn is_work(&self, grid: &Grid<'_>, process: ProcessId, file: FileId, (first, last): &Wait) -> bool {
+        let between = usize::from(last.saturating_sub(*first)).saturating_sub(1);
+        let behind = first.saturating_add(1);
+        let span = (process, behind)..(process, (*last).max(behind));
+        let busy = self.moves.range(span.clone()).count();
+        let elsewhere = self.calls.range(span).filter(|(_, on)| **on != Some(file)).count();
+        let most = between as f64 * WORKS;
+        let phase = |slot: u16| grid.slots.phase(usize::from(slot));
+        busy as f64 > most || elsewhere as f64 > most || grid.meetings.one_between(phase(*first), phase(*last))
+    }
 }
 
 /// Length of a slot, ns.
@@ -155,14 +210,6 @@ fn waits(asked: &Asked) -> Vec<Wait> {
     }
     out.retain(|(_, last)| found(*last, last.saturating_add((pause as u16).saturating_add(1))));
     out
-}
-
-/// Whether the process does something else meanwhile, and asks only now and then.
-fn is_work(works: &BTreeSet<(ProcessId, u16)>, process: ProcessId, (first, last): &Wait) -> bool {
-    let between = usize::from(last - first).saturating_sub(1);
-    let behind = first.saturating_add(1);
-    let busy = works.range((process, behind)..(process, (*last).max(behind))).count();
-    busy as f64 > between as f64 * WORKS
 }
 
 /// How long a wait lasts, ns. Where it begins and ends it is as long as the calls there usually take with what lies between them.
@@ -226,8 +273,16 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
              and does not load the metadata server",
         ),
     };
-    let words = format!("{} in all between these calls and in them", show::duration(all as u64));
-    let about = About { file: one.then_some(name), calls: Some(waited.calls), ..About::default() };
+    let words = format!(
+        "{} in all between these calls and in them, without other calls of I/O meanwhile; what it computes there is not on record",
+        show::duration(all as u64)
+    );
+    let rank = grid
+        .run
+        .process(*longest)
+        .map(|process| process.rank)
+        .filter(|rank| *rank >= 0 && waited.by_process.len() == 1);
+    let about = About { rank, file: one.then_some(name), calls: Some(waited.calls), ..About::default() };
     let in_calls: f64 = waited.shortened.iter().map(|(_, ns)| ns).sum::<f64>() / waited.by_process.len().max(1) as f64;
     let waiting_ns = (most - in_calls).max(0.0);
     let claim = Claim::new(finding(Code::POLLED, title, vec![Evidence::of(words, about)], hint), waited.shortened);

@@ -115,12 +115,18 @@ fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
         }
     }
     let (calls, time_ns) = by.values().fold((0_u64, 0.0), |sum, of| (sum.0.saturating_add(of.0), sum.1 + of.1));
-    let name = |op: u16| grid.run.ops.get(usize::from(op)).map(|op| op.name.clone());
-    let mut several: Vec<(u16, f64)> = by.iter().map(|(op, of)| (*op, of.1)).collect();
+    // Layers have operations of the same name.
+    let mut names: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    for (op, (calls, ns)) in by {
+        let Some(op) = grid.run.ops.get(usize::from(op)) else { continue };
+        let of = names.entry(&op.name).or_default();
+        *of = (of.0.saturating_add(calls), of.1 + ns);
+    }
+    let mut several: Vec<(&str, f64)> = names.iter().map(|(name, of)| (*name, of.1)).collect();
     several.retain(|(_, ns)| *ns >= time_ns * A_GOOD_PART);
     several.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let several = several.into_iter().filter_map(|(op, _)| name(op)).collect();
-    let (most, of_most) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
-    let most = name(most)?;
+    let several = several.into_iter().map(|(name, _)| name.to_owned()).collect();
+    let (most, of_most) = names.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let most = most.to_owned();
     (!shortened.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, shortened })
 }

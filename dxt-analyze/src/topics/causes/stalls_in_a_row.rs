@@ -19,10 +19,11 @@ pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let end = |entry: &Entry| entry.cell.longest_at.saturating_add(entry.cell.longest_ns);
     let (from, until) = (first.cell.longest_at, end(last));
     let lengths = || stalls.iter().map(|entry| entry.cell.longest_ns);
-    let alike = lengths().max()? as f64 <= lengths().min()? as f64 * ALIKE;
+    let long = lengths().fold(0_u64, u64::saturating_add).saturating_mul(2) >= until.saturating_sub(from);
+    let alike = long && lengths().max()? as f64 <= lengths().min()? as f64 * ALIKE;
     let (first, last) = (grid.slots.of(from), grid.slots.of(until));
     let quick = grid.entries.iter().any(|entry| {
-        let meanwhile = (first + 1..last).contains(&usize::from(entry.slot));
+        let meanwhile = (first..=last).contains(&usize::from(entry.slot));
         entry.leaf && entry.class == tail.class && meanwhile && entry.cell.far_calls < entry.cell.calls
     });
     if stalls.len() < 2 || tail.far as usize != stalls.len() || !alike || quick {

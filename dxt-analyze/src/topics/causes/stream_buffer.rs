@@ -17,6 +17,8 @@ const FEWEST: u64 = 32;
 const SMALL: u64 = 64 << 10;
 /// Part of the time that is in such calls, at least.
 const MOST: f64 = 0.8;
+/// Part of the longest of them that they take on the mean, at least.
+const ALIKE: f64 = 1.0 / 16.0;
 /// Octave of the longest requests that a stream's buffer takes in.
 const BUFFERED: u8 = 16;
 
@@ -32,16 +34,19 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         own && grid.layer(entry) == Some(Layer::Stdio)
     };
     let (mut calls, mut bytes, mut far) = (0_u64, 0_u64, 0_u64);
-    let (mut time, mut in_far) = (0.0, 0.0);
+    let (mut time, mut in_far, mut longest) = (0.0, 0.0, 0_u64);
     for entry in grid.entries.iter().filter(|entry| counts(entry)) {
         add(&mut calls, entry.cell.calls);
         add(&mut bytes, entry.cell.bytes);
         add(&mut far, entry.cell.far_calls);
         time += entry.left_ns;
         in_far += entry.cell.far_ns as f64;
+        longest = longest.max(entry.cell.longest_ns);
     }
     let each = bytes / far.max(1);
-    if far < FEWEST || far >= calls / 2 || each > SMALL || in_far < time * MOST {
+    // Else few are long, and the rest are a little longer than a copy.
+    let alike = in_far / far.max(1) as f64 >= longest as f64 * ALIKE;
+    if !alike || far < FEWEST || far >= calls / 2 || each > SMALL || in_far < time * MOST {
         return None;
     }
     let mut shortened = Shortened::new();

@@ -129,6 +129,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         return None;
     }
     let mut shortened = Shortened::new();
+    let mut at_ends: BTreeMap<(ProcessId, usize), (f64, f64)> = BTreeMap::new();
     let mut amounts = BTreeMap::<ProcessId, [Amount; 2]>::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let phase = grid.phase(entry);
@@ -140,10 +141,27 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
             whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
         let [too_many, all] = amounts.entry(entry.process).or_default();
         all.add(entry, 1.0);
+        if mine <= even * MORE || over_all <= MORE {
+            continue;
+        }
         let waited = *waited_for.entry((entry.process, phase)).or_insert_with(|| grid.waited_for(entry.process, phase));
-        if mine > even * MORE && over_all > MORE && waited {
+        let at_end = if waited { None } else { grid.meetings.wait_for(entry.process, phase) };
+        if waited || at_end.is_some() {
             too_many.add(entry, 1.0 - even / mine);
-            shortened.push((index, entry.left_ns * (1.0 - even / mine)));
+            let less = entry.left_ns * (1.0 - even / mine);
+            shortened.push((index, less));
+            if let Some((end, most)) = at_end {
+                let of = at_ends.entry((entry.process, end)).or_insert((most, 0.0));
+                of.1 += less;
+            }
+        }
+    }
+    // No more than the others wait.
+    for (index, less) in &mut shortened {
+        let Some(entry) = grid.entries.get(*index as usize) else { continue };
+        let end = grid.meetings.wait_for(entry.process, grid.phase(entry)).map(|(end, _)| end);
+        if let Some((most, all)) = end.and_then(|end| at_ends.get(&(entry.process, end))) {
+            *less *= (most / all.max(1.0)).min(1.0);
         }
     }
     if !amounts.get(&most.0).is_some_and(|[too_many, all]| too_many.is_explained(all)) {

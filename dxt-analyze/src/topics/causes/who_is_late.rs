@@ -113,11 +113,16 @@ pub fn first_quartile(values: &mut [f64]) -> f64 {
     values.get(values.len().saturating_sub(1) / 4).copied().unwrap_or_default()
 }
 
-/// Meetings that one of `who` comes last to, and later than all others by [`LATE`] of what it took.
+/// Meetings that at least half of `who` come to behind all others, the last of them by [`LATE`] of what it took at most.
 fn held_up(meetings: &[Meeting], who: &BTreeSet<ProcessId>) -> usize {
+    let together = |meeting: &Meeting| {
+        let others = meeting.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
+        let others = others.fold(f64::NEG_INFINITY, f64::max);
+        meeting.iter().filter(|(process, ns)| who.contains(process) && *ns > others).count() * 2 >= who.len()
+    };
     let one: Vec<f64> = meetings.iter().map(|meeting| saved(std::slice::from_ref(meeting), who)).collect();
     let most = one.iter().copied().fold(0.0, f64::max);
-    one.iter().filter(|ns| **ns > most * LATE).count()
+    one.iter().zip(meetings).filter(|(ns, meeting)| **ns > most * LATE && together(meeting)).count()
 }
 
 /// What the last one waits less if `who` come with the last of all others, ns.
@@ -156,9 +161,10 @@ impl Late {
             let rank = run.process(*one).map(|process| process.rank).filter(|&rank| rank >= 0);
             return (run.process_name(*one), true, About { rank, node: name, ..About::default() });
         }
-        let theirs = run.processes.iter().filter(|process| Some(process.node) == node).count();
+        let theirs = run.workers().filter(|process| Some(process.node) == node).count();
+        let several = run.workers().any(|process| Some(process.node) != node);
         let about = About { node: name.clone(), ..About::default() };
-        if let (Some(name), true) = (name, theirs == self.processes.len() && run.nodes.len() > 1) {
+        if let (Some(name), true) = (name, theirs == self.processes.len() && several) {
             return (format!("node {name} (all {theirs} ranks of it)"), true, about);
         }
         let mut ranks: Vec<i32> = self.processes.iter().filter_map(|of| run.process(*of)).map(|of| of.rank).collect();

@@ -19,7 +19,7 @@ use crate::topics::causes::replay::Work;
 use crate::topics::ledger::view::lead;
 use crate::topics::summary::result::Summary;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
 /// The codes of the findings that stand on the first screen of a page.
@@ -165,11 +165,18 @@ const GO_BACK: f64 = 0.3;
 
 /// Whether writes are in no order since a header is written between them.
 fn is_of_header(grid: &Grid<'_>, claim: &Claim, causes: &[Claim]) -> bool {
-    let writes = || grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write);
-    let all = writes().fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls));
-    let of_headers = causes.iter().filter(|cause| cause.finding.code == Code::HEADER_REWRITTEN);
-    let calls: u64 = of_headers.filter_map(|cause| cause.finding.about().calls).sum();
-    claim.finding.code == Code::RANDOM_WRITES && calls as f64 >= all as f64 * GO_BACK
+    let Some(header) = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN) else { return false };
+    let file = |index: &u32| grid.entries.get(*index as usize).map(|entry| entry.file);
+    let files: BTreeSet<FileId> = header.shortened.iter().filter_map(|(index, _)| file(index)).collect();
+    let writes =
+        grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write && files.contains(&entry.file));
+    let all = writes.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls));
+    let calls = header.finding.about().calls.unwrap_or(0);
+    let time = |counts: &dyn Fn(&u32) -> bool| {
+        claim.shortened.iter().filter(|(index, _)| counts(index)).map(|(_, ns)| ns).sum::<f64>()
+    };
+    let on_them = time(&|index| file(index).is_some_and(|file| files.contains(&file))) >= time(&|_| true) * AS_MUCH;
+    claim.finding.code == Code::RANDOM_WRITES && on_them && calls as f64 >= all as f64 * GO_BACK
 }
 
 /// Part of what a finding of all small requests explains that one of tiny ones does, from which that says it better.
@@ -184,7 +191,7 @@ fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
 }
 
 /// Findings of time that no call takes, but all wait: as parts of the time in calls.
-const WAITS: [Code; 5] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS, Code::POLLED];
+const WAITS: [Code; 4] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS];
 
 /// Codes that tell of the time in MPI-IO outside of system calls.
 const TOLD_OUTSIDE: [Code; 5] =

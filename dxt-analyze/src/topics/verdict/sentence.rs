@@ -1,6 +1,7 @@
 //! The verdict in a sentence.
 
 use super::result::Verdict;
+use super::weigh::is_contrast;
 use crate::findings::{Code, Finding, Severity};
 use crate::text::units;
 
@@ -36,7 +37,10 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>) -> String {
     };
     // A finding of next to nothing says less than what takes the time.
     let large = verdict.findings.iter().any(|weighed| weighed.finding.code == Code::UNCOVERED);
-    let small = |finding: &Finding| large && finding.severity == Severity::Info && finding.code != Code::BY_TURNS;
+    let small = |finding: &Finding| {
+        let tells = is_contrast(finding.code) || finding.code == Code::BY_TURNS;
+        large && finding.severity == Severity::Info && !tells
+    };
     match verdict.findings.first().filter(|first| worth(&first.finding) && !small(&first.finding)) {
         Some(first) => {
             let saves = first.finding.saving.map_or(0, |saving| saving.saves_ns);
@@ -68,7 +72,7 @@ fn waiting(verdict: &Verdict) -> String {
     let late = verdict.findings.iter().map(|weighed| &weighed.finding).find(|one| one.code == Code::LATE_TO_MEET);
     let saves = |finding: &Finding| finding.saving.map_or(0, |saving| saving.saves_ns);
     match late.filter(|late| saves(late) as f64 >= verdict.run_ns as f64 * MUCH) {
-        Some(late) => format!(" What takes time is waiting: {}.", late.title),
+        Some(late) => format!(" Ranks wait for each other: {}.", late.title),
         None => String::new(),
     }
 }

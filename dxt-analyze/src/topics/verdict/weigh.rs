@@ -123,7 +123,8 @@ fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
 /// Whether a claim is of time that `before` tells of already, or most of it.
 fn same_wait(claim: &Claim, before: &Claim) -> bool {
     let late = [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code);
-    if late && before.finding.code == Code::POLLED && before.waiting_ns >= claim.waiting_ns * THE_SAME {
+    let who = claim.finding.about().rank == before.finding.about().rank;
+    if late && who && before.finding.code == Code::POLLED && before.waiting_ns >= claim.waiting_ns * THE_SAME {
         return true;
     }
     is_part_of(claim, before) || is_part_of(before, claim) && before.waiting_ns >= claim.waiting_ns * THE_SAME
