@@ -147,7 +147,7 @@ codes! {
         "ours";
     POLLED = "DXT-V027",
         "Processes wait for a lock file, a lock, or a file that others make, by asking again and again.",
-        "Opens that fail since a file is there, locks that are not to be had at once, or calls that fail since it is not there yet, 8 at least and one a second, until one of the same process succeeds; not where it makes other calls meanwhile, \
+        "Opens that fail since a file is there, locks that are not to be had at once, or calls that fail since it is not there yet, in a row 4, 2 or 8 at least and one a second, until one of the same process succeeds; not where it makes other calls meanwhile, \
          meets all other ranks, or makes the file itself. Saving: how long the process waits that waits longest, as far as slots of time tell.",
         "Hold lock files for less; let a message tell that a file is there.",
         "ours; open(2)";

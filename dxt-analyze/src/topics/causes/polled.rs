@@ -12,8 +12,6 @@ use crate::shared::totals::add;
 use crate::text::units as show;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Calls that fail at least in a wait: who asks once or twice goes on.
-const FEWEST: u64 = 8;
 /// From one of them to the next at most, ns, on the mean: who asks less often does something else, as a program that looks for a stop file after each step.
 const SELDOM_NS: f64 = 1e9;
 /// Times the usual distance of two questions from which a process has not asked meanwhile.
@@ -46,6 +44,17 @@ impl What {
     }
 }
 
+impl What {
+    /// Calls that fail in a wait, at least: who finds a file there once, or not there a few times, may go on without it; who is refused a lock does not.
+    const fn fewest(self) -> u64 {
+        match self {
+            Self::Held => 2,
+            Self::Lock => 4,
+            Self::File => 8,
+        }
+    }
+}
+
 impl Asked {
     /// Calls that fail in a wait.
     fn calls(&self, (first, last): &Wait) -> u64 {
@@ -58,6 +67,8 @@ impl Asked {
 struct Asked {
     failed: BTreeMap<u16, u64>,
     found: BTreeSet<u16>,
+    /// Slots with calls that may end a wait.
+    ends: BTreeSet<u16>,
     /// Whether it makes the file itself.
     makes: bool,
     indices: Vec<(u32, u16)>,
@@ -83,10 +94,10 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
         }
         let enough = |wait: &Wait| {
             let (calls, ns) = (asked.calls(wait), length(grid, &asked, wait));
-            calls >= FEWEST && ns <= SELDOM_NS * calls as f64
+            calls >= what.fewest() && ns <= SELDOM_NS * calls as f64
         };
         let mut waits = waits(&asked);
-        waits.retain(|wait| enough(wait) && !others.is_work(grid, process, file, wait));
+        waits.retain(|wait| enough(wait) && !others.is_work(grid, process, (what, file), wait));
         let ns: f64 = waits.iter().map(|wait| length(grid, &asked, wait)).sum();
         if ns <= 0.0 {
             continue;
@@ -136,6 +147,9 @@ fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
             if answers {
                 of.found.insert(entry.slot);
             }
+            if answers || what == What::Held && entry.class == Class::Lock {
+                of.ends.insert(entry.slot);
+            }
         }
     }
     out
@@ -173,7 +187,7 @@ impl Others {
 
     /// Whether a process does something else in a wait for a file, and asks only now and then: it reads and writes, makes calls on other files, or meets all
     /// other ranks.
-    fn is_work(&self, grid: &Grid<'_>, process: ProcessId, file: FileId, (first, last): &Wait) -> bool {
+    fn is_work(&self, grid: &Grid<'_>, process: ProcessId, (what, file): (What, FileId), (first, last): &Wait) -> bool {
         let between = usize::from(last.saturating_sub(*first)).saturating_sub(1);
         let behind = first.saturating_add(1);
         let span = (process, behind)..(process, (*last).max(behind));
@@ -181,6 +195,8 @@ impl Others {
         let elsewhere = self.calls.range(span).filter(|(_, on)| **on != Some(file)).count();
         let most = between as f64 * WORKS;
         let phase = |slot: u16| grid.slots.phase(usize::from(slot));
+        // Who was refused a lock looks around before it asks again (SQLite: at the journal).
+        let elsewhere = if what == What::Held { 0 } else { elsewhere };
         busy as f64 > most || elsewhere as f64 > most || grid.meetings.one_between(phase(*first), phase(*last))
     }
 }
@@ -208,7 +224,8 @@ fn waits(asked: &Asked) -> Vec<Wait> {
             _ => out.push((slot, slot)),
         }
     }
-    out.retain(|(_, last)| found(*last, last.saturating_add((pause as u16).saturating_add(1))));
+    let ends = |from: u16, until: u16| asked.ends.range(from..until).next().is_some();
+    out.retain(|(_, last)| ends(*last, last.saturating_add((pause as u16).saturating_add(1))));
     out
 }
 
