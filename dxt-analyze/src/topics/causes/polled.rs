@@ -83,12 +83,16 @@ struct Waited {
     shortened: Shortened,
 }
 
-/// One for lock files, one for files that are not there yet.
+/// One for lock files, one for locks, one for files that are not there yet.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let asked = asked(grid);
+    if asked.is_empty() {
+        return Vec::new();
+    }
     let others = Others::of(grid);
     let mut waited: BTreeMap<What, Waited> = BTreeMap::new();
-    for ((process, file, what), asked) in asked(grid) {
+    for ((process, file, what), asked) in asked {
         if what == What::File && asked.makes {
             continue;
         }
@@ -156,7 +160,7 @@ fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
 }
 
 /// Operations by which a process makes a file, or puts it in its place; and those that ask whether it is there.
-const MAKE: [&str; 4] = ["rename", "unlink", "mmap", "link"];
+const MAKE: [&str; 3] = ["rename", "mmap", "link"];
 const ASK: [&str; 4] = ["stat", "access", "open", "opendir"];
 
 /// By process: what it does beside asking.
