@@ -14,6 +14,7 @@ pub mod select;
 pub mod shape;
 pub mod stream;
 pub mod users;
+mod workers;
 
 pub use details::{DataSet, DatatypeSum, ExtentSum, Hint, Selected};
 pub use ids::{FileId, ProcessId, StreamIx};

@@ -206,18 +206,25 @@ fn locks_around_each_call_of_mpiio_are_told_from_those_of_sieving() {
     assert!(sieving.contains("for file locks, in 80 calls") && !all.contains("atomicity"), "{sieving}");
 }
 
+/// The first process of a pool, or one of its children, the first of which is number 1.
+fn pool_process(number: u64) -> Builder {
+    let mut one = process(-1, "n");
+    (one.process.info.pid, one.process.info.ppid) = (100 + number as u32, if number == 0 { 1 } else { 100 });
+    one
+}
+
+/// A pool whose parent reads a list, and waits for its children, each with its end, ms.
+fn pool(children: impl Iterator<Item = (Builder, u64)>) -> serde_json::Value {
+    let mut parent = pool_process(0);
+    parent.add("/scratch/list", common::op::POSIX_READ, 0, 0, 4096, 0, MS);
+    report_of(std::iter::once((parent, 1000)).chain(children).collect(), 0)
+}
+
 #[test]
 fn of_a_pool_only_those_who_work_share_the_work() {
-    // The parent reads a list, and waits; of its four children one has most of the work.
-    let parent = || {
-        let mut one = process(-1, "n");
-        (one.process.info.pid, one.process.info.ppid) = (100, 1);
-        one.add("/scratch/list", common::op::POSIX_READ, 0, 0, 4096, 0, MS);
-        (one, 1000)
-    };
+    // Of four children one has most of the work.
     let child = |number: u64| {
-        let mut one = process(-1, "n");
-        (one.process.info.pid, one.process.info.ppid) = (101 + number as u32, 100);
+        let mut one = pool_process(number + 1);
         let calls = if number == 1 { 90 } else { 30 };
         for call in 0..calls {
             one.write(
@@ -230,23 +237,15 @@ fn of_a_pool_only_those_who_work_share_the_work() {
         }
         (one, calls * 10 + 50)
     };
-    let all = std::iter::once(parent()).chain((0..4).map(child)).collect();
-    let found = report_of(all, 0);
+    let found = pool((0..4).map(child));
     let expected = "Pid 102 writes 2.0 times as much as the mean of all processes, and the others wait";
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
 }
 
 #[test]
 fn a_slow_worker_of_a_pool_is_waited_for_however_much_time_the_others_have() {
-    let parent = || {
-        let mut one = process(-1, "n");
-        (one.process.info.pid, one.process.info.ppid) = (100, 1);
-        one.add("/scratch/list", common::op::POSIX_READ, 0, 0, 4096, 0, MS);
-        (one, 1000)
-    };
     let child = |number: u64| {
-        let mut one = process(-1, "n");
-        (one.process.info.pid, one.process.info.ppid) = (101 + number as u32, 100);
+        let mut one = pool_process(number + 1);
         for call in 0..18_u64 {
             let (from, takes) = if number == 2 { (call * 54, 50) } else { (call * 8, 2) };
             let from = from * MS + call * number % 7 * MS / 20;
@@ -254,7 +253,7 @@ fn a_slow_worker_of_a_pool_is_waited_for_however_much_time_the_others_have() {
         }
         (one, 990)
     };
-    let found = report_of(std::iter::once(parent()).chain((0..5).map(child)).collect(), 0);
+    let found = pool((0..5).map(child));
     assert!(sentence(&found).starts_with("Pid 103 is slow: writes take 24.9 times"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
     assert!((800..=880).contains(&saves), "{saves} of 864 ms");

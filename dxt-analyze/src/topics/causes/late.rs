@@ -4,7 +4,7 @@
 use super::claim::{Claim, finding};
 use super::grid::Grid;
 use super::phases::{FIRST, Gaps};
-use super::who_is_late::{Meeting, by_turns, late};
+use super::who_is_late::{ByTurns, Meeting, by_turns, late};
 use crate::findings::{About, Code, Evidence};
 use crate::shared::stats::median;
 use crate::text::units as show;
@@ -20,7 +20,10 @@ pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
     let meetings: Vec<Meeting> = gaps.iter().flat_map(meetings).collect();
     let found = late(&meetings)?;
     if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
-        return of_turns(&meetings);
+        let all = show::count(meetings.len() as u64);
+        let claim =
+            |of: ByTurns| of.claim(Code::LATE_RANKS, "to collective calls", &all, "the calls themselves are not slow");
+        return by_turns(&meetings).map(claim);
     }
     let own_ns = median(&mut found.last.iter().map(|(_, own, _)| *own).collect::<Vec<f64>>())?;
     let usual_ns = median(&mut found.last.iter().map(|(.., usual)| *usual).collect::<Vec<f64>>())?;
@@ -39,26 +42,6 @@ pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
         format!("give {it} less to compute, or see what slows {whose} computing: the calls themselves are not slow");
     let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![Evidence::of(words, about)], &hint), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
-}
-
-/// Another rank each time.
-fn of_turns(meetings: &[Meeting]) -> Option<Claim> {
-    let found = by_turns(meetings)?;
-    let title = format!(
-        "each time another rank comes late to collective calls: to {} of {} one comes {} after all others, on the mean",
-        show::count(found.meetings),
-        show::count(meetings.len() as u64),
-        show::duration((found.waits_ns / found.meetings.max(1) as f64) as u64)
-    );
-    let words = format!(
-        "all others wait {} in all; {} of the ranks are late at some time",
-        show::duration(found.waits_ns as u64),
-        show::count(found.ranks as u64)
-    );
-    let hint = "see what moves from rank to rank (work that is not the same in each step, another process on the nodes' cores): share it out, or let ranks \
-                meet less often; the calls themselves are not slow";
-    let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![words.into()], hint), Vec::new());
-    Some(Claim { waiting_ns: found.waits_ns, ..claim })
 }
 
 /// The calls of one operation on one file, as far as it is known of all ranks how long they come after the one before.

@@ -16,6 +16,9 @@ const FEWEST: usize = 2;
 /// Share of all that late ranks cost that these must cost to be those who are late.
 const MOSTLY: f64 = 0.7;
 
+/// Where they meet.
+const MEET: &str = "where all ranks meet (MPI_Barrier, MPI_Allreduce, ...)";
+
 /// Those that cost most.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
@@ -29,13 +32,15 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = late(&meetings)?;
     let times = found.last.len();
     if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
-        return of_turns(&meetings);
+        let (there, all) = (MEET, show::counted(meetings.len() as u64, "point"));
+        let besides = "what their I/O takes longer is not in it: this is no matter of I/O";
+        return by_turns(&meetings).map(|of| of.claim(Code::LATE_TO_MEET, there, &all, besides));
     }
     let (name, one, about) = found.named(grid.run);
     let (comes, it, does) =
         if one { ("comes", "it", "computes or waits") } else { ("come", "them", "compute or wait") };
     let title = format!(
-        "{name} {comes} late to {} of {} where all ranks meet (MPI_Barrier, MPI_Allreduce, ...): all others wait {} for {it}, which {does} for messages",
+        "{name} {comes} late to {} of {} {MEET}: all others wait {} for {it}, which {does} for messages",
         show::count(times as u64),
         show::counted(meetings.len() as u64, "point"),
         show::duration(found.saves_ns as u64)
@@ -50,26 +55,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// Another rank each time.
-fn of_turns(meetings: &[Meeting]) -> Option<Claim> {
-    let found = by_turns(meetings)?;
-    let title = format!(
-        "each time another rank comes late where all ranks meet (MPI_Barrier, MPI_Allreduce, ...): to {} of {} one comes {} after all others, on the mean",
-        show::count(found.meetings),
-        show::counted(meetings.len() as u64, "point"),
-        show::duration((found.waits_ns / found.meetings.max(1) as f64) as u64)
-    );
-    let words = format!(
-        "all others wait {} in all; {} of the ranks are late at some time; what their I/O takes longer is not in it: this is no matter of I/O",
-        show::duration(found.waits_ns as u64),
-        show::count(found.ranks as u64)
-    );
-    let hint = "see what moves from rank to rank (work that is not the same in each step, another process on the nodes' cores): share it out, or let ranks \
-                meet less often";
-    let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![words.into()], hint), Vec::new());
-    Some(Claim { waiting_ns: found.waits_ns, ..claim })
-}
-
 /// How late each comes: by what it waits less than the others, but for what its calls take longer than theirs.
 fn meeting(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> Meeting {
     if waits.len() < FEWEST_RANKS {
@@ -79,8 +64,8 @@ fn meeting(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f6
         waits.iter().map(|(process, ns)| (*process, *ns, in_calls(*process))).collect();
     all.sort_unstable_by_key(|(process, ..)| *process);
     // Up to half of the ranks may be late, or slow.
-    let mut calls: Vec<f64> = all.iter().map(|(.., ns)| *ns).collect();
-    let usual = first_quartile(&mut calls);
+    let calls: Vec<f64> = all.iter().map(|(.., ns)| *ns).collect();
+    let usual = first_quartile(&calls);
     let would_wait = |(process, waits, calls): (ProcessId, f64, f64)| (process, waits + (calls - usual).max(0.0));
     let all: Meeting = all.into_iter().map(would_wait).collect();
     let most = all.iter().map(|(_, ns)| *ns).fold(0.0, f64::max);

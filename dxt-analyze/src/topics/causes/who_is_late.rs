@@ -1,7 +1,10 @@
 //! The ranks for which all others wait where they meet: one, or several that are late together, as those of a slow node are.
 
-use crate::findings::About;
+use super::claim::{Claim, finding};
+use super::grid::weighted_quantile;
+use crate::findings::{About, Code};
 use crate::model::{ProcessId, Run};
+use crate::text::units as show;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of the lateness of the latest that divides those that are late from all others, at least.
@@ -85,6 +88,26 @@ pub struct ByTurns {
     pub waits_ns: f64,
 }
 
+impl ByTurns {
+    /// As a finding, of `all` meetings that lie `there`, with what is to be said of them `besides`.
+    #[must_use]
+    pub fn claim(self, code: Code, there: &str, all: &str, besides: &str) -> Claim {
+        let title = format!(
+            "each time another rank comes late {there}: to {} of {all} one comes {} after all others, on the mean",
+            show::count(self.meetings),
+            show::duration((self.waits_ns / self.meetings.max(1) as f64) as u64)
+        );
+        let words = format!(
+            "all others wait {} in all; {} of the ranks are late at some time; {besides}",
+            show::duration(self.waits_ns as u64),
+            show::count(self.ranks as u64)
+        );
+        let hint = "see what moves from rank to rank (work that is not the same in each step, another process on the nodes' cores): share it out, or let ranks \
+                    meet less often";
+        Claim { waiting_ns: self.waits_ns, ..Claim::new(finding(code, title, vec![words.into()], hint), Vec::new()) }
+    }
+}
+
 /// That, if it is so at many of the meetings.
 #[must_use]
 pub fn by_turns(meetings: &[Meeting]) -> Option<ByTurns> {
@@ -104,13 +127,13 @@ pub fn by_turns(meetings: &[Meeting]) -> Option<ByTurns> {
 
 /// What is usual at a meeting.
 fn usual(meeting: &Meeting) -> f64 {
-    first_quartile(&mut meeting.iter().map(|(_, ns)| *ns).collect::<Vec<f64>>())
+    first_quartile(&meeting.iter().map(|(_, ns)| *ns).collect::<Vec<f64>>())
 }
 
 /// The first quartile, since up to half of all may be late; 0 of none.
-pub fn first_quartile(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 4).copied().unwrap_or_default()
+pub fn first_quartile(values: &[f64]) -> f64 {
+    let mut alike: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
+    weighted_quantile(&mut alike, 0.25).unwrap_or_default()
 }
 
 /// Meetings that at least half of `who` come to behind all others, the last of them by [`LATE`] of what it took at most.
