@@ -29,7 +29,7 @@ struct Read {
 
 /// Makes one run of `inputs`, which are of one job. `problems` are those met before.
 pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
-    let mut health = Health { problems, ..Health::default() };
+    let mut health = Health { unread_files: problems.len() as u64, problems, ..Health::default() };
     let (info, settings) = job_of(&inputs);
     let mounts = mounts(&inputs);
     let filters = filters::active(inputs.iter().flat_map(|input| &input.trace.job.settings));

@@ -201,6 +201,8 @@ pub struct Problem {
 pub struct Health {
     /// What could not be read.
     pub problems: Vec<Problem>,
+    /// Files among them of which nothing could be read.
+    pub unread_files: u64,
     /// Segments that should be there and are not.
     pub lost_segments: u64,
     /// Processes whose own block is lost.

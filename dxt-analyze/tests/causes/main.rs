@@ -2,6 +2,7 @@
 
 mod again;
 mod asynchronous;
+mod collective;
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
@@ -29,6 +30,7 @@ const H5_WRITE: u16 = 128;
 const H5_READ: u16 = 129;
 const MPIIO_OPEN: u16 = 82;
 const MPIIO_WRITE: u16 = 83;
+const MPIIO_SET_VIEW: u16 = 90;
 const MPIIO_SYNC: u16 = 91;
 const LOCK: u16 = 30;
 const H5_SYNC: u16 = 123;
@@ -63,6 +65,7 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
         def(H5_OPEN, Layer::Hdf5, OpClass::Open, "open"),
         def(H5_WRITE, Layer::Hdf5, OpClass::Write, "write"),
         def(MPIIO_WRITE, Layer::Mpiio, OpClass::Write, "write"),
+        def(MPIIO_SET_VIEW, Layer::Mpiio, OpClass::Metadata, "set_view"),
         def(MPIIO_SYNC, Layer::Mpiio, OpClass::Sync, "sync"),
         def(LOCK, Layer::Posix, OpClass::Lock, "lock"),
         def(H5_SYNC, Layer::Hdf5, OpClass::Sync, "sync"),

@@ -42,6 +42,8 @@ pub struct Completeness {
     pub lost_blocks: u64,
     /// Processes whose description is lost.
     pub lost_processes: u64,
+    /// Files that were named and of which nothing could be read.
+    pub unread_files: u64,
     /// Ranks that the job had and the inputs lack.
     pub absent_ranks: u64,
     /// Segments that name a stream that their process does not have.
@@ -183,6 +185,7 @@ impl Completeness {
             lost_segments: run.health.lost_segments.saturating_add(lost.segments),
             lost_blocks: lost.blocks,
             lost_processes: run.health.lost_processes,
+            unread_files: run.health.unread_files,
             absent_ranks: run.health.absent_ranks,
             segments_without_stream: lost.without_stream,
             problem_count,
@@ -232,6 +235,11 @@ impl Completeness {
         let noun = self.origin.noun();
         if !lost.is_empty() {
             return format!("the {noun} is incomplete: {}", lost.join(", "));
+        }
+        if self.unread_files > 0 && self.unread_files == self.problem_count {
+            let (files, are) =
+                (units::counted(self.unread_files, "file"), if self.unread_files == 1 { "is" } else { "are" });
+            return format!("{files} of those named {are} left out: nothing in them could be read");
         }
         let places = units::counted(self.problem_count.max(self.lost_blocks), "place");
         format!("the {noun} is damaged in {places}; no segment is known to be lost")

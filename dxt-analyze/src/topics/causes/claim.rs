@@ -15,13 +15,15 @@ pub struct Claim {
     pub shortened: Shortened,
     /// What the run time would be shorter by besides: time in which ranks wait, ns.
     pub waiting_ns: f64,
+    /// Time of calls of MPI-IO and HDF5 outside of system calls that it explains besides, ns, summed over processes.
+    pub outside_ns: f64,
 }
 
 impl Claim {
     /// Of calls that would be shorter.
     #[must_use]
     pub fn new(finding: Finding, shortened: Shortened) -> Self {
-        Self { finding, shortened, waiting_ns: 0.0 }
+        Self { finding, shortened, waiting_ns: 0.0, outside_ns: 0.0 }
     }
 }
 

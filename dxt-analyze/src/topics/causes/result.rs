@@ -3,7 +3,7 @@
 use super::aliasing::Aliased;
 use super::claim::{Claim, files, finding};
 use super::class::Class;
-use super::grid::Grid;
+use super::grid::{Entry, Grid};
 use super::long_calls::of_tail;
 use super::members::Unit;
 use super::named::named;
@@ -32,7 +32,6 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
     let most = (phases.critical() + waiting_ns).min(super::phases::length(grid.run) as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
     let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
-    let all = grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.cell.time_ns).sum::<Sum>().get();
     // Where ranks are known to have met, there is no doubt.
     let range = !grid.slots.ranks_met && high as f64 > low as f64 * 1.1;
     Saving {
@@ -40,8 +39,17 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
         saves_ns: if range { (low.max(1) as f64 * high as f64).sqrt() as u64 } else { low },
         saves_low_ns: range.then_some(low),
         saves_high_ns: range.then_some(high),
-        explains: Explains { time_ns: time as u64, millionths: (share(time as u64, all) * 1e6).round() as u64 },
+        explains: explained(grid, time),
     }
+}
+
+/// Of all time in calls, `ns`: of calls into the kernel and, where it is more, of what the program calls.
+fn explained(grid: &Grid<'_>, ns: f64) -> Explains {
+    let time = |counts: &dyn Fn(&&Entry) -> bool| {
+        grid.entries.iter().filter(counts).map(|entry| entry.cell.time_ns).sum::<Sum>().get()
+    };
+    let all = time(&|entry| entry.leaf).max(time(&|entry| !entry.inside));
+    Explains { time_ns: ns as u64, millionths: (share(ns as u64, all) * 1e6).round() as u64 }
 }
 
 /// What is slow in `grid`, and what else costs the job time, the most costly first.
@@ -85,7 +93,10 @@ fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
 
 /// Sets what a claim's finding saves, and how severe it is by that.
 pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
-    let saving = saving(grid, phases, slots, &claim.shortened, claim.waiting_ns);
+    let mut saving = saving(grid, phases, slots, &claim.shortened, claim.waiting_ns);
+    if claim.outside_ns > 0.0 {
+        saving.explains = explained(grid, saving.explains.time_ns as f64 + claim.outside_ns);
+    }
     claim.finding.cost_ns = Some(saving.explains.time_ns);
     let run_ns = super::phases::length(grid.run);
     claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds);

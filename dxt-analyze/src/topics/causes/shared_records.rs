@@ -143,5 +143,5 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
             slowest - mean,
         )
     };
-    Claim { waiting_ns, ..Claim::new(finding(code, title, evidence, hint), Vec::new()) }
+    Claim { waiting_ns, outside_ns: waiting_ns, ..Claim::new(finding(code, title, evidence, hint), Vec::new()) }
 }

@@ -124,7 +124,10 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     // Each collective call costs its part however little it moves; fewer of them, not none, would do.
     let operations = sum.calls as f64 / processes;
     let fewer = if way.collective { 1.0 - FEW_OPERATIONS.min(operations) / operations.max(1.0) } else { 1.0 };
-    let saves = (all_of_it - held - copied.max(exchanged)).max(0.0) * fewer;
+    // A view that is set for each of them (HDF5 does) goes with it, and all ranks meet there, too.
+    let views = views(grid).filter(|views| way.collective && !way.hdf5 && views.calls >= sum.calls);
+    let in_views = views.map_or(0.0, |views| views.time / processes).min((neither(whole) - all_of_it).max(0.0));
+    let saves = (all_of_it + in_views - held - copied.max(exchanged)).max(0.0) * fewer;
     let percent = part * 100.0;
     let what = format!(
         "{}{} {}",
@@ -157,6 +160,11 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     } else {
         format!("{what} spend {percent:.1} % of their time outside POSIX ({doing})")
     };
+    let title = if in_views > all_of_it {
+        format!("{title}, and more of it goes into setting views for them: {}", units::duration(in_views as u64))
+    } else {
+        title
+    };
     let words = format!(
         "{} in {}, {} of it in POSIX, summed over all ranks; {} moved",
         units::duration(sum.time as u64),
@@ -166,6 +174,10 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     );
     let about = About { calls: small.then_some(sum.calls), ..About::default() };
     let mut evidence = vec![Evidence::of(words, about)];
+    evidence.extend(views.map(|views| {
+        let (time, calls) = (units::duration(views.time as u64), units::counted(views.calls, "call"));
+        Evidence::from(format!("{time} in {calls} of MPI_File_set_view, summed over all ranks"))
+    }));
     evidence.extend(one_stripe(whole, grid));
     let hint = if small && way.collective {
         "put the pieces of several calls into one: each call waits for all ranks and exchanges what they have, however little that is"
@@ -194,7 +206,25 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     };
     let finding =
         Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() };
-    Some(Claim { waiting_ns: saves, ..Claim::new(finding, Vec::new()) })
+    Some(Claim {
+        waiting_ns: saves,
+        outside_ns: outside(sum) + in_views * processes,
+        ..Claim::new(finding, Vec::new())
+    })
+}
+
+/// Calls of MPI_File_set_view, if there are any.
+fn views(grid: &Grid<'_>) -> Option<Sum> {
+    let is = |entry: &&Entry| {
+        let of = grid.stream(entry).map(|stream| grid.run.op(stream));
+        of.is_some_and(|op| op.layer == Some(Layer::Mpiio) && op.name == "set_view")
+    };
+    let mut out = Sum::default();
+    for entry in grid.entries.iter().filter(is) {
+        out.time += entry.left_ns;
+        out.calls = out.calls.saturating_add(entry.cell.calls);
+    }
+    (out.calls > 0).then_some(out)
 }
 
 /// By file and class: how the calls are made that take most of the time.

@@ -37,11 +37,15 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>) -> String {
     };
     // A finding of next to nothing says less than what takes the time.
     let large = verdict.findings.iter().any(|weighed| weighed.finding.code == Code::UNCOVERED);
+    let rest = verdict.rest.as_ref().map_or(0.0, |rest| rest.largest_share) * verdict.io_share * 100.0;
     let small = |finding: &Finding| {
         let tells = is_contrast(finding.code) || finding.code == Code::BY_TURNS;
-        large && finding.severity == Severity::Info && !tells
+        let saves = finding.saving.map_or(0.0, |saving| percent(saving.saves_ns));
+        large && !tells && (finding.severity == Severity::Info || saves < rest * HARDLY)
     };
-    match verdict.findings.first().filter(|first| worth(&first.finding) && !small(&first.finding)) {
+    // That the trace is damaged is said beside.
+    let first = verdict.findings.iter().find(|weighed| weighed.finding.code != Code::DAMAGED);
+    match first.filter(|first| worth(&first.finding) && !small(&first.finding)) {
         Some(first) => {
             let saves = first.finding.saving.map_or(0, |saving| saving.saves_ns);
             let title = first.finding.title.trim_end_matches('.');
@@ -50,6 +54,9 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>) -> String {
         None => nothing(verdict),
     }
 }
+
+/// A saving as a part of what no finding explains, below which it says less than that.
+const HARDLY: f64 = 0.1;
 
 /// That nothing stands out, and what takes the time.
 fn nothing(verdict: &Verdict) -> String {
