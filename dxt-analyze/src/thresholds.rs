@@ -177,7 +177,7 @@ thresholds! {
     random_share: f64 = 0.2, "ratio",
         "Share of requests that go backwards, beyond which it is a finding.",
         "Drishti's 20 %";
-    random_min: u64 = 100, "operations",
+    random_min: u64 = 50, "operations",
         "Number of requests that go backwards, beyond which it is a finding.",
         "ours: Drishti has 1,000, which a job of slow requests never reaches";
     metadata_rank_s: f64 = 30.0, "seconds",

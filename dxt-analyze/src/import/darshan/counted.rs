@@ -147,19 +147,23 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
     out
 }
 
-/// Calls that move no bytes, kind by kind. Darshan has one time for all of them, which stands with the first kind that there is;
-/// `sync_ns` is known to be of syncs.
+/// Calls that move no bytes, kind by kind. Darshan has one time for all of them, which stands with the first kind that there is, unless the file was
+/// opened once: then the open's own is known, and the rest is the next kind's. `sync_ns` is known to be of syncs.
 pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code, Counters)) {
     let (first, last) = (named.ns("OPEN_START_TIMESTAMP"), named.ns("CLOSE_END_TIMESTAMP"));
     let mut left = named.ns("META_TIME");
+    let mut opening = opening_ns(named).filter(|ns| *ns < left);
     for (name, counters, mode) in kinds(named.module) {
         let count = counters.iter().map(|counter| named.count(counter)).sum::<Sum>().get();
         if count > 0 {
             let own = if *name == "sync" { sync_ns } else { 0 };
+            let single = opening.take().filter(|_| *name == "open" && count == 1);
+            let mine = single.unwrap_or(left);
+            left -= mine;
             let calls = Counters {
                 segments: count,
-                duration: std::mem::take(&mut left).saturating_add(own),
-                max_duration: 0,
+                duration: mine.saturating_add(own),
+                max_duration: single.unwrap_or(0),
                 first_start: first,
                 last_end: last.max(first),
                 ..Counters::default()
@@ -167,6 +171,17 @@ pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code
             each(code(named.layer(), name, *mode), calls);
         }
     }
+}
+
+/// How long the only open and close of a file took, if it was opened once, by one rank, and there are seeks or stats besides.
+fn opening_ns(named: Named<'_>) -> Option<u64> {
+    let once = named.module == Module::Posix && named.count("OPENS") == 1;
+    let others = named.count("SEEKS").saturating_add(named.count("STATS"));
+    let span = |what: &str| {
+        let (from, until) = (named.ns(&format!("{what}_START_TIMESTAMP")), named.ns(&format!("{what}_END_TIMESTAMP")));
+        until.checked_sub(from).filter(|_| until > 0)
+    };
+    if once && others > 0 { Some(span("OPEN")?.saturating_add(span("CLOSE")?)) } else { None }
 }
 
 /// A module's calls that move no bytes: name, counters, form.

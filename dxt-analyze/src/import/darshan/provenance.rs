@@ -76,7 +76,7 @@ pub(crate) fn notes<R: Read + Seek>(log: &Log<R>) -> Vec<Note> {
 pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
     let has = |module| log.header().module(module).is_some_and(|entry| entry.region.length > 0);
     let mut out = vec![format!(
-        "{}: counts, bytes and times are exact; one time stands for all metadata calls of a file and is shown with the opens.",
+        "{}: counts, bytes and times are exact; one time stands for all metadata calls of a file and is shown with the opens, as far as the time of a single open is not known.",
         version(log)
     )];
     if has(Module::DxtPosix) || has(Module::DxtMpiIo) {

@@ -2,15 +2,19 @@
 //! call and this one, its other calls of I/O left out, against what is usual: what it lost by waiting before is not its own.
 
 use super::claim::{Claim, finding};
-use super::grid::Grid;
+use super::class::Class;
+use super::grid::{Entry, Grid};
 use super::phases::{FIRST, Gaps};
 use super::who_is_late::{ByTurns, Meeting, by_turns, late};
 use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
 use crate::shared::stats::median;
 use crate::text::units as show;
 
 /// Share of all that late ranks cost that these must cost to be those who are late.
 const MOSTLY: f64 = 0.5;
+/// Part of the lateness that a rank's own calls may be, from which it is not known to compute for longer.
+const MAY_BE: f64 = 0.5;
 /// Fewest collective calls that they come last to: once is an event.
 const FEWEST: usize = 2;
 
@@ -24,6 +28,11 @@ pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
         let claim =
             |of: ByTurns| of.claim(Code::LATE_RANKS, "to collective calls", &all, "the calls themselves are not slow");
         return by_turns(&meetings).map(claim);
+    }
+    // What a log tells of without saying when may lie in the time between calls.
+    let own_calls = found.processes.iter().map(|process| unplaced_ns(grid, *process)).fold(0.0, f64::max);
+    if own_calls >= found.saves_ns * MAY_BE {
+        return None;
     }
     let own_ns = median(&mut found.last.iter().map(|(_, own, _)| *own).collect::<Vec<f64>>())?;
     let usual_ns = median(&mut found.last.iter().map(|(.., usual)| *usual).collect::<Vec<f64>>())?;
@@ -42,6 +51,13 @@ pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
         format!("give {it} less to compute, or see what slows {whose} computing: the calls themselves are not slow");
     let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![Evidence::of(words, about)], &hint), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
+}
+
+/// Time of a process's calls of which a log does not tell when they were, ns: reads and writes alone have segments there.
+fn unplaced_ns(grid: &Grid<'_>, process: ProcessId) -> f64 {
+    let counts =
+        |entry: &&Entry| entry.process == process && entry.leaf && !matches!(entry.class, Class::Read | Class::Write);
+    if grid.run.was_log() { grid.entries.iter().filter(counts).map(|entry| entry.left_ns).sum() } else { 0.0 }
 }
 
 /// The calls of one operation on one file, as far as it is known of all ranks how long they come after the one before.

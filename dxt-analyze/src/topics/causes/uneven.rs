@@ -32,6 +32,8 @@ struct Uneven {
     processes: u64,
     /// Whether one has all but all.
     one: bool,
+    /// Whether nothing is known of the others but that they do none.
+    alone: bool,
     /// What would be saved if all had the same.
     shortened: Shortened,
 }
@@ -45,7 +47,8 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             let (one, other) = if reads.one >= writes.one { (reads, writes) } else { (writes, reads) };
             let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
             let name = grid.run.process_name(one.most.0);
-            claim.finding.title = format!("{name} {} and {}, and the others wait", has(one), has(other));
+            let others = if one.alone { "the others do not" } else { "the others wait" };
+            claim.finding.title = format!("{name} {} and {}, and {others}", has(one), has(other));
             claim.finding.evidence.extend(also.finding.evidence);
             claim.shortened.extend(also.shortened);
             vec![claim]
@@ -87,7 +90,11 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
     let (code, title, hint) = if found.one {
         (
             Code::ONE_RANK,
-            format!("{name} {does} {share:.0} % of the bytes while the others wait"),
+            if found.alone {
+                format!("{name} {does} {share:.0} % of the bytes, and the other {} none", found.processes - 1)
+            } else {
+                format!("{name} {does} {share:.0} % of the bytes while the others wait")
+            },
             "let all ranks take part: collective MPI-IO, or a parallel form of the library's calls",
         )
     } else {
@@ -109,6 +116,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     let siblings = if grid.run.ranks() == 0 { siblings(grid) } else { BTreeSet::new() };
     let alive = if siblings.is_empty() { alive(grid) } else { vec![siblings.len() as u64; grid.slots.phases()] };
     let of_family = |process: ProcessId| siblings.is_empty() || siblings.contains(&process);
+    let silent = grid.run.silent_ranks();
+    let alive: Vec<u64> = alive.into_iter().map(|count| count.saturating_add(silent)).collect();
     let processes = alive.iter().copied().max().unwrap_or(0).max(1);
     let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class && of_family(entry.process);
     if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 && siblings.is_empty() {
@@ -128,6 +137,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
         return None;
     }
+    // Of ranks without any record nobody knows more than that they do no I/O.
+    let alone = silent > 0 && whole.len() == 1;
     let mut shortened = Shortened::new();
     let mut at_ends: BTreeMap<(ProcessId, usize), (f64, f64)> = BTreeMap::new();
     let mut amounts = BTreeMap::<ProcessId, [Amount; 2]>::new();
@@ -144,7 +155,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         if mine <= even * MORE || over_all <= MORE {
             continue;
         }
-        let waited = *waited_for.entry((entry.process, phase)).or_insert_with(|| grid.waited_for(entry.process, phase));
+        let waited =
+            *waited_for.entry((entry.process, phase)).or_insert_with(|| alone || grid.waited_for(entry.process, phase));
         let at_end = if waited { None } else { grid.meetings.wait_for(entry.process, phase) };
         if waited || at_end.is_some() {
             too_many.add(entry, 1.0 - even / mine);
@@ -173,7 +185,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         shortened.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
-    Some(Uneven { class, most, bytes, processes, one, shortened })
+    Some(Uneven { class, most, bytes, processes, one, alone, shortened })
 }
 
 /// Fewest processes of one parent that share its work.

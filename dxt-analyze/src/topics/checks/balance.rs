@@ -32,7 +32,7 @@ fn imbalance(values: impl Iterator<Item = u64>, members: u64) -> f64 {
 
 /// Ranks that the comparison is about: with MPI all ranks of the trace, else the processes that do I/O.
 fn members(m: &Measured<'_>) -> u64 {
-    m.run.ranks().max(m.calls.ranks.len() as u64)
+    (m.run.ranks() + m.run.silent_ranks()).max(m.calls.ranks.len() as u64)
 }
 
 /// Whether one of several ranks moves nearly everything.

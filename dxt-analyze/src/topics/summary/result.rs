@@ -170,7 +170,7 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
     Summary {
         lead: String::new(),
         job: job(run, &totals),
-        ranks: run.ranks(),
+        ranks: run.ranks() + run.silent_ranks(),
         processes: run.process_count(),
         nodes: run.node_count(),
         files,
