@@ -415,11 +415,13 @@ impl Run {
         (ranks.len() as u64).max(self.reduced_ranks())
     }
 
-    /// Ranks that a log's job had and that did no I/O: the log has no record of them. 0 where only a part of the job is looked at.
+    /// Ranks that a log's job had and that did no I/O: the log has no record of them. 0 where only a part of the job
+    /// is looked at, or could be read.
     #[must_use]
     pub fn silent_ranks(&self) -> u64 {
         let of_job = self.info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks));
-        if self.was_log() && self.selection.is_empty() { of_job.saturating_sub(self.ranks()) } else { 0 }
+        let whole = self.was_log() && self.selection.is_empty() && self.health.problems.is_empty();
+        if whole { of_job.saturating_sub(self.ranks()) } else { 0 }
     }
 
     /// Host name of a process.

@@ -6,6 +6,7 @@ mod collective;
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
+mod logs;
 mod long_calls;
 mod opened_so;
 mod polled;
@@ -49,6 +50,13 @@ fn report(processes: Vec<Builder>, run_ms: u64) -> Value {
 /// The same, of processes that end at these times.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &trace_of(processes, ranks));
+    json(&["report", "--format", "json", &path], 0)
+}
+
+/// A trace of processes that end at these times.
+fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
     let mut job = job("causes", ranks);
     let def = |code, layer, class, name: &str| OpDef { code, layer, class, mode: OpMode::Plain, name: name.into() };
     job.ops.extend([
@@ -78,8 +86,7 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
         process
     };
     let processes = processes.into_iter().map(ends).collect();
-    let folder = tempfile::tempdir().unwrap();
-    json(&["report", "--format", "json", &put(folder.path(), "a.dxt", &trace(&job, processes))], 0)
+    trace(&job, processes)
 }
 
 /// The first sentence, and what a finding saves, in ms.

@@ -21,7 +21,7 @@ pub(crate) struct RecordSum {
     pub(crate) profile: Profile,
     /// Calls by name and whether they are collective, split or nonblocking, as Darshan tells forms apart.
     pub(crate) calls: BTreeMap<(OpClass, String, u8), Sum>,
-    /// Calls that move no bytes: their time, but for syncs.
+    /// Calls that move no bytes: the time of those whose time Darshan counts, but for syncs.
     pub(crate) metadata_ns: Sum,
     /// Time in syncs, which Darshan counts as time of writes.
     pub(crate) sync_ns: Sum,
@@ -123,7 +123,7 @@ impl RecordSum {
         *span = Some(span.map_or((start, end), |(first, last)| (first.min(start), last.max(end))));
     }
 
-    fn row(&mut self, class: OpClass, row: &Row, alignment: u64) {
+    fn row(&mut self, class: OpClass, timed: bool, row: &Row, alignment: u64) {
         match class {
             OpClass::Read | OpClass::Write => {
                 let side = usize::from(class == OpClass::Write);
@@ -141,13 +141,13 @@ impl RecordSum {
             }
             OpClass::Sync => self.sync_ns += row.duration_ns(),
             _ => {
-                self.metadata_ns += row.duration_ns();
+                self.metadata_ns += if timed { row.duration_ns() } else { 0 };
                 self.span(class, row.start, row.end);
             }
         }
     }
 
-    fn folded(&mut self, class: OpClass, counters: &Counters, shift_ns: u64) {
+    fn folded(&mut self, class: OpClass, timed: bool, counters: &Counters, shift_ns: u64) {
         let mut counters = counters.clone();
         counters.first_start = counters.first_start.saturating_add(shift_ns);
         counters.last_end = counters.last_end.saturating_add(shift_ns);
@@ -155,7 +155,7 @@ impl RecordSum {
             OpClass::Read | OpClass::Write => self.data[usize::from(class == OpClass::Write)].merge(&counters),
             OpClass::Sync => self.sync_ns += counters.duration,
             _ => {
-                self.metadata_ns += counters.duration;
+                self.metadata_ns += if timed { counters.duration } else { 0 };
                 self.span(class, counters.first_start, counters.last_end);
             }
         }
@@ -167,6 +167,17 @@ pub(crate) fn counted(run: &Run, stream: &Stream) -> Option<(Layer, OpClass)> {
     let op = run.op(stream);
     let layer = counts(op.layer).filter(|_| !stream.failed && stream.chosen)?;
     Some((layer, op.class?))
+}
+
+/// Whether Darshan's time of metadata calls has the stream's calls: opens, closes, seeks, stats, renames and what MPI-IO sets; not locks, which wait
+/// for others, nor what makes and removes names.
+fn timed(run: &Run, stream: &Stream) -> bool {
+    let op = run.op(stream);
+    match op.class {
+        Some(OpClass::Open | OpClass::Close | OpClass::Seek) => true,
+        Some(OpClass::Metadata) => op.layer != Some(Layer::Posix) || ["stat", "rename"].contains(&op.name.as_str()),
+        _ => false,
+    }
 }
 
 /// Adds what the processes of a rank did.
@@ -194,18 +205,17 @@ pub(crate) fn add(
                 let place = |time: u64| time.saturating_add(process.shift_ns);
                 let row = Row { start: place(row.start), end: place(row.end), ..row };
                 let alignment = run.file(stream.file).map_or(0, File::alignment);
-                of_rank.entry((layer, stream.file)).or_default().row(class, &row, alignment);
+                of_rank.entry((layer, stream.file)).or_default().row(class, timed(run, stream), &row, alignment);
                 *calls.entry(row.stream).or_default() += 1;
                 heat.add(layer, rank, class, &row);
             }
         }
         for missing in &process.missing {
             let Some(index) = process.stream_index(missing.stream) else { continue };
-            let Some((layer, class)) = process.stream(index).and_then(|stream| counted(run, stream)) else {
-                continue;
-            };
-            let file = process.stream(index).map_or(FileId(0), |stream| stream.file);
-            of_rank.entry((layer, file)).or_default().folded(class, &missing.counters, process.shift_ns);
+            let Some(stream) = process.stream(index) else { continue };
+            let Some((layer, class)) = counted(run, stream) else { continue };
+            let sum = of_rank.entry((layer, stream.file)).or_default();
+            sum.folded(class, timed(run, stream), &missing.counters, process.shift_ns);
             *calls.entry(index).or_default() += missing.counters.segments;
         }
         for (index, count) in calls {

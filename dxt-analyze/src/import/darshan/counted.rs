@@ -76,8 +76,8 @@ pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut T
         on_record = on_record.saturating_add(used.count);
         let name = if writes { "write" } else { "read" };
         let left = rest(named.data(writes), &used);
-        // Darshan counts the time of syncs as time of writes: where each write has a segment, what is left is theirs.
-        if writes && used.count > 0 && left.segments == 0 {
+        // Darshan counts the time of syncs as time of writes: where each write has a segment, or there is none, what is left is theirs.
+        if writes && left.segments == 0 {
             sync_ns = left.duration;
         }
         if named.module == Module::MpiIo {

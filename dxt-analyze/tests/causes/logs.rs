@@ -1,0 +1,84 @@
+//! The same causes where a Darshan log is all there is.
+
+use super::{LOCK, MS, STAT, saves_ms, sentence, trace_of};
+use crate::common::{Builder, json, op, process, put, stdout};
+use serde_json::Value;
+
+/// The report on a job of `ranks` ranks as Darshan logs it.
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+fn report_of_log(processes: Vec<Builder>, ranks: u32) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let ends = processes.into_iter().map(|process| (process, 1000)).collect();
+    let path = put(folder.path(), "a.dxt", &trace_of(ends, ranks));
+    let log = folder.path().join("a.darshan");
+    let log = log.to_str().unwrap();
+    stdout(&["export", "--to", "darshan", "-o", log, &path], 0);
+    json(&["report", "--format", "json", log], 0)
+}
+
+/// A file that is opened once, with what else is done to it.
+fn opened_once(what: u16) -> Vec<Builder> {
+    let mut one = process(0, "n");
+    one.add("/scratch/a", op::POSIX_OPEN, 0, 0, 0, MS, 2 * MS);
+    one.add("/scratch/a", what, 0, 0, 0, 10 * MS, 510 * MS);
+    one.write("/scratch/a", 0, 1 << 20, 510 * MS, 520 * MS);
+    one.add("/scratch/a", op::POSIX_CLOSE, 0, 0, 0, 521 * MS, 522 * MS);
+    vec![one]
+}
+
+#[test]
+fn one_rank_that_does_all_is_told_though_the_others_are_not_on_record() {
+    let all = |ranks: i32| {
+        let rank = |rank: i32| {
+            let mut one = process(rank, "n");
+            for step in 0..if rank == 0 { 10 } else { 0 } {
+                let from = step * 90 * MS;
+                one.write("/scratch/out", (step << 20) as i64, 1 << 20, from, from + 60 * MS);
+            }
+            one
+        };
+        report_of_log((0..ranks).map(rank).collect(), ranks as u32)
+    };
+    let found = all(4);
+    assert!(
+        sentence(&found).starts_with("Rank 0 writes 100 % of the bytes, and the other 3 none"),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(found["verdict"]["job"]["processes"], "4 ranks");
+    assert!(saves_ms(&all(1), "DXT-C013").is_none(), "there is no other");
+}
+
+#[test]
+fn an_open_is_not_blamed_for_the_stats_of_its_file() {
+    let found = report_of_log(opened_once(STAT), 1);
+    assert!(sentence(&found).starts_with("A stat takes 500 ms"), "{}", sentence(&found));
+}
+
+#[test]
+fn what_darshan_has_no_time_for_is_nobodys() {
+    let found = report_of_log(opened_once(LOCK), 1);
+    assert!(saves_ms(&found, "DXT-C012").is_none_or(|ms| ms < 10), "{}", sentence(&found));
+}
+
+#[test]
+fn a_rank_is_not_late_by_calls_of_unknown_time() {
+    // Rank 1 syncs for 60 ms in each step and is late by that; a log has the time of syncs, and not when they were.
+    let ranks = |syncs: bool| {
+        let rank = |rank: i32| {
+            let mut one = process(rank, "n");
+            for step in 0..8_u64 {
+                let (from, at) = (step * 120 * MS, ((step * 4 + rank as u64) << 20) as i64);
+                let comes = if rank == 1 { 80 } else { 20 };
+                if rank == 1 && syncs {
+                    one.add("/scratch/mine", super::SYNC, 0, 0, 0, from + 15 * MS, from + 75 * MS);
+                }
+                one.add("/scratch/all", op::MPIIO_WRITE_ALL, 0, at, 1 << 20, from + comes * MS, from + 110 * MS);
+            }
+            one
+        };
+        report_of_log((0..4).map(rank).collect(), 4)
+    };
+    assert!(sentence(&ranks(false)).starts_with("Rank 1 comes late"), "{}", sentence(&ranks(false)));
+    assert!(saves_ms(&ranks(true), "DXT-L003").is_none(), "{}", sentence(&ranks(true)));
+}
