@@ -82,3 +82,55 @@ fn a_rank_is_not_late_by_calls_of_unknown_time() {
     assert!(sentence(&ranks(false)).starts_with("Rank 1 comes late"), "{}", sentence(&ranks(false)));
     assert!(saves_ms(&ranks(true), "DXT-L003").is_none(), "{}", sentence(&ranks(true)));
 }
+
+/// The same without DXT: counters alone.
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+fn report_of_counters(processes: Vec<Builder>, ranks: u32) -> Value {
+    const MAP: usize = 48;
+    const DXT: [usize; 2] = [10, 11];
+    let folder = tempfile::tempdir().unwrap();
+    let ends = processes.into_iter().map(|process| (process, 1000)).collect();
+    let path = put(folder.path(), "a.dxt", &trace_of(ends, ranks));
+    let log = folder.path().join("a.darshan");
+    stdout(&["export", "--to", "darshan", "-o", log.to_str().unwrap(), &path], 0);
+    let mut bytes = std::fs::read(&log).unwrap();
+    for module in DXT {
+        bytes.get_mut(MAP + 16 * module..MAP + 16 * (module + 1)).unwrap().fill(0);
+    }
+    let path = put(folder.path(), "b.darshan", &bytes);
+    json(&["report", "--format", "json", &path], 0)
+}
+
+/// Four ranks that write twenty times for 20 ms, each followed by a sync of `sync_ms`; one write of rank 2 takes `stall_ms`.
+fn counted(sync_ms: u64, stall_ms: u64) -> Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let mut at = 0;
+        for call in 0..20 {
+            let takes = if rank == 2 && call == 7 { stall_ms } else { 20 };
+            one.write(&format!("/scratch/of{rank}"), (call << 20) as i64, 1 << 20, at, at + takes * MS);
+            at += takes * MS;
+            if sync_ms > 0 {
+                one.add(&format!("/scratch/of{rank}"), super::SYNC, 0, 0, 0, at, at + sync_ms * MS);
+                at += sync_ms * MS;
+            }
+        }
+        one
+    };
+    report_of_counters((0..4).map(rank).collect(), 4)
+}
+
+#[test]
+fn counters_tell_of_one_call_that_stalled_and_of_syncs() {
+    let stalled = counted(0, 420);
+    assert!(
+        sentence(&stalled).starts_with("One call stalled: a write of rank 2 took 420 ms;"),
+        "{}",
+        sentence(&stalled)
+    );
+    assert!(saves_ms(&stalled, "DXT-V002").is_some_and(|ms| (360..=420).contains(&ms)));
+    let synced = counted(25, 20);
+    assert!(sentence(&synced).starts_with("80 syncs follow 80 writes"), "{}", sentence(&synced));
+    let healthy = counted(0, 20);
+    assert!(sentence(&healthy).starts_with("Nothing stands out in the counters"), "{}", sentence(&healthy));
+}

@@ -310,3 +310,28 @@ fn jobs_one_after_the_other_share_nothing() {
     let found = report_of(ranks, 4);
     assert_eq!(saves_ms(&found, "DXT-C014").unwrap_or(0), 0, "{}", sentence(&found));
 }
+
+#[test]
+fn who_gathers_and_writes_is_not_excused_at_another_ranks_cost() {
+    // Each step: 40 ms of computing, a gather at whose end rank 0 writes for 60 ms, then a barrier. Rank 3 comes to the gather behind rank 0, the others
+    // have sent before: their waits at the barrier begin before the last has come to the gather.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..9 {
+            let from = step * 110 * MS;
+            let comes = from + if rank == 3 { 42 } else { 40 } * MS + rank * MS / 10;
+            let gathered = if rank == 0 { from + 43 * MS } else { comes + MS };
+            one.add("", super::GATHER, 0, 0, 0, comes, gathered);
+            let mut at = gathered;
+            if rank == 0 {
+                one.write("/scratch/all", (step << 20) as i64, 1 << 20, at, at + 60 * MS);
+                at += 60 * MS;
+            }
+            one.add("", BARRIER, 0, 0, 0, at, from + 104 * MS);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 1000);
+    assert!(sentence(&found).starts_with("Rank 0 writes 100 % of the bytes"), "{}", sentence(&found));
+    assert!(saves_ms(&found, "DXT-V013").is_none_or(|ms| ms < 30), "{}", sentence(&found));
+}

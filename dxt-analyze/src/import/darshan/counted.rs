@@ -75,10 +75,10 @@ pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut T
         let used = used.get(layer, id, writes);
         on_record = on_record.saturating_add(used.count);
         let name = if writes { "write" } else { "read" };
-        let left = rest(named.data(writes), &used);
-        // Darshan counts the time of syncs as time of writes: where each write has a segment, or there is none, what is left is theirs.
-        if writes && left.segments == 0 {
-            sync_ns = left.duration;
+        let mut left = rest(named.data(writes), &used);
+        if writes && syncs(named) > 0 {
+            sync_ns = at_least_in_syncs(&left, syncs(named));
+            left.duration -= sync_ns;
         }
         if named.module == Module::MpiIo {
             let mut forms = named.forms(writes);
@@ -98,6 +98,27 @@ pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut T
         let (reads, writes) = (named.order(false), named.order(true));
         let profile = profile(named, accesses, memory_alignment > 0);
         tables.process.whole.push(WholeDef { file, layer, reads, writes, memory_alignment, profile });
+    }
+}
+
+/// Calls that make bytes durable.
+fn syncs(named: Named<'_>) -> u64 {
+    let (_, counters, _) =
+        kinds(named.module).iter().find(|(name, ..)| *name == "sync").unwrap_or(&("", &[], OpMode::Plain));
+    counters.iter().map(|counter| named.count(counter)).sum::<Sum>().get()
+}
+
+/// Syncs of a file from which they are told from writes by what the longest write leaves.
+const ENOUGH_SYNCS: u64 = 4;
+
+/// What of the time of `writes` is of syncs at least, ns: Darshan counts it as time of writes, none of which takes longer than the longest. Where each
+/// write has a segment, or there is none, all that is left is theirs. Of few `syncs` the bound says too little to compare them.
+fn at_least_in_syncs(writes: &Counters, syncs: u64) -> u64 {
+    match (writes.segments, writes.max_duration) {
+        (0, _) => writes.duration,
+        (_, 0) => 0,
+        _ if syncs < ENOUGH_SYNCS => 0,
+        (count, longest) => writes.duration.saturating_sub(longest.saturating_mul(count)),
     }
 }
 

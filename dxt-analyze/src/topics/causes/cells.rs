@@ -4,7 +4,7 @@
 use super::parts::{LOG_BITS, Part, Parts};
 use super::slots::{SLOTS, Slots};
 use super::threads::{OfThread, Threads};
-use super::usual::{Kind, Usual, size_class};
+use super::usual::{FAR, Kind, Usual, size_class};
 use crate::limits::CELLS;
 use crate::model::{FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
@@ -22,6 +22,11 @@ const FEWEST: usize = 16;
 /// Cells that take as much room as the parts of one stream's file, and streams of a process that have such parts at least.
 const PER_PARTS: usize = 16;
 const FEWEST_PARTS: usize = 4;
+
+/// Stands for a moment that is not known.
+const AT_SOME_TIME: u64 = u64::MAX;
+/// Calls besides the longest of which their mean tells what is usual, at least.
+const FEWEST_OTHERS: u64 = 3;
 
 /// What calls are of, within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,7 +56,7 @@ pub struct Cell {
     pub far_calls: u64,
     /// Time in those.
     pub far_ns: u64,
-    /// The longest, and when it began since the job's start.
+    /// The longest, and when it began since the job's start; [`AT_SOME_TIME`] if that is not known.
     pub longest_ns: u64,
     /// See above.
     pub longest_at: u64,
@@ -105,9 +110,9 @@ impl Cell {
         }
     }
 
-    /// Calls of which only sums are known.
+    /// Calls of which only sums are known, and how long the longest took (0: unknown).
     #[must_use]
-    pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64, longest_at: u64) -> Self {
+    pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64) -> Self {
         let mean = (time_ns / calls.max(1)).max(1);
         let logs = log(mean).saturating_mul(i64::try_from(calls).unwrap_or(i64::MAX));
         Self {
@@ -118,10 +123,40 @@ impl Cell {
             far_calls: 0,
             far_ns: 0,
             longest_ns,
-            longest_at,
+            longest_at: AT_SOME_TIME,
             shortest_ns: 0,
             range: (0, 0),
         }
+    }
+
+    /// Mean time of the calls that are not far from their like.
+    #[must_use]
+    pub fn mean_of_near_ns(&self) -> f64 {
+        let near = self.calls.saturating_sub(self.far_calls).max(1);
+        self.time_ns.saturating_sub(self.far_ns) as f64 / near as f64
+    }
+
+    /// Whether the longest took far longer than the mean of all others, of [`Cell::counted`].
+    #[must_use]
+    pub fn has_stalled(&self) -> bool {
+        let others = self.calls.saturating_sub(1);
+        let rest_ns = self.time_ns.saturating_sub(self.longest_ns);
+        others >= FEWEST_OTHERS && self.longest_ns as f64 * others as f64 >= rest_ns as f64 * FAR && self.longest_ns > 0
+    }
+
+    /// The same calls, the longest of which is no matter of all others: one call makes nothing slow.
+    #[must_use]
+    pub fn with_stall(self) -> Self {
+        let others = self.calls.saturating_sub(1).max(1);
+        let mean = (self.time_ns.saturating_sub(self.longest_ns) / others).max(1);
+        let logs = log(mean).saturating_mul(i64::try_from(others).unwrap_or(i64::MAX));
+        Self { logs: logs.saturating_add(log(self.longest_ns)), far_calls: 1, far_ns: self.longest_ns, ..self }
+    }
+
+    /// When the longest began since the job's start, if that is known.
+    #[must_use]
+    pub fn longest_began(&self) -> Option<u64> {
+        (self.longest_at != AT_SOME_TIME).then_some(self.longest_at)
     }
 
     /// Mean logarithm of their durations, without the longest where there are several: one call makes nothing slow.
@@ -185,6 +220,14 @@ impl<'a> Cells<'a> {
             looked_at: run.processes.iter().map(of).collect(),
             limit: (CELLS / run.processes.len().max(1)).max(FEWEST),
         }
+    }
+
+    /// The phase that a wait for others ends: one that ends while it lasts, the last of several, since calls in which not all wait (a gather) may end
+    /// phases before. The last to come begins when the phase ends: it is of that phase, too.
+    fn waited_in(&self, begin: u64, end: u64) -> usize {
+        let of = |moment: u64| self.slots.phase(self.slots.of(moment));
+        let first = of(begin.saturating_sub(1));
+        first.max(of(end).saturating_sub(1))
     }
 
     /// What is usual for calls of a stream and size.
@@ -340,9 +383,7 @@ impl Analysis for Cells<'_> {
                 // MPI's calls in which processes meet bear a mark that no stream's number has.
                 let meets = block.process.stream(stretch.stream.any()).is_some_and(|stream| stream.meets);
                 for row in stretch.rows().filter(|row| row.stream.may_meet() && meets) {
-                    // The last to come begins when the phase ends: it is of that phase, too.
-                    let begin = row.start.saturating_add(shift).saturating_sub(1);
-                    let phase = self.slots.phase(self.slots.of(begin));
+                    let phase = self.waited_in(row.start.saturating_add(shift), row.end.saturating_add(shift));
                     let wait = partial.waits.entry(u32::try_from(phase).unwrap_or(u32::MAX)).or_default();
                     *wait = wait.saturating_add(row.duration_ns());
                 }

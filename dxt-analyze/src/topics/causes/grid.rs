@@ -10,8 +10,11 @@ use super::slots::{SLOTS, Slots};
 use super::threads::Threads;
 use super::usual::{Kind, Usual};
 use crate::model::{FileId, FileLayout, ProcessId, Run, Stream, StreamIx, Within};
+use crate::shared::stats::median;
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use trace_format::counters::Counters;
 use trace_format::op::Layer;
 
 /// Processes from which on calls on a file are compared among themselves rather than with those on other files.
@@ -109,6 +112,50 @@ pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
     found.or(values.last()).map(|(value, _)| *value)
 }
 
+/// Records of counters with one call far longer than the others up to which each is an event: where there are more, who they are of is slow.
+const FEW_STALLS: usize = 3;
+/// Times the usual mean of an operation that the other calls of such a record take at most: else they are slow, and the longest is one of them.
+const LIKE_ALL: f64 = 3.0;
+
+/// Single calls that stalled, of records of counters.
+struct Stalls {
+    /// By operation: the median of the means of records, ns, the longest call of each left out.
+    usual: BTreeMap<u16, f64>,
+    /// Whether there are few.
+    few: bool,
+}
+
+impl Stalls {
+    fn of(run: &Run) -> Self {
+        let mut means: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
+        let mut cells: Vec<(u16, Cell)> = Vec::new();
+        for process in &run.processes {
+            for missing in &process.missing {
+                let stream = process.stream_index(missing.stream).and_then(|index| process.stream(index));
+                let cell = counted_cell(&missing.counters);
+                if let Some(stream) = stream.filter(|_| cell.calls > 0) {
+                    means.entry(stream.op).or_default().push(cell.with_stall().mean_of_near_ns());
+                    cells.push((stream.op, cell));
+                }
+            }
+        }
+        let usual = means.into_iter().filter_map(|(op, mut all)| Some((op, median(&mut all)?))).collect();
+        let mut out = Self { usual, few: true };
+        out.few = cells.iter().filter(|(op, cell)| out.has(*op, cell)).count() <= FEW_STALLS;
+        out
+    }
+
+    fn has(&self, op: u16, cell: &Cell) -> bool {
+        let usual = self.usual.get(&op).copied().unwrap_or_default();
+        self.few && cell.has_stalled() && cell.with_stall().mean_of_near_ns() <= usual * LIKE_ALL
+    }
+}
+
+/// Calls that have only counters.
+fn counted_cell(of: &Counters) -> Cell {
+    Cell::counted(of.segments, of.bytes, of.duration, of.max_duration)
+}
+
 /// What is compared with each other.
 type Group = (Kind, FileId);
 
@@ -130,6 +177,7 @@ impl<'a> Grid<'a> {
         let mut threads: Vec<Threads> = Vec::new();
         let mut parts: FxHashMap<(ProcessId, StreamIx), Parts> = FxHashMap::default();
         let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
+        let stalls = Stalls::of(run);
         for (number, process) in run.numbered_processes() {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
             let of = read.remove(&number).unwrap_or_default();
@@ -159,7 +207,9 @@ impl<'a> Grid<'a> {
                     target: process.stream(stream).map_or(NO_TARGET, |stream| only_target(layouts, stream)),
                 };
                 let is = c.segments > 0 && process.stream(stream).is_some_and(|stream| looked_at(run, stream));
-                is.then_some((key, Cell::counted(c.segments, c.bytes, c.duration, c.max_duration, at)))
+                let cell = counted_cell(c);
+                let stalled = process.stream(stream).is_some_and(|of| stalls.has(of.op, &cell));
+                is.then_some((key, if stalled { cell.with_stall() } else { cell }))
             });
             for (key, cell) in of_segments.into_iter().chain(counted) {
                 cells.entry(coarse(key, merged, SLOTS.ilog2())).or_default().add(&cell);
@@ -184,9 +234,7 @@ impl<'a> Grid<'a> {
                     leaf: reaches_system(stream),
                     inside: stream.within() > Within::Nothing,
                     collective,
-                    usual_ns: usual
-                        .get(&kind)
-                        .map_or(cell.time_ns as f64 / cell.calls.max(1) as f64, |usual| usual.median_ns),
+                    usual_ns: usual.get(&kind).map_or(cell.mean_of_near_ns(), |usual| usual.median_ns),
                     spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
                     above: cell.typical_log(),
                     above_kind: cell.typical_log(),
@@ -278,7 +326,7 @@ impl<'a> Grid<'a> {
     #[must_use]
     pub fn longest_inside(&self, from: u64, length: f64, file: FileId) -> f64 {
         let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));
-        let mut by: std::collections::BTreeMap<ProcessId, f64> = std::collections::BTreeMap::new();
+        let mut by: BTreeMap<ProcessId, f64> = BTreeMap::new();
         for entry in &self.entries {
             if entry.leaf && entry.inside && entry.file == file && slots.contains(&usize::from(entry.slot)) {
                 *by.entry(entry.process).or_default() += entry.left_ns;

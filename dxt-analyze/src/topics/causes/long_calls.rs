@@ -55,12 +55,13 @@ pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         let entry = entry(index)?;
         let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
         let process = grid.run.name_on(entry.process, entry.file);
+        let when = entry.cell.longest_began().map(|at| format!(", {} after the job's start", show::moment(at)));
         let title = format!(
-            "one call stalled: {} {} of {process} took {}, {} after the job's start; its like take {}",
+            "one call stalled: {} {} of {process} took {}{}; its like take {}",
             tail.class.article(),
             tail.class.singular(),
             show::duration(entry.cell.longest_ns),
-            show::moment(entry.cell.longest_at),
+            when.unwrap_or_default(),
             show::duration(entry.usual_ns as u64)
         );
         let hint = "one stalled call is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
@@ -150,17 +151,19 @@ fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
     let file = run.file_name(entry.file).to_owned();
     let process = run.process(entry.process);
     let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
+    let began = entry.cell.longest_began();
     let words = format!(
-        "{op} of {} on {file}: {} at {}",
+        "{op} of {} on {file}: {}{}",
         run.name_on(entry.process, entry.file),
         show::duration(entry.cell.longest_ns),
-        show::moment(entry.cell.longest_at)
+        began
+            .map_or_else(|| ", no log of single calls tells when".to_owned(), |at| format!(" at {}", show::moment(at)))
     );
     let about = About {
         rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
         node: process.map(|process| run.node(process).to_owned()),
         file: Some(file),
-        span_ns: Some((entry.cell.longest_at, entry.cell.longest_at.saturating_add(entry.cell.longest_ns))),
+        span_ns: began.map(|at| (at, at.saturating_add(entry.cell.longest_ns))),
         time_ns: Some(entry.cell.longest_ns),
         ..About::default()
     };

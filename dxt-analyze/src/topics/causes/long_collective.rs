@@ -33,8 +33,8 @@ fn held(grid: &Grid<'_>) -> Vec<Held> {
     for entry in grid.entries.iter().filter(|entry| entry.collective && !entry.inside) {
         let of = longest.entry((entry.file, entry.class)).or_default();
         let mine = of.entry(entry.process).or_insert((0, 0));
-        if entry.cell.longest_ns > mine.0 {
-            *mine = (entry.cell.longest_ns, entry.cell.longest_at);
+        if let Some(began) = entry.cell.longest_began().filter(|_| entry.cell.longest_ns > mine.0) {
+            *mine = (entry.cell.longest_ns, began);
         }
         usual.entry((entry.file, entry.class)).or_default().push((entry.usual_ns, entry.cell.calls as f64));
     }

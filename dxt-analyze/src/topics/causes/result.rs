@@ -39,17 +39,19 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
         saves_ns: if range { (low.max(1) as f64 * high as f64).sqrt() as u64 } else { low },
         saves_low_ns: range.then_some(low),
         saves_high_ns: range.then_some(high),
-        explains: explained(grid, time),
+        explains: explained(grid, time, 0.0),
     }
 }
 
-/// Of all time in calls, `ns`: of calls into the kernel and, where it is more, of what the program calls.
-fn explained(grid: &Grid<'_>, ns: f64) -> Explains {
+/// `ns` of calls into the kernel and `outside_ns` of libraries besides: as a share of all time in the former, or in all that the program calls.
+fn explained(grid: &Grid<'_>, ns: f64, outside_ns: f64) -> Explains {
     let time = |counts: &dyn Fn(&&Entry) -> bool| {
         grid.entries.iter().filter(counts).map(|entry| entry.cell.time_ns).sum::<Sum>().get()
     };
-    let all = time(&|entry| entry.leaf).max(time(&|entry| !entry.inside));
-    Explains { time_ns: ns as u64, millionths: (share(ns as u64, all) * 1e6).round() as u64 }
+    let leaves = time(&|entry| entry.leaf);
+    let all = if outside_ns > 0.0 { leaves.max(time(&|entry| !entry.inside)) } else { leaves };
+    let ns = (ns + outside_ns) as u64;
+    Explains { time_ns: ns, millionths: (share(ns, all) * 1e6).round() as u64 }
 }
 
 /// What is slow in `grid`, and what else costs the job time, the most costly first.
@@ -95,7 +97,7 @@ fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
 pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
     let mut saving = saving(grid, phases, slots, &claim.shortened, claim.waiting_ns);
     if claim.outside_ns > 0.0 {
-        saving.explains = explained(grid, saving.explains.time_ns as f64 + claim.outside_ns);
+        saving.explains = explained(grid, saving.explains.time_ns as f64, claim.outside_ns);
     }
     claim.finding.cost_ns = Some(saving.explains.time_ns);
     let run_ns = super::phases::length(grid.run);

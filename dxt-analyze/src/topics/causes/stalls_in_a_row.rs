@@ -14,6 +14,9 @@ const ALIKE: f64 = 3.0;
 #[must_use]
 pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let mut stalls: Vec<&Entry> = tail.stalls.iter().filter_map(|at| grid.entries.get(*at as usize)).collect();
+    if stalls.iter().any(|entry| entry.cell.longest_began().is_none()) {
+        return None;
+    }
     stalls.sort_by_key(|entry| entry.cell.longest_at);
     let (first, last) = (stalls.first()?, stalls.last()?);
     let end = |entry: &Entry| entry.cell.longest_at.saturating_add(entry.cell.longest_ns);

@@ -45,7 +45,8 @@ pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processe
         .iter()
         .filter_map(|(index, _)| {
             let cell = &entry(*index)?.cell;
-            Some((cell.longest_at, cell.longest_at.saturating_add(cell.longest_ns), *index))
+            let began = cell.longest_began()?;
+            Some((began, began.saturating_add(cell.longest_ns), *index))
         })
         .collect();
     calls.sort_unstable();

@@ -5,7 +5,7 @@ use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence};
-use crate::model::{Process, ProcessId};
+use crate::model::{FileId, Process, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::sum::Sum;
@@ -107,7 +107,7 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
     Claim::new(finding(code, title, evidence, hint), found.shortened.clone())
 }
 
-/// Of reads and of writes that the program asked for itself: collective buffering gives few ranks all bytes by design.
+/// Of reads and of writes that each rank asked for itself: collective buffering gives few ranks all bytes by design.
 fn uneven(grid: &Grid<'_>) -> Vec<Uneven> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
 }
@@ -119,7 +119,9 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     let silent = grid.run.silent_ranks();
     let alive: Vec<u64> = alive.into_iter().map(|count| count.saturating_add(silent)).collect();
     let processes = alive.iter().copied().max().unwrap_or(0).max(1);
-    let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class && of_family(entry.process);
+    let through_few = through_few(grid);
+    let own = |entry: &Entry| !entry.inside || !through_few.contains(&entry.file);
+    let counts = |entry: &&Entry| entry.leaf && own(entry) && entry.class == class && of_family(entry.process);
     if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 && siblings.is_empty() {
         return None;
     }
@@ -186,6 +188,12 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
     Some(Uneven { class, most, bytes, processes, one, alone, shortened })
+}
+
+/// Files of collective calls: a few ranks move the bytes of all there.
+fn through_few(grid: &Grid<'_>) -> BTreeSet<FileId> {
+    let moves = |entry: &&Entry| entry.collective && matches!(entry.class, Class::Read | Class::Write);
+    grid.entries.iter().filter(moves).map(|entry| entry.file).collect()
 }
 
 /// Fewest processes of one parent that share its work.

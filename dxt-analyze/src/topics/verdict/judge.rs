@@ -139,7 +139,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         rest,
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };
-    verdict.sentence = sentence(&verdict, mapped(grid));
+    verdict.sentence = sentence(&verdict, mapped(grid), summary.segments > 0);
     verdict
 }
 

@@ -11,8 +11,8 @@ const NOTHING: f64 = 0.5;
 /// Share of the run time that asynchronous operations are in flight from which they may matter.
 const BACKGROUND: f64 = 0.05;
 
-/// `I/O is not the bottleneck`, or what costs most.
-pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>) -> String {
+/// `I/O is not the bottleneck`, or what costs most. Of `mapped` files, and of single calls that are not `calls_on_record`, it says so.
+pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>, calls_on_record: bool) -> String {
     let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
     if verdict.untimed {
         return "What I/O costs cannot be told without times: findings are of counts and bytes alone.".into();
@@ -51,7 +51,7 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>) -> String {
             let title = first.finding.title.trim_end_matches('.');
             format!("{}: {} of the run time ({:.1} %).", capital(title), units::duration(saves), percent(saves))
         }
-        None => nothing(verdict),
+        None => nothing(verdict, calls_on_record),
     }
 }
 
@@ -59,13 +59,20 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>) -> String {
 const HARDLY: f64 = 0.1;
 
 /// That nothing stands out, and what takes the time.
-fn nothing(verdict: &Verdict) -> String {
+fn nothing(verdict: &Verdict, calls_on_record: bool) -> String {
     let largest = verdict.rest.as_ref().filter(|rest| rest.largest_share >= LARGE);
     let what = largest.map_or_else(
         || "I/O takes its time".to_owned(),
         |rest| format!("{} take {:.0} % of the time in I/O", rest.largest, rest.largest_share * 100.0),
     );
-    format!("Nothing stands out: {what}, and no rank, node, target, file or kind of call is to blame.")
+    if calls_on_record {
+        format!("Nothing stands out: {what}, and no rank, node, target, file or kind of call is to blame.")
+    } else {
+        format!(
+            "Nothing stands out in the counters: {what}, and no rank, file or kind of call is to blame; single calls, and with them slow targets and slow \
+             whiles, are not on record."
+        )
+    }
 }
 
 /// Share of the time in calls from which the largest part is named.
