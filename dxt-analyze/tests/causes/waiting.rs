@@ -335,3 +335,16 @@ fn who_gathers_and_writes_is_not_excused_at_another_ranks_cost() {
     assert!(sentence(&found).starts_with("Rank 0 writes 100 % of the bytes"), "{}", sentence(&found));
     assert!(saves_ms(&found, "DXT-V013").is_none_or(|ms| ms < 30), "{}", sentence(&found));
 }
+
+#[test]
+fn neighbours_of_a_slow_rank_are_not_called_late() {
+    // Rank 2 writes for 50 ms and not 5; ranks 1 and 3 wait for its message before they come to the meeting, rank 0 waits there.
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        let from = step * 100 * MS + 20 * MS;
+        let takes = if rank == 2 { 50 } else { 5 } * MS + (rank * 7 + step * 13) % 10 * MS / 10;
+        one.write(&format!("/scratch/of{rank}"), (step << 20) as i64, 1 << 20, from, from + takes);
+        from + if rank == 0 { takes } else { 51 * MS }
+    };
+    let found = report(stepped(&calls), 1000);
+    assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
+}

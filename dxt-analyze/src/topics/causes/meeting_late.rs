@@ -23,14 +23,24 @@ const MEET: &str = "where all ranks meet (MPI_Barrier, MPI_Allreduce, ...)";
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let work = Work::of(grid, false);
-    let (mut meetings, mut from) = (Vec::new(), 0);
+    let (mut meetings, mut by_calls, mut from) = (Vec::new(), Vec::new(), 0);
     for (phase, waits) in grid.meetings.waits() {
         let in_calls = |process: ProcessId| (from..=phase).map(|phase| work.time(phase, process)).sum::<f64>();
         meetings.push(meeting(waits, in_calls));
+        by_calls.push(held_by_calls(waits, in_calls));
         from = phase + 1;
     }
     let found = late(&meetings)?;
     let times = found.last.len();
+    // Who comes with a rank that its calls hold up, and as late, may wait for its messages.
+    let alike = |(number, ns, usual): &&(usize, f64, f64)| {
+        let of_others =
+            by_calls.get(*number).into_iter().flatten().filter(|(process, _)| !found.processes.contains(process));
+        of_others.map(|(_, ns)| *ns).fold(0.0, f64::max) >= (ns - usual) * ALIKE
+    };
+    if found.last.iter().filter(alike).count() * 2 > times {
+        return None;
+    }
     if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
         let (there, all) = (MEET, show::counted(meetings.len() as u64, "point"));
         let besides = "what their I/O takes longer is not in it: this is no matter of I/O";
@@ -53,6 +63,21 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     );
     let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![Evidence::of(words, about)], &hint), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
+}
+
+/// Part of its lateness that another's calls take longer than usual from which a rank may wait for that one's messages.
+const ALIKE: f64 = 0.7;
+/// What a rank waits at a meeting, beyond who waits least, against the mean of all, at most, for the others to wait for it.
+const LITTLE: f64 = 0.25;
+
+/// The ranks that come last to a meeting since their calls take longer than usual, and by how much, ns.
+fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> Meeting {
+    let calls: Vec<f64> = waits.keys().map(|process| in_calls(*process)).collect();
+    let usual = first_quartile(&calls);
+    let least = waits.values().copied().fold(f64::INFINITY, f64::min);
+    let mean = waits.values().sum::<f64>() / waits.len().max(1) as f64;
+    let last = waits.iter().filter(|(_, waited)| **waited - least <= (mean - least) * LITTLE);
+    last.map(|(process, _)| (*process, in_calls(*process) - usual)).filter(|(_, more)| *more > 0.0).collect()
 }
 
 /// How late each comes: by what it waits less than the others, but for what its calls take longer than theirs.
