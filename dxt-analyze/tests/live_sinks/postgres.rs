@@ -293,7 +293,8 @@ fn a_real_programs_calls_are_there_once_also_when_the_agent_is_killed() {
 fn without_a_server_the_agent_goes_on_and_counts() {
     let folder = tempfile::tempdir().unwrap();
     let to = format!("postgres:postgres://me:secret@127.0.0.1:{}/none", free_port());
-    let mut traced = Traced::watched(&[&to, &format!("events:{}", lines(folder.path()))]);
+    let sums = format!("intervals:{}", folder.path().join("sums").display());
+    let mut traced = Traced::watched(&[&to, &format!("events:{}", lines(folder.path())), &sums]);
     traced.write(100);
     // What another destination was given is there, what this one was not is counted.
     let text = || std::fs::read_to_string(lines(folder.path())).unwrap_or_default();
@@ -302,6 +303,10 @@ fn without_a_server_the_agent_goes_on_and_counts() {
     let said = traced.end_with(3);
     let text = text();
     let events = text.lines().count();
+    // What was given up only at the end is told where sums are.
+    let sums = std::fs::read_to_string(folder.path().join("sums")).unwrap();
+    let last: serde_json::Value = serde_json::from_str(sums.lines().last().unwrap()).unwrap();
+    assert_eq!(last["not_seen"]["dropped"], events, "{last}");
     assert!(said.contains(&format!("{events} events were not taken")) && !said.contains("secret"), "{said}");
 }
 
