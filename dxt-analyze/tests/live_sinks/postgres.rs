@@ -218,17 +218,21 @@ fn each_call_is_there_once_whatever_happens_to_the_server() {
     assert_eq!((cluster.number(rows), second.dropped()), (Some(all.len() as i64), 0));
     content(&cluster);
     indexes(&cluster);
-    dashboards(&cluster);
+    dashboards(&cluster, true);
 }
 
-/// Every question of the dashboards is answered; nothing was slower than usual here.
-fn dashboards(cluster: &Cluster) {
+/// Every question of the dashboards is answered; nothing was slower than usual where times are made up.
+fn dashboards(cluster: &Cluster, is_even: bool) {
     let mut client = cluster.client().unwrap();
     let asked = crate::grafana::sql();
     assert!(asked.len() >= 10);
     for (title, query) in asked {
         let rows = client.query(&query, &[]).unwrap_or_else(|error| panic!("{title}: {error}: {query}"));
-        assert_eq!(rows.is_empty(), title.starts_with("Slower than usual"), "{title}");
+        if title.starts_with("Slower than usual") {
+            assert!(rows.is_empty() || !is_even, "{title}");
+        } else {
+            assert!(!rows.is_empty(), "{title}");
+        }
     }
 }
 
@@ -285,6 +289,7 @@ fn a_real_programs_calls_are_there_once_also_when_the_agent_is_killed() {
     assert_eq!(cluster.number(writes), Some(400), "{said}");
     let bytes = "SELECT sum(len)::bigint FROM dxt_connector WHERE op = 'write' AND file LIKE '%/output'";
     assert_eq!(cluster.number(bytes), Some(400 * BLOCK as i64));
+    dashboards(&cluster, false);
     let offsets = "SELECT count(DISTINCT \"offset\") FROM dxt_events WHERE op = 'write' AND file LIKE '%/output'";
     assert_eq!(cluster.number(offsets), Some(400));
 }
