@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and installs everything below one directory:
 #   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/dxt/libdxt_static.a and link-flags (for static programs), lib/pkgconfig, share/man, completions of shells, share/doc/dxt,
-#   share/modulefiles/dxt (for `module use`), share/dxt (a prologue for Slurm), etc/dxt/dxt.conf (kept if it is there)
+#   share/modulefiles/dxt (for `module use`), share/dxt (a prologue for Slurm, a unit for systemd), etc/dxt/dxt.conf (kept if it is there)
 #
 # Usage: scripts/install.sh --prefix DIR [--destdir DIR] [--features LIST | --from DIR]
 #   --prefix DIR     where it will lie, such as $HOME/.local or /usr/local
@@ -77,6 +77,7 @@ install -m 644 "$work/libdxt_static.a" "$root/lib/dxt/libdxt_static.a"
 install -m 755 scripts/link-flags "$root/lib/dxt/link-flags"
 "$from/dxt-analyze" --quiet generate "$root"
 install -D -m 755 scripts/site/task_prolog.sh "$root/share/dxt/task_prolog.sh"
+sed "s|/usr/local/bin|$prefix/bin|" scripts/dxt-live.service | install -D -m 644 /dev/stdin "$root/share/dxt/dxt-live.service"
 filled packaging/dxt-tracer.pc "$root/lib/pkgconfig/dxt-tracer.pc"
 for kind in tcl lua; do
     extension=${kind#tcl}

@@ -116,6 +116,7 @@ for_test() {
     need valgrind "to count instructions" -- have valgrind
     need protobuf-compiler "another reader of signatures" -- have protoc
     need prometheus "a server that live answers" -- have prometheus
+    need prometheus-node-exporter "what dashboards ask beside it" -- have prometheus-node-exporter
     need victoria-metrics "a server that live writes to" -- have victoria-metrics
     need postgresql "a server that live writes to" -- has_postgresql
     need nats-server "a server that live writes to and reads from" -- has_nats

@@ -128,7 +128,11 @@ fn what_live_writes_is_read_as_the_trace_is() {
     let trace = put(folder.path(), "t.dxt", &common::trace(&job, processes));
     for form in ["csv", "connector"] {
         let path = folder.path().join(format!("events.{form}"));
-        let mut outlet = format!("{form}:{}", path.display()).parse::<To>().unwrap().open().unwrap();
+        let mut outlet = format!("{form}:{}", path.display())
+            .parse::<To>()
+            .unwrap()
+            .open(std::time::Duration::from_secs(60))
+            .unwrap();
         outlet.begin(None).unwrap();
         events.chunks(5).for_each(|events| outlet.events(events));
         let path = path.to_str().unwrap();

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 
 /// The variables of the schedulers that give a job's id, and the one that tells its steps apart.
-const SCHEDULERS: [(&CStr, Option<&CStr>); 9] = [
+const SCHEDULERS: [(&CStr, Option<&CStr>); 10] = [
     (c"SLURM_JOB_ID", Some(c"SLURM_STEP_ID")),
     (c"PBS_JOBID", None),
     (c"LSB_JOBID", None),
@@ -15,6 +15,7 @@ const SCHEDULERS: [(&CStr, Option<&CStr>); 9] = [
     (c"PJM_JOBID", None),
     (c"OAR_JOB_ID", None),
     (c"LOADL_STEP_ID", None),
+    (c"LOAD_STEP_ID", None),
     (c"JOB_ID", None),
 ];
 

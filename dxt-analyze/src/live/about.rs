@@ -43,11 +43,9 @@ impl Process {
         let stem = name.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let number = stem.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
         let exe = if info.exe.is_empty() { &job.exe } else { &info.exe };
-        let digits = job.scheduler.rsplit('=').next().unwrap_or_default();
-        let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
         Self {
             job: job.key.clone(),
-            job_id: digits.parse().unwrap_or(0),
+            job_id: job_number(&job.scheduler),
             node: info.node.clone(),
             rank: info.rank,
             pid: head.pid(),
@@ -64,6 +62,19 @@ impl Process {
     #[must_use]
     pub fn label(&self) -> String {
         if self.rank >= 0 { format!("rank {}", self.rank) } else { format!("pid {}", self.pid) }
+    }
+}
+
+/// The number in what a tracer noted of the scheduler, `SLURM_JOB_ID=12.0` or LoadLeveler's `LOADL_STEP_ID=host.12.0`; 0 without one.
+fn job_number(scheduler: &str) -> u64 {
+    let value = scheduler.rsplit('=').next().unwrap_or_default();
+    let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
+    let mut behind = value.rsplit('.');
+    let steps = (behind.next().and_then(|step| step.parse::<u64>().ok()), behind.next());
+    match steps {
+        // Behind the name of a node, which may begin with a digit.
+        (Some(_), Some(number)) if scheduler.starts_with("LOAD") => number.parse().unwrap_or(0),
+        _ => digits.parse().unwrap_or(0),
     }
 }
 
@@ -125,6 +136,28 @@ impl Target {
         match &self.data_set {
             Some(set) => format!("{}:{set}", self.file).into(),
             None => (&*self.file).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedulers_number_jobs() {
+        for (text, number) in [
+            ("SLURM_JOB_ID=4711.0", 4711),
+            ("PBS_JOBID=77.server", 77),
+            ("JOB_ID=5", 5),
+            ("LOADL_STEP_ID=n1.123.0", 123),
+            ("LOADL_STEP_ID=3n.cluster.de.123.4", 123),
+            ("LOAD_STEP_ID=123", 123),
+            ("LOAD_STEP_ID=123.2", 123),
+            ("FLUX_JOB_ID=\u{192}2abc", 0),
+            ("", 0),
+        ] {
+            assert_eq!(job_number(text), number, "{text}");
         }
     }
 }

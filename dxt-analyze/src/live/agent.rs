@@ -10,7 +10,7 @@ use super::state::SavedState;
 use super::tally::Files;
 use super::watch::{Found, Watch};
 use anyhow::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,6 +66,8 @@ pub struct Agent {
     /// Of spools that have ended.
     gone: NotSeen,
     gone_left_out: LeftOut,
+    /// Calls in the sums, since the first agent of the state.
+    calls: u64,
     next_interval: Instant,
     /// When a process was found, or ended, the last time.
     latest: Instant,
@@ -90,8 +92,16 @@ impl Agent {
     pub fn new(settings: Settings, mut outlets: Vec<Outlet>) -> Result<Self> {
         let watch = Watch::new(settings.directories.clone(), settings.named)?;
         let earlier = settings.state.as_deref().map(SavedState::read).transpose()?.unwrap_or_default();
+        let mut said = Vec::new();
         for outlet in &mut outlets {
             outlet.begin(earlier.sinks.get(outlet.name()).copied())?;
+            let lacking = earlier.lacking(outlet.name());
+            if lacking > 0 {
+                let name = outlet.name();
+                said.push(format!(
+                    "{name}: it is new beside this state: {lacking} calls that were passed on before are not there"
+                ));
+            }
         }
         let length_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
         let next_interval = Instant::now() + settings.interval;
@@ -109,18 +119,19 @@ impl Agent {
             outlets,
             board: Board { interval_ns: length_ns, ..Board::default() },
             gone: earlier.gone,
+            calls: earlier.calls,
             earlier,
             gone_left_out: LeftOut::new(),
             next_interval,
             latest: Instant::now(),
             unopened: 0,
             state_failed: false,
-            said: Vec::new(),
+            said,
             settings,
         };
         // Before anything is passed on: what a file holds is told by the state.
-        let positions = agent.positions();
-        agent.write(&agent.earlier.with_sinks(positions));
+        let (positions, names) = (agent.positions(), agent.names());
+        agent.write(&agent.earlier.with_sinks(positions, names));
         Ok(agent)
     }
 
@@ -165,8 +176,17 @@ impl Agent {
     pub fn finish(&mut self) {
         self.unopened = self.watch.unopened();
         self.interval(i64::MAX, true);
-        self.outlets.iter_mut().for_each(Outlet::end);
+        let before = self.not_seen();
+        self.outlets.iter_mut().filter(|outlet| outlet.wants_events()).for_each(Outlet::end);
         let not_seen = self.not_seen();
+        // What was given up only now is told to those that take sums.
+        if not_seen != before {
+            let left_out = Arc::new(self.left_out());
+            let last = Interval { not_seen, left_out, ..Interval::empty(unix_ns(), self.board.interval_ns) };
+            let of_sums = self.outlets.iter_mut().filter(|outlet| !outlet.wants_events());
+            of_sums.for_each(|outlet| outlet.interval(&last));
+        }
+        self.outlets.iter_mut().filter(|outlet| !outlet.wants_events()).for_each(Outlet::end);
         self.board.not_seen = not_seen;
         self.outlets.iter_mut().for_each(Outlet::finish);
         self.save();
@@ -331,6 +351,7 @@ impl Agent {
             interval.left_out = left_out.clone();
         }
         for interval in &intervals {
+            self.calls += interval.sums.values().map(|sums| sums.calls).sum::<u64>();
             self.outlets.iter_mut().for_each(|outlet| outlet.interval(interval));
         }
         self.board.add(&intervals);
@@ -348,6 +369,11 @@ impl Agent {
         settled.filter_map(|(name, at)| Some((name, at?))).collect()
     }
 
+    /// What the destinations are called.
+    fn names(&self) -> BTreeSet<String> {
+        self.outlets.iter().map(|outlet| outlet.name().to_owned()).collect()
+    }
+
     fn save(&mut self) {
         let sinks = self.positions();
         // What has not arrived is passed on again by the agent that goes on: it finds the state from before.
@@ -355,7 +381,7 @@ impl Agent {
             return;
         }
         let spools = self.held.iter().map(|held| (held.key(), held.kept())).collect();
-        let state = SavedState::new(spools, sinks, self.gone());
+        let state = SavedState::new(spools, sinks, self.names(), self.gone(), self.calls);
         self.write(&state);
     }
 

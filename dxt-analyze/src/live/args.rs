@@ -16,7 +16,7 @@ pub struct Args {
     /// Only this job, by the scheduler's number or DXT_JOB_ID; may be given again
     #[arg(long, value_name = "JOB")]
     pub job: Vec<String>,
-    /// Where it goes: connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, with all that is known),
+    /// Where it goes; %h in a file's name is the node, %p this process's id: connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, with all that is known),
     /// intervals (sums), each with `:FILE` or to standard output; parquet:DIR (each call, a file a minute);
     /// sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT; calls also to
     /// postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own
@@ -32,7 +32,10 @@ pub struct Args {
     /// Length of an interval
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
     pub interval: Duration,
-    /// Pass on one of N calls, which says that it stands for N; sums stay exact
+    /// A Parquet file is ended after this time
+    #[arg(long, default_value = "1m", value_name = "TIME", value_parser = duration)]
+    pub rotate: Duration,
+    /// Pass on one of N calls, which says that it stands for N, and all opens and closes; sums stay exact
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: u32,
     /// Ranks that are summed together
@@ -47,6 +50,9 @@ pub struct Args {
     /// End when all processes that were seen have ended; with --from, when everything was read that is there
     #[arg(long)]
     pub until_end: bool,
+    /// Make FILE as soon as everything is watched and every destination is there: whatever starts then is seen. %h in it is the node
+    #[arg(long, value_name = "FILE")]
+    pub ready: Option<PathBuf>,
     /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub time: Option<Duration>,
@@ -62,11 +68,13 @@ impl Default for Args {
             serve: None,
             from: None,
             interval: Duration::from_secs(1),
+            rotate: Duration::from_secs(60),
             sample: 1,
             group: 32,
             mpi: false,
             state: None,
             until_end: false,
+            ready: None,
             time: None,
         }
     }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_format::counters::Counters;
 use trace_format::meta::Note;
-use trace_format::op::Layer;
+use trace_format::op::{Layer, OpClass};
 use trace_format::spool::follow::{Follower, Seen, Shown};
 use trace_format::spool::journal::DataSetStream;
 use trace_format::spool::{Head, spill_name};
@@ -63,7 +63,7 @@ pub struct Wanted<'a> {
     pub open: &'a mut Open,
     /// Where events go, if anybody wants them.
     pub events: Option<&'a mut Vec<Event>>,
-    /// One of so many calls is an event.
+    /// One of so many calls is an event; opens and closes all are.
     pub sample: u32,
     /// Ranks of a group.
     pub group_ranks: u32,
@@ -302,11 +302,16 @@ impl Held {
             }
             None => self.records.add(&target, segment),
         };
-        self.to_sample += 1;
-        if self.to_sample < wanted.sample {
-            return;
-        }
-        let stands_for = std::mem::take(&mut self.to_sample);
+        // Opens and closes are few, and others' forms have names of files nowhere else.
+        let stands_for = if matches!(target.class, OpClass::Open | OpClass::Close) {
+            1
+        } else {
+            self.to_sample += 1;
+            if self.to_sample < wanted.sample {
+                return;
+            }
+            std::mem::take(&mut self.to_sample)
+        };
         events.push(Event {
             process: self.process.clone(),
             target,

@@ -12,6 +12,7 @@ pub mod event;
 pub mod held;
 pub mod interval;
 pub mod mounts;
+pub mod names;
 #[cfg(feature = "nats")]
 mod nats;
 #[cfg(feature = "serve")]
@@ -58,9 +59,15 @@ pub fn live(args: &Args) -> Result<Exit> {
         sample: args.sample,
         group_ranks: args.group,
         with_mpi: args.mpi,
-        state: args.state.clone(),
+        state: args.state.as_deref().map(names::here),
     };
-    let outlets = args.to.iter().map(sinks::To::open).collect::<Result<Vec<_>>>()?;
+    let outlets = args.to.iter().map(|to| to.open(args.rotate)).collect::<Result<Vec<_>>>()?;
+    if args.sample > 1 && args.to.iter().any(sinks::To::is_of_connectors_form) {
+        say!(
+            "dxt-analyze: rows in the connector's form cannot say that they stand for {} calls each: only cnt and total count all of them",
+            args.sample
+        );
+    }
     let ending = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&ending)).context("failed to wait for signals")?;
@@ -71,6 +78,7 @@ pub fn live(args: &Args) -> Result<Exit> {
     let mut agent = Agent::new(settings, outlets)?;
     let shows = args.to.is_empty() && args.serve.is_none();
     let page = Page::begin(args, agent.board())?;
+    ready(args)?;
     let begun = Instant::now();
     loop {
         let over = agent.look();
@@ -101,11 +109,18 @@ pub fn live(args: &Args) -> Result<Exit> {
     Ok(if agent.is_incomplete() { Exit::Incomplete } else { Exit::Fine })
 }
 
+/// Says to who waits for it that everything is watched.
+fn ready(args: &Args) -> Result<()> {
+    let Some(path) = args.ready.as_deref().map(names::here) else { return Ok(()) };
+    std::fs::write(&path, "").with_context(|| format!("failed to make {}", path.display()))
+}
+
 /// Shows and passes on what agents elsewhere have seen.
 fn from(url: &str, args: &Args, outlets: Vec<sinks::Outlet>, ending: &AtomicBool) -> Result<Exit> {
     let mut remote = remote::Remote::new(url, args, outlets)?;
     let shows = args.to.is_empty() && args.serve.is_none();
     let page = Page::begin(args, remote.board())?;
+    ready(args)?;
     let begun = Instant::now();
     let say = |remote: &mut remote::Remote| {
         remote.messages().iter().for_each(|message| tell(format_args!("dxt-analyze: {message}")));

@@ -13,7 +13,7 @@ use trace_format::spool::journal::{DataSetStream, Shape};
 pub struct SoFar {
     /// Calls of this kind.
     pub calls: u64,
-    /// Time in calls of this kind, in ns; opens, closes and other metadata are one kind here.
+    /// Time in calls of this kind, in ns: reads; writes, with syncs and flushes; opens, closes and other metadata. As Darshan sums them.
     pub time_ns: u64,
     /// Highest byte read, or written, by the kind of the call; -1 where there is none.
     pub max_byte: i64,
@@ -46,7 +46,7 @@ pub struct Selected {
 struct Record {
     /// Reads, writes, opens, closes.
     calls: [u64; 4],
-    /// In reads, writes, and all else.
+    /// In reads, writes and syncs, and all else.
     time_ns: [u64; 3],
     max_byte: [Option<i64>; 2],
     switches: i64,
@@ -67,6 +67,8 @@ impl Record {
             OpClass::Write => (Some(1), 1),
             OpClass::Open => (Some(2), 2),
             OpClass::Close => (Some(3), 2),
+            // HDF5's are metadata to Darshan.
+            OpClass::Sync if target.layer != Layer::Hdf5 => (None, 1),
             _ => (None, 2),
         };
         let calls = call.map_or(0, |kind: usize| {
@@ -86,7 +88,8 @@ impl Record {
                 *max = Some(max.map_or(last, |max| max.max(last)));
             }
         }
-        let is_hdf5 = target.layer == Layer::Hdf5;
+        let lacks_switches =
+            target.layer == Layer::Stdio || target.layer == Layer::Hdf5 && target.op.starts_with("file");
         let has_bytes = is_data && matches!(target.layer, Layer::Posix | Layer::Stdio);
         let flushes = match (target.layer, target.class) {
             (Layer::Hdf5, _) | (Layer::Stdio, OpClass::Write | OpClass::Close) => self.flushes,
@@ -96,7 +99,7 @@ impl Record {
             calls,
             time_ns: self.time_ns[time],
             max_byte: if has_bytes { self.max_byte[time.min(1)].unwrap_or(0) } else { -1 },
-            switches: if is_data && !(is_hdf5 && target.op.starts_with("file")) { self.switches } else { -1 },
+            switches: if is_data && !lacks_switches { self.switches } else { -1 },
             flushes,
             selected: None,
         }
@@ -162,6 +165,24 @@ mod tests {
             file_system: "".into(),
             errno: 0,
             nested: false,
+        }
+    }
+
+    #[test]
+    fn syncs_are_time_of_writes_and_streams_have_no_switches() {
+        for layer in [Layer::Posix, Layer::Stdio] {
+            let mut record = Record::default();
+            let mut call = |class: OpClass, duration: u64| {
+                let target = Target { layer, data_set: None, ..target(class) };
+                record.add(&target, &Segment::new(StreamId(1), 0, 8, 100, 100 + duration))
+            };
+            call(OpClass::Open, 3);
+            call(OpClass::Write, 10);
+            assert_eq!(call(OpClass::Sync, 500).time_ns, 510);
+            let read = call(OpClass::Read, 7);
+            assert_eq!((read.time_ns, read.switches), (7, if layer == Layer::Stdio { -1 } else { 1 }));
+            assert_eq!(call(OpClass::Write, 10).time_ns, 520);
+            assert_eq!(call(OpClass::Close, 2).time_ns, 5);
         }
     }
 

@@ -4,7 +4,7 @@ use super::held::Kept;
 use super::interval::NotSeen;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
@@ -19,6 +19,12 @@ pub struct SavedState {
     spools: BTreeMap<String, Kept>,
     /// How far each destination had come, by its name.
     pub sinks: BTreeMap<String, u64>,
+    /// Names of all destinations, also of those that are always given everything again.
+    #[serde(default)]
+    names: BTreeSet<String>,
+    /// Calls that were in the sums.
+    #[serde(default)]
+    pub calls: u64,
     /// What was not seen, without what is in the spools above.
     pub gone: NotSeen,
 }
@@ -44,7 +50,11 @@ impl SavedState {
             format!("{} is no state of a live agent: name another file, or remove it", path.display())
         })?;
         let known = state.version == VERSION && state.boot == boot();
-        Ok(if known { state } else { Self { sinks: state.sinks, ..Self::default() } })
+        Ok(if known {
+            state
+        } else {
+            Self { sinks: state.sinks, names: state.names, calls: state.calls, ..Self::default() }
+        })
     }
 
     /// What was shown of a spool; it is not asked for again.
@@ -58,16 +68,30 @@ impl SavedState {
         self.spools.len() as u64
     }
 
+    /// Calls that were passed on before there was a destination of this name.
+    #[must_use]
+    pub fn lacking(&self, name: &str) -> u64 {
+        // States of older versions have no names.
+        if self.names.is_empty() || self.names.contains(name) { 0 } else { self.calls }
+    }
+
     /// The same with other destinations: nothing has been looked at since.
     #[must_use]
-    pub fn with_sinks(&self, sinks: BTreeMap<String, u64>) -> Self {
-        Self { version: VERSION, boot: boot(), spools: self.spools.clone(), sinks, gone: self.gone }
+    pub fn with_sinks(&self, sinks: BTreeMap<String, u64>, names: BTreeSet<String>) -> Self {
+        let (spools, gone, calls) = (self.spools.clone(), self.gone, self.calls);
+        Self { version: VERSION, boot: boot(), spools, sinks, names, calls, gone }
     }
 
     /// A new one.
     #[must_use]
-    pub fn new(spools: BTreeMap<String, Kept>, sinks: BTreeMap<String, u64>, gone: NotSeen) -> Self {
-        Self { version: VERSION, boot: boot(), spools, sinks, gone }
+    pub fn new(
+        spools: BTreeMap<String, Kept>,
+        sinks: BTreeMap<String, u64>,
+        names: BTreeSet<String>,
+        gone: NotSeen,
+        calls: u64,
+    ) -> Self {
+        Self { version: VERSION, boot: boot(), spools, sinks, names, calls, gone }
     }
 
     /// Writes it: whole, or not at all.

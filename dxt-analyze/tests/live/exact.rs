@@ -101,14 +101,31 @@ fn one_of_many_events_stands_for_the_others() {
     let scratch = Scratch::new();
     let agent = Running::new(agent(
         &scratch,
-        &["--to", "events:events", "--to", "intervals:intervals", "--sample", "100", "--until-end"],
+        &[
+            "--to",
+            "events:events",
+            "--to",
+            "intervals:intervals",
+            "--to",
+            "connector:rows",
+            "--sample",
+            "100",
+            "--until-end",
+        ],
     ));
     std::fs::write(scratch.root().join("go"), "").unwrap();
     Launch::new(&scratch, workload("live")).args([CALLS, "2", "go"]).traced();
-    agent.end();
+    let (_, said) = agent.end();
     let events = lines(&scratch, "events");
-    assert_eq!(events.len(), 1_200);
-    assert!(events.iter().all(|event| event["stands_for"] == 100));
+    // Opens and closes are all there.
+    let ends = |event: &&serde_json::Value| matches!(event["op"].as_str(), Some("open" | "close"));
+    assert_eq!((events.len(), events.iter().filter(ends).count()), (1_202, 2));
+    let stand_for = |event: &serde_json::Value| event["stands_for"] == if ends(&event) { 1 } else { 100 };
+    assert!(events.iter().all(stand_for));
+    // Others' form cannot say so, but for its counts.
+    let rows = lines(&scratch, "rows");
+    assert_eq!((rows.len(), rows.iter().map(|row| row["cnt"].as_u64()).max()), (1_202, Some(Some(120_000))));
+    assert_eq!(said.matches("cannot say that they stand for 100 calls each").count(), 1, "{said}");
     assert_eq!(in_intervals(&lines(&scratch, "intervals")).0, 120_002);
 }
 

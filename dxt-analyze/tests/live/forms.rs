@@ -57,7 +57,7 @@ fn the_connectors_form_is_as_its_code_writes_it() {
         let moves = matches!(word("op"), "read" | "write");
         let is_posix = word("module") == "POSIX";
         assert_eq!(message["max_byte"].as_i64().unwrap() >= 0, moves && is_posix, "{line}");
-        assert_eq!(message["switches"].as_i64().unwrap() >= 0, moves, "{line}");
+        assert_eq!(message["switches"].as_i64().unwrap() >= 0, moves && word("module") != "STDIO", "{line}");
         let seg = &message["seg"][0];
         assert!(seg["total"].as_f64().unwrap() >= seg["dur"].as_f64().unwrap() - 1e-6, "{line}");
         // As many digits as the connector writes.

@@ -5,6 +5,7 @@
 mod browser;
 #[path = "../common/mod.rs"]
 mod common;
+mod destinations;
 #[path = "../browser/driver.rs"]
 #[expect(dead_code, reason = "each test program uses a part of it")]
 mod driver;

@@ -126,7 +126,7 @@ fn what_cannot_be_watched_is_said_at_once() {
 }
 
 /// Files with a spool's name that an agent has open.
-fn open_spools(agent: &Running) -> BTreeSet<PathBuf> {
+pub(crate) fn open_spools(agent: &Running) -> BTreeSet<PathBuf> {
     let all = std::fs::read_dir(format!("/proc/{}/fd", agent.0.id())).into_iter().flatten();
     let links = all.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
     links.filter(|path| path.extension().is_some_and(|end| end == "spool") && path.exists()).collect()

@@ -34,18 +34,35 @@ pub(crate) fn sql() -> Vec<(String, String)> {
         let all = |column: &str| format!("SELECT DISTINCT {column} FROM dxt_events");
         let text = text.replace("$__timeFilter(time)", "time > '-infinity'").replace("$bin", "1");
         let text = text.replace("${job:sqlstring}", &all("job")).replace("${node:sqlstring}", &all("node"));
-        (title, text.replace("${op:sqlstring}", &all("op")))
+        let text = text.replace("${file_system:sqlstring}", &all("file_system")).replace("${op:sqlstring}", &all("op"));
+        // What it chooses from is a variable's query.
+        let groups = "SELECT DISTINCT CASE WHEN rank < 0 THEN '-' ELSE rank / 32 * 32 || '-' || rank / 32 * 32 + 31 END FROM dxt_events";
+        (title, text.replace("${ranks:sqlstring}", groups))
     };
     queries("runs.json", "rawSql").into_iter().chain(of_variables).map(filled).collect()
 }
 
-/// Those for Prometheus that are about what `live` says.
-pub(crate) fn promql() -> Vec<(String, String)> {
+/// Those for Prometheus: about what `live` says, or what node_exporter does.
+pub(crate) fn promql(of_nodes: bool) -> Vec<(String, String)> {
     let filled = |(title, text): (String, String)| {
-        let variables = ["$job", "$node", "$ranks", "$file_system", "$op"];
+        let variables = ["$cluster", "$job", "$node", "$ranks", "$file_system", "$op"];
         let text = variables.iter().fold(text, |text, variable| text.replace(&format!("\"{variable}\""), "\".*\""));
         (title, text.replace("$__rate_interval", "1m"))
     };
     let all = queries("now.json", "expr").into_iter().map(filled);
-    all.filter(|(_, text)| text.contains("dxt_")).collect()
+    all.filter(|(_, text)| text.contains("dxt_") != of_nodes).collect()
+}
+
+/// Both choose by what there is, and lead to a job's report.
+#[test]
+fn dashboards_have_their_variables_and_a_link_to_the_report() {
+    for name in ["now.json", "runs.json"] {
+        let board = dashboard(name);
+        let variables: Vec<&str> =
+            board["templating"]["list"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        for variable in ["cluster", "job", "node", "ranks", "file_system", "op", "report"] {
+            assert!(variables.contains(&variable), "{name}: {variables:?}");
+        }
+        assert_eq!(board["links"][0]["url"], "${report}/${job}.html", "{name}");
+    }
 }

@@ -109,8 +109,63 @@ fn prometheus_reads_the_sums_of_a_real_program() {
     assert_eq!(ask(&format!("sum(dxt_call_seconds_count{{{group}}})")), Some(250.0));
     assert_eq!(ask("up"), Some(1.0));
     // What dashboards ask is answered, where there was something to see.
-    for (title, query) in crate::grafana::promql().into_iter().filter(|(title, _)| title != "Not seen") {
+    for (title, query) in crate::grafana::promql(false).into_iter().filter(|(title, _)| title != "Not seen") {
         until(&title, || ask(&query));
     }
     traced.end();
+}
+
+/// Sectors that this machine's disks were given to write (Documentation/admin-guide/iostats.rst of Linux).
+fn written() -> u64 {
+    let text = std::fs::read_to_string("/proc/diskstats").unwrap_or_default();
+    text.lines().filter_map(|line| line.split_whitespace().nth(9)?.parse::<u64>().ok()).sum()
+}
+
+/// The row of the nodes is answered by a real node_exporter, and shows what another program writes meanwhile.
+#[test]
+fn node_exporter_shows_what_others_write() {
+    let (Some(prometheus), Some(exporter)) = (program("prometheus"), program("prometheus-node-exporter")) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (port, here) = (free_port(), free_port());
+    let config = folder.path().join("prometheus.yml");
+    let jobs = format!(
+        "scrape_configs: [{{job_name: nodes, scrape_interval: 500ms, scrape_timeout: 500ms, static_configs: [{{targets: ['127.0.0.1:{port}'], labels: {{cluster: here}}}}]}}]"
+    );
+    std::fs::write(&config, jobs).unwrap();
+    let _exporter = Server::start(Command::new(exporter).arg(format!("--web.listen-address=127.0.0.1:{port}")));
+    let _server = Server::start(
+        Command::new(prometheus)
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
+            .arg(format!("--web.listen-address=127.0.0.1:{here}")),
+    );
+    let ask = |query: &str| {
+        let answer = get_json(here, &format!("/api/v1/query?query={}", quoted(query)))?;
+        answer.pointer("/data/result/0/value/1")?.as_str()?.parse::<f64>().ok()
+    };
+    let asked = crate::grafana::promql(true);
+    assert!(asked.len() >= 6, "{asked:?}");
+    let has_pressure = std::fs::read_to_string("/proc/pressure/io").is_ok();
+    for (title, query) in asked.iter().filter(|(_, query)| has_pressure || !query.contains("pressure")) {
+        until(title, || ask(query));
+    }
+    let (_, writes) = asked.iter().find(|(_, query)| query.contains("written")).unwrap();
+    // Nothing gets to a disk where this folder is in memory.
+    let dd = || {
+        let before = written();
+        let to = format!("of={}", folder.path().join("file").display());
+        let args = ["if=/dev/zero", &to, "bs=1M", "count=8", "conv=fsync", "status=none"];
+        assert!(Command::new("dd").args(args).status().unwrap().success());
+        written() > before
+    };
+    if dd() {
+        until("what dd writes", || {
+            dd();
+            ask(writes).filter(|rate| *rate > 0.0)
+        });
+    } else {
+        crate::harness::skip_here("what is written here gets to no disk");
+    }
 }

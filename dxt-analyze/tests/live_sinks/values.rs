@@ -22,7 +22,7 @@ pub(crate) fn now_unix_ns() -> i64 {
 
 /// An open destination.
 pub(crate) fn outlet(to: &str) -> Outlet {
-    let mut outlet = to.parse::<To>().unwrap().open().unwrap();
+    let mut outlet = to.parse::<To>().unwrap().open(std::time::Duration::from_secs(60)).unwrap();
     outlet.begin(None).unwrap();
     outlet
 }

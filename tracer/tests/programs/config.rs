@@ -194,6 +194,9 @@ fn the_job_is_described() {
     let (job, process) = (&traces.jobs[0].info, &traces.processes[0].info);
     assert!(job.key.contains("k1"), "{}", job.key);
     assert_eq!(job.scheduler, "SLURM_JOB_ID=4711");
+    let other = Scratch::new();
+    assert_eq!(program(&other, 3).env("LOAD_STEP_ID", "n1.123.0").run().code, 7);
+    assert_eq!(Traces::read(&other.traces()).jobs[0].info.scheduler, "LOAD_STEP_ID=n1.123.0");
     assert_eq!(job.exe, workload("exits").as_os_str().as_encoded_bytes());
     assert_eq!(job.args.len(), 4);
     assert_eq!(job.args[2], b"return");

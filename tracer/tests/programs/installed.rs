@@ -54,6 +54,8 @@ fn one_directory_holds_all_and_traces_from_there() {
     ] {
         assert!(prefix.join(file).is_file(), "{file}");
     }
+    let unit = std::fs::read_to_string(prefix.join("share/dxt/dxt-live.service")).expect("a unit");
+    assert!(unit.contains(&format!("ExecStart={}/bin/dxt-analyze live ", prefix.display())), "{unit}");
     std::fs::write(scratch.root().join("input"), "data").expect("a file");
     let run = format!(
         "PATH={0}/bin:$PATH; dxt-run -o {1} -- cat {1}/../input >/dev/null && dxt-analyze --quiet summary {1} | head -n 1",

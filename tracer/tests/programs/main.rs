@@ -23,6 +23,7 @@ mod hostile;
 mod installed;
 mod instructions;
 mod jumps;
+mod launched_live;
 mod launcher;
 mod live;
 mod memory_alignment;

@@ -124,8 +124,17 @@ impl Remote {
     /// The last words.
     pub(super) fn finish(&mut self) {
         self.interval(i64::MAX, true);
-        self.outlets.iter_mut().for_each(Outlet::end);
-        self.board.not_seen = self.not_seen();
+        let before = self.not_seen();
+        self.outlets.iter_mut().filter(|outlet| outlet.wants_events()).for_each(Outlet::end);
+        let not_seen = self.not_seen();
+        // What was given up only now is told to those that take sums.
+        if not_seen != before {
+            let last = Interval { not_seen, ..Interval::empty(super::agent::unix_ns(), self.board.interval_ns) };
+            let of_sums = self.outlets.iter_mut().filter(|outlet| !outlet.wants_events());
+            of_sums.for_each(|outlet| outlet.interval(&last));
+        }
+        self.outlets.iter_mut().filter(|outlet| !outlet.wants_events()).for_each(Outlet::end);
+        self.board.not_seen = not_seen;
     }
 
     /// Whether everything was read that was there.

@@ -1,9 +1,12 @@
-//! Files that destinations write.
+//! Files that destinations write. Each is locked by the agent that writes it: two that write one would take each other's lines away.
 
 use crate::live::shown;
 use anyhow::{Context, Result, bail};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A file, or standard output. It holds whole pieces only.
@@ -49,9 +52,26 @@ impl Output {
     /// If there is one with something in it, or it cannot be made.
     pub(super) fn begin(&mut self, position: Option<u64>) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
-        let file = open(path, position)?;
+        let file = locked(path)?;
         let failed = || format!("failed to open {}", shown::path(path));
+        if position.is_none() && file.metadata().with_context(failed)?.len() > 0 {
+            bail!("{} is there already: name another file, or give the --state that goes with it", shown::path(path));
+        }
         let length = position.unwrap_or(0).min(file.metadata().with_context(failed)?.len());
+        self.file = Some(file);
+        self.cut(length)
+    }
+
+    /// Opens it with what is in it, whoever wrote that, but for a last line that has no end.
+    ///
+    /// # Errors
+    /// If it cannot be made or read.
+    #[cfg(feature = "parquet")]
+    pub(super) fn take_up(&mut self) -> Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let failed = || format!("failed to open {}", shown::path(path));
+        let file = locked(path)?;
+        let length = whole_lines(&File::open(path).with_context(failed)?).with_context(failed)?;
         self.file = Some(file);
         self.cut(length)
     }
@@ -90,11 +110,70 @@ impl Output {
     }
 }
 
-fn open(path: &Path, position: Option<u64>) -> Result<File> {
-    let failed = || format!("failed to open {}", shown::path(path));
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).with_context(failed)?;
-    if position.is_none() && file.metadata().with_context(failed)?.len() > 0 {
-        bail!("{} is there already: name another file, or give the --state that goes with it", shown::path(path));
+/// Bytes of a file up to its last end of a line.
+#[cfg(feature = "parquet")]
+fn whole_lines(file: &File) -> std::io::Result<u64> {
+    use std::os::unix::fs::FileExt;
+    let mut end = file.metadata()?.len();
+    let mut buffer = vec![0; 1 << 16];
+    while end > 0 {
+        let begin = end.saturating_sub(1 << 16);
+        let piece = buffer.get_mut(..usize::try_from(end - begin).unwrap_or(0)).unwrap_or_default();
+        file.read_exact_at(piece, begin)?;
+        if let Some(at) = piece.iter().rposition(|&byte| byte == b'\n') {
+            return Ok(begin + at as u64 + 1);
+        }
+        end = begin;
     }
-    Ok(file)
+    Ok(0)
+}
+
+/// Opens a file to write, with nothing of it taken away, which no other agent has.
+fn locked(path: &Path) -> Result<File> {
+    let failed = || format!("failed to open {}", shown::path(path));
+    loop {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).with_context(failed)?;
+        let about = file.metadata().with_context(failed)?;
+        // Devices and pipes are everybody's.
+        if !about.is_file() {
+            return Ok(file);
+        }
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => bail!(
+                "another agent writes {}: name another file (%h in the name stands for the node, %p for the agent's process id)",
+                shown::path(path)
+            ),
+            // File systems without locks, such as Lustre where it is mounted without them.
+            Err(_) => return Ok(file),
+        }
+        // Whoever had it may have removed it meanwhile: then this is a file without a name.
+        if path.metadata().is_ok_and(|there| (there.dev(), there.ino()) == (about.dev(), about.ino())) {
+            return Ok(file);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_agent_on_a_file_is_refused_and_takes_nothing_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let output = || Output::new(Some(path.clone()));
+        let mut first = output();
+        first.begin(None).unwrap();
+        for position in [None, Some(0)] {
+            let why = output().begin(position).unwrap_err().to_string();
+            assert!(why.contains("another agent writes"), "{why}");
+            first.write(b"a line\n").unwrap();
+        }
+        drop(first);
+        assert_eq!(std::fs::read(&path).unwrap(), b"a line\na line\n");
+        // One that goes on where the first one was.
+        output().begin(Some(7)).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"a line\n");
+    }
 }

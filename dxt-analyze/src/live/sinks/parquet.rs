@@ -1,12 +1,13 @@
 //! Events as Parquet, a file for each minute or so: `DIR/part-<number>.parquet`. A Parquet file is whole or it is nothing, so what is
 //! not in one yet waits as lines of JSON in `DIR/pending.jsonl`. An agent that goes on cuts those to where the one before it had come; a
-//! file is made only of lines that the state knows, so no event is there twice.
+//! file is made only of lines that the state knows, so no event is there twice. One without a state makes a file of what waits there.
 
 use super::Sink;
 use super::file::Output;
 use super::full::{self, Line};
-use crate::columnar::{batch, finish, moments, numbers, properties, texts, writer};
+use crate::columnar::{batch, finish, moments, numbers, properties, some_texts, texts, writer};
 use crate::live::event::Event;
+use crate::live::records::Selected;
 use crate::live::shown;
 use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
@@ -16,8 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A file is ended after this time, or when so many bytes wait for it.
-const EVERY: Duration = Duration::from_secs(60);
+/// A file is ended when so many bytes wait for it, or after some time.
 const MOST_PENDING: u64 = 256 << 20;
 /// Rows that are made at once.
 const ROWS: usize = 1 << 16;
@@ -31,33 +31,71 @@ pub(crate) struct Parquet {
     number: u64,
     /// The state knows of all that is pending.
     is_known: bool,
+    every: Duration,
     next: Instant,
     text: Vec<u8>,
+    /// Lines that were none.
+    unreadable: u64,
+    said: Vec<String>,
 }
 
 impl Parquet {
-    pub(crate) fn new(directory: PathBuf) -> Self {
-        let pending = Output::new(Some(directory.join("pending.jsonl")));
-        Self { directory, pending, number: 0, is_known: true, next: Instant::now() + EVERY, text: Vec::new() }
+    pub(crate) fn new(directory: PathBuf, every: Duration) -> Self {
+        Self {
+            pending: Output::new(Some(directory.join("pending.jsonl"))),
+            directory,
+            number: 0,
+            is_known: true,
+            every,
+            next: Instant::now() + every,
+            text: Vec::new(),
+            unreadable: 0,
+            said: Vec::new(),
+        }
     }
 
     fn part(&self) -> PathBuf {
         self.directory.join(format!("part-{:06}.parquet", self.number))
     }
 
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.next || self.pending.length() > MOST_PENDING
+    }
+
     /// Makes a file of what is pending.
     fn rotate(&mut self) -> Result<()> {
-        self.next = Instant::now() + EVERY;
+        self.next = Instant::now() + self.every;
         if self.pending.is_empty() {
             return Ok(());
         }
         let (from, to) = (self.directory.join("pending.jsonl"), self.part());
         let failed = || format!("failed to make {}", shown::path(&to));
         let partial = self.directory.join("partial.parquet");
-        convert(&from, &partial).with_context(failed)?;
-        std::fs::rename(&partial, &to).with_context(failed)?;
-        self.number += 1;
+        let Converted { rows, unreadable } = convert(&from, &partial).with_context(failed)?;
+        if rows > 0 {
+            std::fs::rename(&partial, &to).with_context(failed)?;
+            self.number += 1;
+        }
+        if unreadable > 0 {
+            self.unreadable += unreadable;
+            self.said.push(format!("{unreadable} lines of {} are no calls: they are left out", shown::path(&from)));
+        }
         self.pending.cut(0)
+    }
+
+    /// Makes a file of what an agent without a state left when it was killed.
+    fn take_up(&mut self) -> Result<()> {
+        self.pending.take_up()?;
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        self.rotate()?;
+        self.said.push(
+            "what an agent that was killed left waiting here is in a file now; calls of processes that still run are there twice: \
+             `id` tells which"
+                .into(),
+        );
+        Ok(())
     }
 }
 
@@ -81,14 +119,13 @@ impl Sink for Parquet {
                 while self.part().exists() {
                     self.number += 1;
                 }
-                self.pending.begin(None)
+                self.take_up()
             }
         }
     }
 
     fn events(&mut self, events: &[Event]) -> Result<()> {
-        let is_due = Instant::now() >= self.next || self.pending.length() > MOST_PENDING;
-        if is_due && self.is_known {
+        if self.is_known && self.is_due() {
             self.rotate()?;
         }
         self.is_known = false;
@@ -100,11 +137,23 @@ impl Sink for Parquet {
     }
 
     fn settle(&mut self) -> Result<Option<u64>> {
+        // Also where nothing more comes.
+        if self.is_known && self.is_due() {
+            self.rotate()?;
+        }
         Ok(self.pending.settle()?.map(|pending| self.number << PENDING_BITS | pending))
     }
 
     fn saved(&mut self) {
         self.is_known = true;
+    }
+
+    fn messages(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.said)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.unreadable
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -119,17 +168,29 @@ impl Sink for Parquet {
     }
 }
 
+/// What became of lines.
+struct Converted {
+    rows: u64,
+    /// Lines that are none of ours: who was killed by a node that failed may have left some.
+    unreadable: u64,
+}
+
 /// Lines of JSON as Parquet.
-fn convert(from: &Path, to: &Path) -> Result<()> {
-    let mut lines = BufReader::with_capacity(1 << 20, File::open(from)?).lines();
+fn convert(from: &Path, to: &Path) -> Result<Converted> {
+    let mut lines = BufReader::with_capacity(1 << 20, File::open(from)?).split(b'\n');
     let _ = std::fs::remove_file(to);
-    let mut out = None;
+    let (mut out, mut done) = (None, Converted { rows: 0, unreadable: 0 });
     loop {
-        let texts: Vec<String> = lines.by_ref().take(ROWS).collect::<Result<_, _>>()?;
+        let texts: Vec<Vec<u8>> = lines.by_ref().take(ROWS).collect::<Result<_, _>>()?;
         if texts.is_empty() {
             break;
         }
-        let rows: Vec<Line<'_>> = texts.iter().map(|text| serde_json::from_str(text)).collect::<Result<_, _>>()?;
+        let rows: Vec<Line<'_>> = texts.iter().filter_map(|text| serde_json::from_slice(text).ok()).collect();
+        done.rows += rows.len() as u64;
+        done.unreadable += (texts.len() - rows.len()) as u64;
+        if rows.is_empty() {
+            continue;
+        }
         let rows = table(&rows)?;
         let out = match &mut out {
             Some(out) => out,
@@ -137,10 +198,14 @@ fn convert(from: &Path, to: &Path) -> Result<()> {
         };
         out.write(&rows)?;
     }
-    out.map_or(Ok(()), finish)
+    out.map_or(Ok(()), finish)?;
+    Ok(done)
 }
 
 fn table(rows: &[Line<'_>]) -> Result<RecordBatch> {
+    let selected = |of: fn(&Selected) -> i64| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| row.so_far.selected.as_ref().map(of)).collect::<Int64Array>())
+    };
     let signed = |of: fn(&Line<'_>) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(rows.iter().map(of))) };
     batch(vec![
         ("id", texts(rows.iter().map(|row| &row.id))),
@@ -167,5 +232,24 @@ fn table(rows: &[Line<'_>]) -> Result<RecordBatch> {
         ("start_unix_ns", signed(|row| row.start_unix_ns)),
         ("end_unix_ns", signed(|row| row.end_unix_ns)),
         ("stands_for", numbers(rows.iter().map(|row| row.stands_for.into()))),
+        ("job_start_unix_ns", signed(|row| row.job_start_unix_ns)),
+        ("started", numbers(rows.iter().map(|row| row.started))),
+        ("spool", numbers(rows.iter().map(|row| row.spool))),
+        ("epoch_unix_ns", signed(|row| row.epoch_unix_ns)),
+        ("sequence", numbers(rows.iter().map(|row| row.sequence.into()))),
+        ("slot", numbers(rows.iter().map(|row| row.slot.into()))),
+        ("file_number", numbers(rows.iter().map(|row| row.file_number.into()))),
+        ("data_set", some_texts(rows.iter().map(|row| row.data_set.as_ref()))),
+        ("class", numbers(rows.iter().map(|row| u32::from(row.class).into()))),
+        ("so_far_calls", numbers(rows.iter().map(|row| row.so_far.calls))),
+        ("so_far_ns", numbers(rows.iter().map(|row| row.so_far.time_ns))),
+        ("max_byte", signed(|row| row.so_far.max_byte)),
+        ("switches", signed(|row| row.so_far.switches)),
+        ("flushes", signed(|row| row.so_far.flushes)),
+        ("pt_sel", selected(|selected| selected.points)),
+        ("irreg_hslab", selected(|selected| selected.irregular)),
+        ("reg_hslab", selected(|selected| selected.regular)),
+        ("ndims", selected(|selected| selected.dimensions)),
+        ("npoints", selected(|selected| selected.elements)),
     ])
 }

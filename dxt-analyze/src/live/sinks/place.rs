@@ -6,11 +6,12 @@ use super::lines::{Form, Lines};
 use super::prometheus::Prometheus;
 use super::{Outlet, Sink, influx};
 use crate::exit::UsageError;
-use crate::live::shown;
+use crate::live::{names, shown};
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 /// A destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,19 +69,21 @@ impl FromStr for To {
 }
 
 impl To {
-    /// Makes it.
+    /// Makes it; Parquet has a file for each `rotate`.
     ///
     /// # Errors
     /// If it makes no sense.
-    pub fn open(&self) -> Result<Outlet> {
+    pub fn open(&self, rotate: Duration) -> Result<Outlet> {
+        let here = self.here();
+        let this = &here;
         let named = |kind: &str, path: &Option<PathBuf>| file_name(kind, path.as_deref());
-        self.check()?;
-        let (name, sink): (String, Box<dyn Sink>) = match self {
+        this.check()?;
+        let (name, sink): (String, Box<dyn Sink>) = match this {
             Self::Connector(path) => (named("connector", path), Box::new(Lines::new(Form::Json, path.clone()))),
             Self::Csv(path) => (named("csv", path), Box::new(Lines::new(Form::Csv, path.clone()))),
             Self::Events(path) => (named("events", path), Box::new(Lines::new(Form::Full, path.clone()))),
             Self::Intervals(path) => (named("intervals", path), Box::new(Intervals::new(path.clone()))),
-            Self::Parquet(directory) => (file_name("parquet", Some(directory)), parquet(directory)?),
+            Self::Parquet(directory) => (file_name("parquet", Some(directory)), parquet(directory, rotate)?),
             Self::Ldms(address) => {
                 Address::check(address)?;
                 let address = Address::of(address, |name| std::env::var(name).ok());
@@ -95,6 +98,25 @@ impl To {
             Self::Unknown(kind) => return Err(unknown(kind)),
         };
         Ok(Outlet::new(name, sink))
+    }
+
+    /// Whether it has the connector's fields, and no others.
+    #[must_use]
+    pub const fn is_of_connectors_form(&self) -> bool {
+        matches!(self, Self::Connector(_) | Self::Csv(_) | Self::Ldms(_))
+    }
+
+    /// The same with the names of files that are meant for this node and process.
+    fn here(&self) -> Self {
+        let one = |path: &Option<PathBuf>| path.as_deref().map(names::here);
+        match self {
+            Self::Connector(path) => Self::Connector(one(path)),
+            Self::Csv(path) => Self::Csv(one(path)),
+            Self::Events(path) => Self::Events(one(path)),
+            Self::Intervals(path) => Self::Intervals(one(path)),
+            Self::Parquet(directory) => Self::Parquet(names::here(directory)),
+            other => other.clone(),
+        }
     }
 
     /// Whether it can be meant; nothing is done before that is known, and nothing said that may be a password.
@@ -146,12 +168,12 @@ fn unknown(kind: &str) -> anyhow::Error {
 
 #[cfg(feature = "parquet")]
 #[expect(clippy::unnecessary_wraps, reason = "a build without it has nothing to give")]
-fn parquet(directory: &std::path::Path) -> Result<Box<dyn Sink>> {
-    Ok(Box::new(super::parquet::Parquet::new(directory.to_owned())))
+fn parquet(directory: &std::path::Path, every: Duration) -> Result<Box<dyn Sink>> {
+    Ok(Box::new(super::parquet::Parquet::new(directory.to_owned(), every)))
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet(_directory: &std::path::Path) -> Result<Box<dyn Sink>> {
+fn parquet(_directory: &std::path::Path, _every: Duration) -> Result<Box<dyn Sink>> {
     let why = "this dxt-analyze was built without `parquet`: use events:FILE, or build it with --features parquet";
     Err(UsageError(why.into()).into())
 }
@@ -225,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_file_is_no_url_and_its_name_in_a_state_tells_it_from_others() {
-        let name = |to: &str| to.parse::<To>().unwrap().open().map(|outlet| outlet.name().to_owned());
+        let name =
+            |to: &str| to.parse::<To>().unwrap().open(Duration::from_secs(60)).map(|outlet| outlet.name().to_owned());
         for url in ["parquet://me:secret@h", "events:nats://me:secret@h", "csv://h/a", "intervals:s3://h"] {
             let why = name(url).unwrap_err().to_string();
             assert!(why.contains("no URL") && !why.contains("secret"), "{why}");

@@ -1,0 +1,114 @@
+//! `dxt-run --live` and `--live-to`: one agent beside the program, which is there before it, and whose troubles are not the program's.
+
+use crate::harness::{
+    Compiler, Launch, Outcome, Scratch, analyzer, library, skip, workload, workload_source, workload_with,
+};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Runs `dxt-run -o traces OPTIONS -- COMMAND` with a library beside which this build's dxt-analyze lies.
+fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
+    let (lib, beside) = (scratch.root().join("libdxt_tracer.so"), scratch.root().join("dxt-analyze"));
+    if !lib.exists() {
+        std::fs::copy(library(), &lib).expect("failed to copy the library");
+        std::os::unix::fs::symlink(analyzer(), beside).expect("failed to make a link");
+    }
+    let script = workload_source("../../scripts/dxt-run").canonicalize().expect("scripts/dxt-run is there");
+    let launch =
+        Launch::new(scratch, script).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
+    let launch = launch.arg("--lib").arg(lib).arg("-o").arg(scratch.traces());
+    let launch = options.iter().fold(launch, |launch, option| launch.arg(option)).arg("--");
+    command.iter().fold(launch, |launch, argument| launch.arg(argument)).run()
+}
+
+/// Whether there is an agent to try this with.
+fn has_analyzer() -> bool {
+    let is_there = analyzer().exists();
+    if !is_there {
+        skip("no dxt-analyze beside this test");
+    }
+    is_there
+}
+
+/// The lines of a file.
+fn lines(scratch: &Scratch, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(scratch.root().join(name)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// The number behind a name, in the last line that has it.
+fn number(lines: &[String], name: &str) -> Option<u64> {
+    let name = format!("\"{name}\":");
+    let (_, behind) = lines.iter().rev().find_map(|line| line.split_once(&name))?;
+    behind.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
+}
+
+#[test]
+fn each_rank_is_seen_or_counted_however_short_it_is() {
+    let mpi = Compiler::Mpich;
+    if !mpi.available() {
+        return skip("mpicc.mpich is not installed");
+    }
+    if !has_analyzer() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (program, data) = (workload_with("mpiio", mpi, &["-O1"]), scratch.data());
+    let command = ["mpirun.mpich".as_ref(), "-n".as_ref(), "2".as_ref(), &*program, &*data];
+    let to = ["events", "intervals"].map(|kind| format!("{kind}:{}", scratch.root().join(kind).display()));
+    let outcome = run(&scratch, &["--live", "--live-to", &to[0], "--live-to", &to[1]], &command);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(outcome.stderr.contains("http://127.0.0.1:"), "{outcome:?}");
+    let pids: BTreeSet<u64> =
+        lines(&scratch, "events").iter().filter_map(|line| number(std::slice::from_ref(line), "pid")).collect();
+    let unseen = number(&lines(&scratch, "intervals"), "spools").expect("what was not seen");
+    assert_eq!(pids.len() as u64 + unseen, 2, "{outcome:?}");
+}
+
+#[test]
+fn an_agent_that_cannot_begin_is_told_before_the_program_runs() {
+    if !has_analyzer() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let done = scratch.root().join("done");
+    for (to, why) in
+        [("events:/nonexistent/x", "failed to open /nonexistent/x"), ("nothing:x", "no destination `nothing`")]
+    {
+        let outcome = run(&scratch, &["--live-to", to], &["/bin/touch".as_ref(), &*done]);
+        assert_eq!((outcome.code, done.exists()), (2, false), "{outcome:?}");
+        assert!(outcome.stderr.contains(why) && outcome.stderr.contains("was not started"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn what_an_agent_lost_is_said_once_and_the_programs_status_stays() {
+    if !has_analyzer() {
+        return;
+    }
+    let scratch = Scratch::new();
+    // The shell lives long enough to be seen: one that is not loses nothing.
+    let script = "\"$0\" 10 1 & p=$!; sleep 1; wait $p; exit 7";
+    let command = ["/bin/sh".as_ref(), "-c".as_ref(), script.as_ref(), &*workload("live")];
+    let outcome = run(&scratch, &["--live-to", "events:/dev/full"], &command);
+    assert_eq!(outcome.code, 7, "{outcome:?}");
+    assert_eq!(outcome.stderr.matches("dxt-analyze live ended with 3").count(), 1, "{outcome:?}");
+    // Nothing was lost: nothing is said.
+    let outcome = run(&scratch, &["--live-to", "events:/dev/null"], &command);
+    assert_eq!((outcome.code, outcome.stderr.contains("dxt-analyze live")), (7, false), "{outcome:?}");
+}
+
+#[test]
+fn agents_of_several_nodes_write_files_of_their_own() {
+    if !has_analyzer() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let path = scratch.root().join("events");
+    let to = format!("events:{}", path.display());
+    let outcome = run(&scratch, &["--live-launch", "env", "--live-to", &to], &["/bin/true".as_ref()]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(outcome.stderr.contains(&format!("--live-to {to}.%h")), "{outcome:?}");
+    let node = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a node's name");
+    assert!(!path.exists() && scratch.root().join(format!("events.{}", node.trim_end())).exists());
+}
