@@ -195,6 +195,34 @@ fn packages_are_linked_for_older_systems() {
     assert!(docs.contains(&format!("packages ask for glibc {}.{}", OLD_GLIBC.0, OLD_GLIBC.1)));
 }
 
+/// What makes packages is installed first, with this machine's glibc: a compiler for older systems cannot link it, and a build takes minutes.
+#[test]
+fn tools_for_packages_come_before_the_build() {
+    let scratch = Scratch::new();
+    let (tools, calls) = (scratch.root().join("tools"), scratch.root().join("calls"));
+    std::fs::create_dir_all(&tools).expect("a directory");
+    // Says what it was asked for, and where it would build, and fails.
+    let cargo =
+        "#!/bin/sh\necho \"$* in ${CARGO_TARGET_DIR:-target}, $(command -v cc)\" >>\"${0%/*}/../calls\"\nexit 1\n";
+    std::fs::write(tools.join("cargo"), cargo).expect("a file");
+    std::fs::set_permissions(tools.join("cargo"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("mode");
+    for (kind, tool) in [("deb", "cargo-deb"), ("rpm", "cargo-generate-rpm")] {
+        let run = format!(
+            "CARGO_HOME={0}/none PATH={0}:/usr/bin:/bin CARGO_TARGET_DIR={0}/target {1} {kind}",
+            tools.display(),
+            workload_source("../../scripts/package.sh").display()
+        );
+        assert_ne!(shell(&scratch, &run).code, 0);
+        let called = std::fs::read_to_string(&calls).expect("what cargo was called with");
+        let first = format!("install --quiet --locked {tool} in {}/target, /usr/bin/cc\n", tools.display());
+        if called.is_empty() {
+            return skip_here(&format!("{tool} is installed"));
+        }
+        assert_eq!(called, first);
+        std::fs::remove_file(&calls).expect("a file");
+    }
+}
+
 const OF_MANY_AGES: &str = r#"#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>
