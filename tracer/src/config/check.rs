@@ -1,4 +1,4 @@
-//! `DXT_ENABLE=check`: nothing is recorded; what is wrong with the settings is said, and which variables look like ours and are not.
+//! `DXT_ENABLE=check`, or `check:MODE` for what MODE would make of them: nothing is recorded; what is wrong with the settings is said, and which variables look like ours and are not.
 //! dxt-run asks so before it starts a program.
 
 use super::source::{Environment, VARIABLES};
@@ -8,6 +8,11 @@ const MOST_CHANGES: usize = 4;
 
 /// Whether settings are to be looked at only.
 pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
+    matches!(environment.get(c"DXT_ENABLE"), Some(b"check" | b"check:trace" | b"check:counters"))
+}
+
+/// Whether that is asked for without saying for which mode.
+pub(super) fn is_of_any_mode(environment: &impl Environment) -> bool {
     environment.get(c"DXT_ENABLE") == Some(b"check")
 }
 
