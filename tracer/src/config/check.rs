@@ -46,7 +46,9 @@ fn is_known(name: &[u8]) -> bool {
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let known = VARIABLES.iter().chain(&[c"DXT_CONFIG"]).filter_map(|known| known.to_str().ok());
     let (changes, known) = known.map(|known| (strsim::levenshtein(name, known), known)).min()?;
-    (changes <= MOST_CHANGES).then_some(known)
+    // Of a short name nearly all would be another's.
+    let most = MOST_CHANGES.min(name.len().saturating_sub("DXT_".len()) / 2);
+    (changes <= most).then_some(known)
 }
 
 #[cfg(test)]
@@ -61,9 +63,14 @@ mod tests {
             (c"DXT_ENABLE", "check"),
             (c"DXT_TRACER", "x"),
             (c"DXT_SOMETHING_ELSE", ""),
+            (c"DXT_", ""),
             (c"PATH", ""),
         ];
-        let expected = [(b"DXT_OUTPUTDIR".to_vec(), Some("DXT_OUTPUT_DIR")), (b"DXT_SOMETHING_ELSE".to_vec(), None)];
+        let expected = [
+            (b"DXT_".to_vec(), None),
+            (b"DXT_OUTPUTDIR".to_vec(), Some("DXT_OUTPUT_DIR")),
+            (b"DXT_SOMETHING_ELSE".to_vec(), None),
+        ];
         assert!(is_wanted(&variables));
         assert_eq!(unknown(&variables), expected);
     }
