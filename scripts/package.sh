@@ -80,8 +80,15 @@ make_source() {
     echo "$out/$name.tar.xz"
 }
 
+# zsh_looks_in DIRECTORY: puts its completions where a kind of package has them: Debian's zsh looks for those of packages elsewhere.
+zsh_looks_in() {
+    local zsh=$out/root/usr/share/zsh
+    [ -e "$zsh/$1" ] || mv -- "$zsh"/* "$zsh/$1"
+}
+
 make_deb() {
     stage
+    zsh_looks_in vendor-completions
     local variant=()
     [ "$(printf '%s\n2.17\n' "$asks" | sort -V | tail -n 1)" = 2.17 ] || variant=(--variant plain)
     cargo deb --quiet --no-build --no-strip -p dxt-analyze ${variant[@]+"${variant[@]}"} -o "$out"
@@ -89,6 +96,7 @@ make_deb() {
 
 make_rpm() {
     stage
+    zsh_looks_in site-functions
     # Those of older systems cannot unpack zstd.
     cargo generate-rpm -p dxt-analyze --payload-compress xz --target-dir "$(target_dir)" -o "$out"
     ls "$out"/*.rpm

@@ -68,8 +68,25 @@ fn one_directory_holds_all_and_traces_from_there() {
     let library = format!(" {}/lib/dxt/libdxt_static.a ", prefix.display());
     assert!(flags.stdout.contains("--wrap=write,") && flags.stdout.contains(&library), "{flags:?}");
     links_beside_another_zstd(&scratch, &flags.stdout);
+    links_lead_somewhere(&prefix.join("share/doc/dxt"));
     // Again, over what is there and may be in use.
     assert_eq!(install(&scratch), Some(prefix));
+}
+
+/// The documentation of an installation names no file that is not there.
+fn links_lead_somewhere(place: &Path) {
+    let folders = [place.to_owned(), place.join("docs"), place.join("trace-format")];
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a directory").flatten());
+    let pages: Vec<PathBuf> = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    assert!(pages.len() > 20, "{pages:?}");
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("text");
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next());
+        for link in links.filter(|link| !link.is_empty() && !link.contains("://") && !link.contains('`')) {
+            let target = page.parent().expect("a directory").join(link);
+            assert!(target.exists(), "{}: {link}", page.display());
+        }
+    }
 }
 
 /// The library for static programs has no names that a program's own libraries may have too.
@@ -99,7 +116,7 @@ fn modules_and_pkg_config_point_at_it() {
     let Some(prefix) = install(&scratch) else { return };
     let place = prefix.display();
     let found =
-        shell(&scratch, &format!("PKG_CONFIG_PATH={place}/lib/pkgconfig pkg-config --variable=preload dxt-tracer"));
+        shell(&scratch, &format!("PKG_CONFIG_PATH={place}/share/pkgconfig pkg-config --variable=preload dxt-tracer"));
     assert_eq!(found.stdout, format!("{place}/lib/dxt/libdxt_tracer.so\n"), "{found:?}");
 
     let lmod = std::fs::read_dir("/usr/share/lmod")
