@@ -77,7 +77,8 @@ fn one_directory_holds_all_and_traces_from_there() {
 fn links_lead_somewhere(place: &Path) {
     let folders = [place.to_owned(), place.join("docs"), place.join("trace-format")];
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a directory").flatten());
-    let pages: Vec<PathBuf> = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    let pages: Vec<PathBuf> =
+        files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
     assert!(pages.len() > 20, "{pages:?}");
     for page in pages {
         let text = std::fs::read_to_string(&page).expect("text");
