@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and installs everything below one directory:
-#   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/dxt/libdxt_static.a and link-flags (for static programs), lib/pkgconfig, share/man, completions of shells, share/doc/dxt,
+#   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/dxt/libdxt_static.a and link-flags (for static programs), share/pkgconfig, share/man, completions of shells, share/doc/dxt,
 #   share/modulefiles/dxt (for `module use`), share/dxt (a prologue for Slurm, a unit for systemd), etc/dxt/dxt.conf (kept if it is there)
 #
 # Usage: scripts/install.sh --prefix DIR [--destdir DIR] [--features LIST | --from DIR]
@@ -78,7 +78,9 @@ install -m 755 scripts/link-flags "$root/lib/dxt/link-flags"
 "$from/dxt-analyze" --quiet generate "$root"
 install -D -m 755 scripts/site/task_prolog.sh "$root/share/dxt/task_prolog.sh"
 sed "s|/usr/local/bin|$prefix/bin|" scripts/dxt-live.service | install -D -m 644 /dev/stdin "$root/share/dxt/dxt-live.service"
-filled packaging/dxt-tracer.pc "$root/lib/pkgconfig/dxt-tracer.pc"
+# Not in lib: of 64-bit systems some look in lib64 alone, and all of them here.
+rm -f -- "$root/lib/pkgconfig/dxt-tracer.pc"
+filled packaging/dxt-tracer.pc "$root/share/pkgconfig/dxt-tracer.pc"
 for kind in tcl lua; do
     extension=${kind#tcl}
     filled packaging/modules/dxt.$kind "$root/share/modulefiles/dxt/$version${extension:+.$extension}"
@@ -86,9 +88,14 @@ for kind in tcl lua; do
 done
 # `module load dxt` must not load what preloads.
 printf '#%%Module1.0\nset ModulesVersion "%s"\n' "$version" | install -D -m 644 /dev/stdin "$root/share/modulefiles/dxt/.version"
-install -d "$root/share/doc/dxt/docs"
-install -m 644 README.md CHANGELOG.md LICENSE "$root/share/doc/dxt/"
-install -m 644 docs/*.md "$root/share/doc/dxt/docs/"
+install -d "$root/share/doc/dxt/docs" "$root/share/doc/dxt/trace-format"
+install -m 644 LICENSE "$root/share/doc/dxt/"
+install -m 644 docs/report.png "$root/share/doc/dxt/docs/"
+for file in README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md docs/*.md trace-format/FORMAT.md trace-format/SPOOL.md; do
+    # Links to sources, which are not there, become their words.
+    sed -E 's/\[([^]]*)\]\((\.\.\/)?(dxt-analyze|packaging|scripts|testdata|tracer|trace-format\/(src|tests|fuzz|goldens?))[^)]*\)/\1/g' "$file" |
+        install -m 644 /dev/stdin "$root/share/doc/dxt/$file"
+done
 [ -e "$destdir$conf" ] || [ ! -e scripts/site/dxt.conf ] || install -D -m 644 scripts/site/dxt.conf "$destdir$conf"
 
 if [ -z "$destdir" ]; then

@@ -31,7 +31,8 @@ version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
 out=$project/target/package
 mkdir -p "$out"
 
-# tool NAME: a tool of cargo's, installed if it is not there.
+# tool NAME: a tool of cargo's, installed if it is not there. Before anything else: it is linked with this machine's glibc, as what it links
+# with is, and where it cannot be had nobody wants to wait for the build.
 tool() { have "$1" || cargo install --quiet --locked "$@"; }
 
 staged='' asks=''
@@ -79,9 +80,15 @@ make_source() {
     echo "$out/$name.tar.xz"
 }
 
+# zsh_looks_in DIRECTORY: puts its completions where a kind of package has them: Debian's zsh looks for those of packages elsewhere.
+zsh_looks_in() {
+    local zsh=$out/root/usr/share/zsh
+    [ -e "$zsh/$1" ] || mv -- "$zsh"/* "$zsh/$1"
+}
+
 make_deb() {
     stage
-    tool cargo-deb
+    zsh_looks_in vendor-completions
     local variant=()
     [ "$(printf '%s\n2.17\n' "$asks" | sort -V | tail -n 1)" = 2.17 ] || variant=(--variant plain)
     cargo deb --quiet --no-build --no-strip -p dxt-analyze ${variant[@]+"${variant[@]}"} -o "$out"
@@ -89,10 +96,16 @@ make_deb() {
 
 make_rpm() {
     stage
-    tool cargo-generate-rpm
+    zsh_looks_in site-functions
     # Those of older systems cannot unpack zstd.
     cargo generate-rpm -p dxt-analyze --payload-compress xz --target-dir "$(target_dir)" -o "$out"
     ls "$out"/*.rpm
 }
 
+for kind in "${wanted[@]}"; do
+    case $kind in
+    deb) tool cargo-deb ;;
+    rpm) tool cargo-generate-rpm ;;
+    esac
+done
 for kind in "${wanted[@]}"; do "make_$kind"; done

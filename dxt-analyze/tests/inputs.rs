@@ -55,7 +55,27 @@ fn a_trace_or_a_log_may_come_through_a_pipe() {
     assert!(words.contains("standard input") && !words.contains("/proc/"), "{words}");
     let many = piped(&["corpus", "-"], &whole);
     assert_eq!(many.status.code(), Some(2));
-    assert!(said(&many).contains("corpus reads files and directories"), "{}", said(&many));
+    assert!(said(&many).contains("several jobs are read from files and directories"), "{}", said(&many));
+    // The same through a pipe with a name, and what is converted.
+    let pipe = folder.path().join("pipe").display().to_string();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (bytes, args) in
+        [(std::fs::read(&path).unwrap(), vec!["summary", &pipe]), (whole.clone(), vec!["summary", "/dev/stdin"])]
+    {
+        let writer = (args[1] == pipe).then(|| {
+            let (pipe, bytes) = (pipe.clone(), bytes.clone());
+            std::thread::spawn(move || std::fs::write(pipe, bytes))
+        });
+        let came = piped(&args, &bytes);
+        assert_eq!((came.status.code(), said(&came).contains("no kind")), (Some(0), false), "{}", said(&came));
+        if let Some(writer) = writer {
+            writer.join().unwrap().unwrap();
+        }
+    }
+    let made = folder.path().join("made.dxt").display().to_string();
+    let converted = piped(&["convert", "-o", &made, "-"], &whole);
+    assert_eq!(converted.status.code(), Some(0), "{}", said(&converted));
+    assert_eq!(run(&["summary", &made]).status.code(), Some(0));
 }
 
 #[test]
@@ -76,7 +96,20 @@ fn what_is_no_trace_is_called_by_its_name() {
         assert_eq!(output.status.code(), Some(1), "{name}");
         let said = said(&output);
         assert!(said.contains(expected) && said.contains(&path) && said.lines().count() == 1, "{said}");
+        // In the same words, whoever reads it.
+        let out = folder.path().join("out.dxt").display().to_string();
+        for args in [&["convert", "-o", out.as_str(), &path][..], &["corpus", &path], &["scaling", &path]] {
+            let output = run(args);
+            let words = self::said(&output) + &String::from_utf8_lossy(&output.stdout);
+            assert_ne!(output.status.code(), Some(0), "{args:?}");
+            assert!(words.contains(expected), "{args:?}: {words}");
+        }
     }
+    let gone = run(&["convert", "-o", "x.dxt", "no-such.darshan"]);
+    assert_eq!(said(&gone).matches("No such file").count(), 1, "{}", said(&gone));
+    let place = folder.path().display().to_string();
+    let directory = run(&["convert", "-o", "x.dxt", &place]);
+    assert_eq!(directory.status.code(), Some(2));
 }
 
 #[test]
@@ -97,6 +130,26 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
             assert!(said.contains(choice[0]) && said.contains(expected), "{said}");
         }
     }
+    // Two that choose something each, and nothing together; a span between two calls.
+    let mut two = [process(0, "n"), process(1, "n")];
+    two[0].write("/a.h5", 0, 1, 0, 1_000_000_000);
+    two[0].write("/a.h5", 1, 1, 3_000_000_000, 4_000_000_000);
+    two[1].write("/b", 0, 1, 0, 1_000_000_000);
+    let path = put(folder.path(), "two.dxt", &trace(&job("two", 2), two.into()));
+    let choices = [
+        (&["--files", "*.h5", "--ranks", "1"][..], "choose nothing together"),
+        (&["--time", "2:2.5"], "calls before and after"),
+    ];
+    for (choice, expected) in choices {
+        for verb in ["summary", "dump", "report"] {
+            let words = [&[verb][..], choice, &[path.as_str()]].concat();
+            let output = command(&words).current_dir(folder.path()).output().unwrap();
+            let said = said(&output);
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{verb} {choice:?}: {said}");
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+    assert_eq!(run(&["summary", "--time", "0.5:2.5", &path]).status.code(), Some(0));
     assert!(!folder.path().join("report.html").exists());
 }
 
@@ -124,6 +177,9 @@ fn quiet_leaves_errors_only() {
     let page = folder.path().join("page.html");
     let output = run(&["report", "--quiet", "-o", page.to_str().unwrap(), &path]);
     assert_eq!((output.status.code(), said(&output).as_str()), (Some(0), ""));
+    let dash = command(&["report", "-o", "-", &path]).current_dir(folder.path()).output().unwrap();
+    assert!(dash.status.code() == Some(1) && said(&dash).contains("/dev/stdout"), "{}", said(&dash));
+    assert!(!folder.path().join("-").exists());
     assert!(page.exists() && said(&run(&["-q", "summary", "nothing"])).contains("failed to find"));
 }
 
@@ -140,7 +196,7 @@ fn man_pages_and_completions_are_written_for_both_programs() {
     for name in names.iter().filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
         let page = share.join(format!("man/man1/dxt-analyze-{name}.1"));
         let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
-        assert!(text.contains("Examples"), "{name}");
+        assert!(text.contains(".SH EXAMPLES\n.nf\n"), "{name}");
     }
     // Shells take them, where they are here.
     let bash = share.join("bash-completion/completions/dxt-analyze");

@@ -8,5 +8,5 @@ whatis("Description: traces every I/O call of a parallel program and finds what 
 local prefix = "@prefix@"
 prepend_path("PATH", pathJoin(prefix, "bin"))
 prepend_path("MANPATH", pathJoin(prefix, "share/man"))
-prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, "lib/pkgconfig"))
+prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, "share/pkgconfig"))
 setenv("DXT_TRACER", pathJoin(prefix, "lib/dxt/libdxt_tracer.so"))

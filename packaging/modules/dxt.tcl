@@ -10,5 +10,5 @@ module-whatis "Description: traces every I/O call of a parallel program and find
 set prefix "@prefix@"
 prepend-path PATH            "$prefix/bin"
 prepend-path MANPATH         "$prefix/share/man"
-prepend-path PKG_CONFIG_PATH "$prefix/lib/pkgconfig"
+prepend-path PKG_CONFIG_PATH "$prefix/share/pkgconfig"
 setenv       DXT_TRACER      "$prefix/lib/dxt/libdxt_tracer.so"

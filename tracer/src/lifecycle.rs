@@ -11,8 +11,8 @@ use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    anonymize, begin, buffer, clock, confined, ends, errno, gate, handles, job, memory, mpi, process, random, registry,
-    say, signals, spool, stack, state, sys, threads, tls,
+    anonymize, begin, buffer, clock, confined, ends, errno, flush, gate, handles, job, memory, mpi, process, random,
+    registry, say, signals, spool, stack, state, sys, threads, tls,
 };
 use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,6 +110,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         config.filters.left_out.iter().for_each(|what| say(&[what.as_bytes()]));
     }
     if is_check {
+        if let Ok(Some(config)) = &read {
+            read_key(config);
+        }
         return say_unknown(environment);
     }
     let mut config = match read {
@@ -131,17 +134,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         spool::sweep(&config);
         return;
     }
-    if !config.site.anonymize.is_empty()
-        && let Err(why) = anonymize::begin(&config.site.anonymize)
-    {
-        say(&[
-            b"failed to read the key of DXT_ANONYMIZE in ",
-            &config.site.anonymize,
-            b": ",
-            why.as_bytes(),
-            b": not tracing",
-        ]);
-    }
+    read_key(&config);
     config.filters.paths.follow_links(handles::real_path);
     let scale = memory::scale();
     let spooled = config.is_spooled();
@@ -194,6 +187,21 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     signals::stand_in(|by| ending(by, Next::Gone), survived);
     if verbose > 1 && chosen {
         say(&[b"recording ", &job::executable()]);
+    }
+}
+
+/// Reads the key with which names are hashed, where they are, and says so if it cannot be read.
+fn read_key(config: &Config) {
+    if !config.site.anonymize.is_empty()
+        && let Err(why) = anonymize::begin(&config.site.anonymize)
+    {
+        say(&[
+            b"failed to read the key of DXT_ANONYMIZE in ",
+            &config.site.anonymize,
+            b": ",
+            why.as_bytes(),
+            b": not tracing",
+        ]);
     }
 }
 
@@ -317,6 +325,26 @@ fn has_something_to_end() -> bool {
 /// Whether there is time until the very end. A rank that leaves without MPI_Finalize is killed by its launcher as soon as another one has left.
 pub(crate) fn has_time_to_end() -> bool {
     has_something_to_end() && mpi::active().is_none()
+}
+
+/// Standard error is about to be closed, and nothing that is said later is seen: programs of the GNU coreutils do so in exit(3), just before
+/// the trace is written. What is known by now is said. Keeps errno.
+#[cold]
+pub(crate) fn losing_stderr() {
+    let Some(config) = config::current().filter(|config| has_time_to_end() && !config.site.judges_processes()) else {
+        return;
+    };
+    let thread = tls::current();
+    if sys::is_shut() || ends::is_becoming() || !thread.is_interrupted() || record::THREADS.numbered().next().is_none()
+    {
+        return;
+    }
+    let errno = errno::save();
+    thread.while_away(|| {
+        // Without a stack or memory it stays unsaid.
+        let _ = stack::in_hook(|| flush::say_beforehand(config));
+    });
+    errno.restore();
 }
 
 /// The process ends, or may: writes the trace of this process alone.

@@ -71,9 +71,14 @@
     };
   };
 
+  // A heat map has bytes, and nothing of the calls that moved them.
+  const onlyBytes = () => {
+    const sum = dxt.sum({ ...job, rows: 1 }, () => true);
+    return sum.bytes.some((bytes) => bytes > 0) && sum.busy.every((ns) => ns === 0);
+  };
   // Where processes made calls that have no segments: hatched, behind what is known of the others.
   const noData = (at) => {
-    const all = data.ranks.unseen;
+    const all = at > 0 && onlyBytes() ? [{ from_ns: start(0), until_ns: start(job.bins) }] : data.ranks.unseen;
     const area = { xAxis: Math.min(...all.map((row) => row.from_ns)), label: { show: at === 1, formatter: "no data", position: "inside", color: dxt.theme.color("text") } };
     return { name: "no data", type: "line", xAxisIndex: at, yAxisIndex: at, data: [], silent: true, tooltip: { show: false },
       markArea: all.length ? { silent: true, itemStyle: { color: { image: dxt.theme.hatch(), repeat: "repeat" } }, data: [[area, { xAxis: Math.max(...all.map((row) => row.until_ns)) }]] } : undefined };

@@ -64,6 +64,7 @@ def trace(output: Union[str, "os.PathLike[str]"] = ".", *, counters: bool = Fals
     :param counters: keep exact counters instead of segments (docs/counters.md).
     :param settings: further variables of docs/configuration.md, ``include="/scratch/*"`` for ``DXT_INCLUDE``. Of several words a list is made.
     :raises TypeError: if there is no such setting.
+    :raises ValueError: when it is entered, if a setting makes no sense.
     :raises FileNotFoundError: if the tracer did not come with the package.
     """
     unknown = sorted(set(settings) - SETTINGS)
@@ -107,6 +108,7 @@ class Tracing:
             "DXT_OUTPUT_DIR": str(self.output).replace("%", "%%"),
             "DXT_JOB_ID": os.environ.get("DXT_JOB_ID") or f"{platform.node()}.{os.getpid()}.{time.time_ns()}",
         }
+        self._check({**own, **self._settings})
         if not ("DXT_SPOOL" in self._settings or os.environ.get("DXT_SPOOL")):
             # What processes that are killed leave there, is made a trace of in the end.
             self._spools = tempfile.mkdtemp(prefix="dxt-trace.")
@@ -119,6 +121,17 @@ class Tracing:
         self._before = {name: os.environ.get(name) for name in changed}
         os.environ.update(changed)
         return self
+
+    def _check(self, settings: dict[str, str]) -> None:
+        """Lets the tracer say what makes no sense: with that, programs would run untraced."""
+        check = {"DXT_ENABLE": f"check:{settings['DXT_ENABLE']}", "LD_PRELOAD": str(self._library)}
+        try:
+            done = subprocess.run(["true"], env={**os.environ, **settings, **check}, capture_output=True, text=True, check=False)
+        except OSError:
+            return
+        for line in done.stderr.splitlines():
+            if line.startswith("dxt: ") and line.endswith(": not tracing"):
+                raise ValueError(line.removeprefix("dxt: ").removesuffix(": not tracing"))
 
     def __exit__(
         self,

@@ -50,12 +50,16 @@ def test_settings_reach_the_tracer(program: Path, tmp_path: Path) -> None:
     assert all(file["file"].startswith(str(tmp_path)) for file in recording.files)
 
 
-def test_settings_are_those_of_the_tracer() -> None:
+def test_settings_are_those_of_the_tracer(tmp_path: Path) -> None:
     known = set(re.findall(r"^\| `DXT_([A-Z_]+)` \|", DOCS.read_text(), re.MULTILINE))
     own = {"ENABLE", "ENABLE_IO_TRACE", "OUTPUT_DIR"}
     assert {name.upper() for name in _tracing.SETTINGS} == known - own
     with pytest.raises(TypeError, match="no setting 'inklude'"):
         dxt.trace("traces", inklude="x")
+    # What the tracer would refuse is said before anything runs untraced.
+    with pytest.raises(ValueError, match="DXT_BUFFER_MAX=banana makes no sense"), dxt.trace(tmp_path, buffer_max="banana"):
+        pytest.fail("it was entered")
+    assert "DXT_ENABLE" not in os.environ
 
 
 def test_a_killed_program_is_recovered(tmp_path: Path) -> None:

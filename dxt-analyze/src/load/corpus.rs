@@ -77,7 +77,7 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
     let mut walk = Walk::default();
     for name in named {
         if name == Path::new("-") {
-            let why = "corpus reads files and directories: put what comes from standard input into a file (one named - is ./-)";
+            let why = "several jobs are read from files and directories: put what comes from standard input into a file (one named - is ./-)";
             return Err(UsageError(why.into()).into());
         }
         let about = std::fs::metadata(name).with_context(|| format!("failed to find {}", name.display()))?;
@@ -127,12 +127,12 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
 fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
     // Opening a pipe would wait for who writes to it.
     let about = std::fs::metadata(path)?;
-    ensure!(about.is_file(), "it is no regular file");
+    ensure!(about.is_file(), "it is no regular file: put what comes through a pipe into one");
     let content = Content::file(path, pool)?;
     if is_darshan(path, &content) || is_rows(path, &content) {
         return Ok(None);
     }
-    let key = Trace::open(content)?.job.info.key;
+    let key = Trace::open(content).map_err(|error| super::not_read(path, error))?.job.info.key;
     ensure!(
         !key.is_empty(),
         "it does not say which job it is of, its job block is lost: read it with the job's other files, as in \

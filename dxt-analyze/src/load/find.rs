@@ -40,8 +40,14 @@ pub fn find(named: &[PathBuf]) -> Result<FoundFiles> {
 fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let failed = || format!("failed to list {}", folder.display());
     let (mut paths, mut logs, mut partial) = (Vec::new(), Vec::new(), 0_usize);
+    // A directory of its own for each user and day (`%u`, `%d`), the first by name.
+    let mut inner: Option<PathBuf> = None;
     for entry in std::fs::read_dir(folder).with_context(failed)? {
-        let path = entry.with_context(failed)?.path();
+        let entry = entry.with_context(failed)?;
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) && inner.as_ref().is_none_or(|first| path < *first) {
+            inner = Some(path.clone());
+        }
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("dxt") => paths.push(path),
             Some("darshan") => logs.push(path),
@@ -68,10 +74,14 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
         ));
     }
     if paths.is_empty() {
-        let why = format!(
-            "{} holds no *.dxt or *.darshan file: name a trace, or the directory that DXT_OUTPUT_DIR was set to",
-            folder.display()
-        );
+        let help = match inner {
+            Some(inner) => format!(
+                "it has directories, such as {}: name the one whose job you mean, or ask `dxt-analyze corpus` for all",
+                inner.display()
+            ),
+            None => "name a trace, or the directory that DXT_OUTPUT_DIR was set to".to_owned(),
+        };
+        let why = format!("{} holds no *.dxt or *.darshan file: {help}", folder.display());
         return Err(UsageError(why).into());
     }
     Ok(paths)
@@ -99,6 +109,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = find(&[folder.path().to_owned()]).unwrap_err();
         assert!(error.downcast_ref::<UsageError>().is_some());
+        std::fs::create_dir(folder.path().join("1000")).unwrap();
+        let error = find(&[folder.path().to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("/1000: name the one"), "{error}");
         assert!(find(&[folder.path().join("none")]).unwrap_err().to_string().contains("failed to find"));
     }
 }

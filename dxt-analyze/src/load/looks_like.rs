@@ -48,6 +48,14 @@ pub(super) fn looks_like(path: &Path) -> Option<String> {
     Some(format!("it is {what}: {help}"))
 }
 
+/// The same of what is known; of a damaged file the error says more.
+pub(super) fn is_like(path: &Path) -> Option<String> {
+    looks_like(path).filter(|what| !what.contains(UNKNOWN))
+}
+
+/// What is said of all others.
+const UNKNOWN: &str = "of no kind that is known here";
+
 fn kind(head: &[u8]) -> (&'static str, &'static str) {
     const OTHER: &str = "name a trace (*.dxt) or a Darshan log";
     if head.is_empty() {
@@ -77,7 +85,7 @@ fn kind(head: &[u8]) -> (&'static str, &'static str) {
             ("text", OTHER)
         };
     }
-    ("of no kind that is known here", OTHER)
+    (UNKNOWN, OTHER)
 }
 
 #[cfg(test)]

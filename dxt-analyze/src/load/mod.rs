@@ -10,6 +10,8 @@ mod merge;
 mod standard_input;
 mod views;
 
+pub(crate) use standard_input::or_path;
+
 use crate::exit::UsageError;
 use crate::import::{connector, darshan};
 use crate::limits::of_log;
@@ -158,11 +160,25 @@ fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Resu
 
 /// Why a file could not be read; of one that is no trace at all, what it is instead.
 fn not_read(path: &Path, error: trace_format::Error) -> anyhow::Error {
-    let place = format!("failed to read {}", shown(path));
-    match (&error, looks_like::looks_like(path)) {
-        (trace_format::Error::NotATrace { .. }, Some(what)) => anyhow::anyhow!("{what}").context(place),
-        _ => anyhow::Error::new(error).context(place),
-    }
+    as_it_looks(path, anyhow::Error::new(error).context(format!("failed to read {}", shown(path))))
+}
+
+/// `error`, or, of a file that is neither a trace nor a log at all, what it is instead.
+pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    let no_trace = |cause: &(dyn std::error::Error + 'static)| {
+        matches!(cause.downcast_ref(), Some(trace_format::Error::NotATrace { .. }))
+    };
+    let no_log = |cause: &(dyn std::error::Error + 'static)| {
+        matches!(cause.downcast_ref(), Some(darshan_log::Error::NotALog { .. }))
+    };
+    let what = if error.chain().any(no_trace) {
+        looks_like::looks_like(path)
+    } else if error.chain().any(no_log) {
+        looks_like::is_like(path)
+    } else {
+        None
+    };
+    what.map_or(error, |what| anyhow::anyhow!("{what}").context(format!("failed to read {}", shown(path))))
 }
 
 /// Whether a file is to be read as rows of the LDMS-Darshan connector.
@@ -190,7 +206,7 @@ fn is_darshan(path: &Path, content: &Content) -> bool {
 fn from_darshan(path: &Path) -> Result<(Content, Converted)> {
     let failed = || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), shown(path));
     let mut file = tempfile::tempfile().with_context(failed)?;
-    let converted = darshan::convert(path, &mut file)?;
+    let converted = darshan::convert(path, &mut file).map_err(|error| as_it_looks(path, error))?;
     let size = file.metadata().with_context(failed)?.len();
     Ok((Content::Unnamed { file, size }, converted))
 }

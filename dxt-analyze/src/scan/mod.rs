@@ -2,6 +2,7 @@
 //! thread; partials merge into the same result whatever the threads did, because they hold whole numbers, sets and
 //! bounded lists with a total order only.
 
+pub mod chosen;
 mod combined;
 mod pass;
 mod reader;

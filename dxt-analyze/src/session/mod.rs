@@ -10,6 +10,7 @@ use crate::limits::TEXT_BYTES;
 use crate::model::select::{self, Selection};
 use crate::model::{FileLayout, Run};
 use crate::pattern::Pattern;
+use crate::scan::chosen;
 use crate::thresholds::Thresholds;
 use anyhow::{Context, Result, ensure};
 use std::io::Read as _;
@@ -20,7 +21,11 @@ use trace_format::op::Layer;
 pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
     let (mut run, chosen) = load(inputs)?;
     run.check_for(&chosen)?;
+    let had_any = chosen::has_any(&run);
     run.select(chosen);
+    if had_any {
+        chosen::check(&run)?;
+    }
     Ok(run)
 }
 
@@ -35,8 +40,12 @@ pub(crate) fn open_both(inputs: [&Inputs; 2]) -> Result<[Run; 2]> {
     if two.check_for(&of_two).is_err() {
         one.check_for(&of_one)?;
     }
+    let had_any = chosen::has_any(&one) && chosen::has_any(&two);
     one.select(of_one);
     two.select(of_two);
+    if had_any && !chosen::has_any(&two) {
+        chosen::check(&one)?;
+    }
     Ok([one, two])
 }
 

@@ -2,7 +2,9 @@
 
 use crate::exit::{Exit, UsageError};
 use crate::import::{connector, darshan};
+use crate::load::{as_it_looks, or_path};
 use crate::progress::{say, tell};
+use crate::text::paths::shown;
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
 use std::io::Seek;
@@ -11,7 +13,7 @@ use std::path::PathBuf;
 /// `convert`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Darshan log, or rows of the LDMS-Darshan connector (CSV, JSON lines)
+    /// Darshan log, or rows of the LDMS-Darshan connector (CSV, JSON lines); - reads standard input
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
     /// Of several jobs in LOG that with this key
@@ -31,15 +33,22 @@ pub struct Args {
 /// If the log cannot be read or the trace cannot be written.
 pub fn convert(args: &Args) -> Result<Exit> {
     let target = Target::new(&args.output, Ours::Conversion, args.force);
-    let converted = if connector::is_file(&args.log) {
-        let mut made = chosen(connector::convert(&args.log)?, args)?;
+    // Before a pipe is read to its end.
+    target.check()?;
+    let log = or_path(&args.log)?;
+    let about = std::fs::metadata(&log).with_context(|| format!("failed to find {}", shown(&log)))?;
+    if about.is_dir() {
+        return Err(UsageError(format!("{} is a directory: name a log in it", shown(&log))).into());
+    }
+    let converted = if connector::is_file(&log) {
+        let mut made = chosen(connector::convert(&log)?, args)?;
         target.file(|file| {
             made.file.rewind()?;
             std::io::copy(&mut made.file, file).context("failed to write the trace")?;
             Ok(made.converted)
         })?
     } else {
-        target.file(|file| darshan::convert(&args.log, file))?
+        target.file(|file| darshan::convert(&log, file).map_err(|error| as_it_looks(&log, error)))?
     };
     for problem in &converted.problems {
         tell(format_args!("dxt-analyze: {} at byte {}: {}", problem.file, problem.offset, problem.what));

@@ -122,6 +122,10 @@ impl<'a> Target<'a> {
     }
 
     fn standing(&self) -> Result<Standing> {
+        ensure!(
+            self.path != Path::new("-"),
+            "- is no standard output here: name /dev/stdout, or ./- for a file of that name"
+        );
         let about = match std::fs::symlink_metadata(self.path) {
             Ok(about) => about,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Standing::Nothing),

@@ -25,6 +25,11 @@ async fn a_page_of_heat_maps_alone_has_a_timeline() {
              return Array.from({ length: rows }, (_, row) => bytes.slice(row * bins, (row + 1) * bins).reduce((a, b) => a + b))")
         .await;
     assert_eq!(drawn, serde_json::json!([1007, 2007]));
+    // Nothing is known of calls in flight and their sizes, at any time.
+    let hatched = browser
+        .js("return dxt.series.chart.getOption().series.filter(({ name }) => name === 'no data').map(({ markArea }) => markArea?.data?.length ?? 0)")
+        .await;
+    assert_eq!(hatched, serde_json::json!([0, 1, 1]));
     // Where the time of calls is asked for, of which there is none, the bytes are striped in their colour.
     browser.choose("#measure", "busy").await;
     let kinds = browser

@@ -129,23 +129,18 @@ fn is_hatched(line: &[[f64; 3]], back: [f64; 3]) -> bool {
     painted > 0 && painted < line.len() && line.iter().all(grey)
 }
 
-#[tokio::test]
-async fn what_has_no_segments_is_hatched_to_the_end_and_a_heat_map_fills_it() {
-    if !available() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    // Rank 0 has segments to the end, rank 1 until the first second, and then counts alone.
+/// Two ranks of four seconds; those of `cut` have segments until the first second, and then counts alone.
+fn cut(folder: &std::path::Path, cut: &[i32]) -> String {
     let processes = (0..2).map(|rank| {
         let mut one = crate::common::process(rank, "node1");
         one.process.info.end_ns = 4_000_000_000;
         for step in 0..40_u64 {
             let start = step * 100_000_000;
-            if rank == 0 || step < 10 {
+            if !cut.contains(&rank) || step < 10 {
                 one.write("/scratch/out.dat", (step * 4096) as i64, 4096, start, start + 50_000_000);
             }
         }
-        if rank == 1 {
+        if cut.contains(&rank) {
             let stream = one.stream("/scratch/out.dat", op::POSIX_WRITE, 0);
             let counters = Counters {
                 segments: 30,
@@ -159,7 +154,17 @@ async fn what_has_no_segments_is_hatched_to_the_end_and_a_heat_map_fills_it() {
         one
     });
     let bytes = crate::common::trace(&crate::common::job("k", 2), processes.collect());
-    let trace = crate::common::put(folder.path(), "cut.dxt", &bytes);
+    crate::common::put(folder, "cut.dxt", &bytes)
+}
+
+#[tokio::test]
+async fn what_has_no_segments_is_hatched_to_the_end_and_a_heat_map_fills_it() {
+    if !available() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // Rank 0 has segments to the end.
+    let trace = cut(folder.path(), &[1]);
     let browser = Browser::start(1280, 900).await;
     browser.open(&page_of(folder.path(), &trace)).await;
     let line = async |row: f64| -> Vec<[f64; 3]> {
@@ -177,6 +182,16 @@ async fn what_has_no_segments_is_hatched_to_the_end_and_a_heat_map_fills_it() {
         browser.click(&format!("[data-view={view}]")).await;
         let legend = browser.js("return document.getElementById('map-legend').innerText").await;
         assert!(legend.as_str().unwrap().contains("no data"), "{view}: {legend}");
+    }
+    // Where no rank has segments to the end, time goes on all the same.
+    let none = tempfile::tempdir().unwrap();
+    browser.open(&page_of(none.path(), &cut(none.path(), &[0, 1]))).await;
+    assert!(browser.js("return dxt.whole.until").await.as_f64().unwrap() >= 3.95e9);
+    browser.picture("no-data-of-all").await;
+    for row in [0.5, 1.5] {
+        let line: Vec<[f64; 3]> =
+            serde_json::from_value(browser.js(&format!("{LOOK} return pixels(3.06e9, {row}, 8)")).await).unwrap();
+        assert!(is_hatched(&line, white), "{row}: {line:?}");
     }
     assert_eq!(browser.console().await, Vec::<Value>::new());
     browser.end().await;

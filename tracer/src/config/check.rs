@@ -1,4 +1,4 @@
-//! `DXT_ENABLE=check`: nothing is recorded; what is wrong with the settings is said, and which variables look like ours and are not.
+//! `DXT_ENABLE=check`, or `check:MODE` for what MODE would make of them: nothing is recorded; what is wrong with the settings is said, and which variables look like ours and are not.
 //! dxt-run asks so before it starts a program.
 
 use super::source::{Environment, VARIABLES};
@@ -8,6 +8,11 @@ const MOST_CHANGES: usize = 4;
 
 /// Whether settings are to be looked at only.
 pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
+    matches!(environment.get(c"DXT_ENABLE"), Some(b"check" | b"check:trace" | b"check:counters"))
+}
+
+/// Whether that is asked for without saying for which mode.
+pub(super) fn is_of_any_mode(environment: &impl Environment) -> bool {
     environment.get(c"DXT_ENABLE") == Some(b"check")
 }
 
@@ -41,7 +46,9 @@ fn is_known(name: &[u8]) -> bool {
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let known = VARIABLES.iter().chain(&[c"DXT_CONFIG"]).filter_map(|known| known.to_str().ok());
     let (changes, known) = known.map(|known| (strsim::levenshtein(name, known), known)).min()?;
-    (changes <= MOST_CHANGES).then_some(known)
+    // Of a short name nearly all would be another's.
+    let most = MOST_CHANGES.min(name.len().saturating_sub("DXT_".len()) / 2);
+    (changes <= most).then_some(known)
 }
 
 #[cfg(test)]
@@ -56,9 +63,14 @@ mod tests {
             (c"DXT_ENABLE", "check"),
             (c"DXT_TRACER", "x"),
             (c"DXT_SOMETHING_ELSE", ""),
+            (c"DXT_", ""),
             (c"PATH", ""),
         ];
-        let expected = [(b"DXT_OUTPUTDIR".to_vec(), Some("DXT_OUTPUT_DIR")), (b"DXT_SOMETHING_ELSE".to_vec(), None)];
+        let expected = [
+            (b"DXT_".to_vec(), None),
+            (b"DXT_OUTPUTDIR".to_vec(), Some("DXT_OUTPUT_DIR")),
+            (b"DXT_SOMETHING_ELSE".to_vec(), None),
+        ];
         assert!(is_wanted(&variables));
         assert_eq!(unknown(&variables), expected);
     }

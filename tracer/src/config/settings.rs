@@ -207,7 +207,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
             .filter(|bytes| bytes.is_power_of_two() && *bytes <= LARGEST_ALIGNMENT)
             .ok_or_else(|| bad("DXT_MEM_ALIGN", value, "a power of two up to 1G, such as 8, 512 or 4K"))?,
     };
-    let can_be_untimed = (mode == Mode::Counters || super::check::is_wanted(environment)) && !live;
+    let can_be_untimed = (mode == Mode::Counters || super::check::is_of_any_mode(environment)) && !live;
     let timing = match environment.get(c"DXT_TIMING") {
         // Darshan 2's switch for the same thing.
         None | Some(b"") => !can_be_untimed || environment.get(c"DARSHAN_DISABLE_TIMING").is_none(),
@@ -293,8 +293,8 @@ pub(crate) fn is_off(environment: &impl Environment) -> bool {
 fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
     match environment.get(c"DXT_ENABLE") {
         // 1 and 0, as of `DXT_ENABLE_IO_TRACE`.
-        Some(b"trace" | b"1" | b"check") => Ok(Some(Mode::Trace)),
-        Some(b"counters") => Ok(Some(Mode::Counters)),
+        Some(b"trace" | b"1" | b"check" | b"check:trace") => Ok(Some(Mode::Trace)),
+        Some(b"counters" | b"check:counters") => Ok(Some(Mode::Counters)),
         Some(b"off" | b"0") => Ok(None),
         // Darshan's switch for the same thing.
         None | Some(b"") => match environment.get(c"DXT_ENABLE_IO_TRACE") {
@@ -324,6 +324,14 @@ mod tests {
         assert_eq!(settings(&[(c"DXT_ENABLE", "off"), (c"DXT_ENABLE_IO_TRACE", "1")]), Ok(None));
         assert_eq!(settings(&[(c"DXT_ENABLE", "1")]).unwrap().unwrap().mode, Mode::Trace);
         assert_eq!(settings(&[(c"DXT_ENABLE", "0"), (c"DXT_ENABLE_IO_TRACE", "1")]), Ok(None));
+    }
+
+    #[test]
+    fn a_check_is_of_the_mode_that_is_meant() {
+        let untimed = |mode| settings(&[(c"DXT_ENABLE", mode), (c"DXT_TIMING", "off")]);
+        for (mode, fine) in [("check", true), ("check:counters", true), ("check:trace", false)] {
+            assert_eq!(untimed(mode).is_ok(), fine, "{mode}");
+        }
     }
 
     #[test]

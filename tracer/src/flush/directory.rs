@@ -85,12 +85,21 @@ impl Directory {
             return Ok(there);
         }
         let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let mut unmade = None;
         for end in ends.chain([path.len()]) {
             let Ok(name) = CString::new(&path[..end]) else { continue };
-            // SAFETY: the name ends in NUL. One that exists is fine; any other failure shows below.
-            unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, name.as_ptr(), mode) };
+            // SAFETY: the name ends in NUL.
+            let made = unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, name.as_ptr(), mode) } == 0;
+            // One that exists is fine. Of the others the first says why: those below it lack what could not be made.
+            let errno = errno::save().value();
+            if !made && errno != libc::EEXIST && unmade.is_none() && !exists(&name) {
+                unmade = Some((end, errno));
+            }
         }
-        Self::open(path)
+        Self::open(path).map_err(|why| match unmade {
+            Some((end, errno)) => failed("make the directory", &path[..end], errno),
+            None => why,
+        })
     }
 
     /// The directories `own` below `shared`, which is there and which others may write to too: each is made where it is absent, and must be
@@ -136,6 +145,17 @@ impl Directory {
         self.private
     }
 
+    /// Whether files can be made in it, by its permissions and those of its file system.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn can_be_written(&self) -> Result<(), String> {
+        let needed = libc::W_OK | libc::X_OK;
+        // SAFETY: the name ends in NUL.
+        let may = unsafe { crate::sys::syscall!(libc::SYS_faccessat, self.number(), c".".as_ptr(), needed) } == 0;
+        if may { Ok(()) } else { Err(failed("write into", &self.path, errno::save().value())) }
+    }
+
     /// Takes a name away.
     pub(super) fn remove(&self, name: &CStr) {
         // SAFETY: the name ends in NUL.
@@ -148,6 +168,14 @@ impl Directory {
 /// the group's bits; acl(5).)
 const fn names_stay(owner: libc::uid_t, mode: libc::mode_t, user: libc::uid_t) -> bool {
     (owner == user || owner == 0) && (mode & 0o022 == 0 || mode & libc::S_ISVTX != 0)
+}
+
+/// Whether a name stands for something. Above what can be made may be what cannot: mkdir(2) may refuse a file system that cannot be written to
+/// before it looks whether the name is taken.
+fn exists(name: &CStr) -> bool {
+    // SAFETY: the name ends in NUL.
+    let found = unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) };
+    found == 0
 }
 
 /// `failed to open /x: No such file or directory`.
@@ -194,6 +222,16 @@ mod tests {
             assert!(made("1000/a").unwrap_err().ends_with("belongs to user 65534"));
         }
         std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_made_says_which_and_why() {
+        let place = std::env::temp_dir().join(format!("dxt-unmade-{}", std::process::id()));
+        std::fs::write(&place, "a file").unwrap();
+        let below = place.join("a/b");
+        let why = Directory::make(below.to_str().unwrap().as_bytes(), 0o700).unwrap_err();
+        assert_eq!(why, format!("failed to make the directory {}/a: Not a directory (os error 20)", place.display()));
+        std::fs::remove_file(place).unwrap();
     }
 
     #[test]

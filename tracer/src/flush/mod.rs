@@ -188,6 +188,18 @@ fn say_failed(why: &[u8]) {
     }
 }
 
+/// What is known of the trace before it is written, for a program that closes standard error first: that its directory cannot be had, or, to
+/// those who want to know, where it will be.
+pub(crate) fn say_beforehand(config: &Config) {
+    match output::look(config) {
+        Err(why) => say_failed(why.as_bytes()),
+        Ok(directory) if config.verbose > 0 => {
+            say(&[b"a trace will be written in ", &directory, b" (standard error is closed before that)"]);
+        }
+        Ok(_) => {}
+    }
+}
+
 fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
     if crate::sys::is_shut() {
         return false;

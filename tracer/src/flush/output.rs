@@ -88,13 +88,27 @@ const fn directory_mode(mode: u32) -> u32 {
 /// # Errors
 /// Why it cannot be made.
 pub(super) fn new_file(config: &Config, stem: &str) -> Result<Unfinished, String> {
+    Unfinished::new(made_directory(config)?, stem, config.trace_mode)
+}
+
+/// The directory where traces go, which is made if it is absent.
+fn made_directory(config: &Config) -> Result<Directory, String> {
     let Filled { path, shared_bytes } = directory(config);
     let mode = directory_mode(config.trace_mode);
-    let directory = match path.split_at_checked(shared_bytes) {
-        Some((shared, own)) if !own.is_empty() => Directory::make_own(shared, own, mode)?,
-        _ => Directory::make(&path, mode)?,
-    };
-    Unfinished::new(directory, stem, config.trace_mode)
+    match path.split_at_checked(shared_bytes) {
+        Some((shared, own)) if !own.is_empty() => Directory::make_own(shared, own, mode),
+        _ => Directory::make(&path, mode),
+    }
+}
+
+/// The same, to see whether files can be made in it, as far as that can be told without making one; its path.
+///
+/// # Errors
+/// Why they cannot.
+pub(super) fn look(config: &Config) -> Result<Vec<u8>, String> {
+    let directory = made_directory(config)?;
+    directory.can_be_written()?;
+    Ok(directory.path().to_vec())
 }
 
 /// The file of that kind that rank 0 has made.

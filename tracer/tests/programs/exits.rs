@@ -162,3 +162,36 @@ fn abort() {
 fn sigkill() {
     dies("kill", 128 + 9);
 }
+
+/// cat(1), cp(1) and dd(1) close standard error in exit(3), just before their trace is written.
+#[test]
+fn what_is_known_is_said_before_standard_error_is_closed() {
+    let scratch = Scratch::new();
+    let file = scratch.data().join("a file");
+    std::fs::write(&file, "data").expect("a file");
+    let cat = |into: &std::path::Path, verbose: &str| {
+        let launch = Launch::new(&scratch, "/bin/cat").env("DXT_OUTPUT_DIR", into).env("DXT_VERBOSE", verbose);
+        let outcome = launch.arg(&file).run();
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "data"), "{outcome:?}");
+        outcome.stderr
+    };
+    let said = cat(&file.join("below"), "0");
+    let why = format!(
+        "dxt: failed to write the trace: failed to make the directory {}/below: Not a directory",
+        file.display()
+    );
+    assert!(said.starts_with(&why) && said.lines().count() == 1, "{said}");
+    assert_eq!(cat(&scratch.traces(), "0"), "");
+    let said = cat(&scratch.traces(), "1");
+    let place = format!("dxt: a trace will be written in {} (", scratch.traces().display());
+    assert!(said.starts_with(&place) && said.lines().count() == 1, "{said}");
+    assert_eq!(Traces::read(&scratch.traces()).files.len(), 2);
+    // Others say it at the end, once.
+    let outcome = Launch::new(&scratch, "/bin/sh")
+        .env("DXT_OUTPUT_DIR", file.join("below"))
+        .arg("-c")
+        .arg("read line <\"$0\"")
+        .arg(&file)
+        .run();
+    assert!(outcome.stderr.contains("Not a directory") && outcome.stderr.lines().count() == 1, "{outcome:?}");
+}

@@ -70,8 +70,26 @@ fn one_directory_holds_all_and_traces_from_there() {
     let library = format!(" {}/lib/dxt/libdxt_static.a ", prefix.display());
     assert!(flags.stdout.contains("--wrap=write,") && flags.stdout.contains(&library), "{flags:?}");
     links_beside_another_zstd(&scratch, &flags.stdout);
+    links_lead_somewhere(&prefix.join("share/doc/dxt"));
     // Again, over what is there and may be in use.
     assert_eq!(install(&scratch), Some(prefix));
+}
+
+/// The documentation of an installation names no file that is not there.
+fn links_lead_somewhere(place: &Path) {
+    let folders = [place.to_owned(), place.join("docs"), place.join("trace-format")];
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a directory").flatten());
+    let pages: Vec<PathBuf> =
+        files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    assert!(pages.len() > 20, "{pages:?}");
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("text");
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next());
+        for link in links.filter(|link| !link.is_empty() && !link.contains("://") && !link.contains('`')) {
+            let target = page.parent().expect("a directory").join(link);
+            assert!(target.exists(), "{}: {link}", page.display());
+        }
+    }
 }
 
 /// The library for static programs has no names that a program's own libraries may have too.
@@ -101,7 +119,7 @@ fn modules_and_pkg_config_point_at_it() {
     let Some(prefix) = install(&scratch) else { return };
     let place = prefix.display();
     let found =
-        shell(&scratch, &format!("PKG_CONFIG_PATH={place}/lib/pkgconfig pkg-config --variable=preload dxt-tracer"));
+        shell(&scratch, &format!("PKG_CONFIG_PATH={place}/share/pkgconfig pkg-config --variable=preload dxt-tracer"));
     assert_eq!(found.stdout, format!("{place}/lib/dxt/libdxt_tracer.so\n"), "{found:?}");
 
     let lmod = std::fs::read_dir("/usr/share/lmod")
@@ -195,6 +213,34 @@ fn packages_are_linked_for_older_systems() {
     );
     let docs = include_str!("../../../docs/install.md");
     assert!(docs.contains(&format!("packages ask for glibc {}.{}", OLD_GLIBC.0, OLD_GLIBC.1)));
+}
+
+/// What makes packages is installed first, with this machine's glibc: a compiler for older systems cannot link it, and a build takes minutes.
+#[test]
+fn tools_for_packages_come_before_the_build() {
+    let scratch = Scratch::new();
+    let (tools, calls) = (scratch.root().join("tools"), scratch.root().join("calls"));
+    std::fs::create_dir_all(&tools).expect("a directory");
+    // Says what it was asked for, and where it would build, and fails.
+    let cargo =
+        "#!/bin/sh\necho \"$* in ${CARGO_TARGET_DIR:-target}, $(command -v cc)\" >>\"${0%/*}/../calls\"\nexit 1\n";
+    std::fs::write(tools.join("cargo"), cargo).expect("a file");
+    std::fs::set_permissions(tools.join("cargo"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("mode");
+    for (kind, tool) in [("deb", "cargo-deb"), ("rpm", "cargo-generate-rpm")] {
+        let run = format!(
+            "CARGO_HOME={0}/none PATH={0}:/usr/bin:/bin CARGO_TARGET_DIR={0}/target {1} {kind}",
+            tools.display(),
+            workload_source("../../scripts/package.sh").display()
+        );
+        assert_ne!(shell(&scratch, &run).code, 0);
+        let called = std::fs::read_to_string(&calls).expect("what cargo was called with");
+        let first = format!("install --quiet --locked {tool} in {}/target, /usr/bin/cc\n", tools.display());
+        if called.is_empty() {
+            return skip_here(&format!("{tool} is installed"));
+        }
+        assert_eq!(called, first);
+        std::fs::remove_file(&calls).expect("a file");
+    }
 }
 
 const OF_MANY_AGES: &str = r#"#define _GNU_SOURCE

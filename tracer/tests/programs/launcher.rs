@@ -34,6 +34,22 @@ fn said(outcome: &Outcome) -> Vec<PathBuf> {
     outcome.stderr.lines().filter_map(|line| line.strip_prefix("dxt-run: wrote ")).map(PathBuf::from).collect()
 }
 
+/// How many it says.
+fn said_by(outcome: &Outcome) -> usize {
+    said(outcome).len()
+}
+
+#[test]
+fn quiet_leaves_what_went_wrong() {
+    let scratch = Scratch::new();
+    let quiet = |program: &str| run(&scratch, &["-q"], &[program.as_ref(), &*scratch.data().join("made")]);
+    let outcome = quiet("touch");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    assert_eq!(Traces::read(&scratch.traces()).files.len(), 1);
+    let outcome = quiet("false");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (1, ""));
+}
+
 #[test]
 fn a_program_keeps_its_status_and_the_trace_is_named() {
     let scratch = Scratch::new();
@@ -197,6 +213,11 @@ fn without_a_trace_it_says_so_and_why() {
     let outcome = run(&scratch, &[], &["no-such-program".as_ref()]);
     assert_eq!(outcome.code, 127);
     assert!(outcome.stderr.contains("was not found"), "{outcome:?}");
+    let outcome = run(&scratch, &[], &["/etc/passwd".as_ref()]);
+    assert_eq!(outcome.code, 126);
+    assert!(outcome.stderr.contains("/etc/passwd is there and is no program"), "{outcome:?}");
+    let outcome = run_in(&scratch, Some(("DXT_INCLUDE", "*.h5")), &[], &["touch".as_ref(), &*scratch.data().join("x")]);
+    assert!(outcome.stderr.contains("(DXT_INCLUDE may leave out what there was)"), "{outcome:?}");
     let fixed = workload_with("exits", Compiler::Cc, &["-O1", "-static"]);
     let outcome = run(&scratch, &[], &[&fixed, &scratch.data(), "exit".as_ref()]);
     assert_eq!(outcome.code, 7);
@@ -238,7 +259,10 @@ fn wrong_use_is_said() {
     assert_eq!(launch("--output").code, 2);
     let help = launch("--help");
     assert_eq!((help.code, help.stderr.as_str()), (0, ""));
-    assert!(help.stdout.starts_with("usage: dxt-run"));
+    assert!(help.stdout.starts_with("usage: dxt-run") && help.stdout.contains("\nExamples:\n  dxt-run "));
+    for line in help.stdout.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
 }
 
 #[test]
@@ -255,8 +279,15 @@ fn settings_that_make_no_sense_are_said_before_anything_starts() {
     let (code, said, ran) = made(("DXT_BUFER_MAX", "1M"), "mark");
     assert_eq!((code, ran), (0, true), "{said}");
     assert!(said.contains("DXT_BUFER_MAX is no variable of this tracer: did you mean DXT_BUFFER_MAX?"), "{said}");
-    let (code, said, ran) = made(("DXT_CONFIG", "/nowhere.conf"), "mark");
-    assert_eq!((code, ran), (2, false), "{said}");
+    // What makes no sense of the mode that it will run in, or would leave it untraced.
+    for variable in [("DXT_CONFIG", "/nowhere.conf"), ("DXT_TIMING", "off"), ("DXT_ANONYMIZE", "/nowhere.key")] {
+        let (code, said, ran) = made(variable, "mark");
+        assert_eq!((code, ran), (2, false), "{said}");
+        assert!(said.contains(variable.0) || said.contains(variable.1), "{said}");
+    }
+    let (scratch, untimed) = (Scratch::new(), Some(("DXT_TIMING", "off")));
+    let outcome = run_in(&scratch, untimed, &["--counters"], &["touch".as_ref(), &*scratch.data().join("mark")]);
+    assert_eq!((outcome.code, said_by(&outcome)), (0, 1), "{outcome:?}");
 }
 
 #[test]
@@ -270,6 +301,21 @@ fn a_dry_run_says_what_a_shell_would_set_and_changes_nothing() {
     let shell = Launch::new(&scratch, "/bin/sh").untraced().arg("-c").arg(script).run();
     assert_eq!(shell.code, 1, "{shell:?}");
     assert_eq!(Traces::read(&scratch.traces()).jobs[0].settings[0], ("DXT_ENABLE".into(), "counters".into()));
+    // With what was advised, whichever way it is handed on; a value may have anything in it.
+    let hints = scratch.root().join("hints");
+    std::fs::create_dir_all(&hints).expect("a directory");
+    std::fs::write(hints.join("ompi_mca.conf"), "# advised\n io_ompio_num_aggregators = 4\nio = romio=x y\n").unwrap();
+    std::fs::write(hints.join("environment"), "MPICH_MPIIO_HINTS=*:cb_nodes=4\nOTHER=1").unwrap();
+    let hints = format!("--hints={}", hints.display());
+    let outcome = run(&scratch, &["--dry-run", &hints], &["true".as_ref()]);
+    for line in [
+        "export OMPI_MCA_io_ompio_num_aggregators=4",
+        "export OMPI_MCA_io=romio=x\\ y",
+        "export MPICH_MPIIO_HINTS=\\*:cb_nodes=4",
+    ] {
+        assert!(outcome.stdout.lines().any(|said| said == line), "{line}: {outcome:?}");
+    }
+    assert!(outcome.stderr.contains("OTHER is no variable that advice sets"), "{outcome:?}");
     let preload = Launch::new(&scratch, dxt_run()).untraced().arg("--print-preload").arg("--lib").arg(library()).run();
     assert_eq!(preload.stdout, format!("{}\n", library().display()));
 }
@@ -298,6 +344,22 @@ fn it_needs_no_room_for_temporary_files() {
     // What `<<<` is given lies in one in shells older than 5.1, and where that cannot be made the script ends.
     let script = std::fs::read_to_string(dxt_run()).expect("the script");
     assert!(!script.contains("<<<"));
+    // `<(...)` wants /dev/fd, which a root of its own may lack: not before the program has started, but for --live.
+    let before = script.split("traces() {").next().expect("its beginning");
+    assert_eq!(before.matches("<(").count(), before.matches("read -ra live_launch < <(").count());
+
+    let scratch = Scratch::new();
+    let file = scratch.data().join("a file");
+    std::fs::write(&file, "").expect("a file");
+    // Nobody can make a directory in either.
+    for place in ["/nonexistent", file.to_str().expect("text")] {
+        let made = scratch.data().join("made");
+        let outcome = run_in(&scratch, Some(("TMPDIR", place)), &[], &["touch".as_ref(), &*made]);
+        assert_eq!((outcome.code, made.exists(), said(&outcome).len()), (0, true, 1), "{outcome:?}");
+        let told = format!("dxt-run: failed to make a directory in {place}");
+        assert_eq!(outcome.stderr.lines().filter(|line| line.starts_with(&told)).count(), 1, "{outcome:?}");
+        std::fs::remove_file(made).expect("a file");
+    }
 }
 
 #[test]

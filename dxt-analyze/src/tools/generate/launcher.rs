@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 /// An option of the script: its short name, its long one, its value, and what it does.
 type Row = (Option<char>, &'static str, Option<&'static str>, &'static str);
 
-const OPTIONS: [Row; 15] = [
+const OPTIONS: [Row; 16] = [
     (
         Some('o'),
         "output",
@@ -45,6 +45,7 @@ const OPTIONS: [Row; 15] = [
     ),
     (None, "print-preload", None, "Print the path of the tracer library, for LD_PRELOAD, and end"),
     (Some('v'), "verbose", None, "The tracer says what it writes"),
+    (Some('q'), "quiet", None, "Do not say which traces were written, or that none was"),
     (Some('h'), "help", None, "Print help"),
 ];
 
@@ -61,7 +62,7 @@ pub(super) fn command() -> Command {
         .disable_version_flag(true)
         .after_help(
             "Examples:\n  dxt-run -o traces -- mpirun -n 4 ./app\n  dxt-run --counters -o traces -- srun ./app\n  \
-             dxt-run --live -o traces -- mpirun -n 4 ./app",
+             dxt-run --live -o traces -- mpirun -n 4 ./app\n  dxt-run --dry-run -- ./app",
         );
     for (short, long, value, help) in OPTIONS {
         let mut arg = Arg::new(long).long(long).help(help);

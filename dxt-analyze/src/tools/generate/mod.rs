@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::progress::say;
 use anyhow::{Context, Result};
 use clap::Command;
+use clap::builder::Resettable;
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 
@@ -65,9 +66,30 @@ fn pages(command: &Command, directory: &Path) -> Result<usize> {
 
 fn page(command: &Command, directory: &Path, name: &str) -> Result<()> {
     let mut text = Vec::new();
-    let man = clap_mangen::Man::new(command.clone()).title(name.to_uppercase()).manual("DXT tracer");
+    // What stands below the options: examples, or the exit codes.
+    let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let without = command.clone().after_help(Resettable::Reset);
+    let man = clap_mangen::Man::new(without).title(name.to_uppercase()).manual("DXT tracer");
     man.render(&mut text).with_context(|| format!("failed to make the page of {name}"))?;
+    text.extend_from_slice(section(&below).as_bytes());
     write(directory, &format!("{name}.1"), &text)
+}
+
+/// What stands below `Title:` as a section of a page. Lines of their own stay as they are: what is typed is not to be filled or hyphenated.
+fn section(text: &str) -> String {
+    let escaped = |line: &str| {
+        let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");
+        // A line that begins like this would be a command of roff(7).
+        if line.starts_with('.') { format!("\\&{line}\n") } else { format!("{line}\n") }
+    };
+    let titled = |title: &str, body: &str| format!(".SH {}\n{body}", title.to_uppercase());
+    match (text.split_once(":\n"), text.split_once(": ")) {
+        (Some((title, lines)), _) => {
+            titled(title, &format!(".nf\n{}.fi\n", lines.lines().map(escaped).collect::<String>()))
+        }
+        (None, Some((title, text))) => titled(title, &escaped(text)),
+        (None, None) => escaped(text),
+    }
 }
 
 fn write(directory: &Path, name: &str, text: &[u8]) -> Result<()> {
@@ -95,6 +117,9 @@ mod tests {
         }
         assert!(read("fish/vendor_completions.d/dxt-analyze.fish").contains("-l top"));
         assert!(read("bash-completion/completions/dxt-run").contains("--hints"));
-        assert!(read("man/man1/dxt-run.1").contains("\\-\\-hints"));
+        let page = read("man/man1/dxt-run.1");
+        assert!(page.contains("\\-\\-hints") && !page.contains("EXTRA"), "{page}");
+        // As it is typed, a line each.
+        assert!(page.contains(".SH EXAMPLES\n.nf\n  dxt\\-run \\-o traces \\-\\- mpirun \\-n 4 ./app\n"), "{page}");
     }
 }

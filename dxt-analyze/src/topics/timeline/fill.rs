@@ -47,8 +47,8 @@ impl<'a> Activity<'a> {
         Self {
             slices,
             layouts,
-            job: Span::of_run(run, bins.0),
-            span: Span::of_run(run, bins.1),
+            job: Span::of_charts(run, bins.0),
+            span: Span::of_charts(run, bins.1),
             ranks: Some(axes::ranks(run, 0, usize::MAX)),
             nodes: Some(axes::nodes(run)),
             files: Some(axes::files(run, totals)),

@@ -1,5 +1,6 @@
 //! A span of time cut into bins of equal, round width.
 
+use super::unseen::unseen;
 use crate::model::Run;
 use serde::Serialize;
 
@@ -66,7 +67,18 @@ impl Span {
     /// nothing else.
     #[must_use]
     pub fn of_run(run: &Run, most: u32) -> Self {
-        let (mut from, mut until) = (u64::MAX, 0);
+        Self::until_at_least(run, most, 0)
+    }
+
+    /// The same with the time of which there are no segments although there were calls ([`super::unseen`]), which charts hatch.
+    #[must_use]
+    pub fn of_charts(run: &Run, most: u32) -> Self {
+        let ends = unseen(run).into_iter().map(|stretch| stretch.until_ns);
+        Self::until_at_least(run, most, ends.max().unwrap_or(0))
+    }
+
+    fn until_at_least(run: &Run, most: u32, least: u64) -> Self {
+        let (mut from, mut until) = (u64::MAX, least);
         let mut most = most;
         for process in &run.processes {
             for def in &process.heat {

@@ -11,7 +11,7 @@ use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::{errno, registry};
+use crate::{errno, lifecycle, registry};
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
@@ -106,6 +106,9 @@ pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
 #[inline(always)]
 pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     uring::closing(number);
+    if number == libc::STDERR_FILENO {
+        lifecycle::losing_stderr();
+    }
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         if record::is_on() && is_own_process() {
             handles::take(number).close();

@@ -9,7 +9,7 @@ use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
 use crate::record::{self, Call};
-use crate::{errno, registry};
+use crate::{errno, lifecycle, registry};
 use libc::{FILE, c_char, c_int, c_long, fpos_t, off_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
@@ -114,6 +114,9 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     errno.restore();
     if number < 0 {
         return call();
+    }
+    if number == libc::STDERR_FILENO {
+        lifecycle::losing_stderr();
     }
     if let Some(description) = handles::known_description(number) {
         positions::look(stream, description);

@@ -1,0 +1,51 @@
+//! Whether a run that was narrowed down has anything left: options that each choose something may choose nothing together.
+
+use super::{Lost, Reader};
+use crate::exit::UsageError;
+use crate::model::{ProcessId, Run, StreamIx};
+use rayon::prelude::*;
+
+/// Whether there is a call, or a sum of calls, in what is chosen of `run`. Blocks are decoded only where a span of time is chosen, until
+/// one has a call in it.
+#[must_use]
+pub fn has_any(run: &Run) -> bool {
+    let sums = run.processes.iter().any(|process| {
+        !(process.missing.is_empty()
+            && process.met.is_empty()
+            && process.profiles.is_empty()
+            && process.whole.is_empty()
+            && process.heat.is_empty())
+    });
+    let with_some = run
+        .numbered_processes()
+        .filter(|(_, process)| !process.blocks.is_empty() && process.streams.iter().any(|stream| stream.chosen));
+    if sums || run.window.is_none() {
+        return sums || with_some.count() > 0;
+    }
+    let blocks: Vec<(ProcessId, u32)> = with_some
+        .flat_map(|(number, process)| (0..process.blocks.len() as u32).map(move |block| (number, block)))
+        .collect();
+    let in_it = |reader: &mut Reader, (number, block)| {
+        let mut lost = Lost::default();
+        // What cannot be decoded may have been of it.
+        reader
+            .block(run, number, block, &mut lost)
+            .is_none_or(|block| block.streams.iter().any(|stream| *stream != StreamIx::LEFT_OUT))
+    };
+    blocks.into_par_iter().map_init(Reader::default, in_it).any(|is_in| is_in)
+}
+
+/// Fails if nothing is chosen of a run in which there was something.
+///
+/// # Errors
+/// What chooses nothing.
+pub fn check(run: &Run) -> Result<(), UsageError> {
+    if run.selection.is_empty() || has_any(run) {
+        return Ok(());
+    }
+    let words: Vec<String> = run.selection.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    Err(UsageError(match words.as_slice() {
+        [one] => format!("{one} chooses nothing: there are calls before and after it"),
+        several => format!("{} choose nothing together, though each of them does alone", several.join(" ")),
+    }))
+}
