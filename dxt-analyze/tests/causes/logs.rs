@@ -108,7 +108,7 @@ fn counted(sync_ms: u64, stall_ms: u64) -> Value {
         let mut at = 0;
         for call in 0..20 {
             let takes = if rank == 2 && call == 7 { stall_ms } else { 20 };
-            one.write(&format!("/scratch/of{rank}"), (call << 20) as i64, 1 << 20, at, at + takes * MS);
+            one.write(&format!("/scratch/of{rank}"), i64::from(call << 20), 1 << 20, at, at + takes * MS);
             at += takes * MS;
             if sync_ms > 0 {
                 one.add(&format!("/scratch/of{rank}"), super::SYNC, 0, 0, 0, at, at + sync_ms * MS);
