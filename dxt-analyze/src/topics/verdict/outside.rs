@@ -121,13 +121,10 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let copied = sum.bytes as f64 / processes * each_ns;
     let through = aggregators.get(&(class, way)).map_or(processes, |of| of.len().max(1) as f64);
     let exchanged = if way.collective { sum.bytes as f64 / through * EXCHANGE_NS } else { 0.0 };
-    // Each collective call costs its part however little it moves; fewer of them, not none, would do.
+    // Each collective call costs its part however little it moves; fewer of them, not none, would do. A log does not tell what large ones wait for.
     let operations = sum.calls as f64 / processes;
-    let fewer = if way.collective && mean_bytes < LARGE {
-        1.0 - FEW_OPERATIONS.min(operations) / operations.max(1.0)
-    } else {
-        1.0
-    };
+    let by_number = way.collective && (mean_bytes < LARGE || !grid.run.was_log());
+    let fewer = if by_number { 1.0 - FEW_OPERATIONS.min(operations) / operations.max(1.0) } else { 1.0 };
     // A view that is set for each of them (HDF5 does) goes with it, and all ranks meet there, too.
     let views = views(grid).filter(|views| way.collective && !way.hdf5 && views.calls >= sum.calls);
     let in_views = views.map_or(0.0, |views| views.time / processes).min((neither(whole) - all_of_it).max(0.0));
