@@ -68,7 +68,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
 /// Part of its lateness that another's calls take longer than usual from which a rank may wait for that one's messages.
 const ALIKE: f64 = 0.7;
 /// What a rank waits at a meeting, beyond who waits least, against the mean of all, at most, for the others to wait for it.
-const LITTLE: f64 = 0.25;
+const LITTLE: f64 = 0.5;
 
 /// The ranks that come last to a meeting since their calls take longer than usual, and by how much, ns.
 fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> Meeting {
