@@ -190,9 +190,10 @@ fn a_compressed_table_is_no_log() {
     };
     let table = said("table.csv.gz", b"rank,file\n0,/a\n");
     assert!(!table.contains("Darshan") && table.contains("compressed by gzip"), "{table}");
-    // Its name changes nothing about what is in it.
+    // What is named as a log is told as one.
     let named = said("table.darshan", b"rank,file\n0,/a\n");
-    assert!(named.contains("compressed by gzip") && !named.contains("DXT trace"), "{named}");
+    assert!(named.contains("not a Darshan log") && named.contains("compressed by gzip"), "{named}");
+    assert!(!named.contains("DXT trace"), "{named}");
     let mut old = b"2.04\0\0\0\0".to_vec();
     old.extend(6_567_223_u64.to_le_bytes());
     for name in ["old.darshan.gz", "old.gz"] {

@@ -22,7 +22,7 @@ pub struct Saving {
 /// Calls that a finding explains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Explains {
-    /// Time in them that would be saved, ns, summed over processes.
+    /// Time in them that would be saved, ns, summed over processes; of findings on what MPI-IO and HDF5 do themselves all of that.
     pub time_ns: u64,
     /// Share of all time in calls, in millionths, so that equal findings are equal.
     #[serde(rename = "share", serialize_with = "as_share")]

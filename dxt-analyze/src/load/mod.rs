@@ -174,7 +174,9 @@ pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
     let what = if error.chain().any(no_trace) {
         looks_like::looks_like(path)
     } else if error.chain().any(no_log) {
-        looks_like::is_like(path)
+        // What is named as a log is told as one.
+        let named = path.extension().is_some_and(|end| end == "darshan");
+        looks_like::is_like(path).map(|what| if named { format!("not a Darshan log: {what}") } else { what })
     } else {
         None
     };

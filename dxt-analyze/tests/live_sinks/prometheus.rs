@@ -81,21 +81,11 @@ fn prometheus_reads_the_sums_of_a_real_program() {
     let Some(prometheus) = program("prometheus") else { return };
     let folder = tempfile::tempdir().unwrap();
     let (port, here) = (free_port(), free_port());
-    let config = folder.path().join("prometheus.yml");
     let jobs = format!(
         "scrape_configs: [{{job_name: dxt, scrape_interval: 500ms, scrape_timeout: 500ms, honor_labels: true, static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}]"
     );
-    std::fs::write(&config, jobs).unwrap();
-    let _server = Server::start(
-        Command::new(prometheus)
-            .arg(format!("--config.file={}", config.display()))
-            .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
-            .arg(format!("--web.listen-address=127.0.0.1:{here}")),
-    );
-    let ask = |query: &str| {
-        let answer = get_json(here, &format!("/api/v1/query?query={}", quoted(query)))?;
-        answer.pointer("/data/result/0/value/1")?.as_str()?.parse::<f64>().ok()
-    };
+    let _server = started(&prometheus, folder.path(), &jobs, here);
+    let ask = |query: &str| asked(here, query);
     let mut traced = Traced::watched(&[&format!("prometheus:127.0.0.1:{port}")]);
     let group = r#"job="job, \"of\" test",layer="POSIX",op="write",nested="false",ranks="-""#;
     for blocks in [100.0, 250.0] {
@@ -115,6 +105,24 @@ fn prometheus_reads_the_sums_of_a_real_program() {
     traced.end();
 }
 
+/// A server that asks as `jobs` say and answers at the port `here`, with all that is its own in `folder`.
+fn started(prometheus: &std::path::Path, folder: &std::path::Path, jobs: &str, here: u16) -> Server {
+    let config = folder.join("prometheus.yml");
+    std::fs::write(&config, jobs).unwrap();
+    Server::start(
+        Command::new(prometheus)
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", folder.join("data").display()))
+            .arg(format!("--web.listen-address=127.0.0.1:{here}")),
+    )
+}
+
+/// The first number that it answers a query with.
+fn asked(here: u16, query: &str) -> Option<f64> {
+    let answer = get_json(here, &format!("/api/v1/query?query={}", quoted(query)))?;
+    answer.pointer("/data/result/0/value/1")?.as_str()?.parse::<f64>().ok()
+}
+
 /// Sectors that this machine's disks were given to write (Documentation/admin-guide/iostats.rst of Linux).
 fn written() -> u64 {
     let text = std::fs::read_to_string("/proc/diskstats").unwrap_or_default();
@@ -129,29 +137,19 @@ fn node_exporter_shows_what_others_write() {
     };
     let folder = tempfile::tempdir().unwrap();
     let (port, here) = (free_port(), free_port());
-    let config = folder.path().join("prometheus.yml");
     let jobs = format!(
         "scrape_configs: [{{job_name: nodes, scrape_interval: 500ms, scrape_timeout: 500ms, static_configs: [{{targets: ['127.0.0.1:{port}'], labels: {{cluster: here}}}}]}}]"
     );
-    std::fs::write(&config, jobs).unwrap();
     let _exporter = Server::start(Command::new(exporter).arg(format!("--web.listen-address=127.0.0.1:{port}")));
-    let _server = Server::start(
-        Command::new(prometheus)
-            .arg(format!("--config.file={}", config.display()))
-            .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
-            .arg(format!("--web.listen-address=127.0.0.1:{here}")),
-    );
-    let ask = |query: &str| {
-        let answer = get_json(here, &format!("/api/v1/query?query={}", quoted(query)))?;
-        answer.pointer("/data/result/0/value/1")?.as_str()?.parse::<f64>().ok()
-    };
-    let asked = crate::grafana::promql(true);
-    assert!(asked.len() >= 6, "{asked:?}");
+    let _server = started(&prometheus, folder.path(), &jobs, here);
+    let ask = |query: &str| asked(here, query);
+    let queries = crate::grafana::promql(true);
+    assert!(queries.len() >= 6, "{queries:?}");
     let has_pressure = std::fs::read_to_string("/proc/pressure/io").is_ok();
-    for (title, query) in asked.iter().filter(|(_, query)| has_pressure || !query.contains("pressure")) {
+    for (title, query) in queries.iter().filter(|(_, query)| has_pressure || !query.contains("pressure")) {
         until(title, || ask(query));
     }
-    let (_, writes) = asked.iter().find(|(_, query)| query.contains("written")).unwrap();
+    let (_, writes) = queries.iter().find(|(_, query)| query.contains("written")).unwrap();
     // Nothing gets to a disk where this folder is in memory.
     let dd = || {
         let before = written();

@@ -76,8 +76,9 @@ pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut T
         on_record = on_record.saturating_add(used.count);
         let name = if writes { "write" } else { "read" };
         let mut left = rest(named.data(writes), &used);
-        if writes && syncs(named) > 0 {
-            sync_ns = at_least_in_syncs(&left, syncs(named));
+        let syncs = if writes { syncs(named) } else { 0 };
+        if syncs > 0 {
+            sync_ns = at_least_in_syncs(&left, syncs);
             left.duration -= sync_ns;
         }
         if named.module == Module::MpiIo {

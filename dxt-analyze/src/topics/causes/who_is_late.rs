@@ -55,10 +55,6 @@ pub fn late(meetings: &[Meeting]) -> Option<Late> {
         all if alone < all * ALONE && step >= latest * APART && often => (together, all),
         _ => (processes(1), alone),
     };
-    // Who is late to one meeting and as early to the next is not: one wait of his was put to the other.
-    if net(meetings, &usual, &who) < saves_ns * MOST_OF_IT {
-        return None;
-    }
     let mut last: Vec<(usize, f64, f64)> = Vec::new();
     for (number, (meeting, usual)) in meetings.iter().zip(&usual).enumerate() {
         let latest = meeting.iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
@@ -72,18 +68,6 @@ pub fn late(meetings: &[Meeting]) -> Option<Late> {
     let all_ns = meetings.iter().map(|meeting| first(meeting) - second(meeting)).sum();
     Some(Late { processes: who.into_iter().collect(), last, saves_ns, all_ns })
 }
-
-/// By how much those who are late come later than is usual, over all meetings, what they come earlier taken off, ns: the mean of them.
-fn net(meetings: &[Meeting], usual: &[f64], who: &BTreeSet<ProcessId>) -> f64 {
-    let of_meeting = |(meeting, usual): (&Meeting, &f64)| {
-        let theirs = meeting.iter().filter(|(process, _)| who.contains(process));
-        theirs.map(|(_, ns)| ns - usual).sum::<f64>() / who.len().max(1) as f64
-    };
-    meetings.iter().zip(usual).map(of_meeting).sum()
-}
-
-/// Part of what others wait for late ranks that these are later than usual over all meetings, at least.
-const MOST_OF_IT: f64 = 0.5;
 
 /// Times that the last comes later than the one before it, against that one's own lateness, from which it alone holds up all.
 const BY_FAR: f64 = 3.0;
