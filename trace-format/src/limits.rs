@@ -32,6 +32,9 @@ pub(crate) const SPOOL_JOURNAL_BYTES: u64 = 256 << 20;
 /// Parts of a spool up to so many bytes are read whether the file has holes there or not.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_HOLES_BYTES: u64 = 64 << 20;
+/// Largest packed block in a spill: the tracer packs chunks of 64 KiB.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPILLED_BYTES: usize = 256 << 10;
 /// Files of which a spool may tell, as many as the tracer's tables hold at most; so below.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_FILES: usize = 1 << 20;

@@ -138,35 +138,75 @@ impl Encoder {
         let mut gathered: Vec<Segment> = Vec::new();
         for thread in threads {
             for piece in &thread.pieces {
-                match piece {
-                    Piece::Slots(slots) => {
-                        self.slots(number, thread.thread, slots, scale, &mut gathered, &mut process.info, &mut blocks)?;
-                    }
-                    Piece::Frame(frame, mult) => {
-                        self.counted_block(number, thread.thread, &gathered, scale, &mut process.info, &mut blocks)?;
-                        gathered.clear();
-                        count(&mut process.info, &adopt(frame, number, scale.mult, *mult, &mut blocks)?);
-                    }
-                }
+                self.piece(number, thread.thread, *piece, scale, &mut gathered, &mut process.info, &mut blocks)?;
             }
-            self.counted_block(number, thread.thread, &gathered, scale, &mut process.info, &mut blocks)?;
-            gathered.clear();
+            self.gathered(number, thread.thread, scale, &mut gathered, &mut process.info, &mut blocks)?;
         }
-        process.info.missing = process.missing.iter().map(|missing| missing.counters.segments).sum();
         let mut bytes = Vec::with_capacity(blocks.len() + 1024);
-        self.metadata(kind::PROCESS, number, &process.encode(), &mut bytes)?;
+        let entry = self.region_head(number, process, blocks.len() as u64, &mut bytes)?;
         bytes.extend_from_slice(&blocks);
+        Ok(Region { bytes, entry })
+    }
+
+    /// Appends what begins region `number`, whose blocks have been made and counted in `process.info`, and take `blocks` bytes; returns
+    /// the region's index entry.
+    pub(crate) fn region_head(
+        &mut self,
+        number: u32,
+        process: &mut Process,
+        blocks: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<IndexEntry> {
+        process.info.missing = process.missing.iter().map(|missing| missing.counters.segments).sum();
+        let before = out.len();
+        self.metadata(kind::PROCESS, number, &process.encode(), out)?;
         let info = &process.info;
-        let entry = IndexEntry {
+        Ok(IndexEntry {
             rank: info.rank,
             pid: info.pid,
             offset: 0,
-            length: bytes.len() as u64,
+            length: (out.len() - before) as u64 + blocks,
             segments: info.segments,
             missing: info.missing,
             blocks: info.blocks,
-        };
-        Ok(Region { bytes, entry })
+        })
+    }
+
+    /// Appends the blocks of a thread's next piece, and counts them; what does not fill one stays in `gathered`.
+    #[expect(clippy::too_many_arguments, reason = "one loop of `region`, cut out")]
+    pub(crate) fn piece(
+        &mut self,
+        region: u32,
+        thread: u32,
+        piece: Piece<'_>,
+        scale: &TickScale,
+        gathered: &mut Vec<Segment>,
+        info: &mut ProcessInfo,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        match piece {
+            Piece::Slots(slots) => self.slots(region, thread, slots, scale, gathered, info, out),
+            Piece::Frame(frame, mult) => {
+                self.gathered(region, thread, scale, gathered, info, out)?;
+                count(info, &adopt(frame, region, scale.mult, mult, out)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends what was gathered of a thread.
+    pub(crate) fn gathered(
+        &mut self,
+        region: u32,
+        thread: u32,
+        scale: &TickScale,
+        gathered: &mut Vec<Segment>,
+        info: &mut ProcessInfo,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.counted_block(region, thread, gathered, scale, info, out)?;
+        gathered.clear();
+        Ok(())
     }
 
     /// Encodes slots in blocks of [`TARGET_BLOCK_SEGMENTS`]; what does not fill one stays in `gathered`.
@@ -343,7 +383,7 @@ fn count(info: &mut ProcessInfo, head: &BlockHead) {
 
 /// Appends a frame that was made earlier, as a part of region `number`, with its times corrected from `old` to `new`
 /// nanoseconds per tick; returns its head.
-fn adopt(frame: &[u8], number: u32, new: u64, old: u64, out: &mut Vec<u8>) -> Result<BlockHead> {
+pub(crate) fn adopt(frame: &[u8], number: u32, new: u64, old: u64, out: &mut Vec<u8>) -> Result<BlockHead> {
     let malformed = |why: &str| Error::Malformed { what: "a frame made earlier", offset: 0, why: why.into() };
     let body = frame.get(FRAME_HEADER_BYTES..).ok_or_else(|| malformed("it is cut short"))?;
     let header = FrameHeader::decode(frame, 0)?;

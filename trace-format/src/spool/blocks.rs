@@ -46,7 +46,7 @@ pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<
 }
 
 /// The block that begins `bytes`, if one does.
-fn first(bytes: &[u8]) -> Option<Block<'_>> {
+pub(super) fn first(bytes: &[u8]) -> Option<Block<'_>> {
     let frame = bytes.get(HEADER_BYTES..)?.get(..u32_at(bytes, BYTES) as usize)?;
     let head = frame.get(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES)?;
     let head = BlockHead::decode(head, 0).ok()?;

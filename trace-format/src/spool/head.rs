@@ -167,7 +167,8 @@ impl Head {
     pub(super) fn notes(&self, texts: &[String]) -> Vec<Note> {
         let count = (u32_at(&self.0, header::NOTE_COUNT) as usize).min(MOST_NOTES);
         let of = |(i, what): (usize, &String)| {
-            let count = u64_at(&self.0, header::NOTES + i * 8);
+            // What was taken back before it was counted is below 0 for a moment.
+            let count = u64_at(&self.0, header::NOTES + i * 8).cast_signed().max(0).cast_unsigned();
             (count > 0).then(|| Note { what: what.clone(), count })
         };
         texts.iter().take(count).enumerate().filter_map(of).collect()

@@ -97,6 +97,10 @@ pub mod header {
     pub const SPILL_DEVICE: usize = 304;
     /// u64: inode of the spill; 0 while there is none. Stored last.
     pub const SPILL_INODE: usize = 312;
+    /// u64: number of the job whose budget knows of this file, once it is set aside; for the tracer alone.
+    pub const BUDGET_JOB: usize = 320;
+    /// u64: bytes of that budget that stand for it. Stored last.
+    pub const BUDGET_BYTES: usize = 328;
     /// Counts of what was not recorded: u64 each; their texts are in the journal.
     pub const NOTES: usize = 512;
     /// Path of the trace that is being written; a longer one than fits is not there.

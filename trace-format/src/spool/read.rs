@@ -7,16 +7,20 @@ use super::parts::{i64_at, u32_at, u64_at};
 use super::{cut, folded, header};
 use crate::columns::TickScale;
 use crate::counters::Counters;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::frame::IndexEntry;
 use crate::meta::{ClockSource, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef};
 use crate::read::Source;
 use crate::segment::Segment;
+use crate::write::{Encoder, Region, adopt};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 
 mod segments;
 mod snapshot;
+mod spilled;
 
-use segments::{Gone, Pieces};
+use segments::{Gone, Part, Pieces};
 use snapshot::Snapshot;
 
 /// The bytes of a spool.
@@ -66,21 +70,20 @@ impl Spool {
         self.parts.missing_bytes
     }
 
-    /// Puts together what is in no trace yet. `spill`: the bytes of the file of packed blocks beside the spool, if there is
-    /// one; `now`: both clocks now, if this is the machine and the boot of the spool; `in_trace`: whether the trace that was
-    /// being written ([`Head::cut`]) is there, and whole.
+    /// Puts together what is in no trace yet. `spill`: the file of packed blocks beside the spool, empty if there is none, which is
+    /// read block by block and once more by [`Recovered::write_region`]: of each, 16 bytes are kept. `now`: both clocks now, if this is the
+    /// machine and the boot of the spool; `in_trace`: whether the trace that was being written ([`Head::cut`]) is there, and whole.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if what the process said of itself makes no sense.
-    pub fn recover(&self, spill: &[u8], now: Option<Clock>, in_trace: bool) -> Result<Recovered> {
+    /// [`Error::Malformed`] if what the process said of itself makes no sense, [`Error::Io`].
+    pub fn recover(&self, spill: &dyn Source, now: Option<Clock>, in_trace: bool) -> Result<Recovered> {
         let scale = self.head.scale(now);
         let in_trace = in_trace || u32_at(self.head.bytes(), header::CUT) == cut::DONE;
         let gone = if in_trace { Gone::WrittenAndTaken } else { Gone::Written };
         let spilled = if in_trace { header::SPILL_TAKEN } else { header::SPILL_WRITTEN };
-        let spilled = usize::try_from(u64_at(self.head.bytes(), spilled)).unwrap_or(usize::MAX);
-        let spill = spill.get(spilled..).unwrap_or_default();
+        let spilled = spilled::places(spill, u64_at(self.head.bytes(), spilled), |mark| gone.has(mark))?;
         let mut pieces =
-            Pieces::of_chunks(&[&self.parts.arena, &self.parts.meetings], &self.parts.landing, spill, gone);
+            Pieces::of_chunks(&[&self.parts.arena, &self.parts.meetings], &self.parts.landing, spilled, gone);
         let uncertain = segments::of_scratches(&self.parts.scratches, gone, &mut pieces) + self.parts.folded_meanwhile;
         let mut journal = Names::read(&self.parts.journal)?;
         let mut counters = self.folded(&scale, in_trace);
@@ -89,8 +92,8 @@ impl Spool {
         count(&mut counters, waiting.iter().flat_map(|pieces| pieces.waiting(&scale)));
         let mut used: BTreeSet<u32> = counters.iter().map(|missing| missing.stream).collect();
         let (mut threads, mut latest) = (Vec::new(), 0);
-        for (thread, pieces) in pieces {
-            latest = latest.max(pieces.note_streams(&scale, &mut used));
+        for (thread, mut pieces) in pieces {
+            latest = latest.max(pieces.note_streams(spill, &scale, &mut used)?);
             threads.push((thread, pieces));
         }
         let mut process = std::mem::take(&mut journal.process);
@@ -187,14 +190,57 @@ impl Recovered {
         self.process.streams.is_empty()
     }
 
-    /// Encodes it as region `number` of a trace file.
+    /// Writes it to `out` as region `number` of a trace file; returns its index entry, without its offset. `spill` is what it was made with, of
+    /// which a block at a time is in memory.
     ///
     /// # Errors
-    /// As [`crate::write::Encoder::region`].
-    pub fn region(&mut self, encoder: &mut crate::write::Encoder, number: u32) -> Result<crate::write::Region> {
-        let threads: Vec<_> = self.threads.iter().map(|(thread, pieces)| pieces.of_thread(*thread)).collect();
-        encoder.region(number, &mut self.process, &threads, &self.scale)
+    /// As [`Encoder::region`], and [`Error::Io`] also if `out` refuses.
+    pub fn write_region(
+        &mut self,
+        encoder: &mut Encoder,
+        number: u32,
+        spill: &dyn Source,
+        out: &mut dyn Write,
+    ) -> Result<IndexEntry> {
+        (self.process.info.segments, self.process.info.blocks) = (0, 0);
+        let mut parts = Vec::new();
+        for (thread, pieces) in &self.threads {
+            parts.extend(pieces.encode((number, *thread), encoder, &self.scale, &mut self.process.info)?);
+        }
+        let mut bytes = Vec::new();
+        let blocks = parts.iter().map(Part::bytes).sum();
+        let entry = encoder.region_head(number, &mut self.process, blocks, &mut bytes)?;
+        put(out, &bytes)?;
+        let mut buffer = Vec::new();
+        for part in parts {
+            match part {
+                Part::Bytes(bytes) => put(out, &bytes)?,
+                Part::Spilled(places) => {
+                    for place in places {
+                        let (mult, frame) = place.read(spill, &mut buffer)?;
+                        bytes.clear();
+                        adopt(frame, number, self.scale.mult, mult, &mut bytes)?;
+                        put(out, &bytes)?;
+                    }
+                }
+            }
+        }
+        Ok(entry)
     }
+
+    /// The same in memory.
+    ///
+    /// # Errors
+    /// As [`Self::write_region`].
+    pub fn region(&mut self, encoder: &mut Encoder, number: u32, spill: &dyn Source) -> Result<Region> {
+        let mut bytes = Vec::new();
+        let entry = self.write_region(encoder, number, spill, &mut bytes)?;
+        Ok(Region { bytes, entry })
+    }
+}
+
+fn put(out: &mut dyn Write, bytes: &[u8]) -> Result<()> {
+    out.write_all(bytes).map_err(|source| Error::Io { offset: 0, length: bytes.len() as u64, source })
 }
 
 #[cfg(test)]

@@ -1,17 +1,21 @@
 //! The segments of a spool: chunks, packed blocks and scratches, put in the order of their threads.
 
 use crate::columns::TickScale;
+use crate::error::Result;
 use crate::frame::{BlockHead, FrameHeader};
-use crate::read::{BlockRef, Decoder};
+use crate::meta::ProcessInfo;
+use crate::read::{BlockRef, Decoder, Source};
 use crate::segment::{MARKS, Segment, WRITTEN};
 use crate::spool::block::mark;
 use crate::spool::parts::{i64_at, u32_at, u64_at};
 use crate::spool::scratches::{Fold, fold};
 use crate::spool::sparse::Sparse;
 use crate::spool::{blocks, chunk, landing, scratch};
+use crate::write::Encoder;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::snapshot::{Arena, owner};
+use super::spilled::{self, Place, Places};
 
 /// A piece of a thread's buffer.
 #[derive(Debug)]
@@ -41,22 +45,49 @@ impl Gone {
         if self == Self::Written { WRITTEN } else { MARKS }
     }
 
-    fn has(self, mark: u32) -> bool {
+    pub(super) fn has(self, mark: u32) -> bool {
         mark == mark::WRITTEN || mark == mark::TAKEN && self == Self::WrittenAndTaken
     }
 }
 
 /// The pieces of one thread, by their place in its order. A packed block goes before the slots it was made of.
 #[derive(Debug, Default)]
-pub(super) struct Pieces(BTreeMap<u32, Piece>);
+pub(super) struct Pieces {
+    kept: BTreeMap<u32, Piece>,
+    spilled: Vec<Place>,
+    /// Segments of those in the spill, once their streams have been noted.
+    spilled_segments: u64,
+}
+
+/// What stands behind one another in the region of a process.
+pub(super) enum Part {
+    Bytes(Vec<u8>),
+    Spilled(Vec<Place>),
+}
+
+impl Part {
+    /// How long it is.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Spilled(places) => places.iter().map(Place::frame_bytes).sum(),
+        }
+    }
+}
+
+/// One of them.
+enum Either<'a> {
+    Kept(&'a Piece),
+    Spilled(Place),
+}
 
 type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
     /// Of all threads, from the arenas, the blocks on their way and those in the spill; without what is `gone`.
-    pub(super) fn of_chunks(arenas: &[&Arena], landed: &Sparse, spill: &[u8], gone: Gone) -> Threads {
-        let mut threads = Threads::new();
-        add_blocks(spill, gone, &mut threads);
+    pub(super) fn of_chunks(arenas: &[&Arena], landed: &Sparse, spilled: Places, gone: Gone) -> Threads {
+        let of_thread = |(thread, spilled)| (thread, Self { spilled, ..Self::default() });
+        let mut threads: Threads = spilled.into_iter().map(of_thread).collect();
         let mut packing = Vec::new();
         for (header, body) in arenas.iter().flat_map(|arena| arena.slots()) {
             match u32_at(header, chunk::STATE) {
@@ -75,18 +106,56 @@ impl Pieces {
         // Segments that are being packed count as long as their block is nowhere. Slots may be half erased by then.
         for (header, body) in packing {
             let (thread, sequence) = owner(header);
-            if !threads.get(&thread).is_some_and(|pieces| pieces.0.contains_key(&sequence)) {
+            if !threads.get(&thread).is_some_and(|pieces| pieces.kept.contains_key(&sequence)) {
                 add_slots((thread, sequence), body, gone, &mut threads);
             }
         }
         threads
     }
 
+    /// Whether one of its blocks in the spill was that chunk.
+    fn has_spilled(&self, sequence: u32) -> bool {
+        self.spilled.binary_search_by_key(&sequence, |place| place.sequence).is_ok()
+    }
+
+    /// All, in their order.
+    fn all(&self) -> impl Iterator<Item = Either<'_>> {
+        let (mut kept, mut spilled) = (self.kept.iter().peekable(), self.spilled.iter().peekable());
+        std::iter::from_fn(move || match (kept.peek(), spilled.peek()) {
+            (Some((sequence, _)), Some(place)) if place.sequence < **sequence => {
+                spilled.next().copied().map(Either::Spilled)
+            }
+            (Some((sequence, _)), place) => {
+                // The same block, in memory once more.
+                if place.is_some_and(|place| place.sequence == **sequence) {
+                    spilled.next();
+                }
+                kept.next().map(|(_, piece)| Either::Kept(piece))
+            }
+            (None, _) => spilled.next().copied().map(Either::Spilled),
+        })
+    }
+
     /// Notes the streams of all segments in `used`; returns the latest end, in ns.
-    pub(super) fn note_streams(&self, scale: &TickScale, used: &mut BTreeSet<u32>) -> u64 {
-        let mut latest = 0;
-        let mut decoder = Decoder::default();
-        for piece in self.0.values() {
+    pub(super) fn note_streams(
+        &mut self,
+        spill: &dyn Source,
+        scale: &TickScale,
+        used: &mut BTreeSet<u32>,
+    ) -> Result<u64> {
+        let (mut latest, mut spilled_segments) = (0, 0);
+        let (mut decoder, mut buffer) = (Decoder::default(), Vec::new());
+        for piece in self.all() {
+            let piece = match piece {
+                Either::Kept(piece) => piece,
+                Either::Spilled(place) => {
+                    let look = spilled::look(place, spill, &mut buffer, &mut decoder)?;
+                    latest = latest.max(look.head.at_rate(look.mult, scale.mult).max_end);
+                    used.extend(look.streams);
+                    spilled_segments += u64::from(look.head.segments);
+                    continue;
+                }
+            };
             match piece {
                 Piece::Slots(slots) => {
                     for slot in slots {
@@ -103,13 +172,14 @@ impl Pieces {
                 }
             }
         }
-        latest
+        self.spilled_segments = spilled_segments;
+        Ok(latest)
     }
 
     /// Which of the thread's they are.
     #[cfg(test)]
     pub(super) fn sequences(&self) -> Vec<u32> {
-        self.0.keys().copied().collect()
+        self.kept.keys().copied().collect()
     }
 
     /// The ends of its segments, piece by piece.
@@ -123,12 +193,12 @@ impl Pieces {
                 Decoder::default().block(bytes, &block).expect("a block").end.clone()
             }
         };
-        self.0.values().map(ends).collect()
+        self.kept.values().map(ends).collect()
     }
 
     /// Its segments that are in slots, with their times in ns: those of a thread whose segments only wait to be folded all are.
     pub(super) fn waiting(&self, scale: &TickScale) -> impl Iterator<Item = Segment> {
-        let slots = self.0.values().filter_map(|piece| match piece {
+        let slots = self.kept.values().filter_map(|piece| match piece {
             Piece::Slots(slots) => Some(slots),
             Piece::Frame { .. } => None,
         });
@@ -139,9 +209,38 @@ impl Pieces {
         })
     }
 
-    /// As the writer takes them.
-    pub(super) fn of_thread(&self, thread: u32) -> crate::write::ThreadSegments<'_> {
-        crate::write::ThreadSegments { thread, pieces: self.0.values().map(Piece::borrowed).collect() }
+    /// Encodes what is in memory as blocks of `thread` of region `number`, and counts all blocks in `info`: those in the spill are copied when
+    /// the region is written.
+    pub(super) fn encode(
+        &self,
+        (number, thread): (u32, u32),
+        encoder: &mut Encoder,
+        scale: &TickScale,
+        info: &mut ProcessInfo,
+    ) -> Result<Vec<Part>> {
+        let (mut parts, mut gathered, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+        for piece in self.all() {
+            match piece {
+                Either::Kept(piece) => {
+                    encoder.piece(number, thread, piece.borrowed(), scale, &mut gathered, info, &mut bytes)?;
+                }
+                Either::Spilled(place) => {
+                    encoder.gathered(number, thread, scale, &mut gathered, info, &mut bytes)?;
+                    info.blocks += 1;
+                    if !bytes.is_empty() {
+                        parts.push(Part::Bytes(std::mem::take(&mut bytes)));
+                    }
+                    match parts.last_mut() {
+                        Some(Part::Spilled(places)) => places.push(place),
+                        _ => parts.push(Part::Spilled(vec![place])),
+                    }
+                }
+            }
+        }
+        info.segments += self.spilled_segments;
+        encoder.gathered(number, thread, scale, &mut gathered, info, &mut bytes)?;
+        parts.push(Part::Bytes(bytes));
+        Ok(parts)
     }
 }
 
@@ -160,14 +259,17 @@ fn slots(body: &[u8], gone: Gone) -> Vec<Segment> {
 fn add_slots((thread, sequence): (u32, u32), body: &[u8], gone: Gone, threads: &mut Threads) {
     let slots = slots(body, gone);
     if !slots.is_empty() {
-        threads.entry(thread).or_default().0.entry(sequence).or_insert(Piece::Slots(slots));
+        let pieces = threads.entry(thread).or_default();
+        if !pieces.has_spilled(sequence) {
+            pieces.kept.entry(sequence).or_insert(Piece::Slots(slots));
+        }
     }
 }
 
 fn add_blocks(bytes: &[u8], gone: Gone, threads: &mut Threads) {
     for block in blocks(bytes).filter(|block| !gone.has(block.mark)) {
         let piece = Piece::Frame { bytes: block.frame.to_vec(), mult: block.mult, head: block.head };
-        threads.entry(block.thread).or_default().0.insert(block.sequence, piece);
+        threads.entry(block.thread).or_default().kept.insert(block.sequence, piece);
     }
 }
 
@@ -192,7 +294,7 @@ pub(super) fn of_scratches(scratches: &Sparse, gone: Gone, threads: &mut Threads
         };
         if !slots.is_empty() {
             let pieces = threads.entry(u32_at(scratch, scratch::THREAD)).or_default();
-            pieces.0.insert(BEHIND_CHUNKS + number as u32, Piece::Slots(slots));
+            pieces.kept.insert(BEHIND_CHUNKS + number as u32, Piece::Slots(slots));
         }
     }
     uncertain
@@ -236,9 +338,9 @@ mod tests {
         packed.resize(packed.len().next_multiple_of(8), 0);
         let packing = chunk_of(chunk::PACKING, 4, &segment(7));
         let count = |arena: &[u8], landed: &[u8]| -> Vec<u32> {
-            Pieces::of_chunks(&[&Arena::at_rest(arena)], &landed.into(), &[], Gone::Written)
+            Pieces::of_chunks(&[&Arena::at_rest(arena)], &landed.into(), Places::new(), Gone::Written)
                 .values()
-                .flat_map(|pieces| pieces.0.keys().copied())
+                .flat_map(|pieces| pieces.kept.keys().copied())
                 .collect()
         };
         assert_eq!(count(&packing, &[]), [4]);
@@ -264,11 +366,11 @@ mod tests {
             encoder.block(0, 0, &segments, &TickScale { base: 0, mult: rate }, &mut bytes).unwrap();
             let head = BlockHead::decode(&bytes[crate::frame::FRAME_HEADER_BYTES..], 0).unwrap();
             let packed = Piece::Frame { bytes, mult: rate, head };
-            let pieces = Pieces(BTreeMap::from([(0, packed)]));
+            let mut pieces = Pieces { kept: BTreeMap::from([(0, packed)]), ..Pieces::default() };
             let mut used = BTreeSet::new();
-            let latest = pieces.note_streams(&TickScale::IDENTITY, &mut used);
+            let latest = pieces.note_streams(&[], &TickScale::IDENTITY, &mut used).unwrap();
             assert!(latest.abs_diff(second) <= 2, "{latest}");
-            let Piece::Frame { bytes, head, .. } = &pieces.0[&0] else { panic!("a block is a block") };
+            let Piece::Frame { bytes, head, .. } = &pieces.kept[&0] else { panic!("a block is a block") };
             let frame = FrameHeader::decode(bytes, 0).unwrap();
             // As the writer passes it on.
             let block = BlockRef { offset: 0, frame, head: head.at_rate(rate, TickScale::IDENTITY.mult) };
@@ -283,8 +385,8 @@ mod tests {
         marked[1][31] |= (TAKEN >> 56) as u8;
         let arena = chunk_of(chunk::ACTIVE, 0, &marked.concat());
         for (gone, ends) in [(Gone::WrittenAndTaken, [9].as_slice()), (Gone::Written, &[6, 9])] {
-            let kept = Pieces::of_chunks(&[&Arena::at_rest(&arena)], &Sparse::default(), &[], gone);
-            let Piece::Slots(slots) = &kept[&0].0[&0] else { panic!("slots are slots") };
+            let kept = Pieces::of_chunks(&[&Arena::at_rest(&arena)], &Sparse::default(), Places::new(), gone);
+            let Piece::Slots(slots) = &kept[&0].kept[&0] else { panic!("slots are slots") };
             assert_eq!(slots.iter().map(|slot| slot.end).collect::<Vec<_>>(), ends);
         }
     }
@@ -302,7 +404,7 @@ mod tests {
             put(&mut scratch, scratch::COUNTING, counting);
             let mut threads = Threads::new();
             assert_eq!(of_scratches(&scratch[..].into(), Gone::Written, &mut threads), uncertain);
-            assert!(matches!(&threads[&0].0[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == kept));
+            assert!(matches!(&threads[&0].kept[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == kept));
         }
     }
 
@@ -314,6 +416,6 @@ mod tests {
         scratch.resize(scratch::BYTES, 0);
         let mut threads = Threads::new();
         assert_eq!(of_scratches(&scratch[..].into(), Gone::Written, &mut threads), 8);
-        assert!(matches!(&threads[&0].0[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == 8));
+        assert!(matches!(&threads[&0].kept[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == 8));
     }
 }

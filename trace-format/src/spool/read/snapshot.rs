@@ -225,6 +225,7 @@ mod tests {
     use crate::columns::TickScale;
     use crate::segment::StreamId;
     use crate::spool::block;
+    use std::collections::BTreeMap;
     use std::sync::Mutex;
 
     const ARENA: usize = HEADER_BYTES;
@@ -371,8 +372,12 @@ mod tests {
                 let about = format!("chunk {number}, elsewhere: {elsewhere}, {some} at {first}, the rest at {second}");
                 let live = Live::new(spool(), life(number, &block, elsewhere), first, some, second);
                 let snapshot = Snapshot::of(&live).unwrap();
-                let threads =
-                    Pieces::of_chunks(&[&snapshot.arena, &snapshot.meetings], &snapshot.landing, &[], Gone::Written);
+                let threads = Pieces::of_chunks(
+                    &[&snapshot.arena, &snapshot.meetings],
+                    &snapshot.landing,
+                    BTreeMap::new(),
+                    Gone::Written,
+                );
                 let ends =
                     |thread: u32| -> Vec<Vec<u64>> { threads.get(&thread).map(Pieces::ends).unwrap_or_default() };
                 assert_eq!(ends(0), [[6, 7], [6, 7]], "{about}");
@@ -473,8 +478,12 @@ mod tests {
             }
         }
         let snapshot = Snapshot::of(&Hollow(file)).unwrap();
-        let mut threads =
-            Pieces::of_chunks(&[&snapshot.arena, &snapshot.meetings], &snapshot.landing, &[], Gone::Written);
+        let mut threads = Pieces::of_chunks(
+            &[&snapshot.arena, &snapshot.meetings],
+            &snapshot.landing,
+            BTreeMap::new(),
+            Gone::Written,
+        );
         assert_eq!(segments::of_scratches(&snapshot.scratches, Gone::Written, &mut threads), 0);
         assert!(threads.is_empty());
         // Whoever goes through a part goes from one of these places to the next.
