@@ -8,7 +8,9 @@
 
 use crate::notes::Note;
 use crate::say::say;
-use crate::{begin, buffer, clock, errno, hooks, lifecycle, process, record, registry, signals, spool, sys, tls};
+use crate::{
+    begin, budget, buffer, clock, errno, hooks, lifecycle, process, record, registry, signals, spool, sys, tls,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether the user has been told.
@@ -64,6 +66,7 @@ fn make_ready() -> bool {
     }
     if lifecycle::is_left_out_so_far() {
         spool::remove();
+        budget::give_back();
         return false;
     }
     hooks::resolve_late();
@@ -82,6 +85,8 @@ fn make_ready() -> bool {
     }
     registry::back_ahead();
     spool::journal::back_ahead();
+    // Nothing can be given back later.
+    budget::give_back();
     tell(&[b"the program confines itself by seccomp(2): its trace is left to dxt-analyze recover, in ", path]);
     true
 }

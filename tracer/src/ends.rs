@@ -10,6 +10,7 @@
 //!
 //! Whoever is killed anywhere here leaves a spool whose marks and header tell what is in the trace.
 
+use crate::budget;
 use crate::config::Config;
 use crate::flush::Outcome;
 use crate::mpi::World;
@@ -117,6 +118,7 @@ fn recording() -> State {
 /// See [`flush::all_ranks`].
 pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
     let alone = begin_writing();
+    budget::ask_again();
     // Whoever cannot take anything takes part all the same, and writes what it has when it ends.
     let took = alone && gate::alone(flush::take).is_some();
     let written = flush::all_ranks(world, config);
@@ -130,6 +132,7 @@ pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
 
 /// Parks all others, and writes what there is. If it is not in a trace then, it still is where it was.
 fn write_alone(config: &Config, by: &'static str) -> Outcome {
+    budget::ask_again();
     handles::read_layouts_again();
     record::set_state(State::Parked);
     gate::barrier();
@@ -167,6 +170,8 @@ pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
         // In case the file cannot be removed, it says itself that all is written: the process may have changed its root directory.
         spool::remove();
     }
+    // Whatever is left.
+    budget::give_back();
     match next {
         Next::Gone => {}
         Next::Destructors => match outcome {
@@ -194,6 +199,7 @@ pub(crate) fn write_so_far(config: &Config, by: &'static str) {
         if write_alone(config, by) != Outcome::Failed {
             spool::spill::remove();
         }
+        budget::give_back();
         state::release(state);
     }
     WRITING.store(false, Ordering::Release);
@@ -214,7 +220,7 @@ pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
     left_out
 }
 
-/// The process may be another program soon. Others wait until that is known.
+/// The process may be another program soon, which takes the spool away if it is traced. Others wait until that is known.
 pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
     if !begin_writing() {
         return None;
@@ -226,12 +232,16 @@ pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
     }
     let outcome = write_alone(config, "exec");
     if outcome == Outcome::Failed {
+        budget::give_back();
         say_left();
         state::release(state);
         WRITING.store(false, Ordering::Release);
         return None;
     }
     spool::spill::remove();
+    // The spool stays for now, and for good if the next program is not traced, which nobody knows before.
+    budget::give_back();
+    spool::note_budget(budget::known_of_spool());
     let stay = Stay { state, set_aside: spool::set_aside() };
     BECOMES.state_is_late.store(state == State::Late, Ordering::Relaxed);
     BECOMES.set_aside.store(stay.set_aside, Ordering::Relaxed);

@@ -77,6 +77,8 @@ pub(crate) struct Identity {
     pub(crate) key: String,
     /// What the whole job is called, of which a scheduler's step is a part: the same in all processes that a scheduler or a user names.
     pub(crate) name: String,
+    /// What a budget is for: the scheduler's job, or else what has one DXT_JOB_ID; `None`: there is nothing that names it for all.
+    pub(crate) whole: Option<String>,
     /// Number that a launcher has given to this process, or -1.
     pub(crate) rank: i32,
     /// When it started, in ns since 1970-01-01 UTC.
@@ -166,10 +168,11 @@ pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int
         _ => group_key(environment, &host),
     };
     let batch = || SCHEDULERS.iter().find_map(|(id, _)| environment.get(id).filter(|id| !id.is_empty()));
+    let whole = batch().or(given).map(|id| String::from_utf8_lossy(id).into_owned());
     let name = given.or_else(batch).map_or_else(|| key.clone(), |id| String::from_utf8_lossy(id).into_owned());
     let rank = launcher_rank(environment);
     let identity =
-        Identity { exe, args, cwd, host, scheduler, key, name, rank, start_unix_ns: crate::clock::unix_ns() };
+        Identity { exe, args, cwd, host, scheduler, key, name, whole, rank, start_unix_ns: crate::clock::unix_ns() };
     let _ = IDENTITY.set(identity);
 }
 

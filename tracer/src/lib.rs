@@ -10,6 +10,7 @@
 
 mod anonymize;
 mod begin;
+mod budget;
 mod buffer;
 mod clock;
 mod config;

@@ -2,6 +2,7 @@
 //! anything is recorded at all, and when the trace is written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3), access(2)")]
 
+use crate::budget;
 use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode, WithDarshan};
 use crate::filters::Share;
 #[cfg(dxt_static)]
@@ -131,7 +132,12 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     let exe = job::executable();
     if job::is_launcher(&exe) {
         // A job's script may have become it (exec mpirun).
-        spool::sweep(&config);
+        if let Some(known) = spool::sweep(&config) {
+            read_key(&config);
+            job::remember(environment, exe, argc, argv);
+            budget::prepare(&config, environment);
+            budget::is_gone(known);
+        }
         return;
     }
     read_key(&config);
@@ -163,6 +169,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     gate::prepare();
     clock::start();
     job::remember(environment, exe, argc, argv);
+    if let Some(config) = config::current() {
+        budget::prepare(config, environment);
+    }
     process::adopt();
     // SAFETY: all three handlers are async-signal-safe as far as fork(2) in a threaded program asks for it.
     unsafe { libc::pthread_atfork(None, Some(forked_parent), Some(forked_child)) };
@@ -301,6 +310,7 @@ pub(crate) fn mpi_started() {
         // What it has recorded until now is never written.
         record::set_state(State::Muted);
         spool::remove();
+        budget::give_back();
     }
 }
 

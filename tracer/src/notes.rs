@@ -54,6 +54,8 @@ notes! {
     Ring = "io_uring rings whose operations could not be seen";
     /// An open of a file, or a call on a name, beyond the files that have counters of their own.
     OtherFile = "opens and calls by name beyond DXT_COUNTERS_FILES, counted as <other files>";
+    /// The same where it is the budget that has no room for more.
+    OverBudgetFile = "opens and calls by name of files that DXT_JOB_BYTES has no room for, counted as <other files>";
     /// A read or write that is in the counters and in no profile.
     NotProfiled = "reads and writes that are in the counters, but in no profile";
     /// A call before the tracer could start, by a constructor of another library.
@@ -82,6 +84,8 @@ notes! {
     Unlocked = "bytes that getc_unlocked, putc_unlocked or their like moved inside the program, in no segment";
     /// A call whose segment the job's budget has no room for.
     OverBudget = "calls of which DXT_JOB_BYTES keeps counters only";
+    /// A process that could not share the job's budget with the others.
+    OwnShare = "processes that took a share of DXT_JOB_BYTES of their own: the job has no name, or the file in which its processes on a node share cannot be used, or not in time";
     /// A record that the spool's journal had no room for.
     Definition = "names, streams and sizes that found no room in the spool: what is recovered of it, or watched, lacks them";
     /// A call of a signal handler that came in the middle of the tracer's work, where signals could not be held off.

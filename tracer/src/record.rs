@@ -399,7 +399,7 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     }
     spool::note_clock();
     if std::ptr::eq(lane, &raw const thread.often) {
-        return buffer::scratch_full(lane);
+        return buffer::scratch_full(lane, false);
     }
     if !is_late {
         let arena = if std::ptr::eq(lane, &raw const thread.meetings) { &MEETINGS } else { &ARENA };

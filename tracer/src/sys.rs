@@ -17,6 +17,8 @@ pub(crate) use pass_on;
 
 /// Whether the gate is shut.
 static SHUT: AtomicBool = AtomicBool::new(false);
+/// Whether nobody who is through it is waited for any more: a filter may be in force.
+static CONFINED: AtomicBool = AtomicBool::new(false);
 /// Calls that are through the gate and not back yet.
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
 /// Times that [`shut`] looks again, the last ones a millisecond apart, before it goes on: one that sleeps in the kernel is past any
@@ -54,7 +56,7 @@ pub(crate) fn shut() {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
     for waited in 0..MOST_WAITS {
         if UNDER_WAY.load(Ordering::SeqCst) == 0 {
-            return;
+            break;
         }
         // No filter is in force yet.
         if waited < YIELDS {
@@ -65,6 +67,7 @@ pub(crate) fn shut() {
             unsafe { pass_on!(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
         }
     }
+    CONFINED.store(true, Ordering::SeqCst);
 }
 
 /// In a forked child, which has one thread: what others had under way is not here.
@@ -74,6 +77,7 @@ pub(crate) fn in_child() {
 
 /// Opens it again: the program has not confined itself after all.
 pub(crate) fn open() {
+    CONFINED.store(false, Ordering::SeqCst);
     SHUT.store(false, Ordering::SeqCst);
 }
 
@@ -128,6 +132,31 @@ pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N])
         crate::errno::set(libc::EPERM);
         return -1;
     };
+    // SAFETY: the caller's promise.
+    unsafe { pass(number, arguments) }
+}
+
+/// `finish!(libc::SYS_close, number)`: as [`syscall!`], for what a thread that has leave gives back, a lock or a descriptor.
+macro_rules! finish {
+    ($number:expr $(, $argument:expr)* $(,)?) => {
+        $crate::sys::to_finish($number, [$($crate::sys::Argument::register($argument)),*])
+    };
+}
+pub(crate) use finish;
+
+/// Makes a system call of a thread that is through the gate, also while it is shut, as long as that thread is waited for; see [`finish!`].
+/// EPERM afterwards: to keep what it has is better than to end the program.
+///
+/// # Safety
+/// What the system call asks of its arguments.
+#[inline]
+pub(crate) unsafe fn to_finish<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
+    UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+    let _leave = Claim(());
+    if CONFINED.load(Ordering::SeqCst) {
+        crate::errno::set(libc::EPERM);
+        return -1;
+    }
     // SAFETY: the caller's promise.
     unsafe { pass(number, arguments) }
 }

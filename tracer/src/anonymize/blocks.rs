@@ -4,12 +4,13 @@ use super::{fingerprint, hash, is_on, path, word};
 use trace_format::meta::{DataSetDef, HintDef, Job, JobInfo, Mount, Process, ProcessInfo};
 
 /// Settings whose values are numbers and words of the tracer's own; in the others there may be names.
-const PLAIN_SETTINGS: [&str; 18] = [
+const PLAIN_SETTINGS: [&str; 19] = [
     "DXT_ENABLE",
     "DXT_COUNTERS_FILES",
     "DXT_BUFFER_MAX",
     "DXT_MPI_BUFFER_MAX",
     "DXT_OVERFLOW",
+    "DXT_TRACE_MODE",
     "DXT_LIVE",
     "DXT_RANKS",
     "DXT_LAYERS",

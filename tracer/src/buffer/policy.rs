@@ -13,7 +13,7 @@ use crate::config::Overflow;
 use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::tls::{self, Lane, Thread};
-use crate::{filters, registry};
+use crate::{budget, filters, registry};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
@@ -93,13 +93,20 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
             return begin_chunk(chunk, lane);
         }
     }
-    scratch_full(lane)
+    scratch_full(lane, true)
 }
 
-/// Gives `lane`, which has no chunk, a place in a scratch; returns its address, or 0 if there is none.
+/// Gives `lane`, which has no chunk, a place in a scratch; returns its address, or 0 if there is none. Where that is for want of room
+/// (`no_room`), and the budget refused it, those that are folded are counted as such.
 #[cold]
-pub(crate) fn scratch_full(lane: &Lane) -> usize {
-    let Some(scratch) = emptied_scratch(lane).or_else(|| new_scratch(lane)) else {
+pub(crate) fn scratch_full(lane: &Lane, no_room: bool) -> usize {
+    let emptied = emptied_scratch(lane).map(|(scratch, counted)| {
+        if no_room && budget::has_refused() {
+            Note::OverBudget.count_many(counted);
+        }
+        scratch
+    });
+    let Some(scratch) = emptied.or_else(|| new_scratch(lane)) else {
         lane.limit.set(0);
         lane.cursor.set(0);
         return 0;
@@ -134,18 +141,18 @@ fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
     chunk.first()
 }
 
-/// The lane's scratch, its segments folded; `None` if it has none, or if it is to stay as it is: a call that a
+/// The lane's scratch, and how many of its segments were folded; `None` if it has none, or if it is to stay as it is: a call that a
 /// signal handler has interrupted may yet have to write into it, or its segments wait for their trace to be written. The last slot
 /// is spare, as in a chunk.
-fn emptied_scratch(lane: &Lane) -> Option<&'static Scratch> {
+fn emptied_scratch(lane: &Lane) -> Option<(&'static Scratch, u64)> {
     // SAFETY: 0, or set to a scratch of the table.
     let scratch = unsafe { (lane.scratch.get() as *const Scratch).as_ref() }?;
     let (slots, spare) = scratch.slots().1.split_at(SPARE);
     let awaits_spare = lane.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(Slot::is_filled);
     (!awaits_spare && slots.iter().all(Slot::is_filled) && !scratch.is_held()).then(|| {
         // SAFETY: this thread's own, and every call in it is over.
-        unsafe { fold_scratch(scratch) };
-        scratch
+        let counted = unsafe { fold_scratch(scratch) };
+        (scratch, counted)
     })
 }
 
@@ -159,26 +166,26 @@ fn new_scratch(lane: &Lane) -> Option<&'static Scratch> {
 fn next_chunk(arena: &Arena, lane: &Lane) -> Option<Chunk> {
     arena.cut(lane.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
         // To pack takes memory, and a system call to get it.
-        _ if crate::sys::is_shut() => None,
+        _ if crate::sys::is_shut() || budget::is_least() => None,
         Overflow::Compact | Overflow::Spill => packed::make_room(arena),
         Overflow::Fold => None,
     })
 }
 
-/// Folds the filled slots of `scratch` into the counters of their streams and empties them.
+/// Folds the filled slots of `scratch` into the counters of their streams and empties them; returns how many are in counters now.
 ///
 /// # Safety
 /// For the thread that owns it, and no call of the thread is writing into it.
-pub(crate) unsafe fn fold_scratch(scratch: &Scratch) {
+pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
     // SAFETY: nobody writes it, as the caller says.
     let mut rest = unsafe { Slot::at_rest(&scratch.slots) };
-    let mut done = 1;
+    let (mut done, mut counted) = (1, 0);
     scratch.folded.store(done, Ordering::Release);
     while let Some(first) = rest.first() {
         let run = rest.iter().take_while(|segment| segment.stream() == first.stream()).count();
         let (now, later) = rest.split_at(run);
         rest = later;
-        fold_run(now);
+        counted += fold_run(now);
         done += run as u32;
         scratch.folded.store(done, Ordering::Release);
     }
@@ -187,12 +194,13 @@ pub(crate) unsafe fn fold_scratch(scratch: &Scratch) {
     // Whoever sees any of the next segment in a slot sees that slot emptied before.
     fence(Ordering::Release);
     scratch.folded.store(0, Ordering::Release);
+    counted
 }
 
-/// Folds segments of one stream.
-fn fold_run(run: &[Segment]) {
+/// Folds segments of one stream; returns how many are in its counters now.
+fn fold_run(run: &[Segment]) -> u64 {
     let filled = run.iter().filter(|segment| is_new(segment));
-    let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return };
+    let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return 0 };
     let (mut counters, mut previous): (Counters, Previous) = (Counters::default(), stream.previous());
     if let Some(mut counting) = filters::triggers().and_then(|triggers| registry::Counting::of(stream, triggers)) {
         filled.clone().for_each(|segment| counting.see(segment.offset, segment.length()));
@@ -204,5 +212,7 @@ fn fold_run(run: &[Segment]) {
     registry::memory::note_folded(run);
     if counters.segments > 0 && !stream.add(&counters, previous) {
         Note::TablesFull.count_many(counters.segments);
+        return 0;
     }
+    counters.segments
 }

@@ -118,6 +118,10 @@ impl Config {
                 ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
             ],
         };
+        // For whoever recovers one.
+        if self.trace_mode != DEFAULT_TRACE_MODE {
+            all.push(("DXT_TRACE_MODE".to_owned(), format!("{:04o}", self.trace_mode)));
+        }
         if self.mem_align != MEMORY_ALIGNMENT {
             all.push(("DXT_MEM_ALIGN".to_owned(), self.mem_align.to_string()));
         }

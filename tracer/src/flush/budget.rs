@@ -1,58 +1,71 @@
-//! DXT_JOB_BYTES: each rank may write an equal share of the job's bytes, a process without MPI all of them. Nobody has to ask others
-//! for that, so it holds however the ranks write. What has no room goes into the exact counters of its streams: what each thread did
+//! DXT_JOB_BYTES in traces (`crate::budget`): what has no room goes into the exact counters of its streams: what each thread did
 //! last, since its first calls are written first.
 
 use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
 use super::unpack::Unpacker;
-use crate::{buffer, config, mpi, registry};
+use crate::budget::{self, FILE_BYTES, STREAM_BYTES};
+use crate::{buffer, registry};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::columns::TickScale;
 
-/// Bytes of segments in the traces of this process so far, and in the one that is being written.
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
+/// Bytes of segments in the trace that is being written.
 static NOW: AtomicU64 = AtomicU64::new(0);
 
 /// About what is written of a process besides what grows: its description and the heads of its parts.
 const PROCESS_BYTES: u64 = 1 << 10;
-/// The same of a file besides its path, and of a stream with counters; both are compressed afterwards.
-const FILE_BYTES: u64 = 48;
-const STREAM_BYTES: u64 = 64;
 
 /// What was taken is in a trace now, or (`written` is false) is not.
 pub(super) fn settle(written: bool) {
-    let now = NOW.swap(0, Ordering::Relaxed);
-    if written {
-        WRITTEN.fetch_add(now, Ordering::Relaxed);
-    }
+    budget::settle(NOW.swap(0, Ordering::Relaxed), written);
 }
 
-/// In a forked child, which has its own share.
+/// A trace with so many bytes of this process is about to be written.
+pub(super) fn goes_into(bytes: usize) {
+    budget::goes_into(bytes);
+}
+
+/// In a forked child, which has left nothing yet.
 pub(super) fn in_child() {
-    WRITTEN.store(0, Ordering::Relaxed);
+    budget::in_child();
     NOW.store(0, Ordering::Relaxed);
 }
 
-/// Bytes of segments that this process may still write: its share less what its tables take. `None`: as many as there are.
-fn room() -> Option<u64> {
-    let job = config::current()?.site.job_bytes?;
-    let share = job / mpi::world().map_or(1, |world| u64::from(world.size.unsigned_abs()).max(1));
-    let files: u64 = registry::files().map(|file| FILE_BYTES + file.told.len() as u64).sum();
-    let tables = PROCESS_BYTES + files + registry::streams().count() as u64 * STREAM_BYTES;
-    Some(share.saturating_sub(tables).saturating_sub(WRITTEN.load(Ordering::Relaxed)))
+/// What this process may still write.
+struct Room {
+    /// Bytes of segments: its share less what its tables take.
+    segments: u64,
+    /// Bytes of its tables.
+    tables: u64,
+}
+
+impl Room {
+    /// `None`: there is no budget.
+    fn now() -> Option<Self> {
+        let share = budget::share()?;
+        let files: u64 = registry::files().map(|file| FILE_BYTES + file.told.len() as u64).sum();
+        let tables = PROCESS_BYTES + files + registry::streams().count() as u64 * STREAM_BYTES;
+        budget::asks_anew();
+        Some(Self { segments: share.saturating_sub(tables).saturating_sub(budget::written()), tables })
+    }
+
+    /// Whether there is room for so many bytes of segments.
+    fn is_for(&self, bytes: u64) -> bool {
+        bytes <= self.segments && budget::covers_trace(self.tables + bytes)
+    }
 }
 
 /// Takes out of `threads` what has no room and adds it to `left_out`; returns how many calls that were.
 pub(super) fn fit(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) -> u64 {
-    match room() {
-        Some(room) => fit_into(room, threads, left_out, scale),
+    match Room::now() {
+        Some(room) => fit_into(&room, threads, left_out, scale),
         None => 0,
     }
 }
 
-fn fit_into(room: u64, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) -> u64 {
+fn fit_into(room: &Room, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) -> u64 {
     let mut unpacker = Unpacker::new(scale);
     let mut pieces: Vec<(usize, usize)> = Vec::new();
     for (thread, of_thread) in threads.iter().enumerate() {
@@ -65,7 +78,7 @@ fn fit_into(room: u64, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, sca
         let Some(ordered) = threads.get_mut(thread).and_then(|pieces| pieces.get_mut(index)) else { continue };
         if !is_full {
             let bytes = encoded_bytes(&mut ordered.piece, thread as u32, &mut unpacker, scale);
-            is_full = used + bytes > room;
+            is_full = !room.is_for(used + bytes);
             if !is_full {
                 used += bytes;
                 continue;

@@ -132,6 +132,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let index_at = total + first_region * INDEX_ENTRY_BYTES as u64;
     let trailer_at = total + all_regions * INDEX_ENTRY_BYTES as u64;
     let end = trailer(total, all);
+    super::budget::goes_into(body.len() + index.len());
     let mut spans = Spans { body: (before, body), index: (index_at, Vec::new()), ..Spans::default() };
     // The last of this rank's regions ends with its part, and with a flush frame.
     spans.flush = regions.checked_sub(1).map(|last| {

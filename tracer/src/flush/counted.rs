@@ -63,10 +63,11 @@ impl Counted {
         }
     }
 
-    /// What only this mode notes.
+    /// What is noted where there are other files: in this mode always.
     pub(super) fn notes() -> Option<(String, u64)> {
         let what = "different files among these <other files>, per process, within 5 %";
-        buffer::counting::is_on().then(|| (what.to_owned(), registry::other_files()))
+        let may_be = buffer::counting::is_on() || registry::other_files_record().is_some();
+        may_be.then(|| (what.to_owned(), registry::other_files()))
     }
 }
 

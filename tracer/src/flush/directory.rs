@@ -1,6 +1,6 @@
 //! The directory that a trace goes into: found once by its name, from then on a handle, so that what others do to names on
 //! the way to it changes nothing. No more is asked of it than that it can be searched and written to.
-#![expect(unsafe_code, reason = "open(2), mkdir(2), fstat(2), unlink(2)")]
+#![expect(unsafe_code, reason = "open(2), mkdir(2), chmod(2), fstat(2), unlink(2)")]
 
 use crate::errno;
 use std::ffi::{CStr, CString};
@@ -92,7 +92,9 @@ impl Directory {
             let made = unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, name.as_ptr(), mode) } == 0;
             // One that exists is fine. Of the others the first says why: those below it lack what could not be made.
             let errno = errno::save().value();
-            if !made && errno != libc::EEXIST && unmade.is_none() && !exists(&name) {
+            if made {
+                give(libc::AT_FDCWD, &name, mode);
+            } else if errno != libc::EEXIST && unmade.is_none() && !exists(&name) {
                 unmade = Some((end, errno));
             }
         }
@@ -115,7 +117,9 @@ impl Directory {
             let path = [here.path.strip_suffix(b"/").unwrap_or(&here.path), b"/", name].concat();
             let c_name = CString::new(name).map_err(|_| "the output path holds a NUL".to_owned())?;
             // SAFETY: the name ends in NUL. One that exists is looked at; any other failure shows there.
-            unsafe { crate::sys::syscall!(libc::SYS_mkdirat, here.number(), c_name.as_ptr(), mode) };
+            if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, here.number(), c_name.as_ptr(), mode) } == 0 {
+                give(here.number(), &c_name, mode);
+            }
             let (there, owner) = Self::opened(here.number(), name, &path, libc::O_NOFOLLOW)?;
             if owner != crate::job::effective_user() {
                 return Err(format!("{} belongs to user {owner}", String::from_utf8_lossy(&path)));
@@ -168,6 +172,25 @@ impl Directory {
 /// the group's bits; acl(5).)
 const fn names_stay(owner: libc::uid_t, mode: libc::mode_t, user: libc::uid_t) -> bool {
     (owner == user || owner == 0) && (mode & 0o022 == 0 || mode & libc::S_ISVTX != 0)
+}
+
+/// Has the directory `name` in `at`, just made by this process, those of the permissions `mode` that its umask took away.
+pub(crate) fn give(at: libc::c_int, name: &CStr, mode: u32) {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let Ok(made) = Handle::open(at, name, flags, 0) else { return };
+    let Ok(about) = made.about() else { return };
+    // Somebody may have put another in its place.
+    if about.st_mode & mode == mode || about.st_uid != crate::job::effective_user() {
+        return;
+    }
+    let mode = about.st_mode & 0o7777 | mode;
+    // SAFETY: the name ends in NUL.
+    let given = unsafe { crate::sys::syscall!(libc::SYS_fchmodat, made.number(), c".".as_ptr(), mode) } == 0;
+    // Nothing in a directory can be named that its owner may not search.
+    if !given && let Ok(path) = CString::new(format!("/proc/self/fd/{}", made.number())) {
+        // SAFETY: as above.
+        unsafe { crate::sys::syscall!(libc::SYS_fchmodat, libc::AT_FDCWD, path.as_ptr(), mode) };
+    }
 }
 
 /// Whether a name stands for something. Above what can be made may be what cannot: mkdir(2) may refuse a file system that cannot be written to

@@ -53,8 +53,12 @@ impl Gathered {
         let used = used_streams(&threads);
         let mut process = Process { info: own_info(by, &calibration), notes: notes(), ..Process::default() };
         for (note, count) in [(notes::Note::Triggered, triggered), (notes::Note::OverBudget, over_budget)] {
-            if count > 0 {
-                process.notes.push(Note { what: note.text().to_owned(), count });
+            if count == 0 {
+                continue;
+            }
+            match process.notes.iter_mut().find(|known| known.what == note.text()) {
+                Some(known) => known.count += count,
+                None => process.notes.push(Note { what: note.text().to_owned(), count }),
             }
         }
         for (index, thread) in THREADS.numbered() {

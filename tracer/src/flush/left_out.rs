@@ -33,6 +33,7 @@ impl LeftOut {
         let streams = self.0.keys().filter_map(|id| registry::stream_by_id(trace_format::StreamId(*id)));
         let files: BTreeSet<_> = streams
             .filter(|stream| !stream.moves_data() && stream.layer != Layer::Mpi)
+            .filter(|stream| registry::other_files_record().is_none_or(|others| !std::ptr::eq(stream.file, others)))
             .map(|stream| std::ptr::from_ref(stream.file))
             .collect();
         files.len() as u64

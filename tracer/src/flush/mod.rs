@@ -33,6 +33,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use trace_format::frame::FlushStage;
 use trace_format::write;
 
+/// Has a directory that this process has just made the permissions `mode`, whatever its umask.
+pub(crate) fn has_mode(directory: &std::ffi::CStr, mode: u32) {
+    directory::give(libc::AT_FDCWD, directory, mode);
+}
+
 /// Where segments may be: those of the process, and those that come after its trace.
 fn arenas() -> [&'static Arena; 3] {
     [&record::ARENA, &record::MEETINGS, late::arena()]
@@ -201,6 +206,8 @@ pub(crate) fn say_beforehand(config: &Config) {
 }
 
 fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
+    // What all ranks were about to write together may have failed.
+    budget::goes_into(0);
     if crate::sys::is_shut() {
         return false;
     }
@@ -224,6 +231,7 @@ fn write_process(config: &Config, mut gathered: Gathered) -> Result<(), String> 
         write::file(encoder, &job, regions)
     });
     let bytes = encoded.map_err(|error| error.to_string())?;
+    budget::goes_into(bytes.len());
     spool::cut_goes_to(&output::process_path(config, gathered.place()));
     let written = output::write_process(config, gathered.place(), &bytes)?;
     if config.verbose > 0 {

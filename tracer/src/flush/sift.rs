@@ -38,15 +38,18 @@ fn in_nanoseconds(segment: &Segment, scale: &TickScale) -> Segment {
 /// Takes out of `threads` what filters leave out.
 pub(super) fn sift(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     let triggers = filters::triggers().filter(|triggers| !triggers.keep_all_of(rank()));
-    if triggers.is_none() && filters::current().is_none_or(|filters| filters.min_size == 0) {
+    // Files that the budget has no names for have no segments either: nobody could tell them apart.
+    let others = registry::other_files_record();
+    if others.is_none() && triggers.is_none() && filters::current().is_none_or(|filters| filters.min_size == 0) {
         return;
     }
     let mut unpacker = Unpacker::new(scale);
     // A stream that another thread is making just now has a place, and is not asked.
     let mut least: Vec<u64> = Vec::new();
-    for (id, _) in registry::streams() {
+    for (id, stream) in registry::streams() {
         least.resize(id as usize, 0);
-        least.push(buffer::least_length(StreamId(id)));
+        let is_other = others.is_some_and(|others| std::ptr::eq(stream.file, others)) && stream.layer != Layer::Mpi;
+        least.push(if is_other { NONE } else { buffer::least_length(StreamId(id)) });
     }
     if let Some(triggers) = triggers {
         let accesses = accesses(threads, triggers, &mut unpacker);

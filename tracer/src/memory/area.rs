@@ -208,8 +208,10 @@ impl Area {
     /// Has its first `bytes` backed, or what there is room for: nothing can be backed later.
     pub(crate) fn back_ahead(&self, bytes: usize) {
         let end = bytes.min(self.capacity.load(Ordering::Acquire));
-        if end > self.backed.load(Ordering::Acquire) {
-            self.back(end);
+        let from = self.backed.load(Ordering::Acquire);
+        if end > from && !self.back(end) {
+            // Where a budget is spent, there is room for a little at a time.
+            self.back(end.min((from + 1).next_multiple_of(LEAST_STEP)));
         }
     }
 

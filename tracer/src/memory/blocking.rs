@@ -1,6 +1,6 @@
 //! Signals held back on this thread for a moment: while it holds something that a handler would wait for, or runs on a stack
 //! where a handler of the program must not.
-#![expect(unsafe_code, reason = "rt_sigprocmask(2), sigaltstack(2)")]
+#![expect(unsafe_code, reason = "rt_sigprocmask(2), rt_sigtimedwait(2), sigaltstack(2)")]
 
 use crate::{errno, sys};
 
@@ -41,6 +41,29 @@ impl Blocked {
         Self::set(one(CANCEL))
     }
 
+    /// Runs `call` and takes away those of these `signals`, held back by this, that come of it on this thread.
+    pub(crate) fn without<const N: usize>(&self, signals: [libc::c_int; N], call: impl FnOnce()) {
+        let before = pending();
+        call();
+        let Some(before) = before.filter(|_| self.before.is_some()) else { return };
+        let new = pending().unwrap_or(0) & !before;
+        let come = signals.iter().fold(0, |set, &signal| set | one(signal)) & new;
+        if come != 0 {
+            let (no_answer, at_once) =
+                (std::ptr::null_mut::<libc::siginfo_t>(), libc::timespec { tv_sec: 0, tv_nsec: 0 });
+            // SAFETY: the set and the time are ours.
+            unsafe {
+                sys::syscall!(
+                    libc::SYS_rt_sigtimedwait,
+                    &raw const come,
+                    no_answer,
+                    &raw const at_once,
+                    size_of::<Set>()
+                )
+            };
+        }
+    }
+
     /// Keeps errno, as does the end.
     fn set(set: Set) -> Self {
         let leave = sys::claim();
@@ -55,6 +78,14 @@ impl Drop for Blocked {
             change(libc::SIG_SETMASK, before);
         }
     }
+}
+
+/// Signals that wait until they are not held back any more.
+fn pending() -> Option<Set> {
+    let mut set: Set = 0;
+    // SAFETY: the set is ours, of the size given.
+    let known = unsafe { sys::syscall!(libc::SYS_rt_sigpending, &raw mut set, size_of::<Set>()) } == 0;
+    known.then_some(set)
 }
 
 /// Every signal but those that the thread's own instructions raise.

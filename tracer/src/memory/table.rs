@@ -163,6 +163,11 @@ impl Bytes {
         Self(Table::new())
     }
 
+    /// Bytes kept so far.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// As [`Table::prepare`].
     pub(crate) fn prepare(&'static self, capacity: usize) {
         self.0.prepare(capacity);

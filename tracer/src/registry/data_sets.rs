@@ -7,6 +7,7 @@ use super::file::number as number_of_file;
 use super::records::File;
 use super::stream::{Within, add_apart};
 use crate::anonymize;
+use crate::budget::{self, FILE_BYTES, STREAM_BYTES};
 use crate::memory::{Bytes, Record, Table};
 use crate::ops::Op;
 use crate::spool::journal;
@@ -113,6 +114,11 @@ pub(crate) fn data_sets() -> impl Iterator<Item = &'static DataSet> {
     DATA_SETS.iter()
 }
 
+/// About what they take in a trace.
+pub(super) fn bytes() -> u64 {
+    DATA_SETS.len() as u64 * FILE_BYTES + PATHS.len() as u64 + USES.len() as u64 * STREAM_BYTES
+}
+
 /// Empties the counts: in a forked child, and after a flush.
 pub(crate) fn forget_counts() {
     for one in USES.iter() {
@@ -120,7 +126,7 @@ pub(crate) fn forget_counts() {
     }
 }
 
-/// The data set at `path` in `file`, made if need be; `None` when the table is full.
+/// The data set at `path` in `file`, made if need be; `None` when the table is full, or the budget spent.
 pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static DataSet> {
     let bucket = &HEADS[(file.hash ^ path_hash(path)) as usize % BUCKETS];
     let mut made: Option<(&'static [u8], &'static [u8])> = None;
@@ -136,6 +142,7 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
         }
         let (kept, told) = match made {
             Some(paths) => paths,
+            None if budget::is_spent_on_names() => return None,
             None => {
                 let kept = PATHS.keep(path)?;
                 (kept, told(kept)?)

@@ -6,6 +6,7 @@ use super::records::{File, Identity, KnownIdentity};
 use super::stream::Within;
 use super::{layouts, meetings, others, profiles};
 use crate::anonymize;
+use crate::budget::{self, FILE_BYTES};
 use crate::handles::Plain;
 use crate::memory::{Bytes, Record, Table};
 use crate::notes::Note;
@@ -54,12 +55,21 @@ pub(super) fn prepare_counters(limit: usize) {
     }
 }
 
-/// The condensed record, on which the file at `path` is booked; `None` in trace mode.
+/// The condensed record, on which the file at `path` is booked; `None` in trace mode, unless the job's budget is spent.
 pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
+    let is_spent = budget::is_spent_on_names();
+    if is_spent && others::condensed().is_none() {
+        others::begin(others::limit(), record_of(others::PATH, Identity::default())?);
+    }
     let condensed = others::condensed()?;
     others::seen(path_hash(path));
-    Note::OtherFile.count();
+    if is_spent { Note::OverBudgetFile } else { Note::OtherFile }.count();
     Some(condensed)
+}
+
+/// About what files take in a trace; their names, also where they are told as hashes.
+pub(super) fn bytes() -> u64 {
+    FILES.len() as u64 * FILE_BYTES + PATHS.len() as u64 + layouts::bytes()
 }
 
 /// All files, in the order in which they were first seen.
@@ -89,21 +99,33 @@ pub(crate) fn find_by(path: &[u8], hash: u64) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
 
-/// The file at `path`, made if need be. When there is no room for it, the condensed record of counters mode, or `None`.
+/// The file at `path`, made if need be. When there is no room for it, the condensed record of counters mode and of a spent budget, or `None`.
 pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
     own_record(path, identity).or_else(|| condensed(path))
 }
 
 fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
+    if budget::is_spent_on_names() {
+        return find(path).inspect(|file| learn(file, identity));
+    }
+    record_of(path, identity)
+}
+
+/// What is known of the file now, in the journal too.
+fn learn(file: &File, identity: Identity) {
+    if file.identity.learn(identity) {
+        note(file);
+    }
+}
+
+fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
     let hash = path_hash(path);
     let bucket = &HEADS[hash as usize % BUCKETS];
     let mut made: Option<&'static File> = None;
     loop {
         let head = bucket.load(Ordering::Acquire);
         if let Some(file) = find_from(head, hash, path) {
-            if file.identity.learn(identity) {
-                note(file);
-            }
+            learn(file, identity);
             return Some(file);
         }
         if FILES.len() > others::limit() {

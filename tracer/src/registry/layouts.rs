@@ -4,6 +4,7 @@
 
 use super::file::number;
 use super::records::{File, LayoutText};
+use crate::budget;
 use crate::errno;
 use crate::memory::{self, Bytes, Loan, Record, Table};
 use crate::spool::journal;
@@ -30,6 +31,11 @@ const MOST_BYTES: usize = 65536;
 pub(super) fn prepare(layouts: usize, bytes: usize) {
     LAYOUTS.prepare(layouts);
     VALUES.prepare(bytes);
+}
+
+/// Bytes of all layouts.
+pub(super) fn bytes() -> u64 {
+    VALUES.len() as u64
 }
 
 impl File {
@@ -107,7 +113,7 @@ fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static Lay
     if let Some(before) = before.find(|known| known.source == source && known.bytes == value) {
         return Some((before, false));
     }
-    if value.is_empty() {
+    if value.is_empty() || budget::is_spent_on_names() {
         return None;
     }
     let (_, layout) = VALUES.keep(value).and_then(|bytes| LAYOUTS.push(LayoutText { source, bytes }))?;

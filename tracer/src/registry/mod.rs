@@ -26,7 +26,7 @@ pub(crate) use meetings::{failed_id_of_meeting as failed_meeting_stream_of, id_o
 pub(crate) use mpi_details::{
     DATATYPE_COUNTS, Datatype, Hint, MpiDetails, datatypes, extents, hints, mpi_details, mpi_details_of,
 };
-pub(crate) use others::estimate as other_files;
+pub(crate) use others::{condensed as other_files_record, estimate as other_files};
 pub(crate) use paths::{Verdict, judge};
 pub(crate) use profiles::Role;
 pub(crate) use records::{File, Identity, Stream};
@@ -79,6 +79,11 @@ pub(crate) fn prepare(files: usize) {
 pub(crate) fn prepare_for_tests() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| prepare(1 << 12));
+}
+
+/// About what all tables take in a trace, uncompressed.
+pub(crate) fn table_bytes() -> u64 {
+    file::bytes() + stream::bytes() + data_sets::bytes()
 }
 
 /// Empties what is counted of files and data sets beside their streams: after a trace has been written.

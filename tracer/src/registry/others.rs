@@ -1,4 +1,4 @@
-//! Counters mode keeps records of so many files and no more. All further ones are booked on one condensed record: their
+//! Counters mode keeps records of so many files and no more, and so does a job's budget in any mode. All further ones are booked on one condensed record: their
 //! sums are exact, which file they belong to is gone. How many they are is estimated in 4 KiB, whatever their number:
 //! Flajolet, Fusy, Gandouet & Meunier, "HyperLogLog", 2007.
 #![expect(unsafe_code, reason = "a reference into reserved memory")]
@@ -27,8 +27,8 @@ pub(super) fn limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// The condensed record; `None` in trace mode, which has none.
-pub(super) fn condensed() -> Option<&'static File> {
+/// The condensed record; `None` in trace mode, which has none while the job's budget is not spent.
+pub(crate) fn condensed() -> Option<&'static File> {
     // SAFETY: null or a record of the table of files.
     unsafe { CONDENSED.load(Ordering::Acquire).as_ref() }
 }

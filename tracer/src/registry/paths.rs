@@ -11,7 +11,7 @@ pub(crate) enum Verdict {
     Recorded,
     /// Not recorded: part of the system.
     System,
-    /// Not recorded: the MPI library's own shared memory and session files.
+    /// Not recorded: the MPI library's own shared memory, session files and settings.
     MpiInternal,
     /// Not recorded: DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS says so.
     Excluded,
@@ -54,6 +54,9 @@ const MPI_INTERNAL: [&[u8]; 9] = [
     b"/tmp/prte.",
 ];
 
+/// Settings that MPI libraries look for, in the working directory and the user's home, too.
+const MPI_SETTINGS: [&[u8]; 3] = [b"/ucx.conf", b"/.openmpi/mca-params.conf", b"/.pmix/mca-params.conf"];
+
 /// Judges a canonical absolute path. One that is recorded is compared with patterns once, when it is first seen.
 pub(crate) fn judge(path: &[u8]) -> Verdict {
     judge_by(path, filters::current().map(|filters| &filters.paths), |path| super::file::find(path).is_some())
@@ -77,7 +80,7 @@ fn by_default(path: &[u8]) -> Verdict {
         |list: &[&[u8]]| list.iter().any(|prefix| path.starts_with(prefix) || prefix.strip_suffix(b"/") == Some(path));
     if under(&SYSTEM) || DEVICES.contains(&path) {
         Verdict::System
-    } else if under(&MPI_INTERNAL) {
+    } else if under(&MPI_INTERNAL) || MPI_SETTINGS.iter().any(|name| path.ends_with(name)) {
         Verdict::MpiInternal
     } else {
         Verdict::Recorded
@@ -98,6 +101,8 @@ mod tests {
             assert_eq!(judge(path.as_bytes()), Verdict::System, "{path}");
         }
         assert_eq!(judge(b"/dev/shm/vader_segment.node.1"), Verdict::MpiInternal);
+        assert_eq!(judge(b"/scratch/run/ucx.conf"), Verdict::MpiInternal);
+        assert_eq!(judge(b"/scratch/run/my-ucx.conf"), Verdict::Recorded);
     }
 
     #[test]

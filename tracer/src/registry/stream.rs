@@ -6,6 +6,7 @@ use super::folded::Folded;
 use super::memory;
 use super::others;
 use super::records::{File, Stream};
+use crate::budget::STREAM_BYTES;
 use crate::filters;
 use crate::memory::{Lent, Record, Table};
 use crate::ops::{FREQUENT, Op};
@@ -82,6 +83,11 @@ pub(super) fn prepare_counters(streams: usize, condensed: usize) {
 /// Streams that there may be.
 pub(super) fn capacity() -> usize {
     STREAMS.capacity()
+}
+
+/// About what they take in a trace.
+pub(super) fn bytes() -> u64 {
+    STREAMS.len() as u64 * STREAM_BYTES
 }
 
 /// All streams, by id.

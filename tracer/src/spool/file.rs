@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "open(2), fallocate(2), mmap(2), unlink(2)")]
 
 use super::place;
+use crate::budget::Piece;
 use crate::config::{self, Spool};
 use crate::errno;
 use crate::memory;
@@ -10,7 +11,7 @@ use crate::random;
 use crate::say::say;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use trace_format::spool::{HEADER_BYTES, MAGIC};
+use trace_format::spool::{HEADER_BYTES, MAGIC, header};
 
 /// A spool's file and where it is mapped.
 struct Place {
@@ -19,6 +20,9 @@ struct Place {
     start: AtomicPtr<u8>,
     length: AtomicUsize,
     identity: Identity,
+    /// Bytes that are backed, of segments and of all else.
+    segments: AtomicUsize,
+    others: AtomicUsize,
 }
 
 impl Place {
@@ -28,6 +32,23 @@ impl Place {
             start: AtomicPtr::new(std::ptr::null_mut()),
             length: AtomicUsize::new(0),
             identity: Identity::new(),
+            segments: AtomicUsize::new(0),
+            others: AtomicUsize::new(0),
+        }
+    }
+
+    /// How many bytes of such pieces are backed.
+    const fn backed(&self, piece: Piece) -> &AtomicUsize {
+        match piece {
+            Piece::Segments => &self.segments,
+            Piece::Others => &self.others,
+        }
+    }
+
+    /// The file is gone.
+    fn give_back(&self) {
+        for piece in [Piece::Segments, Piece::Others] {
+            piece.give_back(self.backed(piece).swap(0, Ordering::Relaxed));
         }
     }
 
@@ -70,6 +91,9 @@ impl Identity {
     pub(super) fn create(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
         let file = open(path, libc::O_CREAT | libc::O_EXCL)?;
         let (device, inode) = about(file);
+        // Whatever the umask: it will be opened again.
+        // SAFETY: the descriptor is ours. A file system without permissions refuses.
+        unsafe { crate::sys::syscall!(libc::SYS_fchmod, file, 0o600) };
         self.device.store(device, Ordering::Relaxed);
         self.inode.store(inode, Ordering::Relaxed);
         Ok(file)
@@ -154,7 +178,9 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
         return Err((None, libc::EFBIG));
     }
     // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
-    unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) };
+    if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) } == 0 {
+        crate::flush::has_mode(directory, 0o700);
+    }
     // What lies in the first is still mapped; a second one never gives way to a third.
     let used = usize::from(!PLACES[0].start.load(Ordering::Relaxed).is_null());
     let place = &PLACES[used];
@@ -173,6 +199,9 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
             Ok(start) => {
                 place.start.store(start, Ordering::Relaxed);
                 place.length.store(length, Ordering::Relaxed);
+                if Piece::Others.take(HEADER_BYTES) {
+                    place.others.fetch_add(HEADER_BYTES, Ordering::Relaxed);
+                }
                 // Kept for good: the path may be needed at any later moment, in any thread.
                 place.path.store(Box::into_raw(Box::new(path)), Ordering::Release);
                 IN_USE.store(used, Ordering::Release);
@@ -284,16 +313,29 @@ fn allocate_at(address: *mut u8, bytes: usize) -> bool {
     if (offset + bytes) as u64 > size_limit() {
         return false;
     }
+    let is_for_segments = super::header::is_for_segments(place.start.load(Ordering::Relaxed), offset);
+    let piece = if is_for_segments { Piece::Segments } else { Piece::Others };
+    if !piece.take(bytes) {
+        return false;
+    }
     // Somebody may have taken the file away and put another in its place.
-    let Ok(file) = place.identity.reopen(path) else { return false };
-    let done = allocate(file, offset, bytes).is_ok();
-    close(file);
+    let done = place.identity.reopen(path).is_ok_and(|file| {
+        let done = allocate(file, offset, bytes).is_ok();
+        close(file);
+        done
+    });
+    if done {
+        place.backed(piece).fetch_add(bytes, Ordering::Relaxed);
+    } else {
+        piece.give_back(bytes);
+    }
     done
 }
 
-pub(super) fn unlink(path: &CStr) {
+/// Whether it was there.
+pub(super) fn unlink(path: &CStr) -> bool {
     // SAFETY: the name ends in NUL.
-    unsafe { crate::sys::syscall!(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) };
+    unsafe { crate::sys::syscall!(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) == 0 }
 }
 
 /// The path, with its NUL.
@@ -312,6 +354,7 @@ pub(super) fn remove() {
         }
     }
     place_in_use().path.store(std::ptr::null_mut(), Ordering::Release);
+    place_in_use().give_back();
     saved.restore();
 }
 
@@ -344,30 +387,35 @@ pub(super) fn take_back() {
     }
 }
 
-/// Removes what the program left that this process was before, in that directory. Any other file of that name stays.
-pub(super) fn sweep(directory: Option<CString>) {
+/// Removes what the program left that this process was before, in that directory. Any other file of that name stays. Returns what it said
+/// of the job's budget.
+pub(super) fn sweep(directory: Option<CString>) -> Option<(u64, u64)> {
     let saved = errno::save();
-    if let Some(aside) = directory.and_then(|directory| place::name(&directory, ASIDE))
-        && is_spool(&aside)
-    {
-        unlink(&aside);
-    }
+    let aside = directory.and_then(|directory| place::name(&directory, ASIDE));
+    let known = aside.as_deref().and_then(|aside| known_of(aside).filter(|_| unlink(aside)));
     saved.restore();
+    known
 }
 
-/// Whether the file at `path` begins as a spool does and is this user's.
-fn is_spool(path: &CStr) -> bool {
-    let Ok(file) = open(path, 0) else { return false };
+/// What the file at `path` says of the job's budget; `None` if it does not begin as a spool does, or is not this user's.
+fn known_of(path: &CStr) -> Option<(u64, u64)> {
+    let file = open(path, 0).ok()?;
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is ours.
     let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } == 0;
-    let mut magic = [0_u8; 8];
-    // SAFETY: the buffer is ours.
-    let length = unsafe { crate::sys::syscall!(libc::SYS_pread64, file, magic.as_mut_ptr(), magic.len(), 0_i64) };
+    let words = |words: &mut [u64], at: usize| {
+        let length = size_of_val(words);
+        // SAFETY: the buffer is ours, and any bits are valid.
+        let read = unsafe { crate::sys::syscall!(libc::SYS_pread64, file, words.as_mut_ptr(), length, at) };
+        read == length as i64
+    };
+    let (mut magic, mut known_bytes) = ([0_u64; 1], [0_u64; 2]);
+    let is_read = words(&mut magic, header::MAGIC) && words(&mut known_bytes, header::BUDGET_JOB);
     close(file);
     let is_ours = known && stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_uid == crate::job::effective_user();
-    is_ours && length == 8 && u64::from_ne_bytes(magic) == MAGIC
+    let [job, bytes] = known_bytes;
+    (is_ours && is_read && magic == [MAGIC]).then_some((job, bytes))
 }
 
 /// End of the name of a spool that nobody needs unless a call of exec(3) fails.
@@ -403,6 +451,9 @@ pub(super) fn forget() {
         place.path.store(std::ptr::null_mut(), Ordering::Release);
         place.start.store(std::ptr::null_mut(), Ordering::Relaxed);
         place.length.store(0, Ordering::Relaxed);
+        for piece in [Piece::Segments, Piece::Others] {
+            place.backed(piece).store(0, Ordering::Relaxed);
+        }
     }
     IN_USE.store(0, Ordering::Release);
 }

@@ -6,7 +6,7 @@ use crate::memory::Lent;
 use crate::notes::{Counts, TEXTS};
 use crate::{job, notes};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use trace_format::spool::{HEADER_BYTES, MAGIC, MOST_NOTES, PART_BYTES, PARTS, VERSION, cut, header};
+use trace_format::spool::{HEADER_BYTES, MAGIC, MOST_NOTES, PART_BYTES, PARTS, Part, VERSION, cut, header};
 
 static HEADER: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -56,6 +56,15 @@ pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, cloc
     })
 }
 
+/// Whether segments lie at `offset` of the spool at `start`, whose parts are laid out.
+pub(super) fn is_for_segments(start: *mut u8, offset: usize) -> bool {
+    [Part::Arena, Part::Meetings].into_iter().any(|part| {
+        let at = header::PARTS + part as usize * PART_BYTES;
+        let [from, size] = [at, at + 8].map(|at| field(start, at).load(Ordering::Relaxed) as usize);
+        (from..from + size).contains(&offset)
+    })
+}
+
 /// Where the counts of what is not recorded are.
 pub(super) fn counts(start: *mut u8) -> *mut Counts {
     // SAFETY: inside the mapped header.
@@ -90,6 +99,13 @@ pub(super) fn set_spill(taken: usize, written: usize) {
 pub(super) fn set_spill_file((device, inode): (u64, u64)) {
     put(header::SPILL_DEVICE, device);
     put(header::SPILL_INODE, inode);
+}
+
+/// Which pot of a job's budget knows of this spool, and of how many bytes.
+pub(crate) fn note_budget((job, bytes): (u64, u64)) {
+    put(header::BUDGET_BYTES, 0);
+    put(header::BUDGET_JOB, job);
+    put(header::BUDGET_BYTES, bytes);
 }
 
 fn put_half(offset: usize, value: u32) {

@@ -41,6 +41,11 @@ pub(super) fn forget() {
     AREAS.iter().for_each(|area| unsafe { area.forget() });
 }
 
+/// Bytes in it; 0 without one.
+pub(super) fn bytes() -> usize {
+    KEPT.load(Ordering::Relaxed).checked_sub(1).and_then(|kept| AREAS.get(kept)).map_or(0, Area::used)
+}
+
 /// Whether definitions are to be written down.
 pub(crate) fn is_kept() -> bool {
     KEPT.load(Ordering::SeqCst) != 0

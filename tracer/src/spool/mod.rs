@@ -10,11 +10,14 @@ pub(crate) mod journal;
 mod place;
 pub(crate) mod spill;
 
-pub(crate) use header::{cut_begins, cut_ends_at, cut_goes_to, cut_is_done, cut_is_over, note_clock, set_sync};
+pub(crate) use header::{
+    cut_begins, cut_ends_at, cut_goes_to, cut_is_done, cut_is_over, note_budget, note_clock, set_sync,
+};
 
+use crate::budget::{self, LEAST_ARENA};
 use crate::clock;
 use crate::config::{self, Spool};
-use crate::memory::Lent;
+use crate::memory::{Lent, PAGE_BYTES};
 use crate::notes;
 use crate::stack;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -66,13 +69,15 @@ pub(crate) struct Sizes {
 /// Says that the process shall have a spool.
 pub(crate) fn want() {
     crate::memory::back_by(file::back);
-    file::sweep(place::directory());
+    if let Some(known) = file::sweep(place::directory()) {
+        budget::is_gone(known);
+    }
     STAGE.store(Stage::Wanted as u8, Ordering::Release);
 }
 
-/// Removes what the program left that this process was before: for one that is not traced itself.
-pub(crate) fn sweep(config: &config::Config) {
-    file::sweep(place::directory_by(config));
+/// Removes what the program left that this process was before: for one that is not traced itself. Returns what that said of the job's budget.
+pub(crate) fn sweep(config: &config::Config) -> Option<(u64, u64)> {
+    file::sweep(place::directory_by(config))
 }
 
 /// The spool has been removed: the first call that comes now begins a new one, unless the user wants none.
@@ -139,6 +144,9 @@ const MOST_WAITS: u32 = 10_000;
 /// Bytes of a part that are backed from the start, in whole pages of any processor.
 const FIRST_BYTES: usize = 64 << 10;
 
+/// The same of journal, arena, scratches and counters where the job's budget is spent: nothing is kept but counters.
+const LEAST_FIRST_BYTES: [usize; 4] = [16 << 10, LEAST_ARENA as usize, 4 << 10, 4 << 10];
+
 /// Most bytes of each part: address space and an upper bound of the file's size; nothing is taken before it is used.
 const JOURNAL_BYTES: usize = 256 << 20;
 const SCRATCHES: usize = 1 << 15;
@@ -146,6 +154,12 @@ const SCRATCHES: usize = 1 << 15;
 fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let Sizes { arena: arena_bytes, meetings: meetings_bytes, counters, scale } = wanted;
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
+    // Before anything is there.
+    let firsts = if budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64) {
+        [FIRST_BYTES; 4]
+    } else {
+        LEAST_FIRST_BYTES.map(|bytes| bytes.next_multiple_of(PAGE_BYTES))
+    };
     let mut sizes = [0; PARTS];
     sizes[Part::Journal as usize] = page(JOURNAL_BYTES / scale);
     sizes[Part::Arena as usize] = page(arena_bytes);
@@ -158,12 +172,13 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let [mut journal, mut arena, mut scratch, mut folded, landing, meetings] =
         header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
     // Where not even this has room, memory of our own does better.
-    for part in [&mut journal, &mut arena, &mut scratch, &mut folded].into_iter().filter(|part| part.capacity > 0) {
-        if !file::back(part.start, FIRST_BYTES) {
+    let parts = [&mut journal, &mut arena, &mut scratch, &mut folded].into_iter().zip(firsts);
+    for (part, first) in parts.filter(|(part, _)| part.capacity > 0) {
+        if !file::back(part.start, first) {
             file::abandon();
             return false;
         }
-        part.backed = FIRST_BYTES;
+        part.backed = first;
     }
     // The arena's part is a little larger than what was asked for.
     let arena = Lent { capacity: arena_bytes, ..arena };
@@ -193,6 +208,21 @@ pub(crate) fn set_aside() -> bool {
 /// It did not.
 pub(crate) fn take_back() {
     stack::at_end(file::take_back);
+}
+
+/// Bytes of names in it.
+pub(crate) fn journal_bytes() -> u64 {
+    journal::bytes() as u64
+}
+
+/// Largest file that this process may write, in bytes.
+pub(crate) fn size_limit() -> u64 {
+    file::size_limit()
+}
+
+/// Directory for what processes of this node share.
+pub(crate) fn shared_directory(config: &config::Config) -> Option<std::ffi::CString> {
+    place::shared_directory(config)
 }
 
 /// Path of the spool, for messages.

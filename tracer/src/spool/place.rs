@@ -64,6 +64,16 @@ pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
     }
 }
 
+/// Directory for what processes of this node share: that of spools, if it is one that all of them have. TMPDIR may be a program's own,
+/// which it removes when it is done, and so is what `dxt-run` makes for a run; a relative one is another wherever a process is started.
+pub(super) fn shared_directory(config: &Config) -> Option<CString> {
+    let is_of_run = |path: &[u8]| job::basename(path.strip_suffix(b"/").unwrap_or(path)).starts_with(b"dxt-run.");
+    match &config.spool {
+        Spool::In(path) if path.starts_with(b"/") && !is_of_run(path) => directory_by(config),
+        Spool::In(_) | Spool::Auto(_) | Spool::Off => first_of_this_node(b""),
+    }
+}
+
 /// Directory of a path, which may end in NUL.
 pub(super) fn directory_of(path: &[u8]) -> Option<CString> {
     CString::new(path.rsplitn(2, |&byte| byte == b'/').nth(1)?).ok()
@@ -81,4 +91,24 @@ fn is_of_this_node(path: &CString) -> bool {
     // SAFETY: the name ends in NUL, the structure is ours. The raw system call, since statfs(3) may be wrapped.
     let known = unsafe { crate::sys::syscall!(libc::SYS_statfs, path.as_ptr(), &raw mut about) } == 0;
     known && !is_seen_elsewhere(about.f_type as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_processes_share_is_where_all_of_them_look() {
+        let of = |spool: &str| {
+            let environment: &[(&CStr, &str)] =
+                &[(c"DXT_ENABLE", "trace"), (c"DXT_SPOOL", spool), (c"TMPDIR", "/some/where")];
+            shared_directory(&config::read(&environment).ok().flatten().expect("settings that make sense"))
+        };
+        let of_node = first_of_this_node(b"");
+        assert_eq!(of("/x/spools").as_deref(), Some(c"/x/spools"));
+        assert_eq!(of("/x/dxt-run.spools/y").as_deref(), Some(c"/x/dxt-run.spools/y"));
+        for spool in ["/x/dxt-run.a1b2c3d4", "/x/dxt-run.a1b2c3d4/", "spools", "./x/spools", "off", ""] {
+            assert_eq!(of(spool), of_node, "{spool}");
+        }
+    }
 }

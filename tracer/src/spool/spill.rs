@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "pwrite(2), mmap(2)")]
 
 use super::{file, place};
-use crate::config;
+use crate::budget::Piece;
 use crate::errno;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -25,6 +25,18 @@ const END: &str = ".spill";
 
 /// Adds a block; false if that cannot be: no space, no directory, or another thread takes long.
 pub(crate) fn add(block: &[u8]) -> bool {
+    // What the trace has no room for need not fill the node's disk. Before others wait for this thread: the budget may be slow.
+    if !Piece::Segments.take(block.len()) {
+        return false;
+    }
+    let done = add_taken(block);
+    if !done {
+        Piece::Segments.give_back(block.len());
+    }
+    done
+}
+
+fn add_taken(block: &[u8]) -> bool {
     let saved = errno::save();
     let mut waited = 0;
     while ADDING.swap(true, Ordering::Acquire) {
@@ -35,9 +47,7 @@ pub(crate) fn add(block: &[u8]) -> bool {
         crate::threads::give_way();
     }
     let length = LENGTH.load(Ordering::Relaxed);
-    // What the trace has no room for need not fill the node's disk.
-    let most = config::current().and_then(|config| config.site.job_bytes).unwrap_or(u64::MAX);
-    let done = (length + block.len()) as u64 <= most && write(block, length).is_some();
+    let done = write(block, length).is_some();
     if done {
         LENGTH.store(length + block.len(), Ordering::Release);
     }
@@ -136,6 +146,7 @@ pub(crate) fn remove() {
         file::unlink(path);
         saved.restore();
     }
+    Piece::Segments.give_back(LENGTH.load(Ordering::Relaxed));
     forget();
 }
 

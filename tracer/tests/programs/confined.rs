@@ -63,10 +63,14 @@ fn more_than_there_is_memory_for_is_counted() {
 
 #[test]
 fn threads_that_are_confined_with_another() {
-    let scratch = Scratch::new();
-    told_once(&run(&scratch, "threads", "2000"));
-    recover(&scratch);
-    assert_eq!(writes(&scratch), (4000, 2000));
+    // Also where nothing of the job's budget is left, and all is counted.
+    for budget in ["", "0"] {
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg("threads").arg("2000");
+        told_once(&launch.env("DXT_JOB_BYTES", budget).env("DXT_JOB_ID", "7").run());
+        recover(&scratch);
+        assert_eq!(writes(&scratch), (4000, 2000), "{budget}");
+    }
 }
 
 #[test]

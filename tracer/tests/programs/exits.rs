@@ -3,6 +3,7 @@
 use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, library, read_log, recover, workload};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -194,4 +195,74 @@ fn what_is_known_is_said_before_standard_error_is_closed() {
         .arg(&file)
         .run();
     assert!(outcome.stderr.contains("Not a directory") && outcome.stderr.lines().count() == 1, "{outcome:?}");
+}
+
+/// Ways to give descriptor 2 to a data file, of which each is one of the workload's.
+const TAKING: [&str; 18] = [
+    "open",
+    "openat",
+    "creat",
+    "same_file",
+    "dup",
+    "dup2",
+    "dup3",
+    "fcntl",
+    "close_range",
+    "closefrom",
+    "fclose",
+    "fclose_fopen",
+    "freopen",
+    "freopen_same",
+    "system_calls",
+    "system_dup3",
+    "mkstemp",
+    "reused",
+];
+
+/// Runs the workload with standard error in a file; what is in that and in the data file in the end.
+fn takes_stderr(way: &str, verbose: &str, traced: bool) -> (i32, String, String) {
+    let scratch = Scratch::new();
+    let (data, stderr) = (scratch.data().join("data"), scratch.root().join("stderr"));
+    let script = "err=$1; shift; exec \"$0\" \"$@\" \"$err\" 2>\"$err\"";
+    let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).arg(workload("takes_stderr")).arg(&stderr);
+    let launch = launch.arg(way).arg(&data).env("DXT_APPS", "!sh,!dash,!bash").env("DXT_VERBOSE", verbose);
+    let launch = launch.env("DXT_OUTPUT_DIR", "/proc/no/such/place");
+    let outcome = if traced { launch.run() } else { launch.untraced().run() };
+    let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+    (outcome.code, text(&data), text(&stderr))
+}
+
+#[test]
+fn no_word_comes_into_a_file_that_has_the_number_of_standard_error() {
+    for (way, verbose) in TAKING.into_iter().flat_map(|way| [(way, "0"), (way, "2")]) {
+        let (code, data, stderr) = takes_stderr(way, verbose, true);
+        let (untraced_code, untraced_data, untraced) = takes_stderr(way, "0", false);
+        assert_eq!((code, &data), (untraced_code, &untraced_data), "{way} {verbose}: {stderr}");
+        assert_eq!(code, 7, "{way}");
+        let others: Vec<&str> = stderr.lines().filter(|line| !line.starts_with("dxt: ")).collect();
+        assert_eq!(others, untraced.lines().collect::<Vec<_>>(), "{way} {verbose}");
+        // Of a file that is written anew, what was said before is gone.
+        let is_same = ["same_file", "freopen_same"].contains(&way);
+        assert!(!is_same || stderr == "data\n", "{way} {verbose}: {stderr}");
+    }
+}
+
+#[test]
+fn words_go_to_standard_error_while_it_is_there() {
+    for way in ["kept", "restored", "restored_opened"] {
+        let (code, data, stderr) = takes_stderr(way, "0", true);
+        assert_eq!((code, data.as_str()), (7, if way == "kept" { "" } else { "data\n" }), "{way}");
+        let lines: Vec<&str> = stderr.lines().collect();
+        assert_eq!((lines.len(), lines[0]), (2, "before"), "{way}: {stderr}");
+        assert!(lines[1].starts_with("dxt: failed to write the trace"), "{way}: {stderr}");
+    }
+}
+
+/// Nobody waits for who reads them, and no signal comes of a pipe without a reader or a file that may not grow.
+#[test]
+fn words_that_cannot_be_said_harm_nobody() {
+    for (way, verbose) in ["no_reader", "no_room", "limit"].into_iter().flat_map(|way| [(way, "0"), (way, "2")]) {
+        let (code, ..) = takes_stderr(way, verbose, true);
+        assert_eq!(code, 7, "{way} {verbose}");
+    }
 }

@@ -282,3 +282,23 @@ fn needs(file: &Path) -> Option<(u32, u32)> {
     };
     versions.filter_map(number).max()
 }
+
+/// What the recipes of packaging/ say of versions, and of settings that they change in a site's file.
+#[test]
+fn recipes_name_what_is_there() {
+    let read =
+        |name: &str| std::fs::read_to_string(workload_source("../..").join(name)).expect("a file of the project");
+    let version = env!("CARGO_PKG_VERSION");
+    let (spack, conf) = (read("packaging/spack/package.py"), read("scripts/site/dxt.conf"));
+    assert!(
+        spack.contains(&format!("version(\"{version}\")")) && spack.contains(&format!("dxt-tracer-{version}.tar.xz"))
+    );
+    let settings: Vec<&str> =
+        spack.lines().filter_map(|line| line.split_once("filter_file(r\"^")?.1.split('=').next()).collect();
+    assert_eq!(settings, ["DXT_OUTPUT_DIR", "DXT_TRACE_MODE"]);
+    for name in settings {
+        assert_eq!(conf.lines().filter(|line| line.starts_with(&format!("{name}="))).count(), 1, "{name}");
+    }
+    let easybuild = read(&format!("packaging/easybuild/DXT-tracer-{version}-GCCcore-14.3.0.eb"));
+    assert!(easybuild.contains(&format!("version = '{version}'")));
+}

@@ -8,6 +8,11 @@ use std::path::Path;
 
 /// Runs `dxt-run -o traces OPTIONS -- COMMAND` with a library beside which this build's dxt-analyze lies.
 fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
+    run_with(scratch, options, command, &[])
+}
+
+/// The same with these variables.
+fn run_with(scratch: &Scratch, options: &[&str], command: &[&Path], variables: &[(&str, &str)]) -> Outcome {
     let (lib, beside) = (scratch.root().join("libdxt_tracer.so"), scratch.root().join("dxt-analyze"));
     if !lib.exists() {
         std::fs::copy(library(), &lib).expect("failed to copy the library");
@@ -16,6 +21,7 @@ fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
     let script = workload_source("../../scripts/dxt-run").canonicalize().expect("scripts/dxt-run is there");
     let launch =
         Launch::new(scratch, script).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
+    let launch = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let launch = launch.arg("--lib").arg(lib).arg("-o").arg(scratch.traces());
     let launch = options.iter().fold(launch, |launch, option| launch.arg(option)).arg("--");
     command.iter().fold(launch, |launch, argument| launch.arg(argument)).run()
@@ -111,4 +117,38 @@ fn agents_of_several_nodes_write_files_of_their_own() {
     assert!(outcome.stderr.contains(&format!("--live-to {to}.%h")), "{outcome:?}");
     let node = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a node's name");
     assert!(!path.exists() && scratch.root().join(format!("events.{}", node.trim_end())).exists());
+}
+
+#[test]
+fn in_a_job_of_several_nodes_an_agent_comes_to_each_beside_mpirun_too() {
+    if !has_analyzer() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let tools = scratch.root().join("tools");
+    std::fs::create_dir(&tools).expect("failed to make a directory");
+    // Stand-ins: one says how it was called and begins one agent, the other begins the program.
+    let said = scratch.root().join("srun.said");
+    let srun = format!(
+        "#!/bin/sh\nwhile :; do case $1 in --*) echo \"$1\" >>{0} ;; *) break ;; esac; shift; done\nexec \"$@\"\n",
+        said.display()
+    );
+    for (name, text) in [("srun", srun.as_str()), ("mpirun", "#!/bin/sh\n[ \"$1\" = --version ] || exec \"$@\"\n")] {
+        std::fs::write(tools.join(name), text).expect("failed to write a script");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(tools.join(name), mode).expect("failed to set a mode");
+    }
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap_or_default());
+    let of_job = [("PATH", path.as_str()), ("SLURM_JOB_NUM_NODES", "2")];
+    let to = format!("events:{}", scratch.root().join("events").display());
+    let options = ["--live-to", to.as_str()];
+    let outcome = run_with(&scratch, &options, &["mpirun".as_ref(), "/bin/true".as_ref()], &of_job);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let options_said = std::fs::read_to_string(&said).unwrap_or_default();
+    assert!(options_said.contains("--overlap\n") && options_said.contains("--nodes=2\n"), "{options_said} {outcome:?}");
+    assert!(outcome.stderr.contains(&format!("--live-to {to}.%h")), "{outcome:?}");
+    // A program without a launcher runs on this node.
+    std::fs::remove_file(&said).expect("what was said");
+    let outcome = run_with(&scratch, &options, &["/bin/true".as_ref()], &of_job);
+    assert_eq!((outcome.code, said.exists()), (0, false), "{outcome:?}");
 }

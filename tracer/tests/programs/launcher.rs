@@ -14,8 +14,13 @@ fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
     run_in(scratch, None, options, command)
 }
 
-/// The same, with a variable.
-fn run_in(scratch: &Scratch, variable: Option<(&str, &str)>, options: &[&str], command: &[&Path]) -> Outcome {
+/// The same, with variables.
+pub(crate) fn run_in<'a>(
+    scratch: &Scratch,
+    variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    options: &[&str],
+    command: &[&Path],
+) -> Outcome {
     let launch =
         Launch::new(scratch, dxt_run()).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
     // Where it looks for dxt-analyze last.
@@ -24,7 +29,7 @@ fn run_in(scratch: &Scratch, variable: Option<(&str, &str)>, options: &[&str], c
     let launch = launch.env("PATH", path);
     let launch = launch.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let launch = launch.arg("--lib").arg(library()).arg("-o").arg(scratch.traces());
-    let launch = variable.into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
+    let launch = variables.into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let launch = options.iter().fold(launch, |launch, option| launch.arg(option)).arg("--");
     command.iter().fold(launch, |launch, argument| launch.arg(argument)).run()
 }
@@ -448,4 +453,39 @@ fn a_library_that_is_not_for_this_system_harms_no_program() {
     assert!(library.exists());
     let outcome = run(&["--dry-run"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "# /bin/sh -c echo\\ ran\\;\\ exit\\ 7\n"), "{outcome:?}");
+}
+
+/// The directory is for whoever may read the traces, also those of processes that were killed.
+#[test]
+fn permissions_of_what_it_makes_are_those_that_were_asked_for() {
+    use std::os::unix::fs::PermissionsExt;
+    for (asked, directory, trace) in [("0640", 0o750, 0o640), ("0644", 0o755, 0o644)] {
+        for (umask, end) in [("022", "return"), ("077", "return"), ("077", "kill"), ("0777", "return")] {
+            let scratch = Scratch::new();
+            let script = format!("umask {umask}; exec \"$0\" \"$@\"");
+            let launch = Launch::new(&scratch, "/bin/sh").untraced().arg("-c").arg(script).arg(dxt_run());
+            // Where it looks for dxt-analyze first: another build may lie about.
+            let beside = scratch.root().join("beside");
+            std::fs::create_dir(&beside).expect("a directory can be made");
+            for file in [library(), &analyzer()] {
+                let here = beside.join(file.file_name().expect("a name"));
+                if std::fs::hard_link(file, &here).is_err() {
+                    std::fs::copy(file, &here).expect("what was built can be copied");
+                }
+            }
+            let launch = launch.without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
+            let output = scratch.traces().join("new/one");
+            let launch =
+                launch.arg("-q").arg("--lib").arg(beside.join("libdxt_tracer.so")).arg("-o").arg(&output).arg("--");
+            let data = scratch.data().join("out");
+            std::fs::write(&data, "").expect("a file that is there");
+            let launch = launch.arg(workload("exits")).arg(scratch.data()).args([end, "100"]);
+            let outcome = launch.env("DXT_TRACE_MODE", asked).run();
+            let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o7777;
+            let made: Vec<u32> = [scratch.traces().join("new"), output.clone()].iter().map(|path| mode(path)).collect();
+            assert_eq!(made, [directory; 2], "{asked} {umask} {end}: {outcome:?}");
+            let traces = Traces::read(&output).files;
+            assert_eq!(traces.iter().map(|file| mode(file)).collect::<Vec<_>>(), [trace], "{asked} {umask} {end}");
+        }
+    }
 }

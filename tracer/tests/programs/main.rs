@@ -2,6 +2,7 @@
 //! must not notice. The programs are in testdata/workloads; each logs its own operations.
 
 mod anonymize;
+mod budget;
 mod calls_of_a_flush;
 mod collectives;
 mod config;

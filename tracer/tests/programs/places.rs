@@ -5,6 +5,8 @@ use crate::filters::BOTH;
 use crate::harness::{
     Compiler, Launch, Outcome, Scratch, Traces, have, is_root, recover, skip_here, spools, workload, workload_with,
 };
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -139,4 +141,60 @@ fn no_directory_for_spools() {
     }
     assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""));
     assert_eq!(writes(&scratch), 500);
+}
+
+/// Everything that is made, with its permissions.
+fn permissions(below: &Path) -> BTreeMap<PathBuf, u32> {
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir(below).expect("a directory that may be listed") {
+        let path = entry.expect("a directory that may be listed").path();
+        if path.is_dir() {
+            all.append(&mut permissions(&path));
+        }
+        let mode = path.symlink_metadata().expect("what is listed is there").permissions().mode();
+        all.insert(path, mode & 0o7777);
+    }
+    all
+}
+
+/// Runs `command` in a shell with that umask.
+fn with_umask<'a>(scratch: &'a Scratch, umask: &str, command: &Path) -> Launch<'a> {
+    let launch = Launch::new(scratch, "/bin/sh").env("DXT_APPS", "!sh,!dash,!bash");
+    launch.arg("-c").arg(format!("umask {umask}; exec \"$0\" \"$@\"")).arg(command)
+}
+
+/// What is asked for is what is there, of traces, of the directories that they are in and of what a killed process leaves.
+#[test]
+fn permissions_are_those_that_were_asked_for_whatever_the_umask() {
+    for (asked, directory, trace) in [("", 0o700, 0o600), ("0640", 0o750, 0o640), ("0644", 0o755, 0o644)] {
+        for umask in ["000", "022", "077", "0177", "0777"] {
+            for output in ["traces/a/b", "traces/%u/b"] {
+                let scratch = Scratch::new();
+                let data = scratch.data().join("out");
+                std::fs::write(&data, "").expect("a file that is there");
+                let launch = with_umask(&scratch, umask, &workload("exits")).arg(scratch.data());
+                let launch = launch.args(["return", "300000"]).env("DXT_TRACE_MODE", asked);
+                let output = scratch.root().join(output);
+                let launch = launch.env("DXT_BUFFER_MAX", "64K").env("DXT_OUTPUT_DIR", output);
+                assert_eq!(launch.run().code, 7, "{asked} {umask}");
+                let found = permissions(&scratch.traces());
+                assert_eq!(found.len(), 3, "{found:?}");
+                for (path, mode) in found {
+                    let expected = if path.is_dir() { directory } else { trace };
+                    assert_eq!(mode, expected, "{asked} {umask} {}", path.display());
+                }
+            }
+            let scratch = Scratch::new();
+            let data = scratch.data().join("out");
+            std::fs::write(&data, "").expect("a file that is there");
+            let launch = with_umask(&scratch, umask, &workload("exits")).arg(scratch.data()).args(["kill", "300000"]);
+            let spools = scratch.root().join("spools/of/its/own");
+            std::fs::create_dir_all(spools.parent().expect("it has one")).expect("a directory can be made");
+            let launch = launch.env("DXT_BUFFER_MAX", "64K").env("DXT_OVERFLOW", "spill").env("DXT_SPOOL", &spools);
+            launch.env("DXT_TRACE_MODE", asked).run();
+            let found = permissions(&spools);
+            assert_eq!((found.len(), found.values().all(|mode| *mode == 0o600)), (2, true), "{umask}: {found:?}");
+            assert_eq!(spools.metadata().expect("it was made").permissions().mode() & 0o7777, 0o700, "{umask}");
+        }
+    }
 }

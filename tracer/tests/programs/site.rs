@@ -8,6 +8,7 @@ use crate::harness::{
 };
 use crate::launcher::unloadable;
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The example that is given to sites.
@@ -44,7 +45,7 @@ fn writes<'a>(scratch: &'a Scratch, calls: &str) -> Launch<'a> {
 }
 
 /// All files below the directories of traces and spools.
-fn left(scratch: &Scratch) -> Vec<PathBuf> {
+pub(crate) fn left(scratch: &Scratch) -> Vec<PathBuf> {
     fn below(directory: &Path, into: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             if entry.path().is_dir() { below(&entry.path(), into) } else { into.push(entry.path()) }
@@ -147,7 +148,7 @@ fn mpi(scratch: &Scratch, mpi: Compiler) -> Launch<'_> {
 
 /// Demands that the ranks ended as they do, by 5, and the tracer said nothing.
 #[track_caller]
-fn ended_quietly(outcome: &Outcome) {
+pub(crate) fn ended_quietly(outcome: &Outcome) {
     let said = outcome.stderr.lines().any(|line| line.starts_with("dxt:"));
     assert!(outcome.code == 5 && !said, "{outcome:?}");
 }
@@ -325,6 +326,41 @@ fn a_job_writes_no_more_than_its_budget() {
             assert_eq!(traces.files.len(), files);
             within(&traces, &scratch.data(), 6000, (6 << 10) + files as u64 * (4 << 10));
         }
+    }
+}
+
+/// Bytes that files take on the disk: spools are mostly holes.
+fn bytes_on_disk(files: &[PathBuf]) -> u64 {
+    files.iter().map(|file| file.metadata().expect("a file").blocks() * 512).sum()
+}
+
+/// Names take room in traces and in spools, too, and a killed process leaves all that it has beside it.
+#[test]
+fn whatever_a_job_leaves_is_within_its_budget() {
+    let (budget, files, calls) = (1 << 20, 20_000, 300_000);
+    for (overflow, end) in [("compact", "return"), ("compact", "kill"), ("spill", "kill"), ("fold", "kill")] {
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, workload("many_files")).arg(scratch.data()).arg(end);
+        let launch = launch.arg(files.to_string()).arg(calls.to_string());
+        let launch = launch.env("DXT_JOB_BYTES", budget.to_string()).env("DXT_OVERFLOW", overflow);
+        launch.env("DXT_BUFFER_MAX", "16M").run();
+        let left = left(&scratch);
+        assert!(!left.is_empty());
+        let bytes = bytes_on_disk(&left);
+        assert!(bytes <= budget, "{overflow} {end}: {bytes} bytes in {left:?}");
+        recover(&scratch);
+        let traces = Traces::read(&scratch.traces());
+        // All calls are there, those on the file that came first under its name; many names are not.
+        let one = traces.totals(&["POSIX"], "write", &scratch.data().join("one"));
+        assert_eq!(one.0, calls, "{overflow} {end}");
+        let others = traces.totals(&["POSIX"], "write", Path::new("<other files>")).0;
+        let named = traces.totals(&["POSIX"], "write", &scratch.data()).0 - one.0;
+        assert_eq!(named + others, files, "{overflow} {end}");
+        assert!(named > 100 && others > 100, "{named} {others}");
+        let noted = noted(&traces, "files that DXT_JOB_BYTES has no room for");
+        assert!(noted >= others, "{noted} of {others} openings are noted");
+        let [process] = traces.processes.as_slice() else { panic!("{} processes", traces.processes.len()) };
+        assert!(process.info.segments > 10_000, "{} segments", process.info.segments);
     }
 }
 

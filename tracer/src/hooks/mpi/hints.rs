@@ -1,16 +1,28 @@
 //! Hints of a file that was just opened (MPI 4.0, 14.2.8): those that the program asked for, and those in effect. Asked by one
-//! process of those that opened the file together, a few times per file; each question is local to the process.
+//! process of those that opened the file together, a few times per file; each question is local to the process. Open MPI takes
+//! parameters of the environment for hints (`ompi_info --param io all --level 9`), and tells nobody.
 
 use crate::mpi::{Handle, SUCCESS, api, world};
 use crate::registry::{MpiDetails, mpi_details_of};
 use crate::tls::Thread;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use trace_format::meta::HintOrigin;
 
 /// Room for a key: `MPI_MAX_INFO_KEY` is 255 at most.
 const KEY_BYTES: usize = 512;
 /// Room for a value: `MPI_MAX_INFO_VAL` is 1024 at most.
 const VALUE_BYTES: usize = 2048;
+/// Parameters of Open MPI's I/O in the environment, each behind what all of them begin with.
+const PARAMETERS: [&CStr; 7] = [
+    c"OMPI_MCA_io",
+    c"OMPI_MCA_fcoll",
+    c"OMPI_MCA_io_ompio_num_aggregators",
+    c"OMPI_MCA_io_ompio_bytes_per_agg",
+    c"OMPI_MCA_io_ompio_cycle_buffer_size",
+    c"OMPI_MCA_io_ompio_grouping_option",
+    c"OMPI_MCA_io_ompio_max_aggregators_ratio",
+];
+const PARAMETER: &[u8] = b"OMPI_MCA_";
 /// Most hints that are taken of one info.
 const MOST_KEYS: c_int = 64;
 
@@ -24,6 +36,11 @@ pub(super) fn note(thread: &Thread, comm: Handle, asked: Handle, handle: Handle,
         }
         if !world.abi.is_null_info(asked) {
             keep(details, HintOrigin::Asked, asked);
+        }
+        for name in PARAMETERS {
+            if let (Some(key), Some(value)) = (name.to_bytes().strip_prefix(PARAMETER), crate::job::variable(name)) {
+                details.add_hint(HintOrigin::Asked, key, value);
+            }
         }
         let mut used = 0;
         if api().file_get_info(handle, &raw mut used) == SUCCESS && !world.abi.is_null_info(used) {

@@ -11,7 +11,7 @@ use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::{errno, lifecycle, registry};
+use crate::{errno, lifecycle, registry, say};
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
@@ -44,11 +44,16 @@ fn opening_as(
     call: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
-        return unrecorded(call());
+        let number = unrecorded(call());
+        if number == libc::STDERR_FILENO && is_own_process() {
+            say::opened(number);
+        }
+        return number;
     };
     let timer = Call::begin(thread);
     let number = call();
     if number >= 0 {
+        say::opened(number);
         let (end, errno) = (crate::clock::of_call(), errno::save());
         if let Some(description) = handles::opened(number, found, Manner::of_opening(flags())) {
             timer.end_at(end, description.file(), &POSIX_OPEN, NO_OFFSET, 0);
@@ -82,11 +87,16 @@ fn unrecorded(number: c_int) -> c_int {
 #[inline(always)]
 pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
-        return unrecorded(call());
+        let number = unrecorded(call());
+        if number == libc::STDERR_FILENO && number != old && is_own_process() {
+            say::copied(number);
+        }
+        return number;
     };
     let timer = Call::begin(thread);
     let number = call();
     if number >= 0 && number != old {
+        say::copied(number);
         let errno = errno::save();
         let description = handles::descriptor(old);
         handles::duplicate(old, number);

@@ -9,7 +9,7 @@ use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
 use crate::record::{self, Call};
-use crate::{errno, lifecycle, registry};
+use crate::{errno, lifecycle, registry, say};
 use libc::{FILE, c_char, c_int, c_long, fpos_t, off_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
@@ -37,6 +37,14 @@ enum Named {
 }
 
 impl Named {
+    /// It has been opened as this descriptor.
+    fn opened_as(self, number: c_int) {
+        // Without a name freopen(3) opens what is open already.
+        if self.asked().is_some() {
+            say::opened(number);
+        }
+    }
+
     /// The name that was to be opened, if there is one.
     fn asked(self) -> Option<Asked> {
         match self {
@@ -65,8 +73,12 @@ fn opening_failed(timer: Call, named: Named) {
 fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
         let stream = call();
-        if origin != Origin::Given && !stream.is_null() && record::is_on() && is_own_process() {
-            handles::forget(number_of(stream));
+        if origin != Origin::Given && !stream.is_null() && is_own_process() {
+            let number = number_of(stream);
+            named.opened_as(number);
+            if record::is_on() {
+                handles::forget(number);
+            }
         }
         return stream;
     };
@@ -75,6 +87,7 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
     if !stream.is_null() {
         let (end, errno) = (crate::clock::of_call(), errno::save());
         let number = number_of(stream);
+        named.opened_as(number);
         let description = match number {
             ..0 => None,
             _ if origin == Origin::Given => handles::descriptor(number),

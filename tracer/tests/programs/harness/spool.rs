@@ -42,9 +42,10 @@ fn spill(spool: &Path) -> Vec<u8> {
 pub(crate) fn look(scratch: &Scratch) -> (Vec<u8>, u64) {
     let path = spools(scratch).pop().expect("a spool");
     let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
-    let mut recovered = spool.recover(&spill(&path), None, false).expect("a spool can be put together");
+    let spill = spill(&path);
+    let mut recovered = spool.recover(&spill, None, false).expect("a spool can be put together");
     let mut encoder = Encoder::new().expect("an encoder");
-    let region = recovered.region(&mut encoder, 0).expect("a spool can be encoded");
+    let region = recovered.region(&mut encoder, 0, &spill).expect("a spool can be encoded");
     let bytes = write::file(&mut encoder, &recovered.job, vec![region]).expect("a spool makes a trace");
     (bytes, recovered.uncertain)
 }
@@ -55,10 +56,11 @@ pub(crate) fn recover(scratch: &Scratch) -> u64 {
     for path in spools(scratch) {
         let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
         let in_trace = spool.head().cut().is_some_and(|cut| is_there(&cut));
-        let mut recovered = spool.recover(&spill(&path), None, in_trace).expect("a spool can be put together");
+        let spill = spill(&path);
+        let mut recovered = spool.recover(&spill, None, in_trace).expect("a spool can be put together");
         if !recovered.is_empty() {
             let mut encoder = Encoder::new().expect("an encoder");
-            let region = recovered.region(&mut encoder, 0).expect("a spool can be encoded");
+            let region = recovered.region(&mut encoder, 0, &spill).expect("a spool can be encoded");
             let bytes = write::file(&mut encoder, &recovered.job, vec![region]).expect("a spool makes a trace");
             let name = path.with_extension("dxt");
             let name = name.file_name().expect("a spool has a name");
