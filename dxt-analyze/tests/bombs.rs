@@ -2,11 +2,15 @@
 //! the allocator sees to, and says what is left out.
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
+#[path = "../../trace-format/tests/common/spool.rs"]
+mod spool;
+
 use cap::Cap;
 use darshan_log::Module;
 use darshan_log::packed::compression;
 use dxt_analyze::load::{Source, load};
 use dxt_analyze::tools::check::{FileState, check_sources};
+use dxt_analyze::tools::recover::recover;
 use dxt_analyze::topics::checks::view::checks_of;
 use dxt_analyze::topics::layers::{Options, view::layers_of};
 use dxt_analyze::topics::outliers::args::By;
@@ -27,7 +31,11 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 const BOUND: usize = 512 << 20;
 
 fn bounded<T>(run: impl FnOnce() -> T) -> T {
-    ALLOCATOR.set_limit(ALLOCATOR.allocated() + BOUND).unwrap();
+    within(BOUND, run)
+}
+
+fn within<T>(bound: usize, run: impl FnOnce() -> T) -> T {
+    ALLOCATOR.set_limit(ALLOCATOR.allocated() + bound).unwrap();
     let result = run();
     ALLOCATOR.set_limit(usize::MAX).unwrap();
     result
@@ -259,4 +267,47 @@ fn modules_of_daos_are_passed_over_by_name() {
         assert!(notes.iter().any(|what| what.contains(name) && what.contains("passed over")), "{notes:?}");
         assert!(run.health.problems.is_empty(), "{:?}", run.health.problems);
     }
+}
+
+/// What a process had no room for in memory may be far more than there is here.
+#[test]
+fn a_spill_is_never_in_memory_as_a_whole() {
+    use trace_format::columns::TickScale;
+    use trace_format::segment::{Segment, StreamId};
+    use trace_format::spool::block;
+    const SEGMENTS: u64 = 2000;
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dxt-0-1-1-0.spool");
+    std::fs::write(&path, spool::spool(&[])).unwrap();
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let at_random = |number: u64| {
+        let (offset, length) = (random().cast_signed() << 9, random() % 1_000_000);
+        Segment::new(StreamId(1), offset, length, number * 1000, number * 1000 + random() % 1000)
+    };
+    let segments: Vec<Segment> = (1..=SEGMENTS).map(at_random).collect();
+    let mut packed = vec![0; block::HEADER_BYTES];
+    let mut encoder = trace_format::write::Encoder::new().unwrap();
+    encoder.block(0, 0, &segments, &TickScale::IDENTITY, &mut packed).unwrap();
+    let length = (packed.len() - block::HEADER_BYTES) as u32;
+    packed[block::BYTES..][..4].copy_from_slice(&length.to_le_bytes());
+    packed[block::MULT..][..8].copy_from_slice(&TickScale::IDENTITY.mult.to_le_bytes());
+    packed.resize(packed.len().next_multiple_of(8), 0);
+    let blocks = (128 << 20) / packed.len() as u64;
+    let mut spill = std::io::BufWriter::new(std::fs::File::create(folder.path().join("dxt-0-1-1.spill")).unwrap());
+    for sequence in 0..blocks {
+        packed[block::SEQUENCE..][..4].copy_from_slice(&(sequence as u32).to_le_bytes());
+        spill.write_all(&packed).unwrap();
+    }
+    spill.into_inner().unwrap().sync_all().unwrap();
+    drop((segments, packed));
+    let output = folder.path().join("out.dxt");
+    let recovery = within(16 << 20, || recover(&[path], &output, false, false).unwrap());
+    assert_eq!((recovery.failed, recovery.spools[0].segments), (Vec::<String>::new(), blocks * SEGMENTS));
+    assert!(std::fs::metadata(&output).unwrap().len() > 100 << 20);
+    assert_eq!(check_sources(vec![Source::Path(output)])[0].state, FileState::Complete);
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../trace-format/tests/common/spool.rs"]
+mod built;
 mod common;
 
 use common::{put, python, run, stdout};
@@ -126,44 +128,8 @@ fn no_bytes_make_it_panic() {
 
 /// A spool with two chunks of segments: header, journal, arena.
 fn spool() -> Vec<u8> {
-    use trace_format::meta::{FileDef, StreamDef};
-    use trace_format::segment::{Segment, StreamId};
-    use trace_format::spool::{MAGIC, VERSION, chunk, header, journal};
-    const CHUNK: usize = 4096;
-    let mut bytes = vec![0; 64 << 10];
-    let mut put = |at: usize, some: &[u8]| bytes[at..at + some.len()].copy_from_slice(some);
-    put(header::MAGIC, &MAGIC.to_le_bytes());
-    put(header::VERSION, &VERSION.to_le_bytes());
-    put(header::PID, &1_u32.to_le_bytes());
-    let mut records = Vec::new();
-    let mut record = |kind: u32, payload: &[u8]| {
-        records.extend_from_slice(&journal::record_header(kind, payload));
-        records.extend_from_slice(payload);
-        records.resize(records.len().next_multiple_of(8), 0);
-    };
-    let file = journal::file(0, &FileDef::default());
-    record(journal::kind::FILE, &[&file[..], b"/scratch/a"].concat());
-    record(journal::kind::STREAM, &journal::stream(&StreamDef { id: 1, file: 0, op: 0, flags: 0, errno: 0 }));
-    put(4096, &records);
-    for (number, part) in [[4096, 4096, records.len()], [8192, 48 << 10, 2 * CHUNK]].into_iter().enumerate() {
-        part.into_iter()
-            .enumerate()
-            .for_each(|(i, value)| put(128 + number * 24 + i * 8, &(value as u64).to_le_bytes()));
-    }
-    for number in 0..2 {
-        let at = 8192 + number * CHUNK;
-        put(at + chunk::MAGIC, &chunk::MAGIC_VALUE.to_le_bytes());
-        put(at + chunk::BYTES, &(CHUNK as u32).to_le_bytes());
-        put(at + chunk::STATE, &chunk::FULL.to_le_bytes());
-        put(at + chunk::SEQUENCE, &(number as u32).to_le_bytes());
-        for slot in 0..100 {
-            let end = (number * 100 + slot) as u64 * 10 + 20;
-            let word = Segment::new(StreamId(1), 0, 5, 0, 0).word;
-            let segment = [0, word, end - 5, end].map(u64::to_le_bytes).concat();
-            put(at + chunk::HEADER_BYTES + slot * 32, &segment);
-        }
-    }
-    bytes
+    let chunk = |number: u32| (number, (0..100).map(|slot| u64::from(number * 100 + slot) * 10 + 20).collect());
+    built::spool(&[chunk(0), chunk(1)])
 }
 
 #[test]
@@ -329,6 +295,52 @@ fn what_is_stale_goes_and_nothing_else() {
         let said = stdout(&[&words[..], &["--older-than", "0s"]].concat(), 0);
         assert!(!there(&young) && there(&running), "{said}");
         assert!(said.contains("kept 1 spool: its process runs\n"), "{said}");
+    }
+}
+
+/// The file in which a job's processes shared DXT_JOB_BYTES goes when it is old and no process of its user is there.
+#[test]
+fn what_is_left_of_a_jobs_budget_goes_when_it_is_stale() {
+    let (user, pid, started) = of_this_process();
+    let budget = format!("dxt-{user}-0123456789abcdef.budget");
+    let others = [format!("dxt-{}-0123456789abcdef.budget", user + 1), format!("dxt-{user}-0123456789abcde.budget")];
+    for delete in [&[][..], &["--delete"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("traces");
+        let there = |name: &str| folder.path().join(name).symlink_metadata().is_ok();
+        let words = ["recover", "--stale", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()];
+        let clean = || stdout(&[&words, delete].concat(), 0);
+        others.iter().chain([&budget]).for_each(|name| old(folder.path(), name));
+        let running = format!("dxt-{user}-{pid}-{started}-0.spool");
+        old(folder.path(), &running);
+        clean();
+        assert!(there(&budget), "a process runs");
+        std::fs::remove_file(folder.path().join(&running)).unwrap();
+        // A traced process whose spool is elsewhere, or nowhere: as far as others can see it has the library.
+        let library = folder.path().join("libdxt_tracer_sleep");
+        std::fs::copy("/bin/sleep", &library).unwrap();
+        let mut traced = std::process::Command::new(&library).arg("60").spawn().unwrap();
+        let maps = format!("/proc/{}/maps", traced.id());
+        let begun = || std::fs::read_to_string(&maps).unwrap().contains("libdxt_tracer_sleep");
+        let wait = || std::thread::sleep(std::time::Duration::from_millis(1));
+        let waits = (0..10_000).take_while(|_| !begun()).inspect(|_| wait());
+        assert!(waits.count() < 10_000, "{} has not begun", library.display());
+        clean();
+        assert!(there(&budget), "a traced process runs");
+        traced.kill().unwrap();
+        traced.wait().unwrap();
+        // Others may be tracing something on this machine.
+        for _ in 0..100 {
+            clean();
+            if !there(&budget) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        assert!(!there(&budget) && others.iter().all(|name| there(name)));
+        put(folder.path(), &budget, &[0; 32]);
+        clean();
+        assert!(there(&budget), "it is young");
     }
 }
 

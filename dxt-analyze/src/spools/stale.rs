@@ -1,13 +1,17 @@
-//! Files in a directory of spools that processes left which are gone: spools, spills, and spools that were set aside before an exec(3).
+//! Files in a directory of spools that processes left which are gone: spools, spills, spools that were set aside before an exec(3), and the
+//! file in which a job's processes shared DXT_JOB_BYTES.
 
 use super::files::own_user;
 use super::owner;
 use anyhow::{Context, Result};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstatfs, open, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, fcntl_lock, fstatfs, open, openat, statat, unlinkat,
+};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::spool::is_seen_elsewhere;
@@ -20,6 +24,8 @@ pub(crate) struct Left {
     pub(crate) path: PathBuf,
     name: OsString,
     identity: (u64, u64),
+    /// When it was last written to, if it must not be since: processes that come may write to it.
+    unchanged_since: Option<i64>,
 }
 
 /// A directory, held open: what is told of its files and what is done to them is of the same one.
@@ -29,6 +35,9 @@ pub(crate) struct SpoolDirectory {
     pub(crate) left: Vec<Left>,
     /// How many spools are of other processes.
     pub(crate) kept: u64,
+    /// Budgets of jobs that nobody has drawn on for as long, of users of whom no process has a file here that is kept, and no process that
+    /// this one may see is traced: it lies here where spools lie elsewhere.
+    pub(crate) budgets: Vec<Left>,
 }
 
 /// What a file's name says: `dxt-<user>-<pid>-<started>[-<number>].<ending>` (the tracer's `spool/file.rs`).
@@ -44,6 +53,13 @@ struct Named {
 type Process = (u32, u32, u64);
 
 impl Named {
+    /// The user that the name of a job's budget tells, `dxt-<user>-<16 hexadecimal digits>.budget` (the tracer's `budget/mod.rs`).
+    fn user_of_budget(name: &str) -> Option<u32> {
+        let (user, job) = name.strip_prefix("dxt-")?.strip_suffix(".budget")?.split_once('-')?;
+        let is_hash = job.len() == 16 && job.bytes().all(|byte| byte.is_ascii_hexdigit());
+        user.parse().ok().filter(|_| is_hash)
+    }
+
     const fn process(&self) -> Process {
         (self.user, self.pid, self.started)
     }
@@ -80,37 +96,64 @@ impl SpoolDirectory {
         );
         let before = SystemTime::now().checked_sub(older_than).and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let before = before.map_or(i64::MIN, |before| i64::try_from(before.as_secs()).unwrap_or(i64::MAX));
-        let (mapped, user) = (mapped(), own_user());
-        let (mut found, mut in_use) = (Vec::new(), BTreeSet::<Process>::new());
+        let ((mapped, traced), user) = (mapped(), own_user());
+        let (mut found, mut budgets, mut in_use) = (Vec::new(), Vec::new(), BTreeSet::<Process>::new());
         for entry in Dir::read_from(&directory).with_context(failed)? {
             let entry = entry.with_context(failed)?;
             let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
-            let Some(named) = name.to_str().and_then(Named::parse) else { continue };
+            let named = name.to_str().and_then(Named::parse);
+            let of_budget = name.to_str().and_then(Named::user_of_budget);
+            let Some(named_user) = named.as_ref().map(|named| named.user).or(of_budget) else { continue };
             let Ok(about) = statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
             // Whoever put it there must be whom the name says.
             let is_file = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
-            if !is_file || about.st_uid != named.user || user != 0 && about.st_uid != user {
+            if !is_file || about.st_uid != named_user || user != 0 && about.st_uid != user {
                 continue;
             }
             let is_young = about.st_mtime > before;
+            let identity = (about.st_dev, about.st_ino);
+            let unchanged_since = named.is_none().then_some(about.st_mtime);
+            let file = Left { owner: about.st_uid, path: path.join(&name), name, identity, unchanged_since };
+            let Some(named) = named else {
+                if !is_young {
+                    budgets.push(file);
+                }
+                continue;
+            };
             if is_young || owner::runs(named.pid, named.started) || mapped.contains(&about.st_ino) {
                 in_use.insert(named.process());
             }
-            let identity = (about.st_dev, about.st_ino);
-            found.push((named, Left { owner: about.st_uid, path: path.join(&name), name, identity }));
+            found.push((named, file));
         }
         let (kept, left): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|(named, _)| in_use.contains(&named.process()));
         let kept = kept.iter().filter(|(named, _)| named.is_spool).count() as u64;
         let mut left: Vec<Left> = left.into_iter().map(|(_, file)| file).collect();
         left.sort();
-        Ok(Self { directory, left, kept })
+        budgets
+            .retain(|budget| in_use.iter().all(|(user, ..)| *user != budget.owner) && !traced.contains(&budget.owner));
+        Ok(Self { directory, left, kept, budgets })
     }
 
     /// Takes a file away, if it still is the one that was looked at; whether it did.
     pub(crate) fn remove(&self, file: &Left) -> bool {
+        // Who draws on a budget has its lock meanwhile, and sees afterwards that it is gone.
+        let _lock = match file.unchanged_since {
+            None => None,
+            Some(_) => {
+                let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+                let Ok(opened) = openat(&self.directory, &file.name, flags, Mode::empty()) else { return false };
+                if fcntl_lock(&opened, FlockOperation::NonBlockingLockExclusive).is_err() {
+                    return false;
+                }
+                Some(opened)
+            }
+        };
         let about = statat(&self.directory, &file.name, AtFlags::SYMLINK_NOFOLLOW);
-        let same = about.is_ok_and(|about| (about.st_dev, about.st_ino) == file.identity);
+        let same = about.is_ok_and(|about| {
+            (about.st_dev, about.st_ino) == file.identity
+                && file.unchanged_since.is_none_or(|since| about.st_mtime == since)
+        });
         same && unlinkat(&self.directory, &file.name, AtFlags::empty()).is_ok()
     }
 }
@@ -123,19 +166,25 @@ impl Left {
 }
 
 /// Numbers of the files that processes have mapped as spools and spills, as far as this user may see: the processes of a container have other
-/// numbers in there than here (proc(5), maps).
-fn mapped() -> BTreeSet<u64> {
+/// numbers in there than here (proc(5), maps). And the users of whom a process has such a file or the tracer's library.
+fn mapped() -> (BTreeSet<u64>, BTreeSet<u32>) {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_process =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit));
-    let maps = processes.filter(is_process).filter_map(|path| std::fs::read(path.join("maps")).ok());
-    let inode = |line: &str| line.split_whitespace().nth(4)?.parse().ok();
-    let of_one = |text: Vec<u8>| {
+    let inode = |line: &str| line.split_whitespace().nth(4)?.parse::<u64>().ok();
+    let (mut files, mut users) = (BTreeSet::new(), BTreeSet::new());
+    for process in processes.filter(is_process) {
+        let Ok(text) = std::fs::read(process.join("maps")) else { continue };
         let text = String::from_utf8_lossy(&text).into_owned();
         let is_ours = |line: &&str| line.contains(".spool") || line.contains(".spill");
-        text.lines().filter(is_ours).filter_map(inode).collect::<Vec<u64>>()
-    };
-    maps.flat_map(of_one).collect()
+        files.extend(text.lines().filter(is_ours).filter_map(inode));
+        if (text.lines().any(|line| is_ours(&line)) || text.contains("libdxt_tracer"))
+            && let Ok(about) = process.metadata()
+        {
+            users.insert(about.uid());
+        }
+    }
+    (files, users)
 }
 
 #[cfg(test)]
@@ -148,6 +197,10 @@ mod tests {
         assert_eq!(Named::parse("dxt-0-12-345-0.spool"), named(0, 12, 345, true));
         assert_eq!(Named::parse("dxt-1000-12-345.spill"), named(1000, 12, 345, false));
         assert_eq!(Named::parse("dxt-1000-12-345.done"), named(1000, 12, 345, false));
+        assert_eq!(Named::user_of_budget("dxt-1000-0123456789abcdef.budget"), Some(1000));
+        for other in ["dxt-1000-0123456789abcde.budget", "dxt-x-0123456789abcdef.budget", "dxt-1-2-3.spool"] {
+            assert_eq!(Named::user_of_budget(other), None, "{other}");
+        }
         for other in [
             "dxt-1-2-3.spool",
             "dxt-1-2-3-4-5.spool",

@@ -28,6 +28,8 @@ pub(crate) struct Target<'a> {
     ours: Ours,
     force: bool,
     rights: u32,
+    /// Whether the umask takes nothing of them.
+    is_given: bool,
 }
 
 /// What is at a place where a file may be written.
@@ -40,12 +42,12 @@ enum Standing {
 impl<'a> Target<'a> {
     /// `path`, at which what is `ours` may be replaced, and with `force` any file.
     pub(crate) fn new(path: &'a Path, ours: Ours, force: bool) -> Self {
-        Self { path, ours, force, rights: 0o666 }
+        Self { path, ours, force, rights: 0o666, is_given: false }
     }
 
-    /// A new file is for its owner alone, whatever the umask.
-    pub(crate) const fn private(self) -> Self {
-        Self { rights: 0o600, ..self }
+    /// The permissions of a new file, whatever the umask.
+    pub(crate) const fn with_rights(self, rights: u32) -> Self {
+        Self { rights, is_given: true, ..self }
     }
 
     /// Lets `fill` write what goes there, from its beginning to its end.
@@ -69,6 +71,9 @@ impl<'a> Target<'a> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let made = named().permissions(Permissions::from_mode(self.rights)).tempfile_in(folder);
         let mut made = made.with_context(|| self.failed())?;
+        if self.is_given {
+            made.as_file().set_permissions(Permissions::from_mode(self.rights)).with_context(|| self.failed())?;
+        }
         let done = fill(made.as_file_mut())?;
         made.as_file().sync_all().with_context(|| self.failed())?;
         self.take(made.path())?;

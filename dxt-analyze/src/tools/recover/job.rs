@@ -1,13 +1,16 @@
 //! The spools of one job, and their trace. A job may have left more of them than fit into memory: they are read once to know whose they are,
 //! and once more, some at a time, when their trace is made.
 
-use super::{Found, FromSpool, Held, Looked, Recovery, is_directory, read};
+use super::{Found, FromSpool, Held, Looked, Recovery, is_directory, read, spill_or_nothing};
 use crate::spools::files;
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
 use rayon::prelude::*;
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use trace_format::frame::IndexEntry;
 use trace_format::meta::Job;
 use trace_format::write::{self, Encoder};
 
@@ -31,6 +34,8 @@ pub(super) struct OfJob {
     pub(super) about: FromSpool,
     exe: Vec<u8>,
     start_unix_ns: i64,
+    /// Whether its process knows of MPI.
+    knows_mpi: bool,
     /// What is in it, if it was kept.
     found: Option<Box<Found>>,
 }
@@ -48,6 +53,7 @@ impl Known {
                     about: found.about.clone(),
                     exe: info.exe.clone(),
                     start_unix_ns: info.start_unix_ns,
+                    knows_mpi: info.mpi.is_some(),
                     found: keeps.then_some(found),
                 }))
             }
@@ -102,41 +108,121 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, force: bool, result: &mu
     };
     // Who recovers a process that runs once more wants the newer trace.
     let own = job.iter().all(|one| one.owner == files::own_user());
-    let mut encoder = Encoder::new()?;
-    let (mut regions, mut about) = (Vec::new(), Vec::new());
-    let mut block: Option<Job> = None;
-    for some in job.chunks_mut(AT_ONCE) {
-        let found: Vec<_> = some.par_iter_mut().map(|one| (one.found(), one.about.spool.clone())).collect();
-        for (found, spool) in found {
-            match found {
-                Ok(Some(mut found)) => {
-                    regions.push(found.recovered.region(&mut encoder, regions.len() as u32)?);
-                    found.about.segments = found.recovered.process.info.segments;
-                    found.about.folded = found.recovered.process.info.missing;
-                    about.push(found.about);
-                    // The process that knows of MPI knows most of the job.
-                    let knows_more = |block: &Job| block.info.mpi.is_none() && found.recovered.job.info.mpi.is_some();
-                    if block.as_ref().is_none_or(knows_more) {
-                        block = Some(found.recovered.job);
-                    }
-                }
-                // Its process has written its trace meanwhile.
-                Ok(None) => {}
-                Err(error) => result.failed.push(format!("{}: {error:#}", spool.display())),
-            }
-        }
-    }
-    let Some(block) = block else { return Ok(()) };
-    let bytes = write::file(&mut encoder, &block, regions)?;
+    let Some(block) = block_of(&mut job) else { return Ok(()) };
     // What others' spools say of themselves replaces nothing.
     let (ours, force) = if own { (Ours::Recovery, force) } else { (Ours::Never, force && !in_directory) };
     let others = (2..1000).map(|number| path.with_extension(format!("{number}.dxt"))).filter(|_| in_directory);
     let may_be = |path: &PathBuf| Target::new(path, ours, force).check().is_ok();
     let path = std::iter::once(path.clone()).chain(others).find(may_be).unwrap_or(path);
-    Target::new(&path, ours, force).private().file(|file| Ok(file.write_all(&bytes)?))?;
+    let mut about = Vec::new();
+    let rights = if own { rights(&block) } else { PRIVATE };
+    let has_written = Target::new(&path, ours, force).with_rights(rights).file(|file| {
+        about = regions(&mut job, &block, file, &mut result.failed)?;
+        if about.is_empty() { Err(Nothing.into()) } else { Ok(()) }
+    });
+    match has_written {
+        Err(error) if error.is::<Nothing>() => return Ok(()),
+        done => done?,
+    }
     result.written.push(path);
     result.spools.extend(about);
     Ok(())
+}
+
+/// For its owner alone.
+const PRIVATE: u32 = 0o600;
+
+/// Who may read the trace: as the process would have written it.
+fn rights(block: &Job) -> u32 {
+    let asked = block.settings.iter().find(|(name, _)| name == "DXT_TRACE_MODE");
+    let mode = asked.and_then(|(_, value)| u32::from_str_radix(value, 8).ok());
+    mode.filter(|mode| mode & PRIVATE == PRIVATE && mode & !0o666 == 0).unwrap_or(PRIVATE)
+}
+
+/// Nothing is left to write: the processes have written their traces meanwhile.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing is left to write")]
+struct Nothing;
+
+/// The job block, of the process that knows of MPI, which knows most of the job, or else of the first.
+fn block_of(job: &mut [OfJob]) -> Option<Job> {
+    let mut order: Vec<usize> = (0..job.len()).collect();
+    order.sort_by_key(|&at| !job[at].knows_mpi);
+    order.into_iter().find_map(|at| {
+        let found = job[at].found().ok().flatten()?;
+        let block = found.recovered.job.clone();
+        job[at].found = Some(found);
+        Some(block)
+    })
+}
+
+/// Writes the trace of what is found, process by process, to `file`; returns what that was. What cannot be read is added to `failed`.
+fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<String>) -> Result<Vec<FromSpool>> {
+    let mut encoder = Encoder::new()?;
+    let (mut about, mut index) = (Vec::new(), Vec::new());
+    let mut head = write::preamble(&mut encoder, block, 0)?;
+    let mut out = Counted { file: BufWriter::with_capacity(1 << 20, &mut *file), bytes: 0, refused: None };
+    out.write_all(&head)?;
+    for some in job.chunks_mut(AT_ONCE) {
+        let found: Vec<_> = some.par_iter_mut().map(|one| (one.found(), one.about.spool.clone())).collect();
+        for (found, spool) in found {
+            match found {
+                Ok(Some(mut found)) => {
+                    let (number, offset) = (about.len() as u32, out.bytes);
+                    let Found { recovered, spill, about: of_spool, .. } = &mut *found;
+                    let written =
+                        recovered.write_region(&mut encoder, number, spill_or_nothing(spill.as_ref()), &mut out);
+                    if let Some(refused) = out.refused.take() {
+                        return Err(refused.into());
+                    }
+                    let entry = written.with_context(|| format!("failed to read {} once more", spool.display()))?;
+                    index.extend_from_slice(&IndexEntry { offset, ..entry }.encode());
+                    of_spool.segments = recovered.process.info.segments;
+                    of_spool.folded = recovered.process.info.missing;
+                    about.push(of_spool.clone());
+                }
+                // Its process has written its trace meanwhile.
+                Ok(None) => {}
+                Err(error) => failed.push(format!("{}: {error:#}", spool.display())),
+            }
+        }
+    }
+    let (count, index_offset) = (about.len() as u32, out.bytes);
+    out.write_all(&index)?;
+    out.write_all(&write::trailer(index_offset, count))?;
+    out.file.flush()?;
+    drop(out);
+    write::count_regions(&mut head, count)?;
+    file.write_all_at(&head, 0)?;
+    Ok(about)
+}
+
+/// Where a trace goes: how far it has come, and why no further.
+struct Counted<W> {
+    file: W,
+    bytes: u64,
+    refused: Option<std::io::Error>,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.file.write(bytes) {
+            Ok(written) => {
+                self.bytes += written as u64;
+                Ok(written)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                let kind = error.kind();
+                self.refused = Some(error);
+                Err(kind.into())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// `<program>_<start>_<node>_<pid>_recovered.dxt`, with the number of processes if there are several.

@@ -20,6 +20,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trace_format::read::Source;
 use trace_format::spool::{Head, Recovered, Spool};
 
 /// What was found in one spool.
@@ -84,6 +85,12 @@ struct Found {
     owner: u32,
     about: FromSpool,
     recovered: Recovered,
+    spill: Option<Bytes>,
+}
+
+/// What lies beside a spool, empty if nothing does.
+fn spill_or_nothing(spill: Option<&Bytes>) -> &dyn Source {
+    spill.map_or(&[0_u8; 0], |spill| spill)
 }
 
 /// What is in a spool that is in no trace yet, and why what it had spilled is not with it.
@@ -211,13 +218,15 @@ fn read(path: &Path) -> Result<Looked> {
     let spool = Spool::read(&source)?;
     let here = owner::is_of_this_boot(spool.head());
     let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
-    let (spilled, without_spill) = match spill::read(path, spool.head(), owner)? {
-        Spill::Whole(bytes) => (bytes, None),
+    let (spill, without_spill) = match spill::read(path, spool.head(), owner)? {
+        Spill::There(bytes) => (Some(bytes), None),
         // What it held is in the trace as well.
-        Spill::Gone(_) if in_trace => (Vec::new(), None),
-        Spill::Gone(why) => (Vec::new(), Some(format!("the spill beside {}: {why}", path.display()))),
+        Spill::Gone(_) if in_trace => (None, None),
+        Spill::None => (None, None),
+        Spill::Gone(why) => (None, Some(format!("the spill beside {}: {why}", path.display()))),
     };
-    let recovered = spool.recover(&spilled, clock::now(spool.head()).filter(|_| here), in_trace)?;
+    let recovered =
+        spool.recover(spill_or_nothing(spill.as_ref()), clock::now(spool.head()).filter(|_| here), in_trace)?;
     let running = here && owner::is_running(spool.head());
     let missing_bytes = spool.missing_bytes();
     if recovered.is_empty() {
@@ -248,5 +257,5 @@ fn read(path: &Path) -> Result<Looked> {
         uncertain: recovered.uncertain,
         missing_bytes,
     };
-    Ok(Looked { what: Held::Calls(Box::new(Found { owner, about, recovered })), without_spill })
+    Ok(Looked { what: Held::Calls(Box::new(Found { owner, about, recovered, spill })), without_spill })
 }

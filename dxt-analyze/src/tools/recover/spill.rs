@@ -1,9 +1,8 @@
 //! The file of packed blocks beside a spool: whether it is that, and what is in it.
 
-use crate::spools::files::{self, Owned};
+use crate::spools::files::{self, Bytes, Owned};
 use anyhow::{Context, Result, bail};
 use std::fs::Metadata;
-use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace_format::spool::{Head, spill_name};
@@ -13,8 +12,10 @@ const SLACK_BYTES: u64 = 64 << 10;
 
 /// What the spool's process had no room for in memory.
 pub(super) enum Spill {
-    /// All of it.
-    Whole(Vec<u8>),
+    /// It is this, which is read when it is needed: it may be larger than memory.
+    There(Bytes),
+    /// There is none.
+    None,
     /// It is not to be had, and why: others can put a file of its name beside the spool, or take it away.
     Gone(String),
 }
@@ -27,7 +28,7 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     let about = path(spool).map(|path| (path.symlink_metadata(), path));
     let Some((Ok(about), path)) = about else {
         let gone = || Spill::Gone("calls are missing: the file is not there any more".to_owned());
-        return Ok(head.spill().map_or(Spill::Whole(Vec::new()), |_| gone()));
+        return Ok(head.spill().map_or(Spill::None, |_| gone()));
     };
     let is_its = |about: &Metadata| files::is_spill_of(about, owner, || Some(head.clone()));
     let others = || format!("left out: it belongs to user {}, and is not the file that the spool names", about.uid());
@@ -48,10 +49,7 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
             about.len()
         );
     }
-    let mut bytes = Vec::new();
-    // It may grow meanwhile.
-    spill.file.take(most).read_to_end(&mut bytes).context("failed to read the spill beside it")?;
-    Ok(Spill::Whole(bytes))
+    Ok(Spill::There(Bytes(spill.file)))
 }
 
 /// Where it would lie.

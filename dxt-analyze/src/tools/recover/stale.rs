@@ -59,6 +59,10 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
 
 fn clean(place: &SpoolDirectory, output: &Path, which: &Stale, result: &mut Recovery) {
     result.not_stale += place.kept;
+    // They hold nothing of what was recorded.
+    for budget in &place.budgets {
+        place.remove(budget);
+    }
     if which.delete {
         result.deleted.extend(place.left.iter().filter(|file| place.remove(file)).map(|file| file.path.clone()));
         return;
