@@ -286,7 +286,9 @@ impl Held {
         let (target, group, data_set, is_io) = (known.target.clone(), known.group, known.data_set, known.is_io);
         let unix_ns = |ns: u64| self.process.epoch_unix_ns.saturating_add_unsigned(ns);
         let (start_unix_ns, end_unix_ns) = (unix_ns(segment.start), unix_ns(segment.end));
-        if !seen.is_counted {
+        if seen.is_counted {
+            wanted.open.at(end_unix_ns, group).know_counted(segment);
+        } else {
             wanted.open.at(end_unix_ns, group).add(segment);
             if is_io {
                 let call = Tally::of(segment.length(), segment.end.saturating_sub(segment.start));

@@ -69,12 +69,13 @@ pub struct Sums {
     pub time_ns: u64,
     /// The longest call, in ns, of those that are known one by one.
     pub longest_ns: u64,
-    /// Calls that are known by their counters only: they are in no bucket, and in the interval in which they were read.
-    pub counted: u64,
+    /// Calls that are known by their counters only: they are in no bucket, and in the interval in which they were read. One that is known by
+    /// itself later is taken away in the interval in which it returned, so this may be below 0; the sum over all intervals is exact.
+    pub counted: i64,
     /// Bytes of those.
-    pub counted_bytes: u64,
+    pub counted_bytes: i64,
     /// Time in those, in ns.
-    pub counted_time_ns: u64,
+    pub counted_time_ns: i64,
     /// Calls by size: number 0 for none, `b` for sizes from 2^(b-1) on.
     pub sizes: [u64; BUCKETS],
     /// Calls by duration in ns, the same.
@@ -103,6 +104,10 @@ pub fn bucket(value: u64) -> usize {
     ((u64::BITS - value.leading_zeros()) as usize).min(BUCKETS - 1)
 }
 
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 impl Sums {
     /// Adds a call.
     pub fn add(&mut self, segment: &Segment) {
@@ -123,13 +128,24 @@ impl Sums {
     pub fn add_counted(&mut self, before: &Counters, now: &Counters) {
         let calls = now.segments.saturating_sub(before.segments);
         self.calls += calls;
-        self.counted += calls;
+        self.counted += signed(calls);
         let bytes = now.bytes.saturating_sub(before.bytes);
         let time_ns = now.duration.saturating_sub(before.duration);
         self.bytes = self.bytes.saturating_add(bytes);
         self.time_ns = self.time_ns.saturating_add(time_ns);
-        self.counted_bytes = self.counted_bytes.saturating_add(bytes);
-        self.counted_time_ns = self.counted_time_ns.saturating_add(time_ns);
+        self.counted_bytes = self.counted_bytes.saturating_add(signed(bytes));
+        self.counted_time_ns = self.counted_time_ns.saturating_add(signed(time_ns));
+    }
+
+    /// A call that was counted is known by itself now.
+    pub fn know_counted(&mut self, segment: &Segment) {
+        let (length, duration_ns) = (segment.length(), segment.end.saturating_sub(segment.start));
+        self.counted -= 1;
+        self.counted_bytes = self.counted_bytes.saturating_sub_unsigned(length);
+        self.counted_time_ns = self.counted_time_ns.saturating_sub_unsigned(duration_ns);
+        self.longest_ns = self.longest_ns.max(duration_ns);
+        self.sizes[bucket(length)] += 1;
+        self.durations[bucket(duration_ns)] += 1;
     }
 
     /// Adds other sums.
@@ -283,6 +299,22 @@ mod tests {
             class: OpClass::Read,
             nested: false,
         }
+    }
+
+    #[test]
+    fn a_call_that_was_counted_and_is_known_later_is_in_all_sums_once() {
+        let segment = Segment::new(StreamId(0), 0, 5, 100, 130);
+        let mut counters = Counters::default();
+        counters.fold_alone(0, 5, 100, 130);
+        let (mut counted, mut known) = (Sums::default(), Sums::default());
+        counted.add_counted(&Counters::default(), &counters);
+        assert_eq!((counted.counted, counted.counted_bytes, counted.counted_time_ns), (1, 5, 30));
+        let mut late = Sums::default();
+        late.know_counted(&segment);
+        assert_eq!(late.counted, -1);
+        counted.merge(&late);
+        known.add(&segment);
+        assert_eq!(counted, known);
     }
 
     #[test]

@@ -1,61 +1,118 @@
 //! Shown and counted as missed is what is in the trace, exactly, however often the agent is killed.
 
-use super::{Running, agent, events, in_intervals, lines, not_seen, recorded};
+use super::{Running, agent, agent_each, events, in_intervals, lines, not_seen, recorded, shown};
 use crate::harness::{Launch, Scratch, library, workload};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Calls of each of two threads.
 const CALLS: &str = "60000";
 
-/// A traced program that waits for `go` when it has made its calls.
-fn program(scratch: &Scratch, variables: &[(&str, &str)], how: &str) -> std::process::Child {
-    let mut command = Command::new(workload("live"));
-    command.args([CALLS, "2", "go", how]).current_dir(scratch.root());
-    command.env("DXT_ENABLE", "trace").env("DXT_SPOOL", scratch.spools()).env("DXT_OUTPUT_DIR", scratch.traces());
-    command.envs(variables.iter().copied()).env("LD_PRELOAD", library());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+/// The command, traced.
+fn traced<'a>(scratch: &Scratch, command: &'a mut Command, variables: &[(&str, &str)]) -> &'a mut Command {
+    command.current_dir(scratch.root()).env("DXT_ENABLE", "trace").env("DXT_SPOOL", scratch.spools());
+    command.env("DXT_OUTPUT_DIR", scratch.traces()).envs(variables.iter().copied()).env("LD_PRELOAD", library());
+    command.stdin(Stdio::null()).stdout(Stdio::null())
 }
 
-/// Kills agents again and again while the program runs; the last one sees its end.
-fn killed(variables: &[(&str, &str)]) -> Scratch {
+/// Times that an agent is killed while the program writes.
+const KILLS: usize = 6;
+
+/// A traced program that writes in bursts, when it is told to.
+struct Bursts {
+    program: Child,
+    /// Bursts that are over.
+    over: Arc<AtomicUsize>,
+    told: usize,
+    /// Calls that it was told to make.
+    calls: u64,
+}
+
+impl Bursts {
+    fn new(scratch: &Scratch, variables: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(workload("bursts"));
+        let command = traced(scratch, &mut command, variables).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut program = command.spawn().unwrap();
+        let over = Arc::new(AtomicUsize::new(0));
+        let (said, count) = (BufReader::new(program.stdout.take().unwrap()), over.clone());
+        std::thread::spawn(move || said.lines().for_each(|_| _ = count.fetch_add(1, Relaxed)));
+        Self { program, over, told: 0, calls: 0 }
+    }
+
+    /// Begins a burst behind those before, of so many calls of each of its two threads.
+    fn begin(&mut self, calls: u64) {
+        writeln!(self.program.stdin.as_mut().unwrap(), "{calls}").unwrap();
+        self.told += 1;
+        self.calls += 2 * calls;
+    }
+
+    fn writes(&self) -> bool {
+        self.over.load(Relaxed) < self.told
+    }
+
+    /// Lets it end; how many calls it made, with its open and close.
+    fn end(mut self) -> u64 {
+        drop(self.program.stdin.take());
+        assert!(self.program.wait().unwrap().success());
+        self.calls + 2
+    }
+}
+
+/// Kills agents again and again while the program writes as quickly as it can; the last one sees its end. How many calls there were.
+fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
     let scratch = Scratch::new();
     let to = ["--to", "events:events", "--to", "intervals:intervals", "--state", "state", "--until-end"];
-    // It makes its calls while agents come and go, and ends while one looks.
-    let mut program = program(&scratch, variables, "end");
-    let mut random = 7_u64;
-    for _ in 0..12 {
-        let agent = Running::new(agent(&scratch, &to));
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_millis(10 + (random >> 33) % 250));
-        drop(agent);
-    }
-    let last = Running::new(agent(&scratch, &to));
-    // It has begun when there is something new in its state.
+    let start = || Running::new(agent_each(&scratch, "20ms", &to));
     let state = scratch.data().join("state");
-    let before = std::fs::metadata(&state).map(|about| about.modified().unwrap()).ok();
-    let has_looked = || std::fs::metadata(&state).is_ok_and(|about| Some(about.modified().unwrap()) != before);
-    while !has_looked() {
+    let noted = || std::fs::metadata(&state).and_then(|about| about.modified()).ok();
+    let mut program = Bursts::new(&scratch, variables);
+    let mut random = 7_u64;
+    let (mut kills, mut calls) = (0, 40_000);
+    while kills < KILLS {
+        let before = noted();
+        if !program.writes() {
+            program.begin(calls);
+        }
+        let mut agent = start();
+        while noted() == before {
+            assert!(agent.0.try_wait().unwrap().is_none(), "the agent has ended");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis((random >> 33) % 80));
+        drop(agent);
+        // One that came too late does not count: the next burst is longer.
+        if program.writes() {
+            kills += 1;
+        } else {
+            calls += 20_000;
+        }
+    }
+    let before = noted();
+    let last = start();
+    while noted() == before {
         std::thread::sleep(Duration::from_millis(10));
     }
-    std::thread::sleep(Duration::from_millis(300));
-    std::fs::write(scratch.root().join("go"), "").unwrap();
-    assert!(program.wait().unwrap().success());
+    let calls = program.end();
     last.end();
-    scratch
+    (scratch, calls)
 }
 
 /// In whatever way the program's buffer overflows.
 #[test]
 fn what_is_shown_and_what_is_missed_is_what_is_in_the_trace() {
-    for overflow in ["compact", "spill", "fold"] {
-        let scratch = killed(&[("DXT_OVERFLOW", overflow), ("DXT_BUFFER_MAX", "1M")]);
+    // Packed, all have room in 4 MiB.
+    for (overflow, room) in [("compact", "4M"), ("spill", "1M"), ("fold", "1M")] {
+        let (scratch, calls) = killed(&[("DXT_OVERFLOW", overflow), ("DXT_BUFFER_MAX", room)]);
         let (segments, folded) = recorded(&scratch);
-        let (shown, sums) = (lines(&scratch, "events"), lines(&scratch, "intervals"));
-        assert_eq!(events(&shown), segments, "{overflow}");
+        let sums = lines(&scratch, "intervals");
+        assert_eq!(shown(&scratch), segments, "{overflow}");
         assert_eq!(not_seen(&sums, "counted"), folded, "{overflow}");
-        assert_eq!(in_intervals(&sums).0, segments + folded, "{overflow}");
-        assert_eq!(segments + folded, 120_002, "{overflow}");
+        assert_eq!(in_intervals(&sums), (segments + folded, folded), "{overflow}");
+        assert_eq!(segments + folded, calls, "{overflow}");
         assert_eq!(folded > 0, overflow == "fold");
     }
 }
@@ -63,22 +120,22 @@ fn what_is_shown_and_what_is_missed_is_what_is_in_the_trace() {
 /// Counters mode has no events, and exact sums.
 #[test]
 fn counters_are_shown_while_they_grow() {
-    let scratch = killed(&[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")]);
+    let (scratch, calls) = killed(&[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")]);
     let (segments, counted) = recorded(&scratch);
     let sums = lines(&scratch, "intervals");
     assert_eq!((segments, in_intervals(&sums)), (0, (counted, counted)));
-    assert_eq!((events(&lines(&scratch, "events")), counted), (0, 120_002));
+    assert_eq!((shown(&scratch), counted), (0, calls));
 }
 
 /// Short calls are in counters only; they are shown as that.
 #[test]
 fn what_a_filter_keeps_no_segments_of_is_counted() {
-    let scratch = killed(&[("DXT_MIN_SIZE", "200"), ("DXT_BUFFER_MAX", "1M")]);
+    let (scratch, calls) = killed(&[("DXT_MIN_SIZE", "200"), ("DXT_BUFFER_MAX", "1M")]);
     let (segments, counted) = recorded(&scratch);
-    assert_eq!(events(&lines(&scratch, "events")), segments);
+    assert_eq!(shown(&scratch), segments);
     let sums = lines(&scratch, "intervals");
     assert_eq!((in_intervals(&sums), not_seen(&sums, "counted")), ((segments + counted, counted), counted));
-    assert!(segments + counted == 120_002 && counted > 40_000, "{segments} + {counted}");
+    assert!(segments + counted == calls && counted > calls / 3, "{segments} + {counted} of {calls}");
 }
 
 /// One that is killed has no trace: what it had recorded is shown all the same.
@@ -86,7 +143,8 @@ fn what_a_filter_keeps_no_segments_of_is_counted() {
 fn a_process_that_is_killed_is_shown_to_its_last_call() {
     let scratch = Scratch::new();
     let agent = Running::new(agent(&scratch, &["--to", "events:events", "--until-end"]));
-    let mut program = program(&scratch, &[], "die");
+    let mut command = Command::new(workload("live"));
+    let mut program = traced(&scratch, command.args([CALLS, "2", "go", "die"]), &[]).spawn().unwrap();
     std::fs::write(scratch.root().join("go"), "").unwrap();
     program.wait().unwrap();
     agent.end();

@@ -10,6 +10,9 @@ mod destinations;
 #[expect(dead_code, reason = "each test program uses a part of it")]
 mod driver;
 mod exact;
+#[path = "../common/five_runs.rs"]
+#[expect(dead_code, reason = "each test program uses a part of it")]
+mod five_runs;
 mod forms;
 #[path = "../../../tracer/tests/programs/harness/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
@@ -28,9 +31,14 @@ use std::process::{Child, Command, Stdio};
 
 /// An agent on the spools of `scratch`, with what it writes in its `data`.
 fn agent(scratch: &Scratch, args: &[&str]) -> Command {
+    agent_each(scratch, "100ms", args)
+}
+
+/// The same, with intervals of this length.
+fn agent_each(scratch: &Scratch, interval: &str, args: &[&str]) -> Command {
     std::fs::create_dir_all(scratch.spools()).unwrap();
     let mut command = common::command(&["live"]);
-    command.arg(scratch.spools()).args(["--interval", "100ms"]).args(args).current_dir(scratch.data());
+    command.arg(scratch.spools()).args(["--interval", interval]).args(args).current_dir(scratch.data());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -107,7 +115,7 @@ fn recorded(scratch: &Scratch) -> (u64, u64) {
 
 /// Calls in intervals, and how many of those were counted.
 fn in_intervals(lines: &[Value]) -> (u64, u64) {
-    let sum = |name: &str| lines.iter().filter_map(|line| line[name].as_u64()).sum();
+    let sum = |name: &str| lines.iter().filter_map(|line| line[name].as_i64()).sum::<i64>().try_into().unwrap();
     (sum("calls"), sum("counted"))
 }
 
@@ -116,6 +124,22 @@ fn events(lines: &[Value]) -> u64 {
     let ids: BTreeSet<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), lines.len(), "an event came twice");
     lines.len() as u64
+}
+
+/// How many different events there are in the scratch's `events`, which may be too many for all that is in them; none may be twice.
+fn shown(scratch: &Scratch) -> u64 {
+    let text = std::fs::read_to_string(scratch.data().join("events")).unwrap();
+    let id = |line: &str| {
+        let (_, behind) = line.split_once("\"id\":\"").unwrap();
+        assert!(line.ends_with('}'));
+        behind.split_once('"').unwrap().0.to_owned()
+    };
+    let mut ids: Vec<String> = text.lines().map(id).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "an event came twice");
+    all as u64
 }
 
 /// What was not seen, by the last line that says so.

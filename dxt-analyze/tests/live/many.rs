@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// Each is shown whole, or is counted as one that came and went.
 #[test]
 fn each_process_is_shown_whole_or_counted_as_unseen() {
-    const PROCESSES: u64 = 300;
+    const PROCESSES: u64 = 1000;
     let scratch = Scratch::new();
     let agent = Running::new(agent(&scratch, &["--to", "events:events", "--to", "intervals:intervals"])).watching();
     std::fs::write(scratch.root().join("go"), "").unwrap();

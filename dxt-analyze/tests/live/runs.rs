@@ -4,58 +4,35 @@
 use super::{Running, agent};
 #[cfg(feature = "parquet")]
 use crate::common::python;
-use crate::harness::{Compiler, Launch, Scratch, library, skip, workload_with};
+use crate::five_runs::{FAST_WRITES, SLOW, begin_of_write, five_runs};
+#[cfg(feature = "parquet")]
+use crate::five_runs::{SLOWER_MS, question, seconds_of_slow};
+use crate::harness::Scratch;
 use serde_json::Value;
 use std::path::Path;
+#[cfg(feature = "parquet")]
 use std::process::Command;
 
-/// The block of SQL of docs/live.md, as it stands there; prints its rows.
-const SCRIPT: &str = r#"
-import json, re, sys
-import duckdb
-[block] = re.findall(r"```sql\n(.*?)```", open(sys.argv[1]).read(), re.S)
-json.dump(duckdb.sql(block).fetchall(), sys.stdout, default=str)
-"#;
-
-/// Writes of each rank of the second run before its storage becomes slow; the program writes four times in each of ten phases.
-const FAST_WRITES: usize = 28;
-
-/// Five runs of a program, of which the second one has slow storage from its last writes on; `None` without MPICH.
-fn five_runs(scratch: &Scratch) -> Option<()> {
-    let mpi = Compiler::Mpich;
-    if !mpi.available() {
-        skip("MPICH is not installed");
-        return None;
-    }
-    let shim = workload_with("delays", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
-    let program = workload_with("runs", mpi, &["-O1"]);
-    let preload = format!("{} {}", library().display(), shim.display());
-    let file = scratch.data().join("file");
-    for run in 1..=5 {
-        let slow = format!("op=write,us=40000,after={FAST_WRITES};op=read,us=40000");
-        let slow = if run == 2 { &slow } else { "op=sync,us=0" };
-        let launch = Launch::new(scratch, &program).arg(&file).ranks(mpi, 2).env("DXT_JOB_ID", format!("run-{run}"));
-        let launch = launch.untraced().env("LD_PRELOAD", &preload).env("DELAYS", slow).env("DELAYS_PATH", &file);
-        assert_eq!(launch.run().code, 0);
-    }
-    Some(())
-}
-
+/// Of the same five runs, since they take a while.
 #[test]
-fn the_traces_name_the_slow_run_its_moment_and_that_writes_were_slow_already() {
+fn the_slow_run_its_moment_and_its_writes_and_reads_are_named() {
     let scratch = Scratch::new();
+    #[cfg(feature = "parquet")]
+    let agent = Running::new(agent(&scratch, &["--to", "parquet:calls"])).watching();
     if five_runs(&scratch).is_none() {
         return;
     }
-    let traces = scratch.traces();
+    the_traces_name_them(&scratch.traces());
+    #[cfg(feature = "parquet")]
+    one_question_names_them(&scratch, agent);
+}
+
+/// The traces say that writes were slow already.
+fn the_traces_name_them(traces: &Path) {
     let report = crate::common::json(&["corpus", "--format", "json", traces.to_str().unwrap()], 0);
     // On a busy machine others may stand behind it.
     let slow = &report["slow_runs"][0];
-    assert_eq!(
-        (&slow["job"], &slow["others"], &slow["until_ns"]),
-        (&"run-2".into(), &4.into(), &Value::Null),
-        "{slow}"
-    );
+    assert_eq!((&slow["job"], &slow["others"], &slow["until_ns"]), (&SLOW.into(), &4.into(), &Value::Null), "{slow}");
     assert_eq!(report["whole"]["jobs"], 5);
     let calls: Vec<(&str, f64)> = slow["calls"]
         .as_array()
@@ -65,52 +42,59 @@ fn the_traces_name_the_slow_run_its_moment_and_that_writes_were_slow_already() {
         .collect();
     let [("write", writes), ("read", reads)] = calls.as_slice() else { panic!("{slow}") };
     assert!(*writes > 2.0 && *reads > 2.0, "{slow}");
-    // Calls are held against those of other runs in parts, here of two or three calls of each rank, and the run's time is told in 64 parts.
+    // Calls are held against those of other runs in parts, here of two calls of each rank, and the run's time is told in 64 parts.
     let jobs = report["jobs"].as_array().unwrap();
-    let part = jobs.iter().find(|job| job["job"] == "run-2").unwrap()["runtime_ns"].as_u64().unwrap() / 64;
+    let part = jobs.iter().find(|job| job["job"] == SLOW).unwrap()["runtime_ns"].as_u64().unwrap() / 64;
     let trace = slow["source"].as_str().unwrap();
-    let first = begin_of_write(trace, FAST_WRITES - 3, u64::min).saturating_sub(part);
-    let last = begin_of_write(trace, FAST_WRITES + 4, u64::max) + part;
+    let first = begin_of_write(trace, FAST_WRITES - 1).start().saturating_sub(part);
+    let last = begin_of_write(trace, FAST_WRITES + 1).end() + part;
     let from_ns = slow["from_ns"].as_u64().unwrap();
     assert!((first..=last).contains(&from_ns), "{first} {last} {slow}");
 }
 
-/// When the ranks of a trace begin their n-th write to the file, the earlier or the later one, ns since the job's start.
-fn begin_of_write(trace: &str, n: usize, either: fn(u64, u64) -> u64) -> u64 {
-    let output = crate::common::stdout(&["dump", "--format", "json", "--layer", "posix", "--files", "file", trace], 0);
-    let of_rank = |rank: i64| {
-        let rows = output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let mut writes: Vec<u64> = rows
-            .filter(|row| row["op"] == "write" && row["rank"] == rank)
-            .map(|row| row["start_ns"].as_u64().unwrap())
-            .collect();
-        writes.sort_unstable();
-        writes[n]
-    };
-    either(of_rank(0), of_rank(1))
-}
-
 #[cfg(feature = "parquet")]
-#[test]
-fn one_question_names_the_slow_run_its_moment_and_its_reads_or_writes() {
+fn one_question_names_them(scratch: &Scratch, agent: Running) {
     let Some(python) = python(&["duckdb"], "DuckDB") else { return };
-    let scratch = Scratch::new();
-    let agent = Running::new(agent(&scratch, &["--to", "parquet:calls"]));
-    if five_runs(&scratch).is_none() {
-        return;
-    }
     std::thread::sleep(std::time::Duration::from_millis(300));
     rustix::process::kill_process(rustix::process::Pid::from_child(&agent.0), rustix::process::Signal::INT).unwrap();
     agent.end();
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/live.md");
-    let output = Command::new(python).args(["-c", SCRIPT]).arg(docs).current_dir(scratch.data()).output().unwrap();
+    let rows = ask(&python, &scratch.data(), "");
+    // Reads are slower than writes, whose first half was not; other runs may stand behind on a busy machine.
+    for (row, op) in rows.iter().zip(["read", "write"]) {
+        assert_eq!((&row[0], &row[1]), (&SLOW.into(), &op.into()), "{rows:?}");
+        assert!(seconds_of_slow(&scratch.traces(), op).contains(&row[2].as_i64().unwrap()), "{rows:?}");
+    }
+    let mean_ms = |row: usize| rows[row][4].as_f64().unwrap();
+    assert!(mean_ms(0) >= f64::from(SLOWER_MS) && mean_ms(1) > 3.0 * rows[1][5].as_f64().unwrap(), "{rows:?}");
+}
+
+/// What DuckDB answers the question of docs/live.md, after `before`: job, operation, since when (s since 1970-01-01 UTC), calls, mean, usual.
+#[cfg(feature = "parquet")]
+fn ask(python: &Path, folder: &Path, before: &str) -> Vec<Vec<Value>> {
+    const SCRIPT: &str = "import duckdb, json, sys; con = duckdb.connect(); con.execute(sys.argv[1] or 'SELECT 1');
+rows = con.execute('SELECT * REPLACE (epoch(since)::BIGINT AS since) FROM (' + sys.argv[2].strip().rstrip(';') + ')').fetchall()
+json.dump(rows, sys.stdout, default=float)";
+    let output = Command::new(python).args(["-c", SCRIPT, before, &question(0)]).current_dir(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows: Vec<Vec<Value>> = serde_json::from_slice(&output.stdout).unwrap();
-    let named: Vec<(&str, &str)> =
-        rows.iter().map(|row| (row[0].as_str().unwrap(), row[1].as_str().unwrap())).collect();
-    // On a busy machine others may stand behind it.
-    assert_eq!(named[0].0, "run-2", "{rows:?}");
-    assert!(named.contains(&("run-2", "read")), "{rows:?}");
-    let mean_ms = |row: &[Value]| row[4].as_f64().unwrap();
-    assert!(mean_ms(&rows[0]) >= 40.0, "{rows:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A machine stalls for a moment: one call of a healthy run takes a hundred times as long, alone in its second.
+#[cfg(feature = "parquet")]
+#[test]
+fn one_call_that_was_slow_stands_behind_a_run_that_was() {
+    let Some(python) = python(&["duckdb"], "DuckDB") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("calls")).unwrap();
+    // Ten reads in each of ten seconds of each run, of 1 ms; of 20 ms in the second run's last seven.
+    let calls = "COPY (
+        WITH calls AS (SELECT unnest(range(500)) AS n),
+        begun AS (SELECT 1 + n // 100 AS run, 1700000000 + 100 * (n // 100) + n % 100 // 10 AS second, n FROM calls),
+        taken AS (SELECT *, CASE WHEN run = 2 AND n % 100 >= 30 THEN 20 ELSE 1 END AS ms FROM begun UNION ALL SELECT 4, 1700000350, 0, 100)
+        SELECT 'run-' || run AS job, 'read' AS op, 4096 AS length, 0 AS nested, second * 1000000000 AS start_unix_ns,
+            second * 1000000000 + ms * 1000000 AS end_unix_ns FROM taken
+    ) TO 'calls/a.parquet'";
+    let rows = ask(&python, folder.path(), calls);
+    let named: Vec<(&str, i64)> = rows.iter().map(|row| (row[0].as_str().unwrap(), row[2].as_i64().unwrap())).collect();
+    assert_eq!(named, [("run-2", 1_700_000_103), ("run-4", 1_700_000_350)], "{rows:?}");
 }

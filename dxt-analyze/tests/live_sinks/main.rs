@@ -7,6 +7,13 @@
 #[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
 mod harness;
 
+#[cfg(feature = "postgres")]
+#[path = "../common/mod.rs"]
+mod common;
+#[cfg(feature = "postgres")]
+#[path = "../common/five_runs.rs"]
+#[expect(dead_code, reason = "each test program uses a part of it")]
+mod five_runs;
 mod grafana;
 #[cfg(feature = "live-http")]
 mod influx;

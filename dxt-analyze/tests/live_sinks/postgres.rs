@@ -1,7 +1,8 @@
 //! `--to postgres:...`: each call once, whatever is passed on twice and whoever dies meanwhile.
 
-use crate::harness::{is_root, skip};
-use crate::program::{BLOCK, Traced};
+use crate::five_runs::{RUNS, SLOW, calls_of_run, five_runs, question, seconds_of_slow};
+use crate::harness::{Scratch, is_root, skip};
+use crate::program::{BLOCK, Traced, agent};
 use crate::server::{Server, free_port, open_to_all, until};
 use crate::values::{events, outlet};
 use dxt_analyze::live::about::Target;
@@ -10,7 +11,7 @@ use dxt_analyze::live::records::Selected;
 use postgres::{Client, NoTls};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use trace_format::op::Layer;
 
 /// Who runs the server where the test is root, whom it refuses: nobody.
@@ -292,6 +293,42 @@ fn a_real_programs_calls_are_there_once_also_when_the_agent_is_killed() {
     dashboards(&cluster, false);
     let offsets = "SELECT count(DISTINCT \"offset\") FROM dxt_events WHERE op = 'write' AND file LIKE '%/output'";
     assert_eq!(cluster.number(offsets), Some(400));
+}
+
+/// The question of docs/live.md and that of the dashboard name the run that was slow, since when, and its reads and writes.
+#[test]
+fn one_question_names_the_slow_run_its_moment_and_its_writes_and_reads() {
+    let Some(cluster) = Cluster::new() else { return };
+    let _server = cluster.start();
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.spools()).unwrap();
+    let mut agent = agent();
+    agent.arg(scratch.spools()).args(["--interval", "100ms", "--to", &cluster.to(), "--ready"]);
+    let ready = scratch.root().join("ready");
+    let agent = Server(agent.arg(&ready).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    until("the agent", || ready.exists().then_some(()));
+    if five_runs(&scratch).is_none() {
+        return;
+    }
+    // The last run is over when its last call is there.
+    let of_runs = i64::from(RUNS) * calls_of_run();
+    let all =
+        "SELECT count(*) FROM dxt_events WHERE layer = 'POSIX' AND op IN ('read', 'write') AND file LIKE '%/data/file'";
+    until("all calls", || cluster.number(all).filter(|rows| *rows == of_runs));
+    drop(agent);
+    let dashboards = crate::grafana::sql().into_iter().filter(|(title, _)| title.starts_with("Slower than usual"));
+    let mut client = cluster.client().unwrap();
+    for question in dashboards.map(|(_, query)| query).chain([question(1)]) {
+        let rows = client.query(&question, &[]).unwrap();
+        // Reads are slower than writes, whose first half was not; other runs may stand behind on a busy machine.
+        for (row, op) in rows.iter().zip(["read", "write"]) {
+            assert_eq!((row.get(0), row.get(1)), (SLOW, op), "{question}");
+            let since: std::time::SystemTime = row.get(2);
+            let since = since.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
+            assert!(seconds_of_slow(&scratch.traces(), op).contains(&since), "{question}: {since}");
+        }
+        assert!(rows.len() >= 2, "{question}");
+    }
 }
 
 #[test]

@@ -145,25 +145,80 @@ fn node_exporter_shows_what_others_write() {
     let ask = |query: &str| asked(here, query);
     let queries = crate::grafana::promql(true);
     assert!(queries.len() >= 6, "{queries:?}");
-    let has_pressure = std::fs::read_to_string("/proc/pressure/io").is_ok();
+    let has_pressure = stalled("io").is_some();
     for (title, query) in queries.iter().filter(|(_, query)| has_pressure || !query.contains("pressure")) {
         until(title, || ask(query));
     }
-    let (_, writes) = queries.iter().find(|(_, query)| query.contains("written")).unwrap();
-    // Nothing gets to a disk where this folder is in memory.
-    let dd = || {
-        let before = written();
+    let of = |what: &str| &queries.iter().find(|(_, query)| query.contains(what)).unwrap().1;
+    // What the kernel tells of a dd: that something is written, and who waits for it.
+    let dd = |little: Option<&LittleMemory>| {
+        let before = [Some(written()), stalled("io"), stalled("memory")];
         let to = format!("of={}", folder.path().join("file").display());
-        let args = ["if=/dev/zero", &to, "bs=1M", "count=8", "conv=fsync", "status=none"];
-        assert!(Command::new("dd").args(args).status().unwrap().success());
-        written() > before
+        let args = ["if=/dev/zero", &to, "bs=1M", "count=64", "conv=fsync", "status=none"];
+        let mut command = Command::new("sh");
+        match little {
+            Some(little) => command.args(["-c", "echo $$ >\"$0\" && exec dd \"$@\""]).arg(little.processes()),
+            None => command.args(["-c", "exec dd \"$@\"", "dd"]),
+        };
+        assert!(command.args(args).status().unwrap().success());
+        let after = [Some(written()), stalled("io"), stalled("memory")];
+        [0, 1, 2].map(|what| after[what] > before[what])
     };
-    if dd() {
-        until("what dd writes", || {
-            dd();
-            ask(writes).filter(|rate| *rate > 0.0)
+    if !dd(None)[0] {
+        return crate::harness::skip_here("what is written here gets to no disk, so that nothing waits for it");
+    }
+    // What it writes has to leave little memory for the disk.
+    let little = LittleMemory::new();
+    let [_, io, memory] = dd(little.as_ref());
+    let why = [
+        "",
+        "I/O: this kernel tells none",
+        "memory: this kernel tells none, or this user may have no group of little memory",
+    ];
+    let what = ["node_disk_written", "pressure_io_waiting", "pressure_memory_waiting"];
+    for ((query, why), told) in what.into_iter().zip(why).zip([true, io, memory]) {
+        if !told {
+            crate::harness::skip_here(&format!("stalls for want of {why}"));
+            continue;
+        }
+        until(query, || {
+            dd(little.as_ref());
+            ask(of(query)).filter(|rate| *rate > 0.0)
         });
-    } else {
-        crate::harness::skip_here("what is written here gets to no disk");
+    }
+}
+
+/// For how long some programs stalled for want of `what`, in µs since the system started (Documentation/accounting/psi.rst of Linux).
+fn stalled(what: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/pressure/{what}")).ok()?;
+    text.lines().next()?.rsplit_once("total=")?.1.trim().parse().ok()
+}
+
+/// A group of processes that have 24 MiB of memory, pages of files included; `None` where this user may not make one.
+struct LittleMemory(std::path::PathBuf);
+
+impl LittleMemory {
+    fn new() -> Option<Self> {
+        let name = format!("dxt-test-{}", std::process::id());
+        let all = [("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")];
+        all.into_iter().find_map(|(parent, limit)| {
+            let group = Self(std::path::Path::new(parent).join(&name));
+            std::fs::create_dir(&group.0).ok()?;
+            std::fs::OpenOptions::new().write(true).open(group.0.join(limit)).ok()?;
+            std::fs::write(group.0.join(limit), (24 << 20).to_string()).ok()?;
+            let joins = Command::new("sh").args(["-c", "echo $$ >\"$0\""]).arg(group.processes()).status();
+            joins.is_ok_and(|status| status.success()).then_some(group)
+        })
+    }
+
+    /// Where a process writes its number to get into it.
+    fn processes(&self) -> std::path::PathBuf {
+        self.0.join("cgroup.procs")
+    }
+}
+
+impl Drop for LittleMemory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
     }
 }

@@ -44,8 +44,10 @@ impl Exposition {
         for (group, sums) in &interval.sums {
             let shown = self.groups.entry(group.clone()).or_default();
             shown.sums.merge(sums);
-            shown.in_buckets[0] += sums.bytes.saturating_sub(sums.counted_bytes);
-            shown.in_buckets[1] += sums.time_ns.saturating_sub(sums.counted_time_ns);
+            let more = [(sums.bytes, sums.counted_bytes), (sums.time_ns, sums.counted_time_ns)];
+            for (in_buckets, (all, counted)) in shown.in_buckets.iter_mut().zip(more) {
+                *in_buckets = in_buckets.saturating_add(all).saturating_add_signed(counted.saturating_neg());
+            }
             if interval.begin_unix_ns > shown.latest_unix_ns {
                 (shown.latest_unix_ns, shown.longest_ns) = (interval.begin_unix_ns, sums.longest_ns);
             } else if interval.begin_unix_ns == shown.latest_unix_ns {

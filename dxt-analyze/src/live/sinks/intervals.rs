@@ -21,7 +21,7 @@ struct Line<'a> {
     bytes: u64,
     time_ns: u64,
     longest_ns: u64,
-    counted: u64,
+    counted: i64,
     /// Smallest size of a bucket, and the calls in it.
     sizes: Vec<(u64, u64)>,
     durations_ns: Vec<(u64, u64)>,

@@ -38,26 +38,30 @@ impl Lines {
         let mut lines: Vec<String> = Vec::with_capacity(interval.sums.len() + 1);
         for (group, sums) in &interval.sums {
             let fields = [
-                ("calls", sums.calls),
-                ("bytes", sums.bytes),
-                ("time_ns", sums.time_ns),
-                ("longest_ns", sums.longest_ns),
+                ("calls", signed(sums.calls)),
+                ("bytes", signed(sums.bytes)),
+                ("time_ns", signed(sums.time_ns)),
+                ("longest_ns", signed(sums.longest_ns)),
                 ("counted", sums.counted),
             ];
             lines.push(line("dxt", &tags(group), &fields, time));
         }
-        let mut fields = not_seen(&interval.not_seen).to_vec();
-        fields.push(("lines", lost));
+        let all = not_seen(&interval.not_seen).into_iter().chain([("lines", lost)]);
+        let fields: Vec<(&str, i64)> = all.map(|(what, count)| (what, signed(count))).collect();
         lines.push(line("dxt_not_seen", &tag("node", &self.node), &fields, time));
         lines
     }
 }
 
-fn line(name: &str, tags: &str, fields: &[(&str, u64)], time: i64) -> String {
+/// Integers are signed there.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn line(name: &str, tags: &str, fields: &[(&str, i64)], time: i64) -> String {
     let mut line = format!("{name}{tags} ");
     for (at, (field, value)) in fields.iter().enumerate() {
-        // Integers are signed there.
-        let _ = write!(line, "{}{field}={}i", if at > 0 { "," } else { "" }, (*value).min(i64::MAX.cast_unsigned()));
+        let _ = write!(line, "{}{field}={value}i", if at > 0 { "," } else { "" });
     }
     let _ = writeln!(line, " {time}");
     line
