@@ -129,10 +129,13 @@ impl Process {
         (start, if self.end_ns > start { end.min(self.end_ns) } else { end })
     }
 
-    /// Kernel thread id of the thread that block heads call `index`; the index itself if the table lacks it.
+    /// Kernel thread id of the thread that block heads call `index`; the index itself if the table lacks it. MPI's collective calls of a thread
+    /// have an index of their own: who asks whether two calls are one thread's compares these.
     #[must_use]
     pub fn tid(&self, index: u32) -> u32 {
-        self.threads.iter().find(|thread| thread.index == index).map_or(index, |thread| thread.tid)
+        let is = |thread: &&ThreadDef| thread.index == index;
+        let there = self.threads.get(index as usize).filter(is);
+        there.or_else(|| self.threads.iter().find(is)).map_or(index, |thread| thread.tid)
     }
 }
 

@@ -112,6 +112,16 @@ mod tests {
     }
 
     #[test]
+    fn explanations_have_no_gaps() {
+        for code in codes() {
+            let of = code.explanation();
+            for text in [of.meaning, of.computed, of.remedy] {
+                assert!(!text.contains("  "), "{}: {text}", code.name());
+            }
+        }
+    }
+
+    #[test]
     fn thresholds_that_explanations_name_exist() {
         let known: Vec<&str> = crate::thresholds::Thresholds::default().all().iter().map(|known| known.name).collect();
         for code in codes() {

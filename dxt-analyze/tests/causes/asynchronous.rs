@@ -1,7 +1,7 @@
 //! Operations that go on while the program does, and the calls in which it waits for them.
 
-use super::{AIO_WRITE, MS, SUBMIT, WAIT, report, saves_ms, sentence};
-use crate::common::process;
+use super::{AIO_WRITE, BARRIER, MS, SUBMIT, WAIT, report, saves_ms, sentence, stepped};
+use crate::common::{Builder, process};
 use serde_json::Value;
 
 const FILE: &str = "/scratch/data";
@@ -53,4 +53,47 @@ fn who_may_look_again_and_again_is_not_said_to_overlap() {
     let found = steps(0, None);
     assert!(sentence(&found).ends_with("whether it waits for them is not on record."), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V016"), None);
+}
+
+#[test]
+fn ranks_that_meet_are_one_thread_each() {
+    // The meetings of a rank lie in a lane of their own: nobody computes beside who waits there. Its first call may be one of them.
+    for begins_with_one in [false, true] {
+        let calls = |one: &mut Builder, rank: u64, step: u64| {
+            let (from, at) = (step * 100 * MS + (1 + rank % 2) * MS, ((rank * 10 + step) << 20) as i64);
+            if begins_with_one && step == 0 {
+                one.add("", BARRIER, 0, 0, 0, 0, MS / 10);
+            }
+            one.add(FILE, AIO_WRITE, 0, at, 1 << 20, from, from + 30 * MS);
+            one.add(FILE, SUBMIT, 0, -1, 0, from, from + MS);
+            one.add(FILE, WAIT, 0, -1, 0, from + MS, from + 30 * MS);
+            from + 95 * MS
+        };
+        let found = report(stepped(&calls), 1000);
+        assert!(sentence(&found).starts_with("Asynchronous I/O is waited for as soon as"), "{}", sentence(&found));
+        let saves = saves_ms(&found, "DXT-V016").unwrap_or(0);
+        assert!((270..=300).contains(&saves), "{saves} of 300 ms");
+    }
+}
+
+#[test]
+fn a_rank_that_waits_for_its_operations_is_slow_and_who_hands_over_as_quickly_as_others_is_not_asked() {
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        let from = step * 100 * MS;
+        for piece in 0..2_u64 {
+            let begin = from + piece * MS / 10;
+            let takes = if rank == 3 { 70 } else { 25 };
+            let at = ((rank * 20 + step * 2 + piece) << 20) as i64;
+            one.add(FILE, AIO_WRITE, 0, at, 1 << 20, begin, begin + takes * MS);
+            one.add(FILE, SUBMIT, 0, -1, 0, begin, begin + 5000 + (rank * 7 + step * 13 + piece * 3) % 10 * 500);
+        }
+        // 30 ms of computing, then the wait: for what is over, or not.
+        let until = if rank == 3 { 70 * MS } else { 30 * MS + 2000 + (rank * 5 + step * 3) % 7 * 300 };
+        one.add(FILE, WAIT, 0, -1, 0, from + 30 * MS, from + until);
+        from + until
+    };
+    let found = report(stepped(&calls), 1000);
+    assert!(sentence(&found).starts_with("Rank 3 is slow: waits for asynchronous I/O take"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
+    assert!((380..=400).contains(&saves), "{saves} of 400 ms");
 }

@@ -1,9 +1,9 @@
 //! What collective and independent calls of MPI-IO take outside of system calls.
 
-use super::{KIB, MPIIO_SET_VIEW, MPIIO_WRITE, MS, report, saves_ms, sentence};
+use super::{KIB, MPIIO_SET_VIEW, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MPIIO_WRITE, MS, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
 use serde_json::Value;
-use trace_format::meta::stream_flags::NESTED;
+use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
 
 const FILE: &str = "/scratch/out.h5";
 
@@ -53,4 +53,154 @@ fn what_takes_its_time_in_the_library_is_explained_by_who_says_so() {
     let one = found["findings"].as_array().and_then(|all| all.iter().find(|one| one["code"] == "DXT-V008"));
     let share = one.and_then(|one| one["explains"]["share"].as_f64()).unwrap_or(0.0);
     assert!((0.9..=1.0).contains(&share), "{share} of the time in calls");
+}
+
+#[test]
+fn who_comes_late_to_collective_calls_of_hdf5_is_named() {
+    // Ten steps; rank 2 computes for 60 ms, the others for 20; what HDF5 does inside takes 20 ms once all have come.
+    let late = |late_ms: u64| {
+        let rank = |rank: u64| {
+            let mut one: Builder = process(rank as i32, "n");
+            for step in 0..10_u64 {
+                let computes = if rank == 2 { late_ms } else { 20 } * MS + (rank * 7 + step * 13) % 10 * MS / 20;
+                let (from, all) = (step * 100 * MS + computes, step * 100 * MS + late_ms * MS + MS);
+                let at = ((step * 4 + rank) << 20) as i64;
+                one.add(FILE, op::POSIX_WRITE, NESTED | IN_HDF5, at, 1 << 20, all + 10 * MS, all + 15 * MS);
+                one.add(FILE, op::MPIIO_WRITE_ALL, IN_HDF5, at, 1 << 20, all + 5 * MS, all + 20 * MS);
+                one.add(FILE, op::HDF5_WRITE_ALL, 0, -1, 1 << 20, from, all + 20 * MS);
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 1000)
+    };
+    let found = late(60);
+    assert!(sentence(&found).starts_with("Rank 2 comes late to 9 of 9 collective calls"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-L003").unwrap_or(0);
+    assert!((330..=370).contains(&saves), "{saves} of 360 ms");
+    assert_eq!(saves_ms(&late(20), "DXT-L003"), None);
+}
+
+#[test]
+fn aggregators_whose_small_requests_wait_for_each_other_are_too_many() {
+    // Ten collective calls; each of five ranks writes 32 KiB inside, which take 20 ms, one after another or all at once.
+    let aggregators = |in_turn: bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for call in 0..10_u64 {
+                let turn = if in_turn { (rank + call) % 5 + 1 } else { 5 };
+                let (at, from) = (((call * 5 + rank) * 32 * KIB) as i64, call * 200 * MS + (rank + call) % 3 * MS / 10);
+                let end = from + turn * 20 * MS + (rank * call) % 7 * MS / 10;
+                one.add("/scratch/out", op::POSIX_WRITE, NESTED, at, 32 * KIB, from + MS, end);
+                one.add("/scratch/out", op::MPIIO_WRITE_ALL, 0, at, 32 * KIB, from, call * 200 * MS + 102 * MS);
+            }
+            one
+        };
+        report((0..5).map(rank).collect(), 2000)
+    };
+    let found = aggregators(true);
+    let text =
+        "5 aggregators wait for each other in collective writes of /scratch/out: each makes a request of 32.0 KiB";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V031").unwrap_or(0);
+    assert!((760..=820).contains(&saves), "{saves} of 800 ms");
+    let commands = found["verdict"]["findings"][0]["commands"].to_string();
+    assert!(commands.contains("cb_nodes 1"), "{commands}");
+    let found = aggregators(false);
+    assert_eq!(saves_ms(&found, "DXT-V031"), None, "{}", sentence(&found));
+}
+
+#[test]
+fn who_comes_late_to_the_collective_calls_of_a_part_of_the_ranks_is_named() {
+    // Six ranks write two files, three each; rank 4 computes for 60 ms before each call, the others for 20.
+    let late = |late_ms: u64| {
+        let rank = |rank: u64| {
+            let mut one: Builder = process(rank as i32, "n");
+            let (file, of_rank_4) = (format!("/scratch/row{}", rank / 3), rank / 3 == 1);
+            for step in 0..10_u64 {
+                let computes = if rank == 4 { late_ms } else { 20 } * MS + (rank * 7 + step * 13) % 10 * MS / 20;
+                let (from, all) = (step * 100 * MS + computes, if of_rank_4 { late_ms } else { 20 } * MS + MS);
+                let (at, all) = (((step * 6 + rank) << 20) as i64, step * 100 * MS + all);
+                one.add(&file, op::POSIX_WRITE, NESTED, at, 1 << 20, all + MS, all + 3 * MS);
+                one.add(&file, op::MPIIO_WRITE_ALL, 0, at, 1 << 20, from, all + 5 * MS);
+            }
+            one
+        };
+        report((0..6).map(rank).collect(), 1000)
+    };
+    let found = late(60);
+    assert!(sentence(&found).starts_with("Rank 4 comes late to 9 of 9 collective calls"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-L003").unwrap_or(0);
+    assert!((320..=400).contains(&saves), "{saves} of 360 ms");
+    assert!(!sentence(&late(20)).contains("late"), "{}", sentence(&late(20)));
+}
+
+#[test]
+fn split_collective_calls_do_their_work_where_the_library_does() {
+    // Whoever begins one waits for all others in it: nothing that another order of calls would mend.
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, "n");
+        for step in 0..10_u64 {
+            let (from, at) = (step * 100 * MS, ((step * 4 + rank) << 20) as i64);
+            one.add(FILE, op::POSIX_WRITE, NESTED, at, 1 << 20, from + 30 * MS, from + 38 * MS);
+            one.add(FILE, MPIIO_SUBMIT, 0, -1, 0, from, from + 40 * MS);
+            one.add(FILE, MPIIO_SPLIT, 0, at, 1 << 20, from, from + 42 * MS);
+            one.add(FILE, MPIIO_WAIT, 0, -1, 0, from + 41 * MS, from + 42 * MS);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 1000);
+    assert_eq!(saves_ms(&found, "DXT-V016"), None, "{}", sentence(&found));
+}
+
+/// Steps in which ranks come `late` (rank, step), in ms, to a collective write of their `group`, whose file is named by its number.
+fn groups(ranks: u64, group: impl Fn(u64) -> u64, late: impl Fn(u64, u64) -> u64) -> Value {
+    let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
+    for step in 0..20_u64 {
+        let comes = |rank: u64| step * 100 * MS + (20 + late(rank, step)) * MS + (rank * 7 + step * 13) % 10 * MS / 20;
+        for rank in 0..ranks {
+            let last = (0..ranks).filter(|other| group(*other) == group(rank)).map(comes).max().unwrap_or(0);
+            let (file, at) = (format!("/scratch/part{}", group(rank)), ((step * ranks + rank) << 20) as i64);
+            let Some(one) = all.get_mut(rank as usize) else { continue };
+            one.add(&file, op::POSIX_WRITE, NESTED, at, 1 << 20, last + MS, last + 3 * MS);
+            one.add(&file, op::MPIIO_WRITE_ALL, 0, at, 1 << 20, comes(rank), last + 5 * MS);
+        }
+    }
+    report(all, 2000)
+}
+
+#[test]
+fn groups_that_wait_at_the_same_time_do_not_wait_twice() {
+    let found = groups(12, |rank| rank / 4, |rank, _| if rank % 4 == 0 { 30 } else { 0 });
+    assert!(sentence(&found).contains("late to 19 of 19 collective calls"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-L003").unwrap_or(0);
+    assert!((500..=620).contains(&saves), "{saves} of 570 ms: each group waits for its own");
+}
+
+#[test]
+fn who_has_no_part_in_the_calls_of_a_group_is_not_late() {
+    // Seven of eight ranks write together for 50 ms; then all do, for whom the eighth has waited.
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, "n");
+        for step in 0..10_u64 {
+            let (from, at) = (step * 100 * MS, ((step * 8 + rank) << 20) as i64);
+            let (ready, own) = (from + 20 * MS + (rank * 7 + step * 13) % 10 * MS / 20, from + 71 * MS);
+            if rank < 7 {
+                one.add("/scratch/seven", op::POSIX_WRITE, NESTED, at, 1 << 20, from + 21 * MS, from + 70 * MS);
+                one.add("/scratch/seven", op::MPIIO_WRITE_ALL, 0, at, 1 << 20, ready, own);
+            }
+            one.add("/scratch/all", op::POSIX_WRITE, NESTED, at, 1 << 20, own + 2 * MS, own + 4 * MS);
+            one.add(
+                "/scratch/all",
+                op::MPIIO_WRITE_ALL,
+                0,
+                at,
+                1 << 20,
+                if rank < 7 { own } else { ready },
+                own + 5 * MS,
+            );
+        }
+        one
+    };
+    let found = report((0..8).map(rank).collect(), 1000);
+    assert_eq!(saves_ms(&found, "DXT-L003"), None, "{}", sentence(&found));
 }

@@ -1,8 +1,8 @@
 //! What files are used for: many small ones, temporary ones, one that is opened or written anew again and again, HDF5 that reads more than it is asked for.
 
 use super::{
-    H5_READ, H5_SYNC, H5_WRITE, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK, report, report_of,
-    saves_ms, sentence,
+    H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK, report,
+    report_of, saves_ms, sentence,
 };
 use crate::common::{self, Builder, process};
 use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
@@ -162,6 +162,35 @@ fn hdf5_that_is_flushed_after_each_object_is_told() {
 }
 
 #[test]
+fn hdf5_that_writes_a_chunk_again_for_each_row_is_told() {
+    // Four processes, each with a file of its own; rows of 2 KiB go to the same chunk of 128 KiB, which each flush writes whole.
+    let run = |flushes: u64| {
+        let ranks = |number: i32| {
+            let (mut one, file) = (process(-1, "n"), format!("/data/part{number}.h5"));
+            one.process.info.pid = 500 + number as u32;
+            for row in 0..40_u64 {
+                let from = row * 25 * MS + number as u64 * MS / 3;
+                one.add(&file, H5_WRITE, 0, -1, 2 * KIB, from, from + MS / 10);
+                if row % (40 / flushes) == 0 {
+                    one.add(&file, common::op::POSIX_WRITE, IN_HDF5, 4096, 128 * KIB, from + MS, from + 16 * MS);
+                    one.add(&file, common::op::POSIX_WRITE, IN_HDF5, 0, 96, from + 16 * MS, from + 17 * MS);
+                    one.add(&file, H5_SYNC, 0, -1, 0, from + MS, from + 17 * MS);
+                }
+            }
+            one
+        };
+        report((0..4).map(ranks).collect(), 1000)
+    };
+    let found = run(40);
+    let expected =
+        "4 HDF5 files are flushed 160 times by 4 processes, for 160 writes of data sets: a flush takes 16.0 ms";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V028").unwrap_or(0);
+    assert!((560..=640).contains(&saves), "{saves} of 624 ms");
+    assert_eq!(saves_ms(&run(4), "DXT-V028"), None);
+}
+
+#[test]
 fn seeks_are_told_by_their_price() {
     let run = |takes: u64| {
         let mut one = process(-1, "n");
@@ -279,4 +308,13 @@ fn writes_and_computing_by_turns_are_worth_knowing_and_no_more() {
     let expected = "Nothing stands out; writes and computing take turns, 10 times, and could overlap: 450 ms";
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     assert_eq!(found["verdict"]["findings"][0]["severity"], "info");
+}
+
+#[test]
+fn of_mapped_files_only_calls_are_known_to_be_quick() {
+    let mut one = process(-1, "n");
+    one.add("/scratch/mesh", MMAP, 0, 0, 6 << 20, MS, 2 * MS);
+    let found = report(vec![one], 1000);
+    assert!(sentence(&found).starts_with("Calls of I/O are not the bottleneck: "), "{}", sentence(&found));
+    assert!(sentence(&found).ends_with("1 mapped file (6.00 MiB) is not on record."), "{}", sentence(&found));
 }

@@ -1,7 +1,8 @@
 //! Calls that are far from their like, and what they have in common.
 
-use super::{BARRIER, MS, SYNC, report, saves_ms, sentence, writers};
+use super::{BARRIER, MS, SYNC, report, report_of, saves_ms, sentence, writers};
 use crate::common::{self, process};
+use serde_json::Value;
 
 #[test]
 fn long_calls_of_one_rank_at_times_are_that_ranks() {
@@ -134,4 +135,68 @@ fn calls_that_stall_one_after_another_with_no_quick_one_between_are_a_moment() {
     let saves = saves_ms(&found, "DXT-V001").unwrap_or(0);
     assert!((535..=550).contains(&saves), "{saves} of 540 ms");
     assert!(sentence(&run(true)).starts_with("One call stalled"), "{}", sentence(&run(true)));
+}
+
+#[test]
+fn who_is_left_alone_at_the_end_holds_up_the_run() {
+    // Three programs beside each other: two write all the time, and the last write of the third takes a second, most of it after they have ended.
+    let program = |pid: u32, steps: u64, pause: u64, stalls_at: u64| {
+        let mut one = process(-1, "n");
+        one.process.info.pid = pid;
+        let mut from = 0;
+        for step in 0..steps {
+            let takes = if step == stalls_at { 1000 } else { 2 + (u64::from(pid) + step) % 3 };
+            one.write(&format!("/scratch/{pid}"), (step * 65536) as i64, 65536, from, from + takes * MS);
+            from += (takes + pause) * MS;
+        }
+        one
+    };
+    let ms = |found: &Value| found["verdict"]["findings"][0]["saves_ns"].as_f64().unwrap_or(0.0) / 1e6;
+    let job = |end: u64| {
+        let others = [(program(7, 360, 0, 999), 1100), (program(8, 360, 0, 999), 1120)];
+        report_of([(program(9, 20, 50, 19), end)].into_iter().chain(others).collect(), 0)
+    };
+    let found = job(2020);
+    assert!(sentence(&found).starts_with("One call stalled: a write of pid 9 took 1.00 s"), "{}", sentence(&found));
+    assert!((850.0..1000.0).contains(&ms(&found)), "{}", ms(&found));
+}
+
+#[test]
+fn reads_that_are_long_by_chance_at_once_are_no_storage_that_stands_still() {
+    // Four that read without a pause: some reads of each take 100 times as long, and the others go on meanwhile.
+    let reader = |rank: u64| {
+        let mut one = process(-1, "n");
+        one.process.info.pid = 10 + rank as u32;
+        let mut from = rank * MS;
+        for step in 0..400_u64 {
+            let long = ((step * 2_654_435_761 + rank * 4_050_333) >> 7).is_multiple_of(16);
+            let takes = if long { 90 * MS } else { MS + (step + rank) % 5 * MS / 10 };
+            let at = (step * 7919 + rank * 31) % 4000 * 8192;
+            one.add("/scratch/a", common::op::POSIX_READ, 0, at as i64, 8192, from, from + takes);
+            from += takes + MS / 10;
+        }
+        (one, from / MS)
+    };
+    let found = report_of((0..4).map(reader).collect(), 0);
+    assert!(!sentence(&found).contains("stands still"), "{}", sentence(&found));
+    assert!(found["verdict"]["findings"][0]["code"] == "DXT-V003", "{}", sentence(&found));
+}
+
+#[test]
+fn calls_that_stall_at_once_are_one_event() {
+    // Two of four ranks wait for the same second, and end together; each by itself would save nothing.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..20_u64 {
+            let from = if step > 9 { 1000 } else { 0 } * MS + step * 50 * MS;
+            let stalls = step == 9 && rank % 2 == 1;
+            let takes = if stalls { 1000 + rank } else { 2 + (rank + step) % 2 } * MS;
+            one.write("/scratch/a", ((step * 4 + rank) * 65536) as i64, 65536, from, from + takes);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 2100);
+    let text = sentence(&found);
+    assert!(text.starts_with("2 calls stalled at once: writes of rank 1, rank 3 took up to 1.00 s"), "{text}");
+    assert!(saves_ms(&found, "DXT-V002").is_some_and(|saves| saves >= 950), "{text}");
 }

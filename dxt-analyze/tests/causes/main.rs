@@ -10,18 +10,24 @@ mod logs;
 mod long_calls;
 mod opened_so;
 mod polled;
+mod servers;
 mod shapes;
 mod units;
 mod waiting;
 
 use common::{Builder, job, json, process, put, trace};
 use serde_json::Value;
+use trace_format::meta::ThreadDef;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+use trace_format::segment::Segment;
 
 const SYNC: u16 = 20;
 const MSYNC: u16 = 21;
 const BARRIER: u16 = 139;
 const GATHER: u16 = 143;
+const BCAST: u16 = 144;
+const MMAP: u16 = 31;
+const OPENDIR: u16 = 14;
 const STAT: u16 = 10;
 const STAT_FAILED: u16 = 11;
 const UNLINK: u16 = 12;
@@ -38,6 +44,9 @@ const H5_SYNC: u16 = 123;
 const AIO_WRITE: u16 = 27;
 const SUBMIT: u16 = 161;
 const WAIT: u16 = 162;
+const MPIIO_SUBMIT: u16 = 165;
+const MPIIO_WAIT: u16 = 166;
+const MPIIO_SPLIT: u16 = 167;
 const MS: u64 = 1_000_000;
 const KIB: u64 = 1024;
 
@@ -64,6 +73,9 @@ fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
         def(MSYNC, Layer::Posix, OpClass::Sync, "msync"),
         def(BARRIER, Layer::Mpi, OpClass::Communication, "barrier"),
         def(GATHER, Layer::Mpi, OpClass::Communication, "gather"),
+        def(BCAST, Layer::Mpi, OpClass::Communication, "bcast"),
+        def(MMAP, Layer::Posix, OpClass::Map, "mmap"),
+        def(OPENDIR, Layer::Posix, OpClass::Open, "opendir"),
         def(STAT, Layer::Posix, OpClass::Metadata, "stat"),
         def(STAT_FAILED, Layer::Posix, OpClass::Metadata, "stat"),
         def(UNLINK, Layer::Posix, OpClass::Metadata, "unlink"),
@@ -79,14 +91,39 @@ fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
         def(H5_SYNC, Layer::Hdf5, OpClass::Sync, "sync"),
         def(SUBMIT, Layer::Posix, OpClass::Wait, "submit"),
         def(WAIT, Layer::Posix, OpClass::Wait, "wait"),
+        def(MPIIO_SUBMIT, Layer::Mpiio, OpClass::Wait, "submit"),
+        def(MPIIO_WAIT, Layer::Mpiio, OpClass::Wait, "wait"),
+        OpDef { mode: OpMode::Split, ..def(MPIIO_SPLIT, Layer::Mpiio, OpClass::Write, "write_all") },
         OpDef { mode: OpMode::Nonblocking, ..def(AIO_WRITE, Layer::Posix, OpClass::Write, "write") },
     ]);
     let ends = |(mut process, end_ms): (Builder, u64)| {
         process.process.info.end_ns = end_ms * MS;
+        in_lanes(&mut process);
         process
     };
     let processes = processes.into_iter().map(ends).collect();
     trace(&job, processes)
+}
+
+/// Gives the first thread's meetings a lane of their own, as a recorder does: its first call says which of its two lanes comes first.
+fn in_lanes(one: &mut Builder) {
+    let Some((first, all)) = one.threads.first_mut() else { return };
+    let meets = |segment: &Segment| {
+        let stream = one.process.streams.get(segment.stream().0 as usize);
+        stream.is_some_and(|stream| [BARRIER, GATHER, BCAST].contains(&stream.op))
+    };
+    let (meetings, calls): (Vec<Segment>, Vec<Segment>) = std::mem::take(all).into_iter().partition(meets);
+    let begin = |of: &[Segment]| of.first().map_or(u64::MAX, |segment| segment.start);
+    let before = begin(&meetings) < begin(&calls);
+    let (mine, of_lane) = if before { (meetings, calls) } else { (calls, meetings) };
+    *all = mine;
+    if of_lane.is_empty() {
+        return;
+    }
+    let (index, like) = (one.process.threads.len() as u32, *first);
+    let tid = one.process.threads.iter().find(|thread| thread.index == like).map_or(0, |thread| thread.tid);
+    one.process.threads.push(ThreadDef { index, tid });
+    one.threads.push((index, of_lane));
 }
 
 /// The first sentence, and what a finding saves, in ms.

@@ -348,3 +348,63 @@ fn neighbours_of_a_slow_rank_are_not_called_late() {
     let found = report(stepped(&calls), 1000);
     assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
 }
+
+/// Eight steps of 100 ms of computing, each second one with a write of 10 ms. Rank 2's takes 90 ms; ranks 1 and 3 wait for its messages, which are not on
+/// record, and the others where all meet. `computes` is what a rank does in a step.
+fn neighbours(every: u64, computes: &dyn Fn(u64, u64) -> u64) -> serde_json::Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let mut begins = 0;
+        for step in 0..8_u64 {
+            let writes = step % every == 0;
+            let mut at = begins;
+            if writes {
+                let ms = if rank == 2 { 90 } else { 10 };
+                one.write(&format!("/scratch/of{rank}"), (step << 20) as i64, 1 << 20, at, at + ms * MS);
+                at += ms * MS;
+            }
+            let ends = begins + if writes { 191 } else { 101 } * MS;
+            at += computes(rank, step) * MS;
+            if writes && [1, 3].contains(&rank) {
+                at = ends - MS;
+            }
+            one.add("", BARRIER, 0, 0, 0, at, ends);
+            begins = ends;
+        }
+        one
+    };
+    report((0..6).map(rank).collect(), 800 + 8 / every * 90)
+}
+
+#[test]
+fn who_waits_for_messages_of_a_slow_rank_does_not_make_it_cheap() {
+    let even = |_: u64, _: u64| 100;
+    for (every, expected) in [(2, 320), (1, 640)] {
+        let found = neighbours(every, &even);
+        assert!(sentence(&found).starts_with("Rank 2 is slow"), "{}", sentence(&found));
+        let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
+        assert!((expected * 8 / 10..=expected).contains(&saves), "{saves} of {expected} ms");
+    }
+    // Who computes for longer at each step, writing or not, waits for nobody: the rank's writes hold up nobody then.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..8_u64 {
+            let (begins, writes) = (step * 200 * MS, step % 2 == 0);
+            let ms = if !writes {
+                0
+            } else if rank == 2 {
+                90
+            } else {
+                10
+            };
+            if writes {
+                one.write(&format!("/scratch/of{rank}"), (step << 20) as i64, 1 << 20, begins, begins + ms * MS);
+            }
+            let computes = if rank == 4 { 185 } else { 100 };
+            one.add("", BARRIER, 0, 0, 0, begins + (ms + computes) * MS, begins + 199 * MS);
+        }
+        one
+    };
+    let found = report((0..6).map(rank).collect(), 1600);
+    assert!(saves_ms(&found, "DXT-O002").unwrap_or(0) < 60, "{}", sentence(&found));
+}

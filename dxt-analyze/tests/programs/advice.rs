@@ -215,6 +215,11 @@ fn what_open_mpi_s_own_component_heeds_is_advised_where_it_runs() {
     let advice = sick.advise(&before, "hints");
     assert_eq!(lines(&advice, Some("ompi_mca.conf")), ["io_ompio_num_aggregators = 4"], "{advice}");
     assert!(!sick.dir("hints/romio_hints").exists(), "OMPIO ignores ROMIO's hints");
+    let found = json(&analyze(&["report", "--format", "json"], &[&before]));
+    let said = found["findings"].as_array().into_iter().flatten().find(|finding| finding["code"] == "DXT-V014");
+    let title = said.and_then(|finding| finding["title"].as_str()).unwrap_or_default();
+    assert!(title.starts_with("1 aggregator for the collective calls of 4 ranks"), "{title}");
+    assert!(title.ends_with("the hint io_ompio_num_aggregators=1 asks for no more"), "{title}");
     let hints = sick.dir("hints");
     let options = ["--hints", &hints.to_string_lossy()];
     let (Some(after), said) = sick.run("gathered", "after", &options, &[("OMPI_MCA_io", "ompio"), SLOWER]) else {

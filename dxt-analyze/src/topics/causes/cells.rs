@@ -438,7 +438,7 @@ impl Analysis for Cells<'_> {
             }
         }
         open.rest().for_each(add);
-        partial.threads.entry(block.thread).or_default().join(&mine);
+        partial.threads.entry(block.process.tid(block.thread)).or_default().join(&mine);
         if partial.cells.len() > self.limit {
             partial.coarser(self.limit);
         }

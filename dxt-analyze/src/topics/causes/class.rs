@@ -1,5 +1,6 @@
 //! What calls do, as far as they are judged together.
 
+use crate::model::Op;
 use serde::Serialize;
 use trace_format::op::OpClass;
 
@@ -19,24 +20,30 @@ pub enum Class {
     Sync,
     /// Locks.
     Lock,
-    /// Handing over operations that go on meanwhile, and waiting for them.
+    /// Waiting for operations that go on meanwhile.
     Wait,
+    /// Handing such operations over.
+    HandOver,
 }
 
 /// All of them.
-pub const CLASSES: [Class; 7] =
-    [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock, Class::Wait];
+pub const CLASSES: [Class; 8] =
+    [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock, Class::Wait, Class::HandOver];
+
+/// What calls are named that hand operations over.
+const HANDS_OVER: &str = "submit";
 
 impl Class {
-    /// Of an operation's class.
+    /// Of an operation.
     #[must_use]
-    pub fn of(class: Option<OpClass>) -> Self {
-        match class {
+    pub fn of(op: &Op) -> Self {
+        match op.class {
             Some(OpClass::Read) => Self::Read,
             Some(OpClass::Write) => Self::Write,
             Some(OpClass::Open) => Self::Open,
             Some(OpClass::Sync) => Self::Sync,
             Some(OpClass::Lock | OpClass::Unlock) => Self::Lock,
+            Some(OpClass::Wait) if op.name == HANDS_OVER => Self::HandOver,
             Some(OpClass::Wait) => Self::Wait,
             _ => Self::Metadata,
         }
@@ -53,6 +60,7 @@ impl Class {
             Self::Sync => "sync",
             Self::Lock => "file lock",
             Self::Wait => "wait for asynchronous I/O",
+            Self::HandOver => "call that hands asynchronous I/O over",
         }
     }
 
@@ -73,6 +81,7 @@ impl Class {
             Self::Sync => "syncs",
             Self::Lock => "file locks",
             Self::Wait => "waits for asynchronous I/O",
+            Self::HandOver => "calls that hand asynchronous I/O over",
         }
     }
 }

@@ -8,13 +8,13 @@ codes! {
         "The run is divided into slots, and at the ends of phases. In a slot each rank counts by the mean logarithm of its calls' times over that of their \
          like (same operation, size and file); the slot by the median of its ranks; slots are compared by a modified z-score, false_discovery_rate \
          shared out over them, at least min_slowdown times slower. Where none is odd: all slots from one on, 1.5 times slower than those before. \
-         What comes back: three or more moments at which 0.6 of the processes are in calls far from their like at once (as DXT-V002), if these make 0.7 of what such calls cost.",
+         What comes back: three or more moments at which 0.6 of the processes are in calls far from their like at once (as DXT-V002) and leave them together (in 0.35 of the longest), while fewer others of their kind are as quick as ever, if these make 0.7 of what such calls cost.",
         "Something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program.",
         "ours";
     STALL = "DXT-V002",
         "One call, or two or three, took so long that the job waited.",
         "A call is far from its like from 8 times their median and from 4.5 spreads of the fast half of them on; from 4 times on where calls are so regular that 12 spreads are less. Up to three calls that make half of what \
-         such calls cost are told one by one.",
+         such calls cost are told one by one, those that are at the same time and end together as one.",
         "One stalled call is an event, not a property of its rank: see whether it comes again. A failover or an eviction of a storage server takes tens of seconds.",
         "ours";
     LONG_TAIL = "DXT-V003",
@@ -36,18 +36,18 @@ codes! {
     FEW_TARGETS = "DXT-V006",
         "Calls queue at few storage targets.",
         "Calls in flight on each target that is used, at least 3; the fastest call of a kind is 6 spreads of the fast half below the median, or the fast end of \
-         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
+         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Or 32 calls and more of one size, of which one is done each time that a call takes which meets no other (to a third), and none takes longer than one of each process before it would. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
         "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
         "ours; queueing: Little, Operations Research 9, 1961";
     OUTSIDE_POSIX = "DXT-V008",
         "Independent calls of MPI-IO or HDF5 spend their time outside POSIX: in communication, locks and copies.",
-        "Time of the calls less that of the system calls inside them; the saving by the ledger, less what all wait for the slowest rank's system calls, no more than the process with most of it is outside, and          0.2 ns per byte for a copy.",
+        "Time of the calls less that of the system calls inside them; the saving by the ledger, less what all wait for the slowest rank's system calls, no more than the process with most of it is outside, and 0.2 ns per byte for a copy.",
         "Make the calls collective or larger: independent ones lock, copy and wait one by one.",
         "Wright et al., The Computer Journal 56, 2013 (RIOT): MPI-IO against POSIX time";
     LONG_COLLECTIVE = "DXT-V009",
         "One collective call held its ranks far longer than others like it.",
-        "The longest collective call of each kind on a file, if most of the ranks that make such calls are in it at the same time; saving: what it took          beyond what such calls usually take.",
-        "See what it does: the first or last call on a file allocates, fills or flushes it (HDF5: H5Pset_fill_time, H5Pset_alloc_time, metadata flushes);          few bytes asked and many moved beneath it are data sieving.",
+        "The longest collective call of each kind on a file, if most of the ranks that make such calls are in it at the same time; saving: what it took beyond what such calls usually take.",
+        "See what it does: the first or last call on a file allocates, fills or flushes it (HDF5: H5Pset_fill_time, H5Pset_alloc_time, metadata flushes); few bytes asked and many moved beneath it are data sieving.",
         "ours";
     READ_MODIFY_WRITE = "DXT-V007",
         "Small reads only fill up blocks of which writes change a part.",
@@ -81,11 +81,11 @@ codes! {
         "Give it less to compute, or see what slows its computing.",
         "ours";
     ASKED_AGGREGATORS = "DXT-V014",
-        "A hint of the program keeps collective calls to fewer aggregators than there are ranks and nodes.",
-        "The number of aggregators that was asked for at the open, no more processes that make system calls inside collective calls, and more ranks that make collective ones. \
+        "A hint of the program, or a parameter of Open MPI, keeps collective calls to fewer aggregators than there are ranks and nodes.",
+        "The number of aggregators that was asked for at the open, or by the parameter for it, no more processes that move bytes by system calls inside collective calls (a twentieth of what the busiest does), in requests of more than 512 KiB, and more ranks that make collective ones. \
          Saving: their system calls shared among as many as there are nodes, or four.",
-        "Set cb_nodes and cb_config_list, or leave both out.",
-        "ours; ROMIO's user's guide";
+        "Set cb_nodes and cb_config_list, or leave both out; the same of Open MPI's parameter.",
+        "ours; ROMIO's user's guide; ompi_info";
     SYNC_TIME = "DXT-V015",
         "Syncs take much of the time in I/O.",
         "At least uncovered_share of the time in all calls. Saving: all of it.",
@@ -109,7 +109,7 @@ codes! {
         "ours; HDF5 reference manual, H5Fopen";
     WRITTEN_THROUGH = "DXT-V020",
         "Each write waits until storage has the bytes: the file was opened with O_SYNC or O_DSYNC.",
-        "Writes of streams with that mark. Saving: what they take longer than the run's other writes of that size, or than 2 µs and 1 ns a byte, but for what some take          far longer than their like.",
+        "Writes of streams with that mark. Saving: what they take longer than the run's other writes of that size, or than 2 µs and 1 ns a byte, but for what some take far longer than their like.",
         "Open without O_SYNC; fsync once a step.",
         "ours; open(2)";
     PAST_CACHE = "DXT-V021",
@@ -154,7 +154,7 @@ codes! {
     HDF5_FLUSHED = "DXT-V028",
         "HDF5 files are flushed after every few writes.",
         "8 calls of H5Fflush on a file by a process or more, for at most 2 writes of data sets each. Saving: what syncs, and writes up to 64 KiB for being short (as DXT-C004), take inside HDF5 there, no more \
-         than the flushes do, but for one.",
+         than the flushes do, but for one. Where twice the bytes of data sets go to storage, longer writes too, as far as they are more than those bytes.",
         "Flush when a step is complete; closing a file writes all of it.",
         "ours; HDF5 reference manual, H5Fflush";
     HEADER_REWRITTEN = "DXT-V029",
@@ -169,6 +169,13 @@ codes! {
          Saving: what these take for being short (as DXT-C004).",
         "A larger buffer: setvbuf(3) before the first access; no fflush between records.",
         "ours; setvbuf(3)";
+    MANY_AGGREGATORS = "DXT-V031",
+        "Several aggregators make small requests in one collective call, and storage serves these one after another.",
+        "Phases in which each of three or more processes makes one system call inside collective calls of a file, all begun together and of 512 KiB in all at most, which take once, twice, three times \
+         as long as one is served and so on, each to 0.4 of a service; at least three phases, with 0.6 of the time of those with one call of each. A service takes 1 ms, and 10 ns a byte, at least. \
+         Saving: all but one service.",
+        "One aggregator, which makes one request of all pieces: cb_nodes=1, or io_ompio_num_aggregators=1 with Open MPI's own I/O.",
+        "ours; ROMIO's user's guide; ompi_info";
     NO_OVERLAP = "DXT-V016",
         "Asynchronous operations keep the program waiting: nothing else goes on while they do.",
         "Of processes with one thread whose waits are on record: time in the calls that hand operations over and that wait for them is at least 0.9 of the time with one in \

@@ -3,19 +3,20 @@
 use super::cells::{Cell, Key, NO_TARGET, OfProcess, coarse, looked_at};
 use super::class::Class;
 use super::folders::Folders;
+use super::kept_waiting::KeptWaiting;
 use super::meetings::Meetings;
 use super::parts::Parts;
 use super::regions::Regions;
 use super::slots::{SLOTS, Slots};
+use super::stalled_once::{Stalls, counted_cell};
 use super::threads::Threads;
 use super::usual::{Kind, Usual};
-use crate::model::{FileId, FileLayout, ProcessId, Run, Stream, StreamIx, Within};
-use crate::shared::stats::median;
+use super::whole_waits;
+use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
-use trace_format::counters::Counters;
-use trace_format::op::Layer;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::{Layer, OpMode};
 
 /// Processes from which on calls on a file are compared among themselves rather than with those on other files.
 const SHARED_BY: usize = 3;
@@ -78,6 +79,8 @@ pub struct Grid<'a> {
     pub run: &'a Run,
     /// Its slots.
     pub slots: Slots,
+    /// Slots from one cell of a kind to the next: more than one where there are too many.
+    pub slots_of_cell: usize,
     /// The cells, by process.
     pub entries: Vec<Entry>,
     /// Spread of the logarithm of single durations, mean over calls.
@@ -92,6 +95,10 @@ pub struct Grid<'a> {
     pub regions: Regions,
     /// Folders of files.
     pub folders: Folders,
+    /// Who keeps others waiting where not all are known to meet.
+    kept_waiting: KeptWaiting,
+    /// Who is left alone at the end, and since when, ns since the job's start.
+    pub last_alone: Option<(ProcessId, u64)>,
     /// By process: whether it works for another, and has time left.
     has_time_left: Vec<bool>,
     /// By process: whether it is in calls for so much of the run that who waits for its messages is held up. `None` if nothing tells whether ranks
@@ -110,50 +117,6 @@ pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
         sum >= all * share
     });
     found.or(values.last()).map(|(value, _)| *value)
-}
-
-/// Records of counters with one call far longer than the others up to which each is an event: where there are more, who they are of is slow.
-const FEW_STALLS: usize = 3;
-/// Times the usual mean of an operation that the other calls of such a record take at most: else they are slow, and the longest is one of them.
-const LIKE_ALL: f64 = 3.0;
-
-/// Single calls that stalled, of records of counters.
-struct Stalls {
-    /// By operation: the median of the means of records, ns, the longest call of each left out.
-    usual: BTreeMap<u16, f64>,
-    /// Whether there are few.
-    few: bool,
-}
-
-impl Stalls {
-    fn of(run: &Run) -> Self {
-        let mut means: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
-        let mut cells: Vec<(u16, Cell)> = Vec::new();
-        for process in &run.processes {
-            for missing in &process.missing {
-                let stream = process.stream_index(missing.stream).and_then(|index| process.stream(index));
-                let cell = counted_cell(&missing.counters);
-                if let Some(stream) = stream.filter(|_| cell.calls > 0) {
-                    means.entry(stream.op).or_default().push(cell.with_stall().mean_of_near_ns());
-                    cells.push((stream.op, cell));
-                }
-            }
-        }
-        let usual = means.into_iter().filter_map(|(op, mut all)| Some((op, median(&mut all)?))).collect();
-        let mut out = Self { usual, few: true };
-        out.few = cells.iter().filter(|(op, cell)| out.has(*op, cell)).count() <= FEW_STALLS;
-        out
-    }
-
-    fn has(&self, op: u16, cell: &Cell) -> bool {
-        let usual = self.usual.get(&op).copied().unwrap_or_default();
-        self.few && cell.has_stalled() && cell.with_stall().mean_of_near_ns() <= usual * LIKE_ALL
-    }
-}
-
-/// Calls that have only counters.
-fn counted_cell(of: &Counters) -> Cell {
-    Cell::counted(of.segments, of.bytes, of.duration, of.max_duration)
 }
 
 /// What is compared with each other.
@@ -181,9 +144,15 @@ impl<'a> Grid<'a> {
         for (number, process) in run.numbered_processes() {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
             let of = read.remove(&number).unwrap_or_default();
+            let outermost = whole_waits::are_whole(run, process);
+            let split = split_files(run, process);
             let reaches_system = |stream: &Stream| {
                 let (library, collective) = of_library(run, stream);
-                !library || (!has_inside && !collective)
+                if outermost && whole_waits::is_wait(run, stream) {
+                    return stream.within() == Within::Nothing;
+                }
+                let of_split = split.contains(&stream.file) && is_of_split(run, stream);
+                !library || (!has_inside && !collective && !of_split)
             };
             let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(reaches_system));
             parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
@@ -230,7 +199,7 @@ impl<'a> Grid<'a> {
                     file: stream.file,
                     size: key.size,
                     targets: targets(layouts, stream, key.target, cell.bytes / cell.calls.max(1)),
-                    class: Class::of(op.class),
+                    class: Class::of(op),
                     leaf: reaches_system(stream),
                     inside: stream.within() > Within::Nothing,
                     collective,
@@ -245,12 +214,14 @@ impl<'a> Grid<'a> {
             }
         }
         let collective = entries.iter().any(|entry| entry.collective);
+        let unmet = if collective || slots.ranks_met { Vec::new() } else { waits.clone() };
         let meetings = if collective { Meetings::default() } else { Meetings::of(run, &slots, waits) };
         let regions = Regions::new(run, parts);
         let spread = spread(usual);
         let mut grid = Self {
             run,
             slots,
+            slots_of_cell: 1 << merged.min(SLOTS.ilog2()),
             entries,
             spread,
             at_once,
@@ -258,13 +229,29 @@ impl<'a> Grid<'a> {
             meetings,
             regions,
             folders: Folders::new(run),
+            kept_waiting: KeptWaiting::default(),
+            last_alone: super::alone::last_alone(run),
             has_time_left: Vec::new(),
             hold_up: None,
         };
         grid.hold_up = grid.hold_up();
         grid.has_time_left = super::helpers::with_time_left(run, &grid.in_calls());
         grid.set_above(&groups);
+        let in_calls = grid.in_calls_by_phase();
+        grid.kept_waiting = KeptWaiting::of(run, unmet, &in_calls);
+        let meetings = std::mem::take(&mut grid.meetings);
+        let time = |phase, process| in_calls.get(&(phase, process)).copied().unwrap_or_default();
+        grid.meetings = meetings.with_calls(run, &grid.slots, time);
         grid
+    }
+
+    /// Time of each process in calls of each phase, ns.
+    fn in_calls_by_phase(&self) -> FxHashMap<(usize, ProcessId), f64> {
+        let mut of: FxHashMap<(usize, ProcessId), f64> = FxHashMap::default();
+        for entry in self.entries.iter().filter(|entry| entry.leaf) {
+            *of.entry((self.phase(entry), entry.process)).or_default() += self.wall(entry, entry.cell.time_ns as f64);
+        }
+        of
     }
 
     fn hold_up(&self) -> Option<Vec<bool>> {
@@ -341,13 +328,22 @@ impl<'a> Grid<'a> {
     #[must_use]
     pub fn waited_for(&self, process: ProcessId, phase: usize) -> bool {
         let holds_up = |of: &Vec<bool>| of.get(process.index()).copied().unwrap_or_default();
-        self.hold_up.as_ref().is_none_or(|of| holds_up(of) || self.meetings.after(phase).is_some())
+        let known = self.hold_up.as_ref();
+        known.is_none_or(|of| {
+            holds_up(of) || self.meetings.after(phase).is_some() || self.kept_waiting.by(process, phase)
+        })
     }
 
     /// Whether the run is no shorter if a process's calls are, as far as that is on record.
     #[must_use]
     pub fn has_time_left(&self, process: ProcessId) -> bool {
         self.has_time_left.get(process.index()).copied().unwrap_or_default()
+    }
+
+    /// Whether its calls list a folder.
+    #[must_use]
+    pub fn lists(&self, entry: &Entry) -> bool {
+        self.stream(entry).is_some_and(|stream| self.run.op(stream).name == "opendir")
     }
 
     /// The stream of an entry.
@@ -374,6 +370,18 @@ fn of_library(run: &Run, stream: &Stream) -> (bool, bool) {
     let op = run.op(stream);
     let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
     (library, Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio))
+}
+
+/// Whether a call on such a file is one of those that make a split collective one.
+fn is_of_split(run: &Run, stream: &Stream) -> bool {
+    let op = run.op(stream);
+    op.mode == OpMode::Split || matches!(Class::of(op), Class::Wait | Class::HandOver)
+}
+
+/// Files that a process uses split collective calls on: in those it waits for others, in the one that begins them or in the one that ends them.
+pub fn split_files(run: &Run, process: &Process) -> BTreeSet<FileId> {
+    let is = |stream: &&Stream| run.op(stream).mode == OpMode::Split;
+    process.streams.iter().filter(is).map(|stream| stream.file).collect()
 }
 
 /// The targets that a call of `length` bytes reaches which begins on `first`; none if those are most of the file's, which tells nothing.

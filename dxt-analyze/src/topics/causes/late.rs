@@ -1,4 +1,4 @@
-//! Ranks that come late to collective calls of MPI-IO, so that all others wait. How late a rank comes is what lies between its last collective
+//! Ranks that come late to collective calls of MPI-IO and HDF5, so that all others wait. How late a rank comes is what lies between its last collective
 //! call and this one, its other calls of I/O left out, against what is usual: what it lost by waiting before is not its own.
 
 use super::claim::{Claim, finding};
@@ -10,6 +10,7 @@ use crate::findings::{About, Code, Evidence};
 use crate::model::ProcessId;
 use crate::shared::stats::median;
 use crate::text::units as show;
+use std::collections::BTreeMap;
 
 /// Share of all that late ranks cost that these must cost to be those who are late.
 const MOSTLY: f64 = 0.5;
@@ -18,16 +19,29 @@ const MAY_BE: f64 = 0.5;
 /// Fewest collective calls that they come last to: once is an event.
 const FEWEST: usize = 2;
 
-/// Those that cost most.
+/// Those that cost most. Each group of ranks by itself: those of several are late at the same time.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
-    let meetings: Vec<Meeting> = gaps.iter().flat_map(meetings).collect();
-    let found = late(&meetings)?;
+    let mut groups: BTreeMap<Vec<ProcessId>, Vec<Meeting>> = BTreeMap::new();
+    for of in gaps {
+        let who = of.by_process.iter().map(|(process, _)| *process).collect();
+        groups.entry(who).or_default().extend(meetings(of));
+    }
+    let claims = groups.values().filter_map(|meetings| of_group(grid, meetings));
+    claims.max_by(|a, b| a.waiting_ns.total_cmp(&b.waiting_ns))
+}
+
+fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
+    let found = late(meetings)?;
     if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
         let all = show::count(meetings.len() as u64);
         let claim =
             |of: ByTurns| of.claim(Code::LATE_RANKS, "to collective calls", &all, "the calls themselves are not slow");
-        return by_turns(&meetings).map(claim);
+        return by_turns(meetings).map(claim);
+    }
+    // Somebody is the last each time.
+    if found.may_be_chance(meetings) && found.saves_ns < matters_ns(grid) {
+        return None;
     }
     // What a log tells of without saying when may lie in the time between calls.
     let own_calls = found.processes.iter().map(|process| unplaced_ns(grid, *process)).fold(0.0, f64::max);
@@ -51,6 +65,11 @@ pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
         format!("give {it} less to compute, or see what slows {whose} computing: the calls themselves are not slow");
     let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![Evidence::of(words, about)], &hint), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
+}
+
+/// What chance may cost at most to be told, ns of the run time.
+pub fn matters_ns(grid: &Grid<'_>) -> f64 {
+    super::phases::length(grid.run) as f64 * grid.run.thresholds.io_matters_share
 }
 
 /// Time of a process's calls of which a log does not tell when they were, ns: reads and writes alone have segments there.

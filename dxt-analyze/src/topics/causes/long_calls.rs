@@ -6,12 +6,13 @@ use super::kind_of_file::dearest;
 use super::members::Unit;
 use super::named::named;
 use super::once_each::once_each;
-use super::stand_still::StandStill;
+use super::stand_still::{StandStill, TOGETHER};
 use super::tails::Tail;
 use crate::findings::{About, Code, Evidence};
 use crate::model::ProcessId;
 use crate::sum::Sum;
 use crate::text::units as show;
+use std::collections::BTreeSet;
 
 /// A tail, or its calls one by one.
 #[must_use]
@@ -51,24 +52,57 @@ pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
     if let Some(row) = super::stalls_in_a_row::claim(grid, tail) {
         return vec![row];
     }
-    let stall = |index: u32| {
-        let entry = entry(index)?;
-        let less = (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
-        let process = grid.run.name_on(entry.process, entry.file);
-        let when = entry.cell.longest_began().map(|at| format!(", {} after the job's start", show::moment(at)));
-        let title = format!(
-            "one call stalled: {} {} of {process} took {}{}; its like take {}",
-            tail.class.article(),
-            tail.class.singular(),
-            show::duration(entry.cell.longest_ns),
-            when.unwrap_or_default(),
-            show::duration(entry.usual_ns as u64)
-        );
-        let hint = "one stalled call is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
-                    takes tens of seconds)";
-        Some(Claim::new(finding(Code::STALL, title, vec![call(grid, entry)], hint), vec![(index, less)]))
+    let stalls: Vec<(u32, &Entry)> = tail.stalls.iter().filter_map(|index| Some((*index, entry(*index)?))).collect();
+    at_once(&stalls).iter().map(|group| stalled(grid, tail, group)).collect()
+}
+
+/// Stalls in groups, of which each is of calls at the same time that end together: what one waits for, the others wait for.
+fn at_once<'g>(stalls: &[(u32, &'g Entry)]) -> Vec<Vec<(u32, &'g Entry)>> {
+    let span = |entry: &Entry| Some((entry.cell.longest_began()?, entry.cell.longest_ns));
+    let together = |one: &Entry, other: &Entry| {
+        let (Some((mine, my_ns)), Some((theirs, their_ns))) = (span(one), span(other)) else { return false };
+        let (my_end, their_end) = (mine.saturating_add(my_ns), theirs.saturating_add(their_ns));
+        let within = (my_ns.max(their_ns) as f64 * TOGETHER) as u64;
+        mine < their_end && theirs < my_end && my_end.abs_diff(their_end) <= within && mine.abs_diff(theirs) <= within
     };
-    tail.stalls.iter().filter_map(|index| stall(*index)).collect()
+    let mut groups: Vec<Vec<(u32, &Entry)>> = Vec::new();
+    for &(index, entry) in stalls {
+        match groups.iter_mut().find(|group| group.iter().all(|(_, other)| together(entry, other))) {
+            Some(group) => group.push((index, entry)),
+            None => groups.push(vec![(index, entry)]),
+        }
+    }
+    groups
+}
+
+/// A call that stalled, or several at once, the longest first.
+fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
+    let less = |entry: &Entry| (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
+    let name = |entry: &Entry| grid.run.name_on(entry.process, entry.file);
+    let longest = group.iter().map(|(_, entry)| *entry).max_by_key(|entry| entry.cell.longest_ns);
+    let took = longest.map_or(0, |entry| entry.cell.longest_ns);
+    let usual = show::duration(longest.map_or(0.0, |entry| entry.usual_ns) as u64);
+    let first = group.iter().filter_map(|(_, entry)| entry.cell.longest_began()).min();
+    let when = first.map_or_else(String::new, |at| format!(", {} after the job's start", show::moment(at)));
+    let (took, class) = (show::duration(took), tail.class);
+    let names: Vec<String> =
+        group.iter().map(|(_, entry)| name(entry)).collect::<BTreeSet<String>>().into_iter().collect();
+    let title = if group.len() == 1 {
+        let (article, what) = (class.article(), class.singular());
+        format!("one call stalled: {article} {what} of {} took {took}{when}; its like take {usual}", names.concat())
+    } else {
+        format!(
+            "{} calls stalled at once: {} of {} took up to {took}{when}; their like take {usual}",
+            group.len(),
+            class.plural(),
+            names.join(", ")
+        )
+    };
+    let hint = "a stall is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
+                takes tens of seconds)";
+    let evidence = group.iter().map(|(_, entry)| call(grid, entry)).collect();
+    let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).collect();
+    Claim::new(finding(Code::STALL, title, evidence, hint), shortened)
 }
 
 /// One long call for each file.

@@ -46,6 +46,10 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let besides = "what their I/O takes longer is not in it: this is no matter of I/O";
         return by_turns(&meetings).map(|of| of.claim(Code::LATE_TO_MEET, there, &all, besides));
     }
+    // Somebody is the last each time.
+    if found.may_be_chance(&meetings) && found.saves_ns < super::late::matters_ns(grid) {
+        return None;
+    }
     let (name, one, about) = found.named(grid.run);
     let (comes, it, does) =
         if one { ("comes", "it", "computes or waits") } else { ("come", "them", "compute or wait") };

@@ -3,12 +3,14 @@
 //!
 //! Nothing is known where ranks wait in collective calls of MPI-IO too, in which waiting is not told from I/O.
 
+use super::messages::{Messages, Times};
 use super::phases::length;
 use super::slots::Slots;
 use crate::model::{Process, ProcessId, Run};
 use crate::shared::stats::median;
 use crate::sum::Sum;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
 /// messages too.
@@ -27,6 +29,8 @@ pub struct Meetings {
     ends: Vec<Option<usize>>,
     /// By phase that a meeting ends: what ranks usually wait there, ns.
     usual: Vec<f64>,
+    /// Who waits for messages besides.
+    messages: Messages,
 }
 
 /// What a process `waited`, by phase, ns, with the calls that were only counted: of very many each second, fourth, ... is on record, and so
@@ -83,7 +87,7 @@ impl Meetings {
             }
             (first, from) = (phase + 1, until);
         }
-        Self { waits: waited, of_phase, ends, usual }
+        Self { waits: waited, of_phase, ends, usual, messages: Messages::default() }
     }
 
     /// The phase that the next meeting ends, at or behind `phase`; `None` if nothing is known of it.
@@ -113,14 +117,50 @@ impl Meetings {
         self.waits.iter().enumerate().filter_map(known)
     }
 
-    /// The shortest time that a rank waits before the meeting that ends `phase`, ns, where each has `less` to do in I/O. A rank that waits for
-    /// nobody works on, in I/O or not, however short others' calls are. Infinite if nothing is known.
+    /// With the time of a process in calls of a phase, which tells who waits for messages.
     #[must_use]
-    pub fn slack(&self, phase: Option<usize>, less: &FxHashMap<ProcessId, f64>) -> f64 {
-        let waits = phase.and_then(|phase| self.waits.get(phase)).into_iter().flatten();
-        let slack = waits.map(|(process, ns)| ns + less.get(process).copied().unwrap_or_default());
-        slack.fold(f64::INFINITY, f64::min)
+    pub fn with_calls(self, run: &Run, slots: &Slots, in_calls: impl Fn(usize, ProcessId) -> f64) -> Self {
+        Self { messages: Messages::of(slots, length(run), &self.waits, in_calls), ..self }
     }
+
+    /// By meeting, of which each is named by the phase that it ends: what is saved of the time by which the slowest rank's calls are shorter, ns, where each rank
+    /// has so much `less` to do in I/O. It is the shortest time that a rank waits before the meeting, for the others or for messages of those that are quicker: a
+    /// rank that waits for nobody works on, in I/O or not, however short others' calls are. All of it where nothing is known.
+    #[must_use]
+    pub fn saved(&self, all: &[BeforeMeeting]) -> Vec<f64> {
+        let known: Vec<(usize, &BeforeMeeting)> = all.iter().filter_map(|of| Some((of.end?, of))).collect();
+        // Who waits for long enough at each of them need not be looked at.
+        let mut who: BTreeSet<ProcessId> = BTreeSet::new();
+        for (end, of) in &known {
+            let waits = self.waits.get(*end).into_iter().flatten();
+            let too_short = waits.filter(|(process, waits)| *waits + time(&of.less, **process) < of.ns);
+            who.extend(too_short.map(|(process, _)| *process));
+        }
+        let less: Vec<_> = known.iter().map(|(end, of)| (*end, &of.less)).collect();
+        let mut for_messages = self.messages.waits(&self.waits, &less, &who).into_iter();
+        let saved = |of: &BeforeMeeting| {
+            let Some(waits) = of.end.and_then(|end| self.waits.get(end)) else { return of.ns };
+            let messages = for_messages.next().unwrap_or_default();
+            let waits = waits.iter().map(|(process, ns)| ns + time(&of.less, *process) + time(&messages, *process));
+            waits.fold(of.ns, f64::min)
+        };
+        all.iter().map(saved).collect()
+    }
+}
+
+/// What is shortened before one meeting.
+#[derive(Clone, Debug, Default)]
+pub struct BeforeMeeting {
+    /// The phase that it ends, if anything is known of it.
+    pub end: Option<usize>,
+    /// By how much the slowest rank's calls are shorter, ns.
+    pub ns: f64,
+    /// By how much each rank's are.
+    pub less: Times,
+}
+
+fn time(of: &Times, process: ProcessId) -> f64 {
+    of.get(&process).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -175,7 +175,8 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
 /// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it.
 fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
     let mut by: BTreeMap<(FileId, ProcessId), Mean> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+    let is = |entry: &&Entry| entry.leaf && entry.class == class && !grid.lists(entry);
+    for entry in grid.entries.iter().filter(is) {
         by.entry((entry.file, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
     }
     let (mut of_file, mut of_process) = (BTreeMap::<FileId, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
@@ -192,7 +193,9 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
 /// What the calls of `class` in each folder differ by from those of their kind and size, by process.
 pub fn folders_by_process(grid: &Grid<'_>, class: Class) -> BTreeMap<(u32, ProcessId), Mean> {
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+    // How long the list of a folder takes is a matter of what is in it.
+    let is = |entry: &&Entry| entry.leaf && entry.class == class && !grid.lists(entry);
+    for entry in grid.entries.iter().filter(is) {
         if let Some(folder) = grid.folders.of(entry.file) {
             by.entry((folder, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
         }

@@ -8,7 +8,8 @@ use crate::limits::FOLLOWED_GAPS;
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
 use crate::topics::layers::parts::{Form, is_made_together};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use std::hash::BuildHasher;
 use trace_format::frame::BlockHead;
 use trace_format::op::Layer;
 
@@ -18,6 +19,10 @@ const PARTS: usize = 1 << 14;
 const MEETINGS: usize = 1 << 16;
 /// Part of calls that all ranks make in which nobody leaves before the last has come, from which they meet there.
 const MET: f64 = 0.9;
+/// Groups of ranks that a process makes collective calls with that are told apart.
+const GROUPS: usize = 8;
+/// Ranks of a part of all from which on it tells who of them comes late.
+const SEVERAL: u64 = 3;
 /// Parts without I/O, one after another, that end a phase: 1/512 of the run.
 const GAP: usize = PARTS / 512;
 
@@ -28,8 +33,8 @@ enum Role {
     None,
     /// Calls of the program or below.
     Call,
-    /// Calls of MPI-IO in which all ranks meet; if it is not `sure`, as far as none leaves before the last has come.
-    Collective { op: u16, file: FileId, sure: bool },
+    /// Calls of MPI-IO and HDF5 in which all ranks meet, or a part of them; if it is not `sure`, as far as none leaves before the last has come.
+    Collective { op: u16, file: FileId, sure: bool, group: u64 },
     /// Calls of MPI's in which all processes of a communicator meet.
     Meeting { op: u16 },
 }
@@ -65,11 +70,13 @@ fn role(run: &Run, stream: &Stream) -> Role {
     if stream.overview || Form::of(op.mode) == Form::Unfinished {
         return Role::None;
     }
-    let sure = Form::of(op.mode) == Form::Collective;
-    let collective = op.layer == Some(Layer::Mpiio) && (sure || is_made_together(op));
+    let (form, mpiio) = (Form::of(op.mode) == Form::Collective, op.layer == Some(Layer::Mpiio));
+    // HDF5 may read each rank's part on its own.
+    let (sure, library) = (form && mpiio, mpiio || op.layer == Some(Layer::Hdf5));
+    let collective = library && form || mpiio && is_made_together(op);
     match stream.within() {
         Within::Nothing if collective && run.window.is_none() => {
-            Role::Collective { op: stream.op, file: stream.file, sure }
+            Role::Collective { op: stream.op, file: stream.file, sure, group: 0 }
         }
         Within::Nothing => Role::Call,
         _ => Role::None,
@@ -98,16 +105,27 @@ impl Phases {
     pub fn new(run: &Run) -> Self {
         let of = |process: &Process| process.streams.iter().map(|stream| role(run, stream)).collect();
         let mut roles: Vec<Vec<Role>> = run.processes.iter().map(of).collect();
-        // Only where all ranks take part do they meet.
-        let mut count: FxHashMap<Key, u64> = FxHashMap::default();
-        for process in &roles {
+        // Only where all ranks take part do they all meet; of a part of them it tells who comes late to the others of that part.
+        let mut count: FxHashMap<Key, (u64, u64)> = FxHashMap::default();
+        for (number, process) in (0_u64..).zip(&roles) {
             let met: FxHashSet<Key> = process.iter().filter_map(|role| role.collective()).collect();
-            met.into_iter().for_each(|key| *count.entry(key).or_default() += 1);
+            for key in met {
+                let (callers, group) = count.entry(key).or_default();
+                // Told by who they are, in any order.
+                (*callers, *group) = (*callers + 1, group.wrapping_add(FxBuildHasher.hash_one(number)));
+            }
         }
         let ranks = run.ranks();
         for role in roles.iter_mut().flatten() {
-            if role.collective().is_some_and(|key| count.get(&key) != Some(&ranks)) {
-                *role = Role::Call;
+            let of = role.collective().and_then(|key| count.get(&key).copied());
+            match (of, &mut *role) {
+                (Some((callers, _)), _) if callers < ranks.min(SEVERAL) => *role = Role::Call,
+                (Some((callers, who)), Role::Collective { sure, group, .. }) => {
+                    *group = who;
+                    // Groups of ranks may have opened the file one by one.
+                    *sure &= callers == ranks;
+                }
+                _ => {}
             }
         }
         let communicators = run.processes.iter().map(|process| of_all(process, ranks)).collect();
@@ -177,17 +195,24 @@ pub struct Partial {
     busy: Vec<bool>,
     meetings: FxHashMap<Key, Meetings>,
     now: ProcessId,
-    /// The first thread of the process that does I/O; MPI's collective calls have threads of their own.
+    /// Kernel id of the first thread of the process that is in calls.
     thread: Option<u32>,
     begins: FxHashMap<Key, Begins>,
-    /// End of the process's last collective call, and time in its other calls since.
-    last_end: u64,
-    since_ns: u64,
+    /// By those with whom the process makes collective calls: the end of the last one, and time in its other calls since.
+    last: Vec<Last>,
     /// When its first thread was in MPI's own calls.
     waited: Vec<(u64, u64)>,
     gaps: FxHashMap<Key, Vec<OfProcess>>,
     /// Gaps of a process that are kept.
     room: usize,
+}
+
+/// Who comes late to a group is so since that group has met: what was before each has waited for, or not.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    group: u64,
+    end: u64,
+    since_ns: u64,
 }
 
 /// Meetings of one process.
@@ -268,17 +293,21 @@ impl Partial {
                 self.gaps.entry(key).or_default().push((self.now, begins.gaps));
             }
         }
-        (self.last_end, self.since_ns) = (0, 0);
+        self.last.clear();
     }
 
-    /// How late processes came to collective calls that all `ranks` made, as far as all of them are kept.
+    /// How late processes came to collective calls, as far as those of all that made them are kept.
     #[must_use]
-    pub fn gaps(&mut self, ranks: u64) -> Vec<Gaps> {
+    pub fn gaps(&mut self) -> Vec<Gaps> {
         self.end_process();
+        let meetings = &self.meetings;
+        let whole = |(key, by_process): &(Key, Vec<OfProcess>)| {
+            let of = meetings.get(key).filter(|of| of.is_one());
+            of.is_some_and(|of| of.processes == by_process.len() as u64)
+        };
         let mut of: Vec<(Key, Gaps)> = std::mem::take(&mut self.gaps)
             .into_iter()
-            .filter(|(_, by_process)| by_process.len() as u64 == ranks)
-            .filter(|(key, _)| self.meetings.get(key).is_some_and(Meetings::is_one))
+            .filter(whole)
             .map(|(key, by_process)| (key, Gaps { by_process }))
             .collect();
         of.sort_by_key(|(key, _)| *key);
@@ -321,8 +350,7 @@ impl Analysis for Phases {
             now: ProcessId::NONE,
             thread: None,
             begins: FxHashMap::default(),
-            last_end: 0,
-            since_ns: 0,
+            last: Vec::new(),
             waited: Vec::new(),
             gaps: FxHashMap::default(),
             room: FOLLOWED_GAPS / self.roles.len().max(1),
@@ -344,15 +372,15 @@ impl Analysis for Phases {
             partial.end_process();
             (partial.now, partial.thread) = (block.number, None);
         }
-        let shift = block.process.shift_ns;
+        let (shift, tid) = (block.process.shift_ns, block.process.tid(block.thread));
         for stretch in block.stretches() {
             let role = roles.get(stretch.stream.any().index()).copied();
             let Some(role) = role.filter(|role| *role != Role::None) else { continue };
             for row in stretch.rows() {
                 let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-                let main = *partial.thread.get_or_insert(block.thread);
+                let main = *partial.thread.get_or_insert(tid);
                 if let Role::Meeting { op } = role {
-                    if block.thread == main && partial.waited.len() < MEETINGS {
+                    if tid == main && partial.waited.len() < MEETINGS {
                         partial.waited.push((start, end));
                     }
                     if let Some(who) = communicators.get(&row.offset) {
@@ -364,19 +392,24 @@ impl Analysis for Phases {
                 if last - first.min(last) > 1 || !partial.busy[first] || !partial.busy[last] {
                     partial.busy[first.min(last)..=last].fill(true);
                 }
-                if let Role::Collective { op, file, sure } = role {
-                    let since = start.saturating_sub(partial.last_end).saturating_sub(partial.since_ns);
-                    let gap = if partial.last_end == 0 { FIRST } else { since };
-                    let end_if = (!sure).then_some(end);
-                    partial.begins.entry((op, Who::File(file))).or_default().push(
-                        start,
-                        end_if,
-                        Some((gap, partial.last_end)),
-                    );
-                    (partial.last_end, partial.since_ns) = (end, 0);
-                } else if block.thread == main {
-                    partial.since_ns = partial.since_ns.saturating_add(row.duration_ns());
-                }
+                let took = row.duration_ns();
+                let Role::Collective { op, file, sure, group } = role else {
+                    if tid == main {
+                        partial.last.iter_mut().for_each(|last| last.since_ns = last.since_ns.saturating_add(took));
+                    }
+                    continue;
+                };
+                let last = partial.last.iter().find(|last| last.group == group).copied();
+                let gap = last.map_or(FIRST, |last| start.saturating_sub(last.end).saturating_sub(last.since_ns));
+                partial.begins.entry((op, Who::File(file))).or_default().push(
+                    start,
+                    (!sure).then_some(end),
+                    Some((gap, last.map_or(0, |last| last.end))),
+                );
+                partial.last.retain(|last| last.group != group);
+                partial.last.iter_mut().for_each(|last| last.since_ns = last.since_ns.saturating_add(took));
+                partial.last.truncate(GROUPS - 1);
+                partial.last.insert(0, Last { group, end, since_ns: 0 });
             }
         }
     }

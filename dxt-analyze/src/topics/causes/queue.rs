@@ -3,13 +3,15 @@
 
 use super::claim::{Claim, files, finding};
 use super::class::Class;
-use super::grid::Grid;
+use super::grid::{Entry, Grid, weighted_quantile};
 use super::replay::{Shortened, Work};
 use super::shared_block::SharedBlock;
 use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
+use crate::sum::Sum;
 use crate::text::units as show;
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls in flight on a target from which they may queue.
 const IN_FLIGHT: f64 = 3.0;
@@ -21,6 +23,24 @@ const FAR_BELOW: f64 = 6.0;
 const LEAST_SPREAD: f64 = 0.1;
 /// How much further the fast end is from the median than the slow one, for the same.
 const LEANS: f64 = 0.35;
+
+/// Times that the work of targets in turn differs from that of calls alone, at most.
+const ALIKE: f64 = 1.35;
+/// Quantile of the shortest calls of cells that met no other.
+const ALONE: f64 = 0.03;
+/// Part of the time that calls of one size take, for these to tell; and calls.
+const MOST: f64 = 0.8;
+const MANY_CALLS: f64 = 32.0;
+
+/// Calls of one size.
+#[derive(Debug, Default)]
+struct OfSize {
+    calls: f64,
+    ns: f64,
+    longest: u64,
+    shortest: Vec<(f64, f64)>,
+    processes: BTreeSet<ProcessId>,
+}
 
 /// What queues.
 #[derive(Clone, Debug)]
@@ -95,8 +115,35 @@ fn is_of_block(blocks: &mut [SharedBlock], queue: &[(u32, f64)]) -> bool {
     false
 }
 
+/// Whether targets serve the calls of a class one after another: then one is done each time that a call takes which meets no other, and none takes longer
+/// than all that can be before it.
+fn is_served_in_turn(grid: &Grid<'_>, class: Class, targets: usize) -> bool {
+    let is = |entry: &&Entry| entry.leaf && entry.class == class && !entry.targets.is_empty();
+    let mut of: BTreeMap<u8, OfSize> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(is) {
+        let size = of.entry(entry.size).or_default();
+        size.calls += entry.cell.calls as f64;
+        size.ns += entry.left_ns;
+        size.longest = size.longest.max(entry.cell.longest_ns);
+        size.processes.insert(entry.process);
+        if entry.cell.shortest_ns > 0 {
+            size.shortest.push((entry.cell.shortest_ns as f64, 1.0));
+        }
+    }
+    let all: f64 = of.values().map(|size| size.ns).sum();
+    let Some(mut most) = of.into_values().max_by(|a, b| a.ns.total_cmp(&b.ns)) else { return false };
+    let Some(alone) = weighted_quantile(&mut most.shortest, ALONE) else { return false };
+    // Slots in which such calls begin, as far as any process is in a call.
+    let slots: BTreeSet<u16> = grid.entries.iter().filter(is).map(|entry| entry.slot).collect();
+    let busy = slots.iter().map(|slot| grid.slots.busy(usize::from(*slot))).sum::<Sum>().get() as f64;
+    let each = busy * targets as f64 / most.calls.max(1.0);
+    let as_alone = (alone / each.max(1.0)).ln().abs() <= ALIKE.ln();
+    let longest = alone * most.processes.len() as f64 * ALIKE;
+    most.ns >= all * MOST && most.calls >= MANY_CALLS && as_alone && most.longest as f64 <= longest
+}
+
 fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
-    let is = |entry: &&super::grid::Entry| entry.leaf && entry.class == class && !entry.targets.is_empty();
+    let is = |entry: &&Entry| entry.leaf && entry.class == class && !entry.targets.is_empty();
     let mut targets: BTreeMap<u32, f64> = BTreeMap::new();
     // By kind of calls: fastest, and medians with calls.
     let mut kinds: BTreeMap<(u8, u16), Kind> = BTreeMap::new();
@@ -125,6 +172,7 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     let count = used.len() as f64;
     let enough = (count * in_flight).min(MANY.max(count));
     let queued = slower.ln() >= spread.max(LEAST_SPREAD) * FAR_BELOW || leans >= LEANS;
+    let queued = queued || is_served_in_turn(grid, class, used.len());
     if in_flight < IN_FLIGHT || enough < count * 2.0 || slower < 2.0 || !queued {
         return None;
     }

@@ -106,7 +106,7 @@ impl Regions {
         }
         for ((process, stream), parts) in &self.streams {
             let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) else { continue };
-            if Class::of(run.op(stream).class) == class {
+            if Class::of(run.op(stream)) == class {
                 let of = by.entry((stream.file, *process)).or_default();
                 let shift = self.shifts.get(&stream.file).copied().unwrap_or(LEAST);
                 of.iter_mut().zip(parts.with(shift)).for_each(|(mine, more)| mine.add(&more));

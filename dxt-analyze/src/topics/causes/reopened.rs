@@ -51,10 +51,12 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let count = opens.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
     let processes = opens.keys().map(|(process, _)| process).collect::<BTreeSet<_>>().len() as u64;
     let name = grid.run.file(dearest)?.name.clone();
-    let lists = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == "opendir");
     let mut theirs = grid.entries.iter().filter(|entry| by.contains_key(&entry.file) && counts(entry));
-    let (opened, it, things) =
-        if theirs.all(lists) { ("listed", "opening it", "folder") } else { ("opened", "an open", "file") };
+    let (opened, it, things) = if theirs.all(|entry| grid.lists(entry)) {
+        ("listed", "opening it", "folder")
+    } else {
+        ("opened", "an open", "file")
+    };
     let which = if alone {
         format!("{name} is {opened} {} times", show::count(count))
     } else {

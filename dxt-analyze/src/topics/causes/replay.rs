@@ -1,6 +1,7 @@
 //! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
 
 use super::grid::{Entry, Grid};
+use super::meetings;
 use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 
@@ -107,7 +108,7 @@ impl Work {
         }
         let mut phases: Vec<usize> = by.keys().copied().collect();
         phases.sort_unstable();
-        let (mut saved, mut until_meeting) = (0.0, Between::default());
+        let mut between: Vec<meetings::BeforeMeeting> = Vec::new();
         for phase in phases {
             let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
             let longest = |ns: &dyn Fn(ProcessId, f64) -> f64| {
@@ -116,34 +117,34 @@ impl Work {
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
             let meeting = grid.meetings.after(phase).filter(|_| self.by_phase);
-            if meeting != until_meeting.meeting {
-                saved += until_meeting.saved(grid);
-                until_meeting = Between { meeting, ..Between::default() };
+            if between.last().is_none_or(|last| last.end != meeting) {
+                between.push(meetings::BeforeMeeting { end: meeting, ..Default::default() });
             }
-            until_meeting.add(before - after, less);
+            let Some(last) = between.last_mut() else { continue };
+            last.ns += before - after;
+            for (process, ns) in less {
+                *last.less.entry(*process).or_default() += ns;
+            }
         }
-        saved + until_meeting.saved(grid)
+        grid.meetings.saved(&between).into_iter().sum()
     }
 }
 
-/// What would be saved from one meeting to the next.
-#[derive(Debug, Default)]
-struct Between {
-    /// The phase that it ends, if anything is known of it.
-    meeting: Option<usize>,
-    ns: f64,
-    less: FxHashMap<ProcessId, f64>,
+/// What calls shortened save when one process is left, since a moment ([`super::alone`]), ns.
+#[must_use]
+pub fn saved_alone(grid: &Grid<'_>, (process, since): (ProcessId, u64), shortened: &[(u32, f64)]) -> f64 {
+    let entry = |index: u32| grid.entries.get(index as usize).filter(|entry| entry.leaf && entry.process == process);
+    let parts = shortened
+        .iter()
+        .filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, then(grid, entry, since, ns))));
+    parts.sum()
 }
 
-impl Between {
-    fn add(&mut self, ns: f64, less: &FxHashMap<ProcessId, f64>) {
-        self.ns += ns;
-        for (process, ns) in less {
-            *self.less.entry(*process).or_default() += ns;
-        }
+/// The part of `ns` of an entry that is at `since` or later: all of what begins then, or what is left of its longest call.
+fn then(grid: &Grid<'_>, entry: &Entry, since: u64, ns: f64) -> f64 {
+    if grid.slots.begin(usize::from(entry.slot)).is_some_and(|begin| begin >= since) {
+        return ns;
     }
-
-    fn saved(&self, grid: &Grid<'_>) -> f64 {
-        grid.meetings.slack(self.meeting, &self.less).min(self.ns)
-    }
+    let end = entry.cell.longest_began().map_or(0, |began| began.saturating_add(entry.cell.longest_ns));
+    ns.min(end.saturating_sub(since) as f64)
 }

@@ -9,7 +9,7 @@ use super::members::Unit;
 use super::named::named;
 use super::odd::Odd;
 use super::phases::Gaps;
-use super::replay::{Shortened, Work};
+use super::replay::{Shortened, Work, saved_alone};
 use super::slow::{Slow, slow_units};
 use super::tails::tails;
 use crate::findings::{Code, Evidence, Explains, Saving, Severity};
@@ -28,6 +28,8 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
     };
     let counted: Shortened = shortened.iter().filter(counts).copied().collect();
     let (low, high) = (phases.saved(grid, &counted), slots.saved(grid, &counted));
+    let alone = grid.last_alone.filter(|_| !grid.slots.ranks_met).map_or(0.0, |last| saved_alone(grid, last, &counted));
+    let low = low.max(alone);
     // No more than there is: calls that begin in one slot may end in the next, so that slots can add up to more.
     let most = (phases.critical() + waiting_ns).min(super::phases::length(grid.run) as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
@@ -151,6 +153,9 @@ const LIKE_THE_FIRST: f64 = 0.25;
 /// Times what each saves by itself that they save together.
 const MORE_TOGETHER: f64 = 1.2;
 
+/// Times that a slow unit's calls take which are told as a number.
+const MOST_TIMES: f64 = 100.0;
+
 fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
     let (mut name, others, mut about) = named(grid, slow.unit);
@@ -169,8 +174,10 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64))
     });
     let times = |odd: &Odd| format!("{:.1}", odd.above.exp());
+    // Beyond that, calls that hardly wait are held against some that do, and the number says nothing.
+    let at_most = |odd: &Odd| if odd.above.exp() > MOST_TIMES { format!("over {MOST_TIMES}") } else { times(odd) };
     let first =
-        by.first().map(|(class, odd, ..)| format!("{} take {} times", calls_of(grid, slow, *class), times(odd)));
+        by.first().map(|(class, odd, ..)| format!("{} take {} times", calls_of(grid, slow, *class), at_most(odd)));
     let first = first.unwrap_or_default();
     let (code, title, hint) = match slow.unit {
         Unit::Moment(..) => (

@@ -9,6 +9,7 @@ use super::phases::Gaps;
 pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     let mut blocks = super::shared_block::shared_blocks(grid);
     let mut out = super::uneven::claims(grid);
+    out.extend(super::rounds::claims(grid));
     // A queue of reads of one block is the block's.
     out.extend(super::queue::claims(grid, &mut blocks));
     out.extend(blocks.into_iter().map(|block| super::shared_block::claim(grid, block)));
@@ -34,6 +35,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out.extend(super::hdf5_flushed::claim(grid));
     out.extend(super::hdf5_reopened::claim(grid));
     out.extend(super::one_aggregator::claims(grid));
+    out.extend(super::many_aggregators::claims(grid));
     out.extend(super::long_collective::claims(grid));
     out.extend(super::meeting_late::claim(grid));
     out.extend(super::late::claim(grid, gaps));

@@ -4,11 +4,14 @@ use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::odd::FEWEST;
 use super::replay::Shortened;
-use crate::model::ProcessId;
+use crate::model::{FileId, ProcessId};
 use std::collections::BTreeSet;
 
 /// Part of the processes with such calls that are in a long one at the same time.
 const OF_PROCESSES: f64 = 0.6;
+/// Time in which they end, as a part of the longest, at most: storage that goes on answers all that wait for it. Calls that are long by chance may meet,
+/// and end when each does.
+pub(super) const TOGETHER: f64 = 0.35;
 /// Part of what long calls cost that is lost at such moments.
 const OF_COST: f64 = 0.7;
 /// Processes from which on one such moment tells, if so large a part of them is in a long call then.
@@ -53,8 +56,8 @@ pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processe
     let need = ((processes as f64 * OF_PROCESSES).ceil() as usize).max(2);
     let groups: Vec<(&[Long], usize)> = at_once(&calls)
         .into_iter()
-        .map(|group| (group, most_at_once(group, entry)))
-        .filter(|(_, most)| *most >= need)
+        .map(|group| (group, most_at_once(group, entry).min(most_end_together(group, entry))))
+        .filter(|(group, most)| *most >= need && !go_on_meanwhile(grid, class, group))
         .collect();
     let nearly_all = |(_, most): &(&[Long], usize)| *most as f64 >= processes as f64 * NEARLY_ALL;
     let clear = processes >= SEVERAL && !groups.is_empty() && groups.iter().all(nearly_all);
@@ -98,6 +101,39 @@ fn most_at_once<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) ->
     // Most are in calls where one begins; of many, a sample will do.
     let step = group.len().div_ceil(64).max(1);
     group.iter().step_by(step).chain(group.last()).map(|call| at(call.0)).max().unwrap_or(0)
+}
+
+/// The most processes of a group whose calls end together.
+fn most_end_together<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) -> usize {
+    let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
+    let within = (longest as f64 * TOGETHER) as u64;
+    let mut ends: Vec<(u64, ProcessId)> =
+        group.iter().filter_map(|call| Some((call.1, entry(call.2)?.process))).collect();
+    ends.sort_unstable();
+    let from = |(at, first): (usize, &(u64, ProcessId))| {
+        let near = ends.iter().skip(at).take_while(|end| end.0 <= first.0.saturating_add(within));
+        near.map(|end| end.1).collect::<BTreeSet<ProcessId>>().len()
+    };
+    let step = ends.len().div_ceil(64).max(1);
+    ends.iter().enumerate().step_by(step).map(from).max().unwrap_or(0)
+}
+
+/// Whether as many calls of a class on the same files are as quick as ever while those of a group last: then these are long by chance, each for itself. As far as slots of
+/// time tell, and but for those who are answered first when storage goes on.
+fn go_on_meanwhile(grid: &Grid<'_>, class: Class, group: &[Long]) -> bool {
+    let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
+    let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
+    let end = group.iter().map(|call| call.1).max().unwrap_or(0).saturating_sub((longest as f64 * TOGETHER) as u64);
+    let (first, last) = (grid.slots.of(begin), grid.slots.of(end.max(begin)));
+    let files: BTreeSet<FileId> =
+        group.iter().filter_map(|call| Some(grid.entries.get(call.2 as usize)?.file)).collect();
+    let within = |entry: &&Entry| {
+        let (from, until) = (usize::from(entry.slot), usize::from(entry.slot) + grid.slots_of_cell);
+        let like = entry.leaf && entry.class == class && files.contains(&entry.file);
+        like && from > first && until <= last
+    };
+    let quick = grid.entries.iter().filter(within).map(|entry| entry.cell.calls.saturating_sub(entry.cell.far_calls));
+    quick.fold(0_u64, u64::saturating_add) >= group.len() as u64
 }
 
 /// The mean time from one to the next, if it is always about the same.

@@ -75,7 +75,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let in_few: f64 = few.clone().map(|(ns, _)| *ns as f64).sum();
     let stalls = if in_few >= extra * MOST { few.map(|(_, index)| *index).collect() } else { Vec::new() };
     // Some waits find an operation done, others do not: only one that takes far longer than all is odd.
-    if class == Class::Wait && stalls.is_empty() {
+    if matches!(class, Class::Wait | Class::HandOver) && stalls.is_empty() {
         return None;
     }
     let buffered = |index: u32| {
@@ -94,7 +94,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
         most.filter(|(_, of)| several && of.0 as f64 >= far as f64 * MOST).map(|(process, of)| (*process, of.0, of.1));
     // Locks are waited for at once by their nature, and what collective calls do inside is done at once.
     let inside = |(index, _): &(u32, f64)| grid.entries.get(*index as usize).is_some_and(|entry| entry.inside);
-    let by_nature = matches!(class, Class::Lock | Class::Wait) || shortened.iter().any(inside);
+    let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || shortened.iter().any(inside);
     let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &shortened, by.len()) };
     Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
 }

@@ -1,11 +1,12 @@
 //! Ranks that move far more bytes than others while these wait: by phases, the time of each against an even share.
 
+use super::callers::collective_callers;
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::replay::Shortened;
 use crate::findings::{About, Code, Evidence};
-use crate::model::{FileId, Process, ProcessId};
+use crate::model::{Process, ProcessId};
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::sum::Sum;
@@ -13,7 +14,7 @@ use crate::text::units as show;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a rank against the mean from which it has more than its share.
-const MORE: f64 = 1.3;
+pub const MORE: f64 = 1.3;
 /// Share of the time in question that bytes must explain, by their share of the rank's: log lines take long for their few bytes.
 const EXPLAINED: f64 = 0.5;
 /// Share of the bytes from which one rank does all of it.
@@ -119,8 +120,9 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     let silent = grid.run.silent_ranks();
     let alive: Vec<u64> = alive.into_iter().map(|count| count.saturating_add(silent)).collect();
     let processes = alive.iter().copied().max().unwrap_or(0).max(1);
-    let through_few = through_few(grid);
-    let own = |entry: &Entry| !entry.inside || !through_few.contains(&entry.file);
+    // A few ranks move the bytes of all there.
+    let through_few = collective_callers(grid.run);
+    let own = |entry: &Entry| !entry.inside || !through_few.contains_key(&entry.file);
     let counts = |entry: &&Entry| entry.leaf && own(entry) && entry.class == class && of_family(entry.process);
     if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 && siblings.is_empty() {
         return None;
@@ -190,20 +192,28 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     Some(Uneven { class, most, bytes, processes, one, alone, shortened })
 }
 
-/// Files of collective calls: a few ranks move the bytes of all there.
-fn through_few(grid: &Grid<'_>) -> BTreeSet<FileId> {
-    let moves = |entry: &&Entry| entry.collective && matches!(entry.class, Class::Read | Class::Write);
-    grid.entries.iter().filter(moves).map(|entry| entry.file).collect()
-}
-
 /// Fewest processes of one parent that share its work.
-const SIBLINGS: usize = 3;
+pub const SIBLINGS: usize = 3;
 /// Part of the time of the one that lives longest in which all of them live, at least, for the same.
 const TOGETHER: f64 = 0.1;
 
-/// Processes that are no ranks and do one job's work together: those of one parent that run one program at the same time. Of others nobody knows: a
-/// step of a script does all that is to be done. A parent hands out work and waits: it is none of them, whatever it reads or writes itself.
+/// Processes that are no ranks and do one job's work together: those of one parent that run one program at the same time.
 fn siblings(grid: &Grid<'_>) -> BTreeSet<ProcessId> {
+    let all = of_one_parent(grid);
+    let begins = all.iter().map(|(_, process)| process.shift_ns).max().unwrap_or(0);
+    let ends = all.iter().map(|(_, process)| process.end_ns).min().unwrap_or(0);
+    let longest = all.iter().map(|(_, process)| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);
+    let together = ends.saturating_sub(begins) as f64 >= longest as f64 * TOGETHER;
+    if all.len() >= SIBLINGS && together {
+        all.into_iter().map(|(number, _)| number).collect()
+    } else {
+        BTreeSet::new()
+    }
+}
+
+/// The processes that read or write, if one parent began them all and they run one program; none if not. Of others nobody knows: a step of a script does
+/// all that is to be done. A parent hands out work and waits: it is none of them, whatever it reads or writes itself.
+pub fn of_one_parent<'a>(grid: &Grid<'a>) -> Vec<(ProcessId, &'a Process)> {
     let moves =
         |entry: &&Entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write) && entry.cell.bytes > 0;
     let of: BTreeSet<ProcessId> = grid.entries.iter().filter(moves).map(|entry| entry.process).collect();
@@ -211,17 +221,9 @@ fn siblings(grid: &Grid<'_>) -> BTreeSet<ProcessId> {
         grid.run.numbered_processes().filter(|(number, _)| of.contains(number)).collect();
     let parents: BTreeSet<(u32, u32)> = all.iter().map(|(_, of)| (of.node, of.ppid)).collect();
     let all: Vec<_> = all.into_iter().filter(|(_, of)| !parents.contains(&(of.node, of.pid))).collect();
-    let Some((_, first)) = all.first() else { return BTreeSet::new() };
+    let Some((_, first)) = all.first() else { return Vec::new() };
     let alike = |process: &Process| (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe);
-    let begins = all.iter().map(|(_, process)| process.shift_ns).max().unwrap_or(0);
-    let ends = all.iter().map(|(_, process)| process.end_ns).min().unwrap_or(0);
-    let longest = all.iter().map(|(_, process)| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);
-    let together = ends.saturating_sub(begins) as f64 >= longest as f64 * TOGETHER;
-    if all.len() >= SIBLINGS && all.iter().all(|(_, process)| alike(process)) && together {
-        all.into_iter().map(|(number, _)| number).collect()
-    } else {
-        BTreeSet::new()
-    }
+    if all.iter().all(|(_, process)| alike(process)) { all } else { Vec::new() }
 }
 
 /// Bytes, and the time that they took, ns.

@@ -38,7 +38,7 @@ pub struct Frame {
 
 impl Frame {
     pub(super) fn of(run: &Run, mut phases: phases::Partial, durations: &usual::Partial) -> Self {
-        let gaps = phases.gaps(run.ranks());
+        let gaps = phases.gaps();
         Self { gaps, slots: phases.slots(run), usual: durations.usual() }
     }
 }

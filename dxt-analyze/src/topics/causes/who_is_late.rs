@@ -13,6 +13,8 @@ const APART: f64 = 0.5;
 const ALONE: f64 = 0.5;
 /// Part of the longest lateness from which a rank is late to a meeting: between calls of one burst nobody is.
 const LATE: f64 = 0.1;
+/// Probability from which it may be chance who comes last.
+const CHANCE: f64 = 0.01;
 /// Most ranks that are called by their numbers.
 const NAMED: usize = 6;
 
@@ -174,6 +176,20 @@ fn second(meeting: &Meeting) -> f64 {
 }
 
 impl Late {
+    /// Whether they may have come last so often by chance, where each of the ranks is the last as likely as any other: of their meetings to which somebody
+    /// comes about as late, in which one must be.
+    #[must_use]
+    pub fn may_be_chance(&self, meetings: &[Meeting]) -> bool {
+        let most = self.last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);
+        let late = |meeting: &&Meeting| first(meeting) - usual(meeting) >= most * LATE;
+        let (mut made, mut ranks) = (0, 1);
+        for meeting in meetings.iter().filter(late) {
+            (made, ranks) = (made + 1, ranks.max(meeting.len()));
+        }
+        let part = self.processes.len() as f64 / ranks as f64;
+        at_least(self.last.len(), made, part) * ranks as f64 >= CHANCE
+    }
+
     /// What they are called, whether that is one thing, and what they are in a form for programs.
     #[must_use]
     pub fn named(&self, run: &Run) -> (String, bool, About) {
@@ -201,6 +217,14 @@ impl Late {
     }
 }
 
+/// Probability that of `all` trials, each of which succeeds with probability `part`, so `many` or more do.
+fn at_least(many: usize, all: usize, part: f64) -> f64 {
+    let (ln, ln_not) = (part.clamp(f64::MIN_POSITIVE, 1.0).ln(), (1.0 - part).max(f64::MIN_POSITIVE).ln());
+    let ways = |of: usize| libm::lgamma(of as f64 + 1.0);
+    let of = |k: usize| ways(all) - ways(k) - ways(all - k) + k as f64 * ln + (all - k) as f64 * ln_not;
+    (many..=all).map(|k| of(k).exp()).sum::<f64>().min(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +240,18 @@ mod tests {
         let found = late(&meetings(&[&[5.0, 50.0, 6.0, 5.0], &[5.0, 60.0, 4.0, 5.0]])).expect("late");
         assert_eq!((found.processes, found.saves_ns), (vec![ProcessId(1)], 44.0 + 55.0));
         assert_eq!(found.last, [(0, 50.0, 5.0), (1, 60.0, 4.0)]);
+    }
+
+    #[test]
+    fn how_often_the_same_comes_last_by_chance() {
+        assert!((at_least(5, 8, 0.25) - 0.0273).abs() < 1e-4 && (at_least(0, 8, 0.25) - 1.0).abs() < 1e-9);
+        let late_to = |times: usize| {
+            let of = |turn: usize| if turn < times { [5.0, 50.0, 6.0, 5.0] } else { [50.0, 5.0, 6.0, 5.0] };
+            let all: Vec<[f64; 4]> = (0..8).map(of).collect();
+            let all = meetings(&all.iter().map(<[f64; 4]>::as_slice).collect::<Vec<_>>());
+            late(&all).expect("late").may_be_chance(&all)
+        };
+        assert!(late_to(5) && !late_to(8));
     }
 
     #[test]

@@ -21,8 +21,9 @@ pub fn keeps_its_thread(run: &Run, stream: &Stream) -> bool {
 /// Whether several threads of a process have calls on record.
 #[must_use]
 pub fn has_threads(process: &Process) -> bool {
-    let first = process.blocks.first().map(|block| block.head.thread);
-    process.blocks.iter().any(|block| Some(block.head.thread) != first)
+    let mut tids = process.blocks.iter().map(|block| process.tid(block.head.thread));
+    let first = tids.next();
+    tids.any(|tid| Some(tid) != first)
 }
 
 /// Whether a stream's operations go on while the program does.

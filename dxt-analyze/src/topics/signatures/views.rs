@@ -148,10 +148,11 @@ fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     let is = |stream: &&Stream| stream.file == file && told(run.op(stream), stream) == Some(Told::Set);
     let ids = || process.streams.iter().filter(is).map(|stream| stream.id);
     let mask = ids().fold(0, |mask, id| mask | 1_u64 << (id % 64));
-    let mut threads = process.blocks.iter().filter(|block| block.head.stream_mask & mask != 0);
-    let first = threads.next().map(|block| block.head.thread);
+    let of_sets = process.blocks.iter().filter(|block| block.head.stream_mask & mask != 0);
+    let mut tids = of_sets.map(|block| process.tid(block.head.thread));
+    let first = tids.next();
     let missing = ids().any(|id| process.missing.iter().any(|missing| missing.stream == id));
-    run.window.is_none() && !missing && threads.all(|block| Some(block.head.thread) == first)
+    run.window.is_none() && !missing && tids.all(|tid| Some(tid) == first)
 }
 
 /// Which view is in force on which file.

@@ -6,7 +6,7 @@ use super::remedy::facts::Facts;
 use super::remedy::of_card;
 use super::result::{JobLine, Rest, SHOWN, Verdict, Weighed};
 use super::sentence::{Mapped, sentence};
-use super::weigh::{Card, is_general, weigh, weight};
+use super::weigh::{Card, is_general, is_sum, weigh, weight};
 use crate::findings::{Code, Explains, Finding, Saving, Severity};
 use crate::model::FileId;
 use crate::shared::ratio::share;
@@ -115,7 +115,11 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let facts = facts.with_loops(&whole.signatures.result.advice.one_call);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
     let facts = facts.with_slow(cards.iter().filter(matters).map(|card| &card.finding));
-    let mut findings: Vec<Weighed> = cards.into_iter().map(|card| weighed(card, io_matters, &facts)).collect();
+    // Of a sum that nobody can do without altogether, how much could be saved is a guess.
+    let guess = |finding: &Finding| is_sum(finding) && share(saves(finding), run_ns) < least.io_matters_share;
+    let told = |card: &Card| io_matters && !guess(&card.finding);
+    let mut findings: Vec<Weighed> =
+        cards.into_iter().map(|card| (told(&card), card)).map(|(told, card)| weighed(card, told, &facts)).collect();
     findings.sort_by_key(|weighed| {
         let damaged = weighed.finding.code == Code::DAMAGED;
         let general = is_general(weighed.finding.code);
@@ -230,11 +234,11 @@ fn saves(finding: &Finding) -> u64 {
     finding.saving.map_or(0, |saving: Saving| saving.saves_ns)
 }
 
-/// What saves nothing is worth knowing at most; where I/O does not matter, so is everything.
-fn weighed(card: Card, io_matters: bool, facts: &Facts<'_, '_>) -> Weighed {
+/// What saves nothing is worth knowing at most, and what is not to be told; where I/O does not matter, that is everything.
+fn weighed(card: Card, told: bool, facts: &Facts<'_, '_>) -> Weighed {
     let Card { mut finding, also } = card;
     let damaged = finding.code == Code::DAMAGED;
-    if !damaged && (!io_matters || saves(&finding) == 0) {
+    if !damaged && (!told || saves(&finding) == 0) {
         finding.severity = Severity::Info;
     }
     let commands = of_card(facts, &finding, &also);

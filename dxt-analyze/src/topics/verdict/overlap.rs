@@ -2,12 +2,12 @@
 //! do the work themselves.
 
 use crate::findings::{Code, Evidence, Finding, Severity};
-use crate::model::{Process, ProcessId, Run};
+use crate::model::{FileId, Process, ProcessId, Run};
 use crate::text::units;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
-use crate::topics::causes::grid::Entry;
+use crate::topics::causes::grid::{Entry, split_files};
 use crate::topics::ledger::busy::has_threads;
 use crate::topics::ledger::result::waits_on_record;
 use rustc_hash::FxHashSet;
@@ -48,6 +48,8 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     let alone = |process: &&Process| !has_threads(process) && waits_on_record(run, process);
     let asked: FxHashSet<ProcessId> =
         run.numbered_processes().filter(|(_, process)| alone(process)).map(|(number, _)| number).collect();
+    let split = split(run);
+    let is_wait = |entry: &Entry| is_wait(entry) && !split.contains(&(entry.process, entry.file));
     for entry in grid.entries.iter().filter(|entry| is_wait(entry)) {
         let Some(op) = grid.stream(entry).map(|stream| run.op(stream)) else { continue };
         if !asked.contains(&entry.process) {
@@ -81,10 +83,12 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     let mut unseen: BTreeMap<ProcessId, f64> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is_wait(entry)) {
         let Some(part) = part(entry.process) else { continue };
+        // What takes far longer than its like is a matter of its own.
+        let kept = entry.left_ns - entry.beyond_ns(1.0);
         if entry.leaf {
-            shortened.push((index, entry.left_ns * part));
+            shortened.push((index, kept * part));
         } else {
-            *unseen.entry(entry.process).or_default() += entry.left_ns * part;
+            *unseen.entry(entry.process).or_default() += kept * part;
         }
     }
     if by.is_empty() {
@@ -95,8 +99,17 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns, ..Claim::new(finding, shortened) })
 }
 
+/// Files that processes use split collective calls on: where these do their work, in the call that begins them, in the one that ends them, or between,
+/// is the library's matter (MPI 4.0, 14.4.5), and whoever makes them waits for others as in any collective call.
+fn split(run: &Run) -> FxHashSet<(ProcessId, FileId)> {
+    let of = |(number, process): (ProcessId, &Process)| {
+        split_files(run, process).into_iter().map(move |file| (number, file)).collect::<Vec<_>>()
+    };
+    run.numbered_processes().flat_map(of).collect()
+}
+
 fn is_wait(entry: &Entry) -> bool {
-    entry.class == Class::Wait && !entry.inside
+    matches!(entry.class, Class::Wait | Class::HandOver) && !entry.inside
 }
 
 fn finding(run: &Run, by: &BTreeMap<ProcessId, Kept>, sum: &Kept) -> Finding {

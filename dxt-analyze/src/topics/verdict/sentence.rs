@@ -19,6 +19,8 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>, calls_on_recor
     }
     if !verdict.io_matters {
         let most = verdict.io_share * 100.0;
+        // Page faults of mapped files are no calls.
+        let (what, it) = if mapped.is_some() { ("Calls of I/O are", "them") } else { ("I/O is", "it") };
         let sentence = if verdict.background_share >= BACKGROUND {
             format!(
                 "The program is in calls of I/O for {most:.1} % of the run time only; asynchronous operations are in flight for {:.0} % of it, and whether it \
@@ -26,9 +28,9 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>, calls_on_recor
                 (verdict.background_share * 100.0).min(100.0)
             )
         } else if most < 0.1 {
-            "I/O is not the bottleneck: it takes less than 0.1 % of the run time.".into()
+            format!("{what} not the bottleneck: less than 0.1 % of the run time is in {it}.")
         } else {
-            format!("I/O is not the bottleneck: without it the run would be at most {most:.1} % shorter.")
+            format!("{what} not the bottleneck: without {it} the run would be at most {most:.1} % shorter.")
         };
         return sentence + &waiting(verdict) + &mapped.map_or_else(String::new, unseen);
     }

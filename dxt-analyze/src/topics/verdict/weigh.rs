@@ -159,7 +159,7 @@ pub(super) fn is_contrast(code: Code) -> bool {
 }
 
 /// Whether a finding is of a sum of time that nobody can do without altogether, and of which no kind of calls is to blame by its number.
-fn is_sum(finding: &Finding) -> bool {
+pub(super) fn is_sum(finding: &Finding) -> bool {
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE].contains(&finding.code)
         && finding.about().calls.is_none()
 }
@@ -205,6 +205,7 @@ const ORDER: [&[Code]; 7] = [
         Code::CROSSING,
         Code::AGGREGATORS,
         Code::ASKED_AGGREGATORS,
+        Code::MANY_AGGREGATORS,
         Code::THREADS_BY_TURNS,
         Code::BUFFER_SIZE,
         Code::SIEVING_BLOCK,

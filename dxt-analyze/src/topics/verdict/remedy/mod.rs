@@ -141,6 +141,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         out.extend(program::collective(facts, file));
     } else if is(&[Code::AGGREGATORS, Code::FEW_AGGREGATORS, Code::SERIAL]) {
         out.extend(mpiio::aggregators(facts, file));
+    } else if is(&[Code::MANY_AGGREGATORS]) {
+        out.extend(mpiio::one_aggregator(facts, file));
     } else if is(&[Code::NO_BUFFERING]) {
         out.extend(mpiio::buffering(facts, file));
     } else if is(&[Code::COMMUNICATION]) {

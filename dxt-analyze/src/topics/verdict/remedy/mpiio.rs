@@ -120,6 +120,22 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
     out
 }
 
+/// One, which makes one request of small pieces.
+pub(super) fn one_aggregator(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
+    let Some((file, of)) = subject(facts, file) else { return Vec::new() };
+    let why = format!("one aggregator makes one request of what {} ask for one by one", of.movers.len());
+    let mut out = Vec::new();
+    if heeds_hints(facts.engine) {
+        let reads = of.reads.together.calls > of.writes.together.calls;
+        let gather = if reads { "romio_cb_read" } else { "romio_cb_write" };
+        out.extend(hints(facts, file, &[("cb_nodes", "1".into()), (gather, "enable".into())], &why));
+    }
+    if is_ompio(facts.engine) {
+        out.push(parameter(vec!["io_ompio_num_aggregators = 1".into()], &why));
+    }
+    out
+}
+
 /// Pieces of all ranks are put together.
 pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };

@@ -1,0 +1,43 @@
+//! The end of a run in which one process is left, where nothing tells who waits for whom: it waits for nobody any more, so what its calls take then is
+//! what the run takes longer, whatever was before.
+
+use crate::model::{Process, ProcessId, Run};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Part of the time in which a process is left alone that one which began it, and waits for it, lives on for at most.
+const WAITS: f64 = 0.1;
+/// How many of those are looked at.
+const GENERATIONS: usize = 16;
+
+/// The process that is left alone, and since when, ns since the job's start. Those that began it, or began those, may be there to wait for it.
+#[must_use]
+pub fn last_alone(run: &Run) -> Option<(ProcessId, u64)> {
+    // What was converted has no ends of processes, but those of their calls.
+    if run.was_log() {
+        return None;
+    }
+    let mut by_end: Vec<(ProcessId, &Process)> = run.numbered_processes().collect();
+    by_end.sort_by_key(|(id, process)| (Reverse(process.end_ns), *id));
+    let end = by_end.first()?.1.end_ns;
+    let of_pid: BTreeMap<(u32, u32), &Process> =
+        run.processes.iter().map(|process| ((process.node, process.pid), process)).collect();
+    let began = |mine: &Process, other: &Process| {
+        let above = |of: &&Process| of_pid.get(&(of.node, of.ppid)).copied();
+        let mut line = std::iter::successors(above(&other), above).take(GENERATIONS);
+        line.any(|of| std::ptr::eq(of, mine))
+    };
+    let mut best: Option<(ProcessId, u64, u64)> = None;
+    for two in by_end.windows(2) {
+        let ((id, mine), (_, next)) = (two[0], two[1]);
+        let alone = mine.end_ns.saturating_sub(next.end_ns);
+        let waits = end.saturating_sub(mine.end_ns) as f64 <= alone as f64 * WAITS;
+        if waits && best.is_none_or(|(.., longest)| alone > longest) {
+            best = Some((id, next.end_ns, alone));
+        }
+        if !began(mine, next) {
+            break;
+        }
+    }
+    best.filter(|(.., alone)| *alone > 0).map(|(id, since, _)| (id, since))
+}

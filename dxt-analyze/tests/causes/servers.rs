@@ -1,0 +1,132 @@
+//! What storage makes of calls: a server that takes one after another, one aggregator, lists of folders; and who waits meanwhile.
+
+use super::{BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, report, report_of, saves_ms, sentence};
+use crate::common::{Builder, op, process};
+use dxt_synth::lustre::attribute as lustre;
+use trace_format::meta::stream_flags::NESTED;
+use trace_format::meta::{HintDef, HintOrigin, LayoutDef, LayoutMoment, LayoutSource};
+
+/// Six programs beside each other write 256 KiB at a time to a file of one stripe, four times in each of eight steps.
+fn before_one_target(in_turn: bool) -> serde_json::Value {
+    let mut all: Vec<Builder> = (0..6).map(|_| process(-1, "n")).collect();
+    for (number, one) in (0..).zip(&mut all) {
+        one.process.info.pid = 100 + number;
+        let file = one.file("/lus/a");
+        let bytes = lustre(1 << 20, &[3]);
+        one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
+    }
+    let (mut free, mut ready) = (0, [0_u64; 6]);
+    for step in 0..8_u64 {
+        ready = std::array::from_fn(|rank| ready.iter().max().unwrap_or(&0) + 150 * MS + rank as u64 * MS);
+        for call in 0..4_u64 {
+            for (rank, one) in (0..6_u64).zip(&mut all) {
+                let begin = ready[rank as usize];
+                let own = 40 + (rank * 7 + call * 5 + step * 3) % 24;
+                free = if in_turn { free.max(begin) + 12 * MS } else { begin + own * MS };
+                let at = ((step * 24 + call * 6 + rank) << 18) as i64;
+                one.write("/lus/a", at, 1 << 18, begin, free);
+                ready[rank as usize] = free;
+            }
+        }
+    }
+    let end = ready.iter().max().unwrap_or(&0) / MS + 1;
+    report_of(all.into_iter().map(|one| (one, end)).collect(), 0)
+}
+
+#[test]
+fn a_target_that_serves_calls_in_turn_has_a_queue() {
+    let found = before_one_target(true);
+    assert!(sentence(&found).starts_with("Writes queue at OST 3"), "{}", sentence(&found));
+    // Of 8 times 24 writes of 12 ms one after another, at six targets at once.
+    let saves = saves_ms(&found, "DXT-V006").unwrap_or(0);
+    assert!((1200..=2300).contains(&saves), "{saves} of 1920 ms");
+    let found = before_one_target(false);
+    assert_eq!(saves_ms(&found, "DXT-V006"), None, "{}", sentence(&found));
+}
+
+#[test]
+fn one_aggregator_is_told_of_split_collective_calls() {
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, "n");
+        for step in 0..10_u64 {
+            let (from, at) = (step * 100 * MS, ((step * 4 + rank) << 20) as i64);
+            if rank == 0 {
+                one.add("/scratch/a", op::POSIX_WRITE, NESTED, at, 4 << 20, from + 2 * MS, from + 50 * MS);
+            }
+            one.add("/scratch/a", MPIIO_SUBMIT, 0, -1, 0, from, from + 52 * MS);
+            one.add("/scratch/a", MPIIO_SPLIT, 0, at, 1 << 20, from, from + 54 * MS);
+            one.add("/scratch/a", MPIIO_WAIT, 0, -1, 0, from + 53 * MS, from + 54 * MS);
+        }
+        let file = one.file("/scratch/a");
+        let (key, value) = (b"cb_nodes".to_vec(), b"1".to_vec());
+        one.process.hints = vec![HintDef { file, origin: HintOrigin::Asked, key, value }];
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 1000);
+    let text = "1 aggregator for the collective calls of 4 ranks on /scratch/a";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-C013"), None, "{}", sentence(&found));
+}
+
+#[test]
+fn a_folder_that_is_listed_again_is_no_slow_folder() {
+    let lister = |number: u64| {
+        let mut one = process(-1, "n");
+        one.process.info.pid = 100 + number as u32;
+        for step in 0..30_u64 {
+            let from = step * 30 * MS + number * MS;
+            one.add("/data/new", OPENDIR, 0, -1, 0, from, from + 8 * MS);
+            let path = format!("/data/done/{number}.{step}");
+            one.add(&path, op::POSIX_OPEN, 0, -1, 0, from + 9 * MS, from + 9 * MS + MS / 5);
+            one.add("/data/log", op::POSIX_OPEN, 0, -1, 0, from + 10 * MS, from + 10 * MS + MS / 5);
+        }
+        (one, 900)
+    };
+    let found = report_of((0..4).map(lister).collect(), 0);
+    assert!(sentence(&found).starts_with("/data/new is listed 120 times by 4 processes"), "{}", sentence(&found));
+}
+
+#[test]
+fn who_writes_most_while_others_wait_in_a_broadcast_is_named() {
+    // What rank 0 hands out it has of the others by messages, of rank 2 last: the others wait for it in the broadcast.
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, "n");
+        for step in 0..10_u64 {
+            let (from, takes) = (step * 200 * MS + 80 * MS, if rank == 2 { 96 } else { 12 } * MS);
+            one.write(&format!("/scratch/{rank}"), (step << 23) as i64, (takes / MS) << 13, from, from + takes);
+            let (come, all) = (from + takes + MS, from + 98 * MS);
+            let come = if rank == 0 { all - MS } else { come };
+            one.add("", BCAST, 0, 0, 0, come, if rank == 0 { all } else { all + MS });
+        }
+        one
+    };
+    let found = report((0..5).map(rank).collect(), 2000);
+    assert!(sentence(&found).starts_with("Rank 2 writes 3.3 times as much as the mean"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C014").unwrap_or(0);
+    assert!((420..=700).contains(&saves), "{saves} of 670 ms");
+}
+
+#[test]
+fn in_rounds_of_processes_all_wait_for_the_one_with_most_bytes() {
+    // Six rounds of four, another of which reads six times as much each time; the next begins when all have ended.
+    let rounds = |most: u64| {
+        let of = |round: u64, number: u64| {
+            let mut one = process(-1, "n");
+            (one.process.info.pid, one.process.info.ppid) = (100 + (round * 4 + number) as u32, 99);
+            let reads = if number == round % 4 { most } else { 4 };
+            one.process.info.epoch_unix_ns += (round * 200 * MS) as i64;
+            for read in 0..reads {
+                let (at, from) = ((read << 20) as i64, (5 + read * 5) * MS);
+                one.add(&format!("/data/{round}.{number}"), op::POSIX_READ, 0, at, 1 << 20, from, from + 5 * MS);
+            }
+            (one, 6 + reads * 5)
+        };
+        report_of((0..6).flat_map(|round| (0..4).map(move |number| of(round, number))).collect(), 0)
+    };
+    let found = rounds(24);
+    let text = "In 6 of 6 rounds one of 4 processes reads 2.7 times as much as their mean, and the others wait";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C014").unwrap_or(0);
+    assert!((350..=600).contains(&saves), "{saves} of 450 ms");
+    assert_eq!(saves_ms(&rounds(4), "DXT-C014"), None);
+}
