@@ -75,8 +75,10 @@ make_source() {
     # Cargo takes them instead of the registry.
     printf '[source.crates-io]\nreplace-with = "vendored-sources"\n\n[source.vendored-sources]\ndirectory = "vendor"\n' \
         >"$out/$name/.cargo/config.toml"
-    XZ_OPT=-T0 tar -C "$out" --owner=0 --group=0 --sort=name -cJf "$out/$name.tar.xz" "$name"
+    XZ_OPT=-T0 tar -C "$out" --owner=0 --group=0 --mode=a+rX,u+w,go-w --sort=name --mtime="@$(git log -1 --format=%ct)" -cJf "$out/$name.tar.xz" "$name"
     rm -rf -- "${out:?}/$name"
+    # The sum goes into the recipes of packaging/.
+    (cd "$out" && sha256sum "$name.tar.xz" | tee "$name.tar.xz.sha256")
     echo "$out/$name.tar.xz"
 }
 

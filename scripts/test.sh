@@ -48,6 +48,14 @@ python_package() {
         DXT_SYNTH=$(target_dir)/debug/dxt-synth "$test_python" -m pytest -q -p no:cacheprovider dxt-analyze/python/tests
 }
 
+# What all steps build takes so much of a disk: a full one makes errors that say everything else.
+needed_gib=6
+mkdir -p -- "$(target_dir)"
+free_kib=$(df -Pk -- "$(target_dir)" | awk 'NR == 2 { print $4 }')
+if [ "$free_kib" -lt $((needed_gib << 20)) ]; then
+    echo "$(target_dir) has room for $((free_kib >> 10)) MiB; all that is built takes up to $needed_gib GiB" >&2
+fi
+
 step "Setup" scripts/setup.sh --for test
 # Rust may have come with it.
 hash -r

@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Spack recipe: copy it to var/spack/repos/.../packages/dxt_tracer/package.py of a repository of yours."""
+"""Spack recipe, for Spack 1.0 and newer: copy it to packages/dxt_tracer/package.py of a repository of yours.
+
+At a release: `scripts/package.sh source` makes the archive and prints its sha256; both go in below, with the place where the archive lies. Until
+then `spack install --no-checksum`, or `spack develop --path CLONE dxt-tracer@=0.2.0`, which builds what is there.
+
+Variants of darshan-runtime that are none here: mpi, hdf5 and lustre, since MPI, HDF5 and layouts are found when a program runs; scheduler, since the
+numbers of all schedulers that are known are looked for; mmap_logs, since what is recorded lies in a mapped file always; apmpi, since collective
+calls are recorded always. There is no parallel-netcdf and no apxc.
+"""
+
+from spack_repo.builtin.build_systems.generic import Package
 
 from spack.package import *
 
@@ -14,25 +24,44 @@ class DxtTracer(Package):
 
     license("MIT OR Apache-2.0")
 
-    # version("0.2.0", sha256="...") with the sum of your archive; `spack checksum dxt-tracer` computes it.
+    # version("0.2.0", sha256="..."): the sum of that archive.
     version("0.2.0")
 
     variant("live", default=True, description="live can send to InfluxDB, PostgreSQL and NATS")
+    variant(
+        "log_path",
+        default="none",
+        values=str,
+        description="Directory of a site's traces: DXT_OUTPUT_DIR of etc/dxt/dxt.conf, such as /scratch/dxt/%u/%d",
+    )
+    variant("group_readable_logs", default=False, description="A site's traces may be read by their group")
 
     depends_on("c", type="build")
     depends_on("rust@1.88:", type="build")
 
+    conflicts("platform=darwin", msg="it is for Linux with glibc")
+
     # Spack's class for cargo installs programs only; the tracer is a library, and there are man pages and modules.
     def install(self, spec, prefix):
-        install_sh = Executable("scripts/install.sh")
         features = "live-http,postgres,nats" if spec.satisfies("+live") else "none"
-        install_sh("--prefix", prefix, "--features", features)
+        Executable("scripts/install.sh")("--prefix", prefix, "--features", features)
 
-    def setup_run_environment(self, env):
+    # What a site changes is kept where a package is installed once more, so this is not asked for each time.
+    @run_after("install")
+    def configure_site(self):
+        conf = self.prefix.etc.dxt.join("dxt.conf")
+        log_path = self.spec.variants["log_path"].value
+        if log_path != "none":
+            filter_file(r"^DXT_OUTPUT_DIR=.*", f"DXT_OUTPUT_DIR={log_path}", conf)
+        if self.spec.satisfies("+group_readable_logs"):
+            filter_file(r"^DXT_TRACE_MODE=.*", "DXT_TRACE_MODE=0640", conf)
+
+    def setup_run_environment(self, env: EnvironmentModifications) -> None:
         env.set("DXT_TRACER", self.prefix.lib.dxt.join("libdxt_tracer.so"))
 
-    @run_after("install")
-    @on_package_attributes(run_tests=True)
-    def check_install(self):
-        Executable(self.prefix.bin.join("dxt-run"))("--print-preload")
-        Executable(self.prefix.bin.join("dxt-analyze"))("--version")
+    def test_trace(self):
+        """trace a program and read what came of it"""
+        dxt_run = Executable(self.prefix.bin.join("dxt-run"))
+        dxt_run("-q", "-o", "traces", "--", "dd", "if=/dev/zero", "of=written", "bs=1000", "count=16")
+        out = Executable(self.prefix.bin.join("dxt-analyze"))("summary", "traces", output=str.split)
+        check_outputs([r"written"], out)

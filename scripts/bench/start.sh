@@ -6,6 +6,7 @@
 # other work on the machine disturbs less.
 #   nothing  untraced          off   preloaded, DXT_ENABLE=off
 #   trace    without a spool   spool the usual: traced, with a spool
+#   budget   the same with a budget of a job, DXT_JOB_BYTES, which its processes share
 #   site     without MPI under the configuration of scripts/site/dxt.conf, which leaves such processes out
 #   limits   the same with DXT_PROCESSES=all: recorded, and left out at the end by its least run time and I/O
 set -euo pipefail
@@ -49,13 +50,14 @@ timed() {
     rm -rf "$work/traces"
 }
 
-modes=(nothing off trace spool site limits)
+modes=(nothing off trace spool budget site limits)
 for mode in "${modes[@]}"; do : >"$work/$mode"; done
 for _ in $(seq "$runs"); do
     timed A=a >>"$work/nothing"
     timed DXT_ENABLE=off LD_PRELOAD="$library" >>"$work/off"
     timed DXT_ENABLE=trace DXT_SPOOL=off DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" >>"$work/trace"
     timed DXT_ENABLE=trace DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" >>"$work/spool"
+    timed DXT_ENABLE=trace DXT_OUTPUT_DIR="$work/traces" DXT_SPOOL="$work" DXT_JOB_BYTES=1G DXT_JOB_ID="bench.$$" LD_PRELOAD="$library" >>"$work/budget"
     timed DXT_CONFIG="$work/site.conf" LD_PRELOAD="$library" >>"$work/site"
     timed DXT_CONFIG="$work/site.conf" DXT_PROCESSES=all LD_PRELOAD="$library" >>"$work/limits"
 done

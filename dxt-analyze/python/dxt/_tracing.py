@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -100,7 +101,7 @@ class Tracing:
     def __enter__(self) -> "Tracing":
         if self._before is not None:
             raise RuntimeError("this context is entered already")
-        self.output.mkdir(parents=True, exist_ok=True)
+        self._make_output()
         self._there = set(self.output.glob("*.dxt"))
         own = {
             "DXT_ENABLE": "counters" if self._counters else "trace",
@@ -121,6 +122,17 @@ class Tracing:
         self._before = {name: os.environ.get(name) for name in changed}
         os.environ.update(changed)
         return self
+
+    def _make_output(self) -> None:
+        """Whoever may read traces may enter the directories that are made for them, whatever the umask."""
+        made = [place for place in (self.output, *self.output.parents) if not place.exists()]
+        self.output.mkdir(parents=True, exist_ok=True)
+        mode = self._settings.get("DXT_TRACE_MODE") or os.environ.get("DXT_TRACE_MODE") or ""
+        # Of anything else the tracer says that it makes no sense.
+        if re.fullmatch("0*6[0246]{2}", mode):
+            rights = int(mode, 8)
+            for place in made:
+                place.chmod(rights | (rights & 0o444) >> 2)
 
     def _check(self, settings: dict[str, str]) -> None:
         """Lets the tracer say what makes no sense: with that, programs would run untraced."""

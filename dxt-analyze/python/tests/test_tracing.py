@@ -62,6 +62,17 @@ def test_settings_are_those_of_the_tracer(tmp_path: Path) -> None:
     assert "DXT_ENABLE" not in os.environ
 
 
+def test_whoever_may_read_traces_gets_to_them(program: Path, tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with dxt.trace(tmp_path / "new" / "traces", trace_mode="0640") as tracing:
+            subprocess.run([sys.executable, program, tmp_path], check=True)
+    finally:
+        os.umask(before)
+    assert [place.stat().st_mode & 0o777 for place in (tracing.output.parent, tracing.output)] == [0o750, 0o750]
+    assert {trace.stat().st_mode & 0o777 for trace in tracing.output.iterdir()} == {0o640}
+
+
 def test_a_killed_program_is_recovered(tmp_path: Path) -> None:
     code = "import os; f = open('written.dat', 'wb', buffering=0); [f.write(b'x') for _ in range(7)]; os.kill(os.getpid(), 9)"
     with dxt.trace(tmp_path / "traces") as tracing:
