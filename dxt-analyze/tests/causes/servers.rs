@@ -130,3 +130,50 @@ fn in_rounds_of_processes_all_wait_for_the_one_with_most_bytes() {
     assert!((350..=600).contains(&saves), "{saves} of 450 ms");
     assert_eq!(saves_ms(&rounds(4), "DXT-C014"), None);
 }
+
+/// 64 ranks write 8 MiB each in each of ten steps, a stripe at a time, to a file on 16 targets: half of them begin on OST 0, the others on OST 8. A
+/// write takes some 20 ms, of which the target is busy for a part of a millisecond, so that those that begin together wait for each other there;
+/// on OST 8 `times` as long.
+fn beginning_together(times: u64) -> serde_json::Value {
+    let mut all: Vec<Builder> = (0..64).map(|rank| process(rank, &format!("n{}", rank / 8))).collect();
+    for one in &mut all {
+        let file = one.file("/lus/a");
+        let bytes = lustre(1 << 20, &(0..16).collect::<Vec<u32>>());
+        one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
+    }
+    let (mut from, mut chance) = (0, 7_u64);
+    for step in 0..10_u64 {
+        let mut free = [from; 16];
+        let mut ready = [from; 64];
+        for call in 0..8_u64 {
+            let mut order: Vec<u64> = (0..64).collect();
+            order.sort_by_key(|rank| ready[*rank as usize]);
+            for rank in order {
+                chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let stripe = (step * 64 + rank) * 8 + call;
+                let target = (stripe % 16) as usize;
+                let times = if target == 8 { times } else { 1 };
+                let begin = ready[rank as usize];
+                free[target] = free[target].max(begin) + MS * 7 / 10;
+                let end = free[target] + (15 * MS + (chance >> 33) % (10 * MS)) * times;
+                all[rank as usize].write("/lus/a", (stripe << 20) as i64, 1 << 20, begin, end);
+                ready[rank as usize] = end + MS / 10;
+            }
+        }
+        from = ready.iter().max().unwrap_or(&0) + 100 * MS;
+    }
+    report(all, from / MS)
+}
+
+#[test]
+fn targets_that_ranks_begin_on_together_are_not_slow() {
+    let slow = |found: &serde_json::Value| {
+        let titles = found["findings"].as_array().unwrap().iter().map(|one| one["title"].as_str().unwrap().to_owned());
+        titles.filter(|title| title.contains(" slow: ")).collect::<Vec<String>>()
+    };
+    assert_eq!(slow(&beginning_together(1)), Vec::<String>::new());
+    // One that is slow is told, and once.
+    let found = beginning_together(4);
+    assert!(sentence(&found).starts_with("OST 8 is slow"), "{}", sentence(&found));
+    assert_eq!(slow(&found).len(), 1, "{:?}", slow(&found));
+}

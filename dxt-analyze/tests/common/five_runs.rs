@@ -4,6 +4,7 @@
 use super::common;
 use super::harness::{Compiler, Launch, Scratch, library, skip, workload_with};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -15,6 +16,8 @@ const RANKS: u32 = 2;
 const PHASES: u32 = 10;
 /// Writes of each rank before storage becomes slow, half of them; then the program reads as often.
 pub(crate) const FAST_WRITES: usize = 5;
+/// Calls of each rank in a part of the run that is held against that part of others.
+const CALLS_OF_PART: usize = 2;
 /// How long storage takes for a block at least, in ms: so much that a busy machine does not make it several times as long. And how much longer
 /// when it is slow.
 const USUAL_MS: u32 = 30;
@@ -59,23 +62,46 @@ pub(crate) fn calls(trace: &str, op: &str) -> Vec<Vec<(u64, u64)>> {
     (0..RANKS).map(of_rank).collect()
 }
 
-/// When ranks begin the write behind so many, the earliest and the latest, ns since the job's start.
-pub(crate) fn begin_of_write(trace: &str, behind: usize) -> RangeInclusive<u64> {
-    let begins: Vec<u64> = calls(trace, "write").into_iter().map(|of_rank| of_rank[behind].0).collect();
-    *begins.iter().min().unwrap()..=*begins.iter().max().unwrap()
+/// When writes of the slow run begin to be slow, ns since its start. They are held against those of other runs in parts, here of two calls of
+/// each rank: so at the earliest at the begin of the part that has the first slow one, or of one before that a busy machine made slow,
+/// too; at the latest at the begin of the second slow one.
+pub(crate) fn begin_of_slow_writes(jobs: &[Value]) -> RangeInclusive<u64> {
+    let of_run = |job: &Value| (job["job"] == SLOW, calls(job["source"].as_str().unwrap(), "write"));
+    let (slow, others): (Vec<_>, Vec<_>) = jobs.iter().map(of_run).partition(|(is_slow, _)| *is_slow);
+    let slow = &slow[0].1;
+    let time = |run: &[Vec<(u64, u64)>], part: usize| -> u64 {
+        let of_part = run.iter().flat_map(|of_rank| &of_rank[part * CALLS_OF_PART..][..CALLS_OF_PART]);
+        of_part.map(|(begin, end)| end - begin).sum()
+    };
+    let is_slow = |part: usize| {
+        let mut usual: Vec<u64> = others.iter().map(|(_, run)| time(run, part)).collect();
+        usual.sort_unstable();
+        time(slow, part) as f64 > usual[usual.len() / 2] as f64 * 1.2
+    };
+    let meant = FAST_WRITES / CALLS_OF_PART;
+    let part = (0..meant).find(|part| is_slow(*part)).unwrap_or(meant);
+    let begins = |behind: usize| slow.iter().map(move |of_rank| of_rank[behind].0);
+    begins(part * CALLS_OF_PART).min().unwrap()..=begins(FAST_WRITES + 1).max().unwrap()
 }
 
-/// When the first slow call of an operation returned, in s since 1970-01-01 UTC: the second in which it did, and the one behind the second in which
-/// all ranks' did, since the mean of the former has fast calls in it.
-pub(crate) fn seconds_of_slow(traces: &Path, op: &str) -> RangeInclusive<i64> {
+/// The first second, since 1970-01-01 UTC, in which calls of an operation that ended took more than three times as long as usual in the slow run, as
+/// the questions of docs/live.md put it: the mean of a second against the median of the runs' means.
+pub(crate) fn second_of_slow(traces: &Path, op: &str) -> i64 {
     let report = common::json(&["corpus", "--format", "json", traces.to_str().unwrap()], 0);
-    let jobs = report["jobs"].as_array().unwrap();
-    let job = jobs.iter().find(|job| job["job"] == SLOW).unwrap();
-    let start = job["start_unix_ns"].as_i64().unwrap();
-    let first = if op == "write" { FAST_WRITES } else { 0 };
-    let ends = calls(job["source"].as_str().unwrap(), op).into_iter().map(|of_rank| of_rank[first].1);
-    let seconds: Vec<i64> = ends.map(|end| (start + i64::try_from(end).unwrap()) / 1_000_000_000).collect();
-    *seconds.iter().min().unwrap()..=*seconds.iter().max().unwrap() + 1
+    let mean = |times: &[u64]| times.iter().sum::<u64>() as f64 / times.len() as f64;
+    let (mut means, mut of_slow) = (Vec::new(), BTreeMap::<i64, Vec<u64>>::new());
+    for job in report["jobs"].as_array().unwrap() {
+        let start = job["start_unix_ns"].as_i64().unwrap();
+        let calls: Vec<(u64, u64)> = calls(job["source"].as_str().unwrap(), op).into_iter().flatten().collect();
+        means.push(mean(&calls.iter().map(|(begin, end)| end - begin).collect::<Vec<u64>>()));
+        for (begin, end) in calls.into_iter().filter(|_| job["job"] == SLOW) {
+            let second = (start + i64::try_from(end).unwrap()) / 1_000_000_000;
+            of_slow.entry(second).or_default().push(end - begin);
+        }
+    }
+    means.sort_by(f64::total_cmp);
+    let usual = means[means.len() / 2];
+    *of_slow.iter().find(|(_, times)| mean(times) > 3.0 * usual).unwrap().0
 }
 
 /// Reads and writes of all ranks of a run.

@@ -154,7 +154,32 @@ impl<'a> Aliasing<'a> {
 
     /// What the moments say.
     #[must_use]
-    pub fn found(&self, partial: &Partial) -> Vec<Aliased> {
+    pub fn found(&self, partial: &Partial) -> Found {
+        Found { files: self.aliased(partial), together: self.together(partial) }
+    }
+
+    /// By target: processes that begin a request on it in the moment in which one does, mean over requests.
+    fn together(&self, partial: &Partial) -> BTreeMap<u32, f64> {
+        let mut sums: Vec<Vec<(f64, f64)>> = self.files.iter().map(|of| vec![(0.0, 0.0); of.count]).collect();
+        for ((place, _), moment) in partial {
+            let Some(sums) = sums.get_mut(*place) else { continue };
+            for (sum, begun) in sums.iter_mut().zip(moment) {
+                let count = f64::from(begun.count);
+                *sum = (sum.0 + count, sum.1 + count * count);
+            }
+        }
+        let mut of: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        for (file, sums) in self.files.iter().zip(&sums) {
+            for (&target, &group) in &file.groups {
+                let (requests, squares) = sums.get(group).copied().unwrap_or_default();
+                let sum = of.entry(target).or_default();
+                *sum = (sum.0 + requests, sum.1 + squares);
+            }
+        }
+        of.into_iter().map(|(target, (requests, squares))| (target, squares / requests.max(1.0))).collect()
+    }
+
+    fn aliased(&self, partial: &Partial) -> Vec<Aliased> {
         let of = |(place, of): (usize, &Of<'_>)| {
             let mut all: Vec<&Moment> = Vec::new();
             let mut sums = vec![0_u64; of.count];
@@ -243,6 +268,15 @@ impl Analysis for Aliasing<'_> {
             }
         }
     }
+}
+
+/// What the moments of all files say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Files on which requests meet on one target after another.
+    pub files: Vec<Aliased>,
+    /// By target: processes that begin a request on it together, mean over requests.
+    pub together: BTreeMap<u32, f64>,
 }
 
 /// A file on which requests meet on one target after another.

@@ -97,6 +97,8 @@ pub struct Grid<'a> {
     pub folders: Folders,
     /// Who keeps others waiting where not all are known to meet.
     kept_waiting: KeptWaiting,
+    /// By storage target: processes that begin a request on it together, mean over requests; of targets that most processes use.
+    pub begin_together: BTreeMap<u32, f64>,
     /// Who is left alone at the end, and since when, ns since the job's start.
     pub last_alone: Option<(ProcessId, u64)>,
     /// By process: whether it works for another, and has time left.
@@ -230,6 +232,7 @@ impl<'a> Grid<'a> {
             regions,
             folders: Folders::new(run),
             kept_waiting: KeptWaiting::default(),
+            begin_together: BTreeMap::new(),
             last_alone: super::alone::last_alone(run),
             has_time_left: Vec::new(),
             hold_up: None,

@@ -46,8 +46,8 @@ impl<'a> Reported<'a> for InReport<'a> {
     fn found(self, read: Frame, more: Option<Self::More>, sums: &Sums) -> CausesReport<'a> {
         let (run, layouts) = (self.job.run, &self.job.certain);
         let (cells, moments) = more.unwrap_or_default();
-        let aliased = Aliasing::new(run, &read.usual, layouts).found(&moments);
-        CausesReport::of(run, read, layouts, (cells, aliased), &sums.lost)
+        let begun = Aliasing::new(run, &read.usual, layouts).found(&moments);
+        CausesReport::of(run, read, layouts, (cells, begun), &sums.lost)
     }
 }
 

@@ -74,6 +74,8 @@ pub struct Member {
 
 /// Quantile of the fastest calls of a target's cells that tells how fast it serves.
 const FASTEST: f64 = 0.03;
+/// Of calls that begin on a target together one is served first: part of these that does the same there.
+const FIRST: f64 = 0.3;
 /// Part of what all its calls take longer that its fastest do at least if it is slow.
 const AS_SLOW: f64 = 0.6;
 /// Fewest calls that a member is judged by.
@@ -129,12 +131,7 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
         }
     }
     // A target that is slow serves even its fastest calls slowly; one that is only busy serves those like others.
-    let fastest: BTreeMap<u32, f64> = served
-        .into_iter()
-        .filter_map(|(target, mut of)| Some((target, weighted_quantile(&mut of, FASTEST)?)))
-        .collect();
-    let mut all: Vec<(f64, f64)> = fastest.values().map(|value| (*value, 1.0)).collect();
-    let usual_fastest = weighted_quantile(&mut all, 0.5).unwrap_or(0.0);
+    let fastest = fastest(grid, &mut served);
     let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
     let mut of_slot: BTreeMap<u16, Vec<Mean>> = BTreeMap::new();
     for ((process, slot), mean) in &by_moment {
@@ -158,7 +155,7 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let targets = of_target.iter().filter_map(|(&target, means)| {
         let member = member(Unit::Target(target), means, &each_once)?;
         // Of sums of calls nothing is known of the fastest.
-        let by_fastest = fastest.get(&target).map_or(member.above, |fastest| fastest - usual_fastest);
+        let by_fastest = fastest.get(&target).copied().unwrap_or(member.above);
         let above = if by_fastest >= member.above * AS_SLOW { member.above } else { member.above.min(by_fastest) };
         Some(Member { above, ..member })
     });
@@ -170,6 +167,29 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>(), folders, files];
     let enough = |sort: Vec<Member>| sort.into_iter().filter(|member| member.calls >= FEWEST_CALLS).collect();
     sorts.into_iter().chain(regions).map(enough).collect()
+}
+
+/// By target: how far the logarithm of its fastest calls is above that of others' fastest; where those are few, since many begin together, at least.
+fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTreeMap<u32, f64> {
+    let mut by_begin: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for target in served.keys() {
+        let together = grid.begin_together.get(target).copied().unwrap_or(1.0);
+        by_begin.entry(together.max(1.0).log2().round() as u32).or_default().push(*target);
+    }
+    let mut out: BTreeMap<u32, f64> = BTreeMap::new();
+    for (octave, theirs) in by_begin {
+        let quantile = FASTEST.min(FIRST / f64::from(octave).exp2());
+        let at = |(target, of): (&u32, &mut Vec<(f64, f64)>)| Some((*target, weighted_quantile(of, quantile)?));
+        let all: BTreeMap<u32, f64> = served.iter_mut().filter_map(at).collect();
+        let mut values: Vec<(f64, f64)> = all.values().map(|value| (*value, 1.0)).collect();
+        let usual = weighted_quantile(&mut values, 0.5).unwrap_or(0.0);
+        for target in theirs {
+            let calls: f64 = served.get(&target).into_iter().flatten().map(|(_, weight)| weight).sum();
+            let error = if octave > 0 { grid.spread / (calls * quantile).max(1.0).sqrt() } else { 0.0 };
+            out.extend(all.get(&target).map(|fastest| (target, fastest - usual - error)));
+        }
+    }
+    out
 }
 
 /// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it.

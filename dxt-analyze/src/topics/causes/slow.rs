@@ -94,11 +94,13 @@ fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
         grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
     let looked_at = |slow: &Slow| with_targets || !matches!(slow.unit, Unit::Target(_));
     let mut out: Vec<Slow> = Vec::new();
+    let mut known: BTreeSet<(Unit, Class)> = BTreeSet::new();
     while out.len() < ROUNDS {
         // Only where none is odd is it a half: what is odd on one side looks like halves on another. Parts of a file that all go through in order
         // look like moments.
         let half = |grid: &Grid<'_>| most(halves(grid).into_iter().filter(looked_at), least);
-        let best = match most(candidates(grid).into_iter().chain(several_of_few(grid)).filter(looked_at), least) {
+        let best = match most(candidates(grid, &known).into_iter().chain(several_of_few(grid)).filter(looked_at), least)
+        {
             Some(best) if matches!(best.unit, Unit::Region(_)) => {
                 half(grid).filter(|half| half.weight() >= best.weight()).or(Some(best))
             }
@@ -106,6 +108,8 @@ fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
         };
         let Some(best) = best else { break };
         take(grid, &best);
+        let units = best.more.iter().chain([&best.unit]);
+        known.extend(units.flat_map(|unit| best.by.iter().map(move |(class, ..)| (*unit, *class))));
         out.push(best);
     }
     out
@@ -140,8 +144,9 @@ fn take(grid: &mut Grid<'_>, slow: &Slow) {
     }
 }
 
-/// All units that are slow by the calls of some class, with all such classes.
-fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
+/// All units that are slow by the calls of some class, with all such classes, but for what is `known` already: a target counts for less than its
+/// calls tell where its fastest ones are not as slow.
+fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
     let least = &grid.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
     for class in CLASSES {
@@ -186,7 +191,7 @@ fn candidates(grid: &Grid<'_>) -> Vec<Slow> {
             for (unit, odd, calls) in
                 found.into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
             {
-                if answers_soon(grid, unit, class) {
+                if known.contains(&(unit, class)) || answers_soon(grid, unit, class) {
                     continue;
                 }
                 by.entry(unit).or_default().push((class, odd, sort.len(), calls));

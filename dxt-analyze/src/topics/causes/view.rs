@@ -1,6 +1,6 @@
 //! `causes`: two passes, and how it looks.
 
-use super::aliasing::{Aliased, Aliasing};
+use super::aliasing::{self, Aliasing};
 use super::args::Args;
 use super::cells::{self, Cells};
 use super::claim::Claim;
@@ -74,12 +74,13 @@ impl<'a> CausesReport<'a> {
         run: &'a Run,
         frame: Frame,
         layouts: &[Option<FileLayout>],
-        (cells, aliased): (cells::Partial, Vec<Aliased>),
+        (cells, begun): (cells::Partial, aliasing::Found),
         lost: &Lost,
     ) -> Self {
         let missing = Completeness::of(run, lost);
-        let grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
-        let (grid, claims) = claims(grid, &frame.gaps, &aliased);
+        let mut grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
+        grid.begin_together = begun.together;
+        let (grid, claims) = claims(grid, &frame.gaps, &begun.files);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
         let (phases, ranks_met) = (grid.slots.phases(), grid.slots.ranks_met);
@@ -108,8 +109,8 @@ pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesRepo
     let reading = (Cells::new(run, &frame.slots, &frame.usual, layouts), Aliasing::new(run, &frame.usual, layouts));
     let ((cells, moments), _) = scan(run, &reading, &bar);
     drop(bar);
-    let aliased = reading.1.found(&moments);
-    CausesReport::of(run, frame, layouts, (cells, aliased), &lost)
+    let begun = reading.1.found(&moments);
+    CausesReport::of(run, frame, layouts, (cells, begun), &lost)
 }
 
 impl Outcome for Causes {

@@ -169,7 +169,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
         code if [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&code) => {
             let between = code == Code::FALSE_SHARING;
             let sharing = &file.sharing;
-            let cost = if between { sharing.time_between_nodes_ns } else { sharing.time_on_one_node_ns() };
+            let cost = if between { sharing.time_of_handovers_ns() } else { sharing.time_on_one_node_ns() };
             cost_ns = Some(cost);
             severity = match Severity::of_cost(cost, io_ns, least) {
                 _ if guess => Severity::Info,

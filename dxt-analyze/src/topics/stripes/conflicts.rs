@@ -1,5 +1,6 @@
 //! Which of the writes to contested stripes overlap in time with a write of another process, or of another node.
 
+use super::handover::Handovers;
 use super::overlap::Write;
 use super::sharing::StripeKey;
 use crate::limits::NAMED_PROCESSES;
@@ -40,9 +41,9 @@ pub struct BetweenNodes {
     pub nodes: Vec<u32>,
 }
 
-/// The conflicts among the writes of a batch; `nodes` are those of the processes.
+/// The conflicts among the writes of a batch, which are added to `handovers`; `nodes` are those of the processes.
 #[must_use]
-pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32]) -> Vec<Conflict> {
+pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers: &mut Handovers) -> Vec<Conflict> {
     let mut out = Vec::new();
     let (mut of_stripe, mut rooms) = (Vec::new(), Rooms::default());
     let (order, behind) = by_slot(batch.len(), writes);
@@ -52,6 +53,7 @@ pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32]) -> Vec<Co
         of_stripe.clear();
         of_stripe.extend(places.iter().filter_map(|place| writes.get(*place as usize)).copied());
         of_stripe.sort_unstable();
+        handovers.add(stripe.file, &of_stripe, nodes);
         out.extend(one(*stripe, &of_stripe, nodes, &mut rooms));
     }
     out

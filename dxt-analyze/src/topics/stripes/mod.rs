@@ -3,6 +3,7 @@
 //! * [`audit`]: counts per file: alignment, crossing, bytes and time per target.
 //! * [`sharing`]: which stripes are written in part by several processes.
 //! * [`overlap`], [`conflicts`]: whether they did so at the same time, and from several nodes.
+//! * [`handover`]: what writes take longer that a stripe is passed to another node for.
 //! * [`pace`]: how much longer unaligned operations take than aligned ones.
 //! * [`load`]: what each storage target gets over time.
 //! * [`trials`]: the same accesses on other layouts, and which would be the best.
@@ -14,6 +15,7 @@ pub mod args;
 pub mod audit;
 mod codes;
 pub mod conflicts;
+pub mod handover;
 mod in_report;
 pub mod layout_part;
 pub mod load;

@@ -93,6 +93,9 @@ pub struct SharingPart {
     pub writes_between_nodes: u64,
     /// Their durations together, ns.
     pub time_between_nodes_ns: u64,
+    /// Durations of the writes to contested stripes for which these were passed to another node, at whatever time it wrote before, together, ns;
+    /// `None` if they take no longer than the others.
+    pub time_passed_on_ns: Option<u64>,
     /// Where only a sample of the stripes was followed: all numbers above are of the sample, times this.
     pub estimated_times: u64,
     /// Contested stripes that were too many to examine.
@@ -114,6 +117,12 @@ impl SharingPart {
         self.time_ns.saturating_sub(self.time_between_nodes_ns)
     }
 
+    /// Time of writes that wait for another node's lock, ns.
+    #[must_use]
+    pub fn time_of_handovers_ns(&self) -> u64 {
+        self.time_between_nodes_ns.max(self.time_passed_on_ns.unwrap_or(0))
+    }
+
     /// From the sums over a sample of one in `times` stripes to an estimate for all.
     pub(super) fn scale(&mut self, times: u64) {
         self.estimated_times = times;
@@ -130,6 +139,7 @@ impl SharingPart {
         ] {
             *sum = sum.saturating_mul(times);
         }
+        self.time_passed_on_ns = self.time_passed_on_ns.map(|time| time.saturating_mul(times));
     }
 }
 

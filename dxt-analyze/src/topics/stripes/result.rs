@@ -2,6 +2,7 @@
 
 use super::audit::FileAudit;
 use super::conflicts::Conflict;
+use super::handover::Handovers;
 pub use super::layout_part::{ComponentPart, LayoutPart};
 pub use super::parts::{FilePart, SharingPart, StripePart, Stripes, TargetPart};
 use super::sharing::{StripeKey, Writers};
@@ -19,6 +20,8 @@ pub struct Found {
     pub left_over: Vec<(StripeKey, Writers)>,
     /// Conflicts.
     pub conflicts: Vec<Conflict>,
+    /// Writes to contested stripes.
+    pub handovers: Handovers,
     /// Of the partly written stripes, one in this many was followed.
     pub followed_one_in: u64,
 }
@@ -52,7 +55,10 @@ pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize
             stripes.entry(file).or_default().push(stripe_part(run, layout, conflict));
         }
     }
-    sharing.values_mut().for_each(|part| part.scale(times));
+    for (file, part) in &mut sharing {
+        part.time_passed_on_ns = found.handovers.time_ns(*file);
+        part.scale(times);
+    }
     let mut out: Vec<FilePart> = found
         .files
         .into_iter()

@@ -81,7 +81,7 @@ pub(crate) fn stripes_from(
     for batch in &plan.batches {
         let bar = Bar::new(run.segments(), "shared stripes");
         let (writes, _) = scan(run, &overlap::Collect::new(layouts, batch), &bar);
-        found.conflicts.extend(conflicts::conflicts(batch, &writes, &nodes));
+        found.conflicts.extend(conflicts::conflicts(batch, &writes, &nodes, &mut found.handovers));
     }
     found.left_over = plan.left_over;
     let what_if = trials(run, layouts, &found.files, args)?;

@@ -8,6 +8,7 @@ use crate::topics::causes::grid::Grid;
 use crate::topics::causes::phases;
 use crate::topics::causes::replay::Work;
 use crate::topics::causes::result::price;
+use std::collections::BTreeSet;
 
 /// Part of what a finding explains that those before it explain already, from which it says the same.
 const THE_SAME: f64 = 0.5;
@@ -56,9 +57,10 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             let least = if says_why { CLEARLY } else { NEARLY };
             counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
         };
-        let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(_, a), (_, b)| {
-            rank(a, most)
-                .cmp(&rank(b, most))
+        let ranks: Vec<usize> = claims.iter().map(|claim| rank(claim, most, &claims)).collect();
+        let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(at, a), (beside, b)| {
+            ranks[*at]
+                .cmp(&ranks[*beside])
                 .reverse()
                 .then(saves(a).cmp(&saves(b)))
                 .then_with(|| b.finding.title.cmp(&a.finding.title))
@@ -104,6 +106,17 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
 
 fn time(grid: &Grid<'_>, index: u32) -> f64 {
     grid.entries.get(index as usize).map_or(0.0, |entry| entry.cell.time_ns as f64)
+}
+
+/// Whether stripes go from node to node by small calls of MPI-IO that ranks make one by one: what saves more of both says more.
+fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
+    let sharing = [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&claim.finding.code);
+    let indexes = |claim: &Claim| claim.shortened.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
+    sharing
+        && claims.iter().filter(|other| other.finding.code == Code::INDEPENDENT).any(|other| {
+            let (mine, theirs) = (indexes(claim), indexes(other));
+            mine.intersection(&theirs).count() as f64 >= mine.len() as f64 * THE_SAME
+        })
 }
 
 /// Whether a claim only says who is in calls for longer, of calls of which something before says why.
@@ -229,15 +242,22 @@ const ORDER: [&[Code]; 7] = [
     &[Code::TIME_IMBALANCE],
 ];
 
-/// How much a finding says, where the one that saves most saves `most`.
-fn rank(claim: &Claim, most: u64) -> usize {
+/// How much a finding of `claims` says, where the one that saves most saves `most`.
+fn rank(claim: &Claim, most: u64, claims: &[Claim]) -> usize {
     let code = claim.finding.code;
     if WHY.contains(&code) && saves(claim) as f64 >= most as f64 * NEARLY {
         // Calls that need not be made, whatever makes some of them long.
         0
     } else if is_contrast(code) {
         1
+    } else if is_of_independent(claim, claims) {
+        order(Code::INDEPENDENT)
     } else {
-        2 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(4)
+        order(code)
     }
+}
+
+/// The same of a code that is no contrast.
+fn order(code: Code) -> usize {
+    2 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(4)
 }

@@ -1,0 +1,95 @@
+//! What writes take for which the file system passes a stripe from one node to another, against those that find it where they are: the lock
+//! stays with a node until another one writes, at the same time or later.
+
+use super::overlap::Write;
+use crate::model::FileId;
+use crate::topics::causes::cells::log;
+use crate::topics::causes::parts::LOG_BITS;
+use rustc_hash::FxHashMap;
+
+/// Fewest writes of either kind to tell the difference.
+const FEWEST: u64 = 16;
+/// Times that writes take longer which a stripe is passed for, from which that is why: by the means of logarithms.
+const LONGER: f64 = 1.5;
+
+/// Writes of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kind {
+    calls: u64,
+    time_ns: u64,
+    logs: i64,
+}
+
+impl Kind {
+    fn add(&mut self, write: &Write) {
+        let time_ns = write.end.saturating_sub(write.start);
+        self.calls = self.calls.saturating_add(1);
+        self.time_ns = self.time_ns.saturating_add(time_ns);
+        self.logs = self.logs.saturating_add(log(time_ns));
+    }
+
+    fn mean_log(&self) -> f64 {
+        self.logs as f64 / f64::from(1 << LOG_BITS) / self.calls.max(1) as f64
+    }
+}
+
+/// Writes to the contested stripes of a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct OfFile {
+    passed: Kind,
+    kept: Kind,
+}
+
+/// Writes to contested stripes, by file.
+#[derive(Debug, Default)]
+pub struct Handovers(FxHashMap<FileId, OfFile>);
+
+impl Handovers {
+    /// Adds the writes to a stripe, in the order of their start; `nodes` are those of the processes.
+    pub(super) fn add(&mut self, file: FileId, writes: &[Write], nodes: &[u32]) {
+        let of = self.0.entry(file).or_default();
+        let mut last = None;
+        for write in writes {
+            let node = nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
+            let passed = last.replace(node).is_some_and(|last| last != node);
+            if passed { &mut of.passed } else { &mut of.kept }.add(write);
+        }
+    }
+
+    /// Time of the writes to a file that a stripe is passed for, ns, if they take longer than others.
+    #[must_use]
+    pub fn time_ns(&self, file: FileId) -> Option<u64> {
+        let OfFile { passed, kept } = self.0.get(&file)?;
+        let enough = passed.calls.min(kept.calls) >= FEWEST;
+        (enough && passed.mean_log() - kept.mean_log() >= LONGER.ln()).then_some(passed.time_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ProcessId;
+
+    /// Each of 20 stripes is written by processes 0, 1 and 2 in turn, of which 0 and 1 are on one node.
+    fn handovers(passed_ns: u64, stripes: u64) -> Handovers {
+        let mut all = Handovers::default();
+        for _ in 0..stripes {
+            let write = |process: u32, start, time_ns| Write {
+                slot: 0,
+                start,
+                end: start + time_ns,
+                process: ProcessId(process),
+            };
+            all.add(FileId(1), &[write(0, 0, 100), write(1, 200, 100), write(2, 9000, passed_ns)], &[7, 7, 8]);
+        }
+        all
+    }
+
+    #[test]
+    fn writes_that_a_stripe_is_passed_for_are_held_against_the_others() {
+        assert_eq!(handovers(1000, 20).time_ns(FileId(1)), Some(20_000));
+        assert_eq!(handovers(120, 20).time_ns(FileId(1)), None, "they take no longer");
+        assert_eq!(handovers(1000, 9).time_ns(FileId(1)), None, "too few");
+        assert_eq!(handovers(1000, 20).time_ns(FileId(2)), None);
+    }
+}
