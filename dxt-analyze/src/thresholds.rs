@@ -72,6 +72,9 @@ thresholds! {
     warn_run_share: f64 = 0.02, "ratio",
         "Share of the run time that a finding would save, from which it is a warning.",
         "ours: about what run times of one program differ by";
+    least_saving_ns: u64 = 1_000_000, "ns",
+        "What a finding must save to be more than info, however short the run.",
+        "ours: nobody waits for a millisecond, and so short a run is not measured well";
     least_run_share: f64 = 0.01, "ratio",
         "Share of the run time that a finding must save to stand on the first screen.",
         "ours";

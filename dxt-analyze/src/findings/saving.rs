@@ -37,9 +37,12 @@ fn as_share<S: serde::Serializer>(millionths: &u64, serializer: S) -> Result<S::
 }
 
 impl Severity {
-    /// By the share of a run of `run_ns` that `saves_ns` is.
+    /// By the share of a run of `run_ns` that `saves_ns` is, if that is a time worth a word.
     #[must_use]
     pub fn of_saving(saves_ns: u64, run_ns: u64, thresholds: &Thresholds) -> Self {
+        if saves_ns < thresholds.least_saving_ns {
+            return Self::Info;
+        }
         Self::of_share(saves_ns, run_ns, thresholds.warn_run_share, thresholds.high_run_share)
     }
 }

@@ -28,6 +28,12 @@ impl Run {
         if self.ranks() > 0 { "ranks" } else { "processes" }
     }
 
+    /// What one of them is called.
+    #[must_use]
+    pub fn worker_name(&self) -> &'static str {
+        if self.ranks() > 0 { "rank" } else { "process" }
+    }
+
     /// Whether a process is one of [`Self::workers`].
     pub fn is_worker(&self) -> impl Fn(&&Process) -> bool {
         let ranks = self.ranks() > 0;

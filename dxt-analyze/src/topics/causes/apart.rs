@@ -8,6 +8,11 @@ use std::ops::Range;
 const FEWEST: usize = 2;
 /// Fewest members in all.
 const FEWEST_IN_ALL: usize = 4;
+/// Times longer that calls take in the last quarter of the moments than in the first at least if they become slower and slower; the part of that which
+/// comes from each quarter to the next; and how far the moments are in the order of their times.
+const GROWS: f64 = 2.0;
+const LEAST_STEP: f64 = 0.12;
+const IN_ORDER: f64 = 0.75;
 /// Share of all that each group has at least: fewer are odd ones.
 const SHARE: f64 = 0.25;
 /// Times longer that the slow take at least, on the mean.
@@ -37,6 +42,36 @@ pub fn apart(values: &[f64]) -> Option<(Vec<usize>, Odd)> {
     let odd = between(fast, slow)?;
     let spread = deviation(fast).max(deviation(slow)).max(LEAST_SPREAD);
     (gap >= spread * GAP).then(|| (order.split_off(first), odd))
+}
+
+/// From which of `values` on, in the order of time, all are slow that become slower and slower, and how these stand against those before.
+#[must_use]
+pub fn growing(values: &[f64]) -> Option<(Range<usize>, Odd)> {
+    let quarter = values.len() / 4;
+    let part = |number: usize| values.get(number * quarter..(number + 1) * quarter).filter(|part| part.len() >= FEWEST);
+    let [first, second, third] = [mean(part(0)?), mean(part(1)?), mean(part(2)?)];
+    let last = mean(values.get(3 * quarter..)?);
+    let all = last - first;
+    // What only begins slowly, or is quick at first, does not grow.
+    let throughout = [second - first, third - second, last - third].iter().all(|step| *step >= all * LEAST_STEP);
+    if all < GROWS.ln() || !throughout || in_order(values) < IN_ORDER {
+        return None;
+    }
+    let from = values.iter().position(|value| *value >= first + SLOWER.ln())?;
+    let odd = held_against(values.get(..from)?, values.get(from..)?)?;
+    Some((from..values.len(), odd))
+}
+
+/// Part of all pairs of values of which the later is the larger one, less that of which it is the smaller one: Kendall's tau.
+fn in_order(values: &[f64]) -> f64 {
+    let pairs =
+        || values.iter().enumerate().flat_map(|(at, one)| values.iter().skip(at + 1).map(move |later| later - one));
+    let (mut sum, mut count) = (0.0, 0.0);
+    for difference in pairs() {
+        sum += f64::from(i8::from(difference > 0.0) - i8::from(difference < 0.0));
+        count += 1.0;
+    }
+    sum / f64::max(count, 1.0)
 }
 
 /// From which to which of `values`, in the order of time, all are slow, and how these stand against the others. What is slow at first only is how a
@@ -148,6 +183,20 @@ mod tests {
         assert_eq!(slow(&[0.0, 0.2, 0.02, 0.22]), None, "hardly slower");
         assert_eq!(slow(&[0.0, 0.3, 0.6, 0.9, 1.2, 1.5]), None, "no two groups");
         assert_eq!(slow(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), None, "one odd one");
+    }
+
+    #[test]
+    fn what_grows_is_found_and_what_begins_slowly_is_not() {
+        let from = |of: &dyn Fn(f64) -> f64| {
+            let values: Vec<f64> = (0..32).map(|k| of(f64::from(k) / 32.0) + f64::from(k * 7 % 5) * 0.03).collect();
+            growing(&values).map(|(range, odd)| (range.start, range.end, odd.p < 1e-6))
+        };
+        assert_eq!(from(&|time| 1.6 * time), Some((12, 32, true)));
+        assert_eq!(from(&|time| (1.0 + 5.0 * time).ln()), Some((5, 32, true)));
+        assert_eq!(from(&|time| 0.5 * time), None, "hardly");
+        assert_eq!(from(&|time| if time < 0.1 { 0.0 } else { 1.5 }), None, "a step");
+        assert_eq!(from(&|time| (time * 20.0).sin()), None, "up and down");
+        assert_eq!(growing(&[0.0, 1.0, 2.0, 3.0]), None, "too few");
     }
 
     #[test]

@@ -62,6 +62,8 @@ pub struct Cell {
     pub longest_at: u64,
     /// The shortest; 0 if that is not known.
     pub shortest_ns: u64,
+    /// When the first began since the job's start, as [`Self::longest_at`].
+    pub first_at: u64,
     /// Bytes of the file between which they lie, as far as that is known; the first behind the second if not.
     pub range: (u64, u64),
 }
@@ -69,6 +71,7 @@ pub struct Cell {
 impl Cell {
     /// Adds `other`.
     pub fn add(&mut self, other: &Self) {
+        self.first_at = if self.calls == 0 { other.first_at } else { self.first_at.min(other.first_at) };
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
@@ -100,6 +103,7 @@ impl Cell {
         self.far_calls += of.far_calls;
         self.far_ns = self.far_ns.saturating_add(of.far_ns);
         self.shortest_ns = self.shortest_ns.min(of.shortest_ns);
+        self.first_at = self.first_at.min(of.first_at);
         if (of.time_ns, self.longest_at) > (self.longest_ns, of.longest_at) {
             (self.longest_ns, self.longest_at) = (of.time_ns, of.longest_at);
         }
@@ -125,6 +129,7 @@ impl Cell {
             longest_ns,
             longest_at: AT_SOME_TIME,
             shortest_ns: 0,
+            first_at: AT_SOME_TIME,
             range: (0, 0),
         }
     }
@@ -431,6 +436,7 @@ impl Analysis for Cells<'_> {
                     longest_ns: duration,
                     longest_at: at,
                     shortest_ns: duration.max(1),
+                    first_at: at,
                     range: offset.map_or((0, 0), |offset| (offset, offset.saturating_add(row.length))),
                 };
                 let before = open.add(key.target as usize, key, call, |cell: &mut Cell, call| cell.add_call(&call));

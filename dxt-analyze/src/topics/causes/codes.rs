@@ -176,6 +176,18 @@ codes! {
          Saving: all but one service.",
         "One aggregator, which makes one request of all pieces: cb_nodes=1, or io_ompio_num_aggregators=1 with Open MPI's own I/O.",
         "ours; ROMIO's user's guide; ompi_info";
+    FIRST_CALLS = "DXT-V032",
+        "The first read or write of each process takes far longer than the others.",
+        "Calls far from their like (as DXT-V002) that are the first of their kind of their process: of 3 processes or more, half of those that make such calls, with 0.8 of what such calls cost. \
+         Below high_run_share no more than info.",
+        "Nothing, in a longer run: what is set up once takes its time once. Of much of the run: begin earlier, beside other work.",
+        "ours";
+    TINY_COLLECTIVE = "DXT-V033",
+        "Collective calls of MPI-IO have few bytes of all ranks together.",
+        "16 calls of each rank on a file or more, made by the program, with at most 64 KiB of all ranks in each. Saving: what the requests of at most 128 KiB inside of them take for \
+         being short (as DXT-C004); the exchange of each call comes to that.",
+        "Gather the data of many steps, and write them in one collective call.",
+        "ours";
     NO_OVERLAP = "DXT-V016",
         "Asynchronous operations keep the program waiting: nothing else goes on while they do.",
         "Of processes with one thread whose waits are on record: time in the calls that hand operations over and that wait for them is at least 0.9 of the time with one in \

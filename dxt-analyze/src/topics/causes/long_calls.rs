@@ -18,6 +18,9 @@ use std::collections::BTreeSet;
 #[must_use]
 pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
     let entry = |index: u32| grid.entries.get(index as usize);
+    if let Some(claim) = super::first_calls::claim(grid, tail) {
+        return vec![claim];
+    }
     let kind = dearest(grid, &tail.shortened, |entry| entry.leaf && entry.class == tail.class);
     if let Some(still) = tail.at_once.as_ref().filter(|_| kind.is_none()) {
         return vec![stands_still(grid, still)];

@@ -78,8 +78,9 @@ const FASTEST: f64 = 0.03;
 const FIRST: f64 = 0.3;
 /// Part of what all its calls take longer that its fastest do at least if it is slow.
 const AS_SLOW: f64 = 0.6;
-/// Fewest calls that a member is judged by.
+/// Fewest calls that a member is judged by; and a part of a file, since there are many that may be odd by chance.
 const FEWEST_CALLS: u64 = 3;
+const FEWEST_OF_REGION: u64 = 8;
 
 /// A weighted mean that grows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -165,7 +166,8 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let regions = regions(grid, class, &|unit, means| member(unit, means, &each_once));
     let folders = folders(grid, class, &|unit, means| member(unit, means, &each_once));
     let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>(), folders, files];
-    let enough = |sort: Vec<Member>| sort.into_iter().filter(|member| member.calls >= FEWEST_CALLS).collect();
+    let fewest = |unit: Unit| if matches!(unit, Unit::Region(_)) { FEWEST_OF_REGION } else { FEWEST_CALLS };
+    let enough = |sort: Vec<Member>| sort.into_iter().filter(|member| member.calls >= fewest(member.unit)).collect();
     sorts.into_iter().chain(regions).map(enough).collect()
 }
 
@@ -223,14 +225,16 @@ pub fn folders_by_process(grid: &Grid<'_>, class: Class) -> BTreeMap<(u32, Proce
     by
 }
 
-/// Folders, by all calls of a kind and size, whatever file they are on. Where each process has a folder of its own nothing tells it from it.
+/// Folders, by all calls of a kind and size, whatever file they are on. Where each process has a folder of its own nothing tells it from it,
+/// unless several have the same.
 fn folders(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
     let (mut of_folder, mut of_process) = (BTreeMap::<u32, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
     for ((folder, process), mean) in folders_by_process(grid, class) {
         of_folder.entry(folder).or_default().push(mean);
         *of_process.entry(process).or_default() += 1;
     }
-    if of_process.values().all(|folders| *folders == 1) {
+    let of_several = |means: &Vec<Mean>| means.len() >= super::odd::FEWEST;
+    if of_process.values().all(|folders| *folders == 1) && !of_folder.values().all(of_several) {
         return Vec::new();
     }
     of_folder.iter().filter_map(|(&folder, means)| member(Unit::Folder(folder), means)).collect()

@@ -6,10 +6,11 @@
 //! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do; [`callers`]: who makes collective ones; [`threads`]: when those of a process are in calls.
 //! * [`members`]: what a rank, node, target, moment, file or part of one ([`regions`], of [`parts`]) differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups; [`of_two`]: which of two is slow.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls, [`stalls_in_a_row`]; [`stand_still`]: those of most processes at once.
+//! * [`first_calls`]: long calls that are the first of their process.
 //! * [`shape`]: what costs time by the shape of the I/O, a module for each finding: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`queue`]: too few targets; [`locks`]: waiting for them;
 //!   [`late`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]); [`longer`]: ranks that are in calls for longer; [`long_collective`]: a call that held its ranks;
 //!   [`shared_block`]: a block that all read; [`syncs`]; [`slow_metadata`]; [`filling`]: reads for writes of less than a block; [`shared_records`]: files of which a log knows only the slowest rank;
-//!   [`past_cache`]: files opened with O_SYNC or O_DIRECT; [`tiny`]: requests of few bytes; [`stream_buffer`]: of C streams; [`asked_again`]: names that are asked for again; [`polled`]: files that are waited for;
+//!   [`past_cache`]: files opened with O_SYNC or O_DIRECT; [`tiny`]: requests of few bytes; [`tiny_collective`]: of all ranks together; [`stream_buffer`]: of C streams; [`asked_again`]: names that are asked for again; [`polled`]: files that are waited for;
 //!   [`one_aggregator`]: by a hint; [`many_aggregators`]: that wait for each other; [`many_files`]: small or temporary ones; [`reopened`], [`mpiio_reopened`]: files that are opened again, [`rewritten`]: or written anew; [`header`]: between records; [`independent`]: small calls of MPI-IO
 //!   one by one; [`seeks`]: by their price; [`aliasing`]: ranks that meet on one target after another; [`hdf5_metadata`]: of which each rank reads and writes its own;
 //!   [`hdf5_reopened`], [`hdf5_flushed`]: again and again; [`hdf5_amplified`]: more read than asked for.
@@ -29,6 +30,7 @@ pub mod claim;
 pub mod class;
 pub mod codes;
 pub mod filling;
+pub mod first_calls;
 pub mod folders;
 pub mod grid;
 pub mod hdf5_amplified;
@@ -85,6 +87,7 @@ pub mod syncs;
 pub mod tails;
 pub mod threads;
 pub mod tiny;
+pub mod tiny_collective;
 pub mod uneven;
 pub mod usual;
 pub mod view;

@@ -20,6 +20,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out.extend(super::shared_records::claims(grid.run));
     out.extend(super::longer::claims(grid));
     out.extend(super::tiny::claims(grid));
+    out.extend(super::tiny_collective::claims(grid));
     out.extend(super::stream_buffer::claims(grid));
     out.extend(super::past_cache::claims(grid));
     out.extend(super::asked_again::claim(grid));

@@ -1,6 +1,6 @@
 //! The units that are slow, the one that explains most time first; what it explains is taken away before the next is looked for.
 
-use super::apart::{apart, for_a_while};
+use super::apart::{apart, for_a_while, growing};
 use super::class::{CLASSES, Class};
 use super::grid::Grid;
 use super::members::{Member, Unit, members};
@@ -191,7 +191,8 @@ fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
             for (unit, odd, calls) in
                 found.into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
             {
-                if known.contains(&(unit, class)) || answers_soon(grid, unit, class) {
+                if known.contains(&(unit, class)) || is_of_moment(known, unit, class) || answers_soon(grid, unit, class)
+                {
                     continue;
                 }
                 by.entry(unit).or_default().push((class, odd, sort.len(), calls));
@@ -201,6 +202,12 @@ fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
     by.into_iter()
         .map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by })
         .collect()
+}
+
+/// Whether a part of a file is slow by calls of which a moment is: who goes through a file in order is at one part of it then.
+fn is_of_moment(known: &BTreeSet<(Unit, Class)>, unit: Unit, class: Class) -> bool {
+    let moment = |(of, its): &(Unit, Class)| matches!(of, Unit::Moment(..)) && *its == class;
+    matches!(unit, Unit::Region(_)) && known.iter().any(moment)
 }
 
 /// Several slow nodes or targets of few: each by itself is not odd, since the others that are slow are among those that it is compared with.
@@ -238,7 +245,7 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
         }
         Unit::Moment(..) => {
             let calls: Vec<u64> = sort.iter().map(|member| member.calls).collect();
-            let (range, odd) = for_a_while(&values, &calls)?;
+            let (range, odd) = for_a_while(&values, &calls).or_else(|| growing(&values))?;
             let of: Vec<&Member> = sort.get(range)?.iter().collect();
             let (Unit::Moment(from, _), Unit::Moment(_, until)) = (of.first()?.unit, of.last()?.unit) else {
                 return None;

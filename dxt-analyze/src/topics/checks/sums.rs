@@ -61,7 +61,8 @@ pub struct Direction {
     pub small: Calls,
     /// Of these, those whose bytes are not known: counters have them in one sum with larger ones.
     pub small_unsized: u64,
-    /// Those that begin before the end of the thread's previous one: neither consecutive nor sequential.
+    /// Those that begin before the end of the thread's previous one, neither consecutive nor sequential, and not where that began: who reads or writes the
+    /// same place again is at one place.
     pub random: Calls,
     /// Those that have a previous one to compare with.
     pub placed: u64,

@@ -48,8 +48,8 @@ pub(super) struct WalkedFile {
     pub(super) written: Ranges,
     pub(super) read_by: Who,
     pub(super) written_by: Who,
-    /// Where the thread's last read and write ended.
-    pub(super) last: [Option<u64>; 2],
+    /// Where the thread's last read and write began and ended.
+    pub(super) last: [Option<(u64, u64)>; 2],
     pub(super) syncs: u32,
     pub(super) inside: InsideCall,
 }
@@ -82,13 +82,13 @@ impl WalkedFile {
             None => run.finish(sums, process, least.small_request_bytes),
         }
         if let (Some(offset), Some(last)) = (offset.filter(|_| row.length > 0 && !told), last) {
-            if let Some(end) = *last {
+            if let Some((begin, end)) = *last {
                 sums.placed += 1;
-                if offset < end {
+                if offset < end && offset != begin {
                     sums.random.add(row.length, time_ns);
                 }
             }
-            *last = Some(offset.saturating_add(row.length));
+            *last = Some((offset, offset.saturating_add(row.length)));
         }
     }
 

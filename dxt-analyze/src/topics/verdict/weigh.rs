@@ -219,6 +219,7 @@ const ORDER: [&[Code]; 7] = [
         Code::AGGREGATORS,
         Code::ASKED_AGGREGATORS,
         Code::MANY_AGGREGATORS,
+        Code::TINY_COLLECTIVE,
         Code::THREADS_BY_TURNS,
         Code::BUFFER_SIZE,
         Code::SIEVING_BLOCK,

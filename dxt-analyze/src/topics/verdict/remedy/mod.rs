@@ -163,6 +163,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::ONE_CALL,
     ]) {
         out.extend(program::collective(facts, file));
+    } else if is(&[Code::TINY_COLLECTIVE]) {
+        out.extend(program::steps_together(finding));
     } else if is(&[Code::READ_AHEAD]) {
         out.extend(program::ahead(facts, finding));
     } else if is(&[Code::SMALL_READS, Code::READ_RUNS, Code::RANDOM_READS]) {

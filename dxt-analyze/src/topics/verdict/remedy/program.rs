@@ -369,3 +369,22 @@ pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) 
     };
     vec![source(lines, "a file that stays open costs the metadata server one call")]
 }
+
+/// The data of many steps in one collective call.
+pub(super) fn steps_together(finding: &Finding) -> Option<Remedy> {
+    let rounds = finding.about().calls?;
+    let why = format!("one collective call instead of {}", units::count(rounds));
+    let writes = finding.title.contains("writes");
+    let lines = if writes {
+        [
+            "memcpy(gathered + used, buf, n); used += n;    /* in place of MPI_File_write_all(fh, buf, n, ...) */",
+            "MPI_File_write_all(fh, gathered, used, MPI_BYTE, &status);    /* once, after the last step */",
+        ]
+    } else {
+        [
+            "MPI_File_read_all(fh, gathered, all, MPI_BYTE, &status);    /* once, before the first step */",
+            "memcpy(buf, gathered + used, n); used += n;    /* in place of MPI_File_read_all(fh, buf, n, ...) */",
+        ]
+    };
+    Some(source(&lines, why))
+}
