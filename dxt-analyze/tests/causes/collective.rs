@@ -204,3 +204,28 @@ fn who_has_no_part_in_the_calls_of_a_group_is_not_late() {
     let found = report((0..8).map(rank).collect(), 1000);
     assert_eq!(saves_ms(&found, "DXT-L003"), None, "{}", sentence(&found));
 }
+
+#[test]
+fn collective_calls_of_few_bytes_are_told() {
+    let jobs = |bytes: u64| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..50_u64 {
+                let (from, at) = (step * 10 * MS, ((step * 4 + rank) * bytes) as i64);
+                if rank == 0 {
+                    let takes = 3 * MS + (step * 7) % 5 * MS / 10;
+                    one.add("/scratch/a", op::POSIX_WRITE, NESTED, at, 4 * bytes, from + MS, from + MS + takes);
+                }
+                one.add("/scratch/a", op::MPIIO_WRITE_ALL, 0, at, bytes, from, from + 5 * MS + rank * MS / 50);
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 600)
+    };
+    let found = jobs(64);
+    let text = "50 collective writes of 4 ranks on /scratch/a move 256 B each, all ranks together";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let first = &found["verdict"]["findings"][0];
+    assert!(first["commands"].to_string().contains("MPI_File_write_all(fh, gathered"), "{first}");
+    assert_eq!(saves_ms(&jobs(1 << 20), "DXT-V033"), None);
+}

@@ -318,3 +318,21 @@ fn of_mapped_files_only_calls_are_known_to_be_quick() {
     assert!(sentence(&found).starts_with("Calls of I/O are not the bottleneck: "), "{}", sentence(&found));
     assert!(sentence(&found).ends_with("1 mapped file (6.00 MiB) is not on record."), "{}", sentence(&found));
 }
+
+#[test]
+fn a_slow_folder_of_which_each_rank_has_one_is_named() {
+    // Each rank has files in one of two folders; those in one of them are slow, on whatever node.
+    let rank = |rank: u64| {
+        let folder = if rank % 4 == 1 { "old" } else { "new" };
+        let mut one = process(rank as i32, &format!("n{}", rank / 4));
+        for step in 0..40_u64 {
+            let from = step * 20 * MS;
+            let takes = if folder == "old" { 8 } else { 2 } * MS + (rank * 7 + step * 13) % 10 * MS / 20;
+            let path = format!("/scratch/{folder}/{rank}.{}", step % 2);
+            one.add(&path, common::op::POSIX_READ, 0, (step << 20) as i64, 1 << 20, from, from + takes);
+        }
+        one
+    };
+    let found = report((0..16).map(rank).collect(), 800);
+    assert!(sentence(&found).starts_with("Files in /scratch/old are slow: reads take 3."), "{}", sentence(&found));
+}

@@ -1,6 +1,8 @@
 //! Time in calls by process, slot, stream, size and storage target: second reading. A call of the program that has others inside (of
 //! MPI-IO or HDF5) has a cell of its own beside theirs.
 
+use super::class::Class;
+use super::depths::{self, Depths};
 use super::parts::{LOG_BITS, Part, Parts};
 use super::slots::{SLOTS, Slots};
 use super::threads::{OfThread, Threads};
@@ -197,6 +199,7 @@ pub struct Cells<'a> {
     layouts: &'a [Option<FileLayout>],
     /// Per process: whether each stream is looked at.
     looked_at: Vec<Vec<bool>>,
+    depths: Depths,
     /// Cells that a process may have.
     limit: usize,
 }
@@ -223,6 +226,7 @@ impl<'a> Cells<'a> {
             usual,
             layouts,
             looked_at: run.processes.iter().map(of).collect(),
+            depths: Depths::new(super::phases::length(run), layouts),
             limit: (CELLS / run.processes.len().max(1)).max(FEWEST),
         }
     }
@@ -291,6 +295,7 @@ pub struct Partial {
     threads: FxHashMap<u32, OfThread>,
     /// By phase: time in MPI's calls in which processes meet, ns.
     waits: FxHashMap<u32, u64>,
+    depths: depths::Partial,
 }
 
 impl Partial {
@@ -307,6 +312,11 @@ impl Partial {
         self.waits.clear();
         self.threads.clear();
         self.merged = 0;
+    }
+
+    /// How many calls others find on their target.
+    pub fn take_depths(&mut self) -> depths::Partial {
+        std::mem::take(&mut self.depths)
     }
 
     /// All of them, by process.
@@ -397,6 +407,7 @@ impl Analysis for Cells<'_> {
             let Some(stream) = block.process.stream(stretch.stream) else { continue };
             let layout = self.layouts.get(stream.file.index()).and_then(Option::as_ref);
             let layout = layout.filter(|_| stream.storage).map(|layout| &layout.layout);
+            let class = Class::of(block.run.op(stream));
             let mut like = self.like(stream, 0);
             let any = stretch.rows().any(|row| row.length > 0 && row.offset >= 0);
             let mut parts = if any { parts_of(&mut partial.parts, stretch.stream, limit) } else { None };
@@ -426,6 +437,9 @@ impl Analysis for Cells<'_> {
                 {
                     parts.add(offset, &Part::of(duration, logs.saturating_sub(like.log)));
                 }
+                if key.target != NO_TARGET {
+                    self.depths.add(&mut partial.depths, class, key.target, at, duration, logs);
+                }
                 let call = Cell {
                     calls: 1,
                     bytes: row.length,
@@ -453,6 +467,7 @@ impl Analysis for Cells<'_> {
     fn merge(&self, into: &mut Partial, mut other: Partial) {
         into.end_process();
         other.end_process();
+        into.depths.merge(other.take_depths());
         into.done.extend(other.done);
     }
 }

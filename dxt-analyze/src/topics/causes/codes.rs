@@ -7,7 +7,7 @@ codes! {
         "For a while the calls of most ranks are slower than at other times.",
         "The run is divided into slots, and at the ends of phases. In a slot each rank counts by the mean logarithm of its calls' times over that of their \
          like (same operation, size and file); the slot by the median of its ranks; slots are compared by a modified z-score, false_discovery_rate \
-         shared out over them, at least min_slowdown times slower. Where none is odd: all slots from one on, 1.5 times slower than those before. \
+         shared out over them, at least min_slowdown times slower. Where none is odd: all slots from one on, 1.5 times slower than those before, or where calls take longer and longer to the end (twice as long in the last quarter of the slots as in the first). \
          What comes back: three or more moments at which 0.6 of the processes are in calls far from their like at once (as DXT-V002) and leave them together (in 0.35 of the longest), while fewer others of their kind are as quick as ever, if these make 0.7 of what such calls cost.",
         "Something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program.",
         "ours";
@@ -36,7 +36,7 @@ codes! {
     FEW_TARGETS = "DXT-V006",
         "Calls queue at few storage targets.",
         "Calls in flight on each target that is used, at least 3; the fastest call of a kind is 6 spreads of the fast half below the median, or the fast end of \
-         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Or 32 calls and more of one size, of which one is done each time that a call takes which meets no other (to a third), and none takes longer than one of each process before it would. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
+         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Or the more calls are in flight on its target when a call begins the longer it takes, within phases: the logarithm grows by 0.4 of that of their number at least, with a correlation of 0.5. Or 32 calls and more of one size, of which one is done each time that a call takes which meets no other (to a third), and none takes longer than one of each process before it would. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
         "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
         "ours; queueing: Little, Operations Research 9, 1961";
     OUTSIDE_POSIX = "DXT-V008",

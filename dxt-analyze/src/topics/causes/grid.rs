@@ -99,6 +99,8 @@ pub struct Grid<'a> {
     kept_waiting: KeptWaiting,
     /// By storage target: processes that begin a request on it together, mean over requests; of targets that most processes use.
     pub begin_together: BTreeMap<u32, f64>,
+    /// Reads, or writes, if these take the longer the more others they find on their storage target.
+    pub grow_with_depth: Vec<Class>,
     /// Who is left alone at the end, and since when, ns since the job's start.
     pub last_alone: Option<(ProcessId, u64)>,
     /// By process: whether it works for another, and has time left.
@@ -233,6 +235,7 @@ impl<'a> Grid<'a> {
             folders: Folders::new(run),
             kept_waiting: KeptWaiting::default(),
             begin_together: BTreeMap::new(),
+            grow_with_depth: Vec::new(),
             last_alone: super::alone::last_alone(run),
             has_time_left: Vec::new(),
             hold_up: None,

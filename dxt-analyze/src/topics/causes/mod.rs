@@ -3,7 +3,7 @@
 //!
 //! * [`phases`]: first reading: where ranks meet ([`who`]), and when no process does I/O; [`slots`]: the run divided there.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
-//! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do; [`callers`]: who makes collective ones; [`threads`]: when those of a process are in calls.
+//! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`grid`]: all of them, ready to compare; [`class`]: what they do; [`callers`]: who makes collective ones; [`depths`]: how many others they find on their target; [`threads`]: when those of a process are in calls.
 //! * [`members`]: what a rank, node, target, moment, file or part of one ([`regions`], of [`parts`]) differs by from its like; [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups; [`of_two`]: which of two is slow.
 //! * [`slow`]: the units that are slow, the one that explains most first; [`tails`]: single calls, [`stalls_in_a_row`]; [`stand_still`]: those of most processes at once.
 //! * [`first_calls`]: long calls that are the first of their process.
@@ -29,6 +29,7 @@ pub mod cells;
 pub mod claim;
 pub mod class;
 pub mod codes;
+pub mod depths;
 pub mod filling;
 pub mod first_calls;
 pub mod folders;

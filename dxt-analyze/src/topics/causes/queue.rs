@@ -24,6 +24,10 @@ const LEAST_SPREAD: f64 = 0.1;
 /// How much further the fast end is from the median than the slow one, for the same.
 const LEANS: f64 = 0.35;
 
+/// Times that the median call takes of the fastest at least; and where calls take the longer the more are in flight, so that half may meet few.
+const SLOWER: f64 = 2.0;
+const SLOWER_IF_GROWS: f64 = 1.5;
+
 /// Times that the work of targets in turn differs from that of calls alone, at most.
 const ALIKE: f64 = 1.35;
 /// Quantile of the shortest calls of cells that met no other.
@@ -172,8 +176,10 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     let count = used.len() as f64;
     let enough = (count * in_flight).min(MANY.max(count));
     let queued = slower.ln() >= spread.max(LEAST_SPREAD) * FAR_BELOW || leans >= LEANS;
-    let queued = queued || is_served_in_turn(grid, class, used.len());
-    if in_flight < IN_FLIGHT || enough < count * 2.0 || slower < 2.0 || !queued {
+    let grows = grid.grow_with_depth.contains(&class);
+    let queued = queued || grows || is_served_in_turn(grid, class, used.len());
+    let least = if grows { SLOWER_IF_GROWS } else { SLOWER };
+    if in_flight < IN_FLIGHT || enough < count * 2.0 || slower < least || !queued {
         return None;
     }
     let part = 1.0 - count / enough;

@@ -4,6 +4,8 @@ use super::aliasing::{self, Aliasing};
 use super::args::Args;
 use super::cells::{self, Cells};
 use super::claim::Claim;
+use super::class::Class;
+use super::depths::Depths;
 use super::grid::Grid;
 use super::phases::{self, Phases};
 use super::result::claims;
@@ -74,12 +76,15 @@ impl<'a> CausesReport<'a> {
         run: &'a Run,
         frame: Frame,
         layouts: &[Option<FileLayout>],
-        (cells, begun): (cells::Partial, aliasing::Found),
+        (mut cells, begun): (cells::Partial, aliasing::Found),
         lost: &Lost,
     ) -> Self {
         let missing = Completeness::of(run, lost);
+        let (sums, depths) = (cells.take_depths(), Depths::new(phases::length(run), layouts));
+        let grows = |class: &Class| depths.grow(&sums, *class, &frame.slots);
+        let grow_with_depth: Vec<Class> = [Class::Read, Class::Write].into_iter().filter(grows).collect();
         let mut grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
-        grid.begin_together = begun.together;
+        (grid.begin_together, grid.grow_with_depth) = (begun.together, grow_with_depth);
         let (grid, claims) = claims(grid, &frame.gaps, &begun.files);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
