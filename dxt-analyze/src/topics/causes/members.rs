@@ -4,6 +4,7 @@
 
 use super::class::Class;
 use super::grid::{Entry, Grid, weighted_quantile};
+use super::odd::FEW;
 use super::regions::{Region, Seen};
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
@@ -171,24 +172,42 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     sorts.into_iter().chain(regions).map(enough).collect()
 }
 
-/// By target: how far the logarithm of its fastest calls is above that of others' fastest; where those are few, since many begin together, at least.
+/// By target: how far the logarithm of its fastest calls is above that of others' fastest. Where many begin together, few are served first, or none if all are
+/// served at once: then it is no more than above those of others where as many do, and than so many may wait for each other where there is no other.
 fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTreeMap<u32, f64> {
+    let octave_of = |target: &u32| {
+        let together = grid.begin_together.get(target).copied().unwrap_or(1.0).max(1.0);
+        together.log2().round() as u32
+    };
     let mut by_begin: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for target in served.keys() {
-        let together = grid.begin_together.get(target).copied().unwrap_or(1.0);
-        by_begin.entry(together.max(1.0).log2().round() as u32).or_default().push(*target);
-    }
+    served.keys().for_each(|target| by_begin.entry(octave_of(target)).or_default().push(*target));
     let mut out: BTreeMap<u32, f64> = BTreeMap::new();
     for (octave, theirs) in by_begin {
         let quantile = FASTEST.min(FIRST / f64::from(octave).exp2());
         let at = |(target, of): (&u32, &mut Vec<(f64, f64)>)| Some((*target, weighted_quantile(of, quantile)?));
         let all: BTreeMap<u32, f64> = served.iter_mut().filter_map(at).collect();
-        let mut values: Vec<(f64, f64)> = all.values().map(|value| (*value, 1.0)).collect();
-        let usual = weighted_quantile(&mut values, 0.5).unwrap_or(0.0);
+        let median = |mut values: Vec<(f64, f64)>| weighted_quantile(&mut values, 0.5);
+        let usual = median(all.values().map(|value| (*value, 1.0)).collect()).unwrap_or(0.0);
+        let many = all.iter().filter(|(target, _)| octave_of(target) + 1 >= octave);
+        let many: Vec<(u32, f64)> = many.map(|(target, fastest)| (*target, *fastest)).collect();
+        let of_many = median(many.iter().map(|(_, value)| (*value, 1.0)).collect());
         for target in theirs {
+            let Some(fastest) = all.get(&target).copied() else { continue };
+            let above = fastest - usual;
+            if octave == 0 {
+                out.insert(target, above);
+                continue;
+            }
             let calls: f64 = served.get(&target).into_iter().flatten().map(|(_, weight)| weight).sum();
-            let error = if octave > 0 { grid.spread / (calls * quantile).max(1.0).sqrt() } else { 0.0 };
-            out.extend(all.get(&target).map(|fastest| (target, fastest - usual - error)));
+            let error = grid.spread / (calls * quantile).max(1.0).sqrt();
+            // One of many hardly moves what is usual for them.
+            let others = if many.len() > FEW {
+                of_many
+            } else {
+                median(many.iter().filter(|(other, _)| *other != target).map(|(_, value)| (*value, 1.0)).collect())
+            };
+            let against = others.map_or_else(|| above - f64::from(octave).exp2().ln(), |others| fastest - others);
+            out.insert(target, above.min(against) - error);
         }
     }
     out
