@@ -1,6 +1,9 @@
 //! What collective and independent calls of MPI-IO take outside of system calls.
 
-use super::{KIB, MPIIO_SET_VIEW, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MPIIO_WRITE, MS, report, saves_ms, sentence};
+use super::{
+    KIB, MPIIO_READ_ALL, MPIIO_SET_VIEW, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MPIIO_WRITE, MS, report, saves_ms,
+    sentence,
+};
 use crate::common::{Builder, op, process};
 use serde_json::Value;
 use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
@@ -207,25 +210,31 @@ fn who_has_no_part_in_the_calls_of_a_group_is_not_late() {
 
 #[test]
 fn collective_calls_of_few_bytes_are_told() {
-    let jobs = |bytes: u64| {
+    let jobs = |file: &str, bytes: u64, reads: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
             for step in 0..50_u64 {
                 let (from, at) = (step * 10 * MS, ((step * 4 + rank) * bytes) as i64);
                 if rank == 0 {
                     let takes = 3 * MS + (step * 7) % 5 * MS / 10;
-                    one.add("/scratch/a", op::POSIX_WRITE, NESTED, at, 4 * bytes, from + MS, from + MS + takes);
+                    let inner = if reads { op::POSIX_READ } else { op::POSIX_WRITE };
+                    one.add(file, inner, NESTED, at, 4 * bytes, from + MS, from + MS + takes);
                 }
-                one.add("/scratch/a", op::MPIIO_WRITE_ALL, 0, at, bytes, from, from + 5 * MS + rank * MS / 50);
+                let call = if reads { MPIIO_READ_ALL } else { op::MPIIO_WRITE_ALL };
+                one.add(file, call, 0, at, bytes, from, from + 5 * MS + rank * MS / 50);
             }
             one
         };
         report((0..4).map(rank).collect(), 600)
     };
-    let found = jobs(64);
+    let found = jobs("/scratch/a", 64, false);
     let text = "50 collective writes of 4 ranks on /scratch/a move 256 B each, all ranks together";
     assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
     let first = &found["verdict"]["findings"][0];
     assert!(first["commands"].to_string().contains("MPI_File_write_all(fh, gathered"), "{first}");
-    assert_eq!(saves_ms(&jobs(1 << 20), "DXT-V033"), None);
+    let found = jobs("/scratch/rewrites", 64, true);
+    let first = &found["verdict"]["findings"][0];
+    assert!(first["commands"].to_string().contains("MPI_File_read_all(fh, gathered"), "{first}");
+    // As many bytes as are a request of their own.
+    assert_eq!(saves_ms(&jobs("/scratch/a", 20 << 10, false), "DXT-V033"), None);
 }

@@ -169,7 +169,8 @@ impl<'a> Aliasing<'a> {
             }
         }
         let mut of: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-        for (file, sums) in self.files.iter().zip(&sums) {
+        // Of a group of targets nothing tells on which of them requests begin.
+        for (file, sums) in self.files.iter().zip(&sums).filter(|(file, _)| file.groups.len() == file.count) {
             for (&target, &group) in &file.groups {
                 let (requests, squares) = sums.get(group).copied().unwrap_or_default();
                 let sum = of.entry(target).or_default();

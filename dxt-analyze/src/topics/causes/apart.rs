@@ -57,7 +57,7 @@ pub fn growing(values: &[f64]) -> Option<(Range<usize>, Odd)> {
     if all < GROWS.ln() || !throughout || in_order(values) < IN_ORDER {
         return None;
     }
-    let from = values.iter().position(|value| *value >= first + SLOWER.ln())?;
+    let from = values.iter().rposition(|value| *value < first + SLOWER.ln())? + 1;
     let odd = held_against(values.get(..from)?, values.get(from..)?)?;
     Some((from..values.len(), odd))
 }

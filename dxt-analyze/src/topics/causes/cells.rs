@@ -438,7 +438,8 @@ impl Analysis for Cells<'_> {
                     parts.add(offset, &Part::of(duration, logs.saturating_sub(like.log)));
                 }
                 if key.target != NO_TARGET {
-                    self.depths.add(&mut partial.depths, class, key.target, at, duration, logs);
+                    let above = logs.saturating_sub(like.log);
+                    self.depths.add(&mut partial.depths, class, key.target, at, duration, above);
                 }
                 let call = Cell {
                     calls: 1,

@@ -36,7 +36,7 @@ codes! {
     FEW_TARGETS = "DXT-V006",
         "Calls queue at few storage targets.",
         "Calls in flight on each target that is used, at least 3; the fastest call of a kind is 6 spreads of the fast half below the median, or the fast end of \
-         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Or the more calls are in flight on its target when a call begins the longer it takes, within phases: the logarithm grows by 0.4 of that of their number at least, with a correlation of 0.5. Or 32 calls and more of one size, of which one is done each time that a call takes which meets no other (to a third), and none takes longer than one of each process before it would. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
+         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Or the more calls are in flight on its target when a call begins the longer it takes for its size, within slots of time: the logarithm grows by 0.4 of that of their number at least, with a correlation of 0.5, while no less is done the more there are. Or 32 calls and more of one size, of which one is done each time that a call takes which meets no other (to a third), and none takes longer than one of each process before it would. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
         "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
         "ours; queueing: Little, Operations Research 9, 1961";
     OUTSIDE_POSIX = "DXT-V008",
@@ -178,8 +178,8 @@ codes! {
         "ours; ROMIO's user's guide; ompi_info";
     FIRST_CALLS = "DXT-V032",
         "The first read or write of each process takes far longer than the others.",
-        "Calls far from their like (as DXT-V002) that are the first of their kind of their process: of 3 processes or more, half of those that make such calls, with 0.8 of what such calls cost. \
-         Below high_run_share no more than info.",
+        "Calls far from their like (as DXT-V002) that are the first of their kind of their process: of 3 processes or more, half of those that make such calls, with 0.98 of what such calls cost, none of them \
+         longer than 1 s, where each process makes 4 such calls or more on the mean. Below high_run_share no more than info.",
         "Nothing, in a longer run: what is set up once takes its time once. Of much of the run: begin earlier, beside other work.",
         "ours";
     TINY_COLLECTIVE = "DXT-V033",

@@ -1,5 +1,5 @@
 //! How long calls take by how many are in flight on their storage target when they begin: where they queue, the more there are before a call the longer it takes.
-//! Second reading, of runs with few targets: which have queues.
+//! Second reading, of runs with few targets: which have queues. Calls are held against others of the same slot of time and their size's usual time.
 
 use super::class::Class;
 use super::parts::LOG_BITS;
@@ -7,9 +7,10 @@ use super::slots::Slots;
 use crate::model::FileLayout;
 
 /// Most targets that are looked at.
-const TARGETS: usize = 16;
-/// Parts of the run in which calls that begin have as many before them.
+const TARGETS: usize = 64;
+/// Parts of the run, in each of which calls that begin have as many before them, at most; and parts of all targets together.
 const PARTS: usize = 1 << 12;
+const ALL_PARTS: usize = 1 << 16;
 /// Fewest calls to judge by.
 const CALLS: f64 = 96.0;
 /// Least spread of the logarithm of how many are in flight, to tell what comes of it.
@@ -23,7 +24,9 @@ const CORRELATES: f64 = 0.5;
 pub struct Depths {
     /// In order; none if they are too many.
     targets: Vec<u32>,
-    /// Length of a part, ns.
+    /// Parts of the run.
+    parts: usize,
+    /// Length of one, ns.
     width: u64,
 }
 
@@ -32,11 +35,11 @@ pub struct Depths {
 struct Sum {
     /// Calls that begin in it and end in a later one, less those that end in it and began before.
     more: i64,
-    /// Time of calls within it, ns.
-    within_ns: u64,
-    /// Calls that begin in it, and the sum of the logarithms of their durations, as cells have them.
+    /// Calls that begin in it, and the sum of the logarithms of their durations over what is usual for their size, as cells have them.
     calls: u64,
     logs: i64,
+    /// Calls that end in it.
+    ends: u64,
 }
 
 /// Of reads and of writes, by part of the run and target; nothing until a call is there.
@@ -63,31 +66,29 @@ impl Depths {
         if targets.len() > TARGETS {
             targets.clear();
         }
-        Self { targets, width: length / PARTS as u64 + 1 }
+        let parts = (ALL_PARTS / targets.len().max(1)).min(PARTS);
+        Self { targets, parts, width: length / parts as u64 + 1 }
     }
 
-    /// Adds a call that begins at `at`, ns since the job's start.
+    /// Adds a call that begins at `at`, ns since the job's start, and takes longer than its like by `above`, a difference of logarithms.
     #[inline]
-    pub fn add(&self, partial: &mut Partial, class: Class, target: u32, at: u64, duration: u64, logs: i64) {
+    pub fn add(&self, partial: &mut Partial, class: Class, target: u32, at: u64, duration: u64, above: i64) {
         let Some(sums) = place(class).and_then(|place| partial.0.get_mut(place)) else { return };
-        let Some(target) = self.targets.iter().position(|one| *one == target) else { return };
+        let Ok(target) = self.targets.binary_search(&target) else { return };
         if sums.is_empty() {
-            sums.resize(PARTS * self.targets.len(), Sum::default());
+            sums.resize(self.parts * self.targets.len(), Sum::default());
         }
-        let part = |at: u64| ((at / self.width) as usize).min(PARTS - 1);
+        let part = |at: u64| ((at / self.width) as usize).min(self.parts - 1);
         let (from, until) = (part(at), part(at.saturating_add(duration)));
         let index = |part: usize| part * self.targets.len() + target;
         if let Some(sum) = sums.get_mut(index(from)) {
             sum.calls += 1;
-            sum.logs = sum.logs.saturating_add(logs);
-            if from == until {
-                sum.within_ns = sum.within_ns.saturating_add(duration);
-            } else {
-                sum.more += 1;
-            }
+            sum.logs = sum.logs.saturating_add(above);
+            sum.more += i64::from(from != until);
         }
-        if let Some(sum) = sums.get_mut(index(until)).filter(|_| from != until) {
-            sum.more -= 1;
+        if let Some(sum) = sums.get_mut(index(until)) {
+            sum.ends += 1;
+            sum.more -= i64::from(from != until);
         }
     }
 
@@ -97,26 +98,34 @@ impl Depths {
         let Some(sums) = place(class).and_then(|place| partial.0.get(place)).filter(|sums| !sums.is_empty()) else {
             return false;
         };
-        let mut all = Regression::default();
+        let (mut all, mut rates) = (Regression::default(), Regression::default());
         for target in 0..self.targets.len() {
-            let (mut before, mut phase, mut of_phase) = (0_i64, 0, Regression::default());
+            let (mut before, mut slot, mut of_slot) = (0_i64, 0, Regression::default());
             for (number, sum) in sums.iter().skip(target).step_by(self.targets.len()).enumerate() {
-                // Who is slow in one phase is no matter of another.
-                let now = slots.phase(slots.of(number as u64 * self.width));
-                if now != phase {
-                    all.add_apart(&std::mem::take(&mut of_phase));
-                    phase = now;
+                // Where all is slow for a while, more are in flight: that is no matter of other times.
+                let now = slots.of((number as u64).saturating_mul(self.width));
+                if now != slot {
+                    all.add_apart(&std::mem::take(&mut of_slot));
+                    slot = now;
                 }
-                let depth = before.max(0) as f64 + sum.within_ns as f64 / self.width as f64;
                 if sum.calls > 0 {
                     let calls = sum.calls as f64;
-                    of_phase.add(depth.ln_1p(), sum.logs as f64 / f64::from(1 << LOG_BITS) / calls, calls);
+                    let above = sum.logs as f64 / f64::from(1 << LOG_BITS) / calls;
+                    of_slot.add((before.max(0) as f64).ln_1p(), above, calls);
+                }
+                if before > 0 {
+                    rates.add((before as f64).ln_1p(), sum.ends as f64, 1.0);
                 }
                 before = before.saturating_add(sum.more);
             }
-            all.add_apart(&of_phase);
+            all.add_apart(&of_slot);
         }
-        all.weight >= CALLS
+        let mut apart = Regression::default();
+        apart.add_apart(&rates);
+        // Storage that is slow at times does less while more wait for it.
+        let as_much = apart.xy >= 0.0;
+        as_much
+            && all.weight >= CALLS
             && (all.xx / all.weight).sqrt() >= SPREAD
             && all.xy >= all.xx * GROWS
             && all.xy >= (all.xx * all.yy).sqrt() * CORRELATES
@@ -133,9 +142,9 @@ impl Partial {
             }
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
                 mine.more += theirs.more;
-                mine.within_ns = mine.within_ns.saturating_add(theirs.within_ns);
                 mine.calls += theirs.calls;
                 mine.logs = mine.logs.saturating_add(theirs.logs);
+                mine.ends += theirs.ends;
             }
         }
     }
@@ -184,29 +193,46 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Six clients that compute for a while between calls; each call takes 10 ms, or that much for each that is before it, too.
-    fn grows(queues: bool) -> bool {
+    /// How calls are served.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Served {
+        InTurn,
+        AtOnce,
+        /// At once, and for half of the time four times as slowly.
+        AtOnceBySlowStorage,
+        /// At once; every fifth call is 64 times as long, and all make these at the same time.
+        BySize,
+    }
+
+    /// Six clients that compute for a while between calls; each call takes some 10 ms, or that much for each that is before it, too.
+    fn grows(served: Served) -> bool {
         let layout = Layout::plain(1 << 20, 1, vec![4]);
         let layouts = [Some(FileLayout { layout, origin: LayoutOrigin::Given })];
-        let depths = Depths::new(4000 * MS, &layouts);
+        let length = 8000 * MS;
+        let depths = Depths::new(length, &layouts);
         let mut partial = Partial::default();
         let (mut ready, mut free, mut chance) = ([0_u64; 6], 0, 9_u64);
         while let Some((client, at)) = ready.iter().copied().enumerate().min_by_key(|(_, at)| *at)
-            && at < 3900 * MS
+            && at < length - 500 * MS
         {
             chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let own = 8 * MS + (chance >> 33) % (4 * MS);
+            let large = served == Served::BySize && at % (400 * MS) < 100 * MS;
+            let slow = served == Served::AtOnceBySlowStorage && at / (1000 * MS) % 2 == 1;
+            let usual = 8 * if large { 10 } else { 1 } * MS;
+            let own = (usual + (chance >> 33) % (4 * MS)) * if slow { 4 } else { 1 };
             free = free.max(at) + own;
-            let end = if queues { free } else { at + own };
-            depths.add(&mut partial, Class::Write, 4, at, end - at, log(end - at));
+            let end = if served == Served::InTurn { free } else { at + own };
+            depths.add(&mut partial, Class::Write, 4, at, end - at, log(end - at) - log(usual));
             ready[client] = end + (chance >> 20) % (120 * MS);
         }
-        depths.grow(&partial, Class::Write, &Slots::new(4000 * MS, Vec::new(), false))
+        depths.grow(&partial, Class::Write, &Slots::new(length, Vec::new(), false))
     }
 
     #[test]
     fn calls_that_wait_for_each_other_take_longer_the_more_there_are() {
-        assert!(grows(true));
-        assert!(!grows(false));
+        assert!(grows(Served::InTurn));
+        assert!(!grows(Served::AtOnce));
+        assert!(!grows(Served::AtOnceBySlowStorage));
+        assert!(!grows(Served::BySize));
     }
 }

@@ -11,8 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Processes whose first call is long, at least, and part of those that make such calls.
 const FEWEST: usize = 3;
 const MOST_PROCESSES: f64 = 0.5;
-/// Part of what long calls cost that is lost in first ones.
-const MOST: f64 = 0.8;
+/// Part of what long calls cost that is lost in first ones, at least: first calls of all cost the run once, others each time.
+const NEARLY_ALL: f64 = 0.98;
+/// What takes longer is no matter of setting up, ns.
+const LONGEST_NS: u64 = 1_000_000_000;
 /// Calls of each process on the mean, at least.
 const CALLS: u64 = 4;
 
@@ -34,10 +36,13 @@ pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let lost: f64 = firsts.iter().map(|(_, ns)| ns).sum();
     let processes: BTreeSet<ProcessId> = firsts.iter().filter_map(|(index, _)| Some(first(*index)?.process)).collect();
     let most = processes.len() >= FEWEST && processes.len() as f64 >= begins.len() as f64 * MOST_PROCESSES;
-    if !most || lost < all * MOST || tail.calls < (begins.len() as u64).saturating_mul(CALLS) {
+    if !most || lost < all * NEARLY_ALL || tail.calls < (begins.len() as u64).saturating_mul(CALLS) {
         return None;
     }
     let longest = firsts.iter().filter_map(|(index, _)| first(*index)).map(|entry| entry.cell.longest_ns).max()?;
+    if longest > LONGEST_NS {
+        return None;
+    }
     let title = format!(
         "the first {} of {} of {} takes up to {}: {} more than usual in all",
         tail.class.singular(),

@@ -194,7 +194,7 @@ fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTre
         for target in theirs {
             let Some(fastest) = all.get(&target).copied() else { continue };
             let above = fastest - usual;
-            if octave == 0 {
+            if quantile >= FASTEST {
                 out.insert(target, above);
                 continue;
             }
@@ -252,11 +252,23 @@ fn folders(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Opti
         of_folder.entry(folder).or_default().push(mean);
         *of_process.entry(process).or_default() += 1;
     }
-    let of_several = |means: &Vec<Mean>| means.len() >= super::odd::FEWEST;
-    if of_process.values().all(|folders| *folders == 1) && !of_folder.values().all(of_several) {
-        return Vec::new();
+    if of_process.values().all(|folders| *folders == 1) {
+        of_folder.retain(|_, means| means.len() >= super::odd::FEWEST);
+        if !across_nodes(grid, class) {
+            return Vec::new();
+        }
     }
     of_folder.iter().filter_map(|(&folder, means)| member(Unit::Folder(folder), means)).collect()
+}
+
+/// Whether folders are no matter of nodes, where each process uses one: some node has processes that use one folder and others that use another.
+pub fn across_nodes(grid: &Grid<'_>, class: Class) -> bool {
+    let mut of_node: BTreeMap<u32, u32> = BTreeMap::new();
+    let used = folders_by_process(grid, class);
+    used.keys().any(|(folder, process)| {
+        let node = grid.run.process(*process).map_or(u32::MAX, |process| process.node);
+        *of_node.entry(node).or_insert(*folder) != *folder
+    })
 }
 
 /// The parts of each file. A process counts by how they differ for it.

@@ -2,7 +2,7 @@
 
 use super::class::Class;
 use super::grid::Grid;
-use super::members::{Mean, Member, Unit, folders_by_process};
+use super::members::{Mean, Member, Unit, across_nodes, folders_by_process};
 use super::odd::{FEWEST, Odd};
 use crate::model::ProcessId;
 use crate::shared::stats::upper_tail_t;
@@ -58,8 +58,15 @@ pub fn folders(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
         .filter(|((folder, _), _)| folder == a)
         .filter_map(|((_, process), mine)| Some(mine.get() - by.get(&(*b, *process))?.get()))
         .collect();
-    let users = |folder: u32| by.iter().filter(move |((of, _), _)| *of == folder).map(|(_, mean)| mean.get());
-    if differences.is_empty() {
+    let uses_both = |process: &ProcessId| by.contains_key(&(*a, *process)) && by.contains_key(&(*b, *process));
+    let users = |folder: u32| {
+        let only = by.iter().filter(move |((of, process), _)| *of == folder && !uses_both(process));
+        only.map(|(_, mean)| mean.get())
+    };
+    if differences.len() < FEWEST {
+        if !across_nodes(grid, class) {
+            return None;
+        }
         let (mine, theirs): (Vec<f64>, Vec<f64>) = (users(*a).collect(), users(*b).collect());
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let slow = if mean(&mine) > mean(&theirs) { *a } else { *b };
@@ -69,7 +76,7 @@ pub fn folders(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let count = differences.len() as f64;
     let above = differences.iter().sum::<f64>() / count.max(1.0);
     let (slow, sign) = if above > 0.0 { (*a, 1.0) } else { (*b, -1.0) };
-    if differences.len() < FEWEST || differences.iter().any(|difference| difference * sign <= 0.0) {
+    if differences.iter().any(|difference| difference * sign <= 0.0) {
         return None;
     }
     let squares: f64 = differences.iter().map(|difference| (difference - above).powi(2)).sum();

@@ -2,7 +2,7 @@
 
 use super::apart::{apart, for_a_while, growing};
 use super::class::{CLASSES, Class};
-use super::grid::Grid;
+use super::grid::{Entry, Grid};
 use super::members::{Member, Unit, members};
 use super::odd::{FEW, Odd, odd};
 use super::of_two;
@@ -26,6 +26,8 @@ const FILES_DIFFER: f64 = 1.5;
 const FOLDERS_DIFFER: f64 = 2.0;
 /// Part of what a region explains that counts when it stands against others.
 const OF_REGION: f64 = 0.8;
+/// Part of the calls on a part of a file that are made in slow moments from which it is slow by those.
+const MOSTLY: f64 = 0.5;
 /// Most slow moments of a run.
 const MOMENTS: usize = 4;
 /// Moments that are slow by themselves and so many slots apart are one.
@@ -144,8 +146,8 @@ fn take(grid: &mut Grid<'_>, slow: &Slow) {
     }
 }
 
-/// All units that are slow by the calls of some class, with all such classes, but for what is `known` already: a target counts for less than its
-/// calls tell where its fastest ones are not as slow.
+/// All units that are slow by the calls of some class, with all such classes, but for what is `known` already: what a target's calls take is not all
+/// taken away where its fastest ones are not as slow.
 fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
     let least = &grid.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
@@ -191,7 +193,9 @@ fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
             for (unit, odd, calls) in
                 found.into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
             {
-                if known.contains(&(unit, class)) || is_of_moment(known, unit, class) || answers_soon(grid, unit, class)
+                if known.contains(&(unit, class))
+                    || is_of_moment(grid, known, unit, class)
+                    || answers_soon(grid, unit, class)
                 {
                     continue;
                 }
@@ -204,10 +208,27 @@ fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
         .collect()
 }
 
-/// Whether a part of a file is slow by calls of which a moment is: who goes through a file in order is at one part of it then.
-fn is_of_moment(known: &BTreeSet<(Unit, Class)>, unit: Unit, class: Class) -> bool {
-    let moment = |(of, its): &(Unit, Class)| matches!(of, Unit::Moment(..)) && *its == class;
-    matches!(unit, Unit::Region(_)) && known.iter().any(moment)
+/// Whether a part of a file is only reached in a slow moment: who goes through a file in order is at one part of it then.
+fn is_of_moment(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, unit: Unit, class: Class) -> bool {
+    let Unit::Region(region) = unit else { return false };
+    let moments: Vec<Unit> = known.iter().filter(|(_, its)| *its == class).map(|(unit, _)| *unit).collect();
+    let moments = || moments.iter().filter(|unit| matches!(unit, Unit::Moment(..)));
+    let Some((from, until)) = grid.regions.range(region).filter(|_| moments().next().is_some()) else { return false };
+    let reaches = |entry: &&Entry| {
+        entry.leaf
+            && entry.class == class
+            && entry.file == region.file
+            && entry.cell.range.0 < until
+            && from < entry.cell.range.1
+    };
+    let (mut within, mut outside) = (0.0, 0.0);
+    for entry in grid.entries.iter().filter(reaches) {
+        let at_all = (entry.cell.range.1 - entry.cell.range.0).max(1) as f64;
+        let there = (entry.cell.range.1.min(until) - entry.cell.range.0.max(from)) as f64;
+        let calls = entry.cell.calls as f64 * there / at_all;
+        *(if moments().any(|unit| unit.has(grid, entry)) { &mut within } else { &mut outside }) += calls;
+    }
+    within >= (within + outside) * MOSTLY
 }
 
 /// Several slow nodes or targets of few: each by itself is not odd, since the others that are slow are among those that it is compared with.

@@ -55,7 +55,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         found.ranks.insert(entry.process);
     }
     by.retain(|_, found| {
-        found.ranks.len() > 1 && found.rounds() >= CALLS && found.bytes > 0 && found.bytes <= FEW_BYTES * found.rounds()
+        found.ranks.len() > 1 && found.rounds() >= CALLS && found.bytes > 0 && found.bytes / found.rounds() <= FEW_BYTES
     });
     let is = |entry: &Entry| {
         entry.leaf && entry.inside && entry.class == class && entry.size <= SMALL && by.contains_key(&entry.file)

@@ -237,7 +237,7 @@ mod tests {
     fn writes(of: &[(u32, u64, u64)]) -> Vec<Write> {
         let mut all: Vec<Write> = of
             .iter()
-            .map(|&(process, start, end)| Write { slot: 0, start, end, process: ProcessId(process) })
+            .map(|&(process, start, end)| Write { slot: 0, start, end, process: ProcessId(process), size: 0 })
             .collect();
         all.sort();
         all

@@ -3,9 +3,11 @@
 
 use super::overlap::Write;
 use crate::model::FileId;
+use crate::sum::Sum;
 use crate::topics::causes::cells::log;
 use crate::topics::causes::parts::LOG_BITS;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Fewest writes of either kind to tell the difference.
 const FEWEST: u64 = 16;
@@ -33,16 +35,16 @@ impl Kind {
     }
 }
 
-/// Writes to the contested stripes of a file.
+/// Writes of one size to the contested stripes of a file.
 #[derive(Clone, Copy, Debug, Default)]
-struct OfFile {
+struct OfSize {
     passed: Kind,
     kept: Kind,
 }
 
-/// Writes to contested stripes, by file.
+/// Writes to contested stripes, by file and octave of their length.
 #[derive(Debug, Default)]
-pub struct Handovers(FxHashMap<FileId, OfFile>);
+pub struct Handovers(FxHashMap<FileId, BTreeMap<u8, OfSize>>);
 
 impl Handovers {
     /// Adds the writes to a stripe, in the order of their start; `nodes` are those of the processes.
@@ -52,16 +54,20 @@ impl Handovers {
         for write in writes {
             let node = nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
             let passed = last.replace(node).is_some_and(|last| last != node);
+            let of = of.entry(write.size).or_default();
             if passed { &mut of.passed } else { &mut of.kept }.add(write);
         }
     }
 
-    /// Time of the writes to a file that a stripe is passed for, ns, if they take longer than others.
+    /// Time of the writes to a file that a stripe is passed for, ns, if they take longer than others of their size.
     #[must_use]
     pub fn time_ns(&self, file: FileId) -> Option<u64> {
-        let OfFile { passed, kept } = self.0.get(&file)?;
-        let enough = passed.calls.min(kept.calls) >= FEWEST;
-        (enough && passed.mean_log() - kept.mean_log() >= LONGER.ln()).then_some(passed.time_ns)
+        let clear = |of: &&OfSize| {
+            let enough = of.passed.calls.min(of.kept.calls) >= FEWEST;
+            enough && of.passed.mean_log() - of.kept.mean_log() >= LONGER.ln()
+        };
+        let clear: Vec<&OfSize> = self.0.get(&file)?.values().filter(clear).collect();
+        (!clear.is_empty()).then(|| clear.iter().map(|of| of.passed.time_ns).sum::<Sum>().get())
     }
 }
 
@@ -72,6 +78,10 @@ mod tests {
 
     /// Each of 20 stripes is written by processes 0, 1 and 2 in turn, of which 0 and 1 are on one node.
     fn handovers(passed_ns: u64, stripes: u64) -> Handovers {
+        of_sizes(passed_ns, stripes, 20)
+    }
+
+    fn of_sizes(passed_ns: u64, stripes: u64, passed_size: u8) -> Handovers {
         let mut all = Handovers::default();
         for _ in 0..stripes {
             let write = |process: u32, start, time_ns| Write {
@@ -79,6 +89,7 @@ mod tests {
                 start,
                 end: start + time_ns,
                 process: ProcessId(process),
+                size: if process == 2 { passed_size } else { 20 },
             };
             all.add(FileId(1), &[write(0, 0, 100), write(1, 200, 100), write(2, 9000, passed_ns)], &[7, 7, 8]);
         }
@@ -91,5 +102,6 @@ mod tests {
         assert_eq!(handovers(120, 20).time_ns(FileId(1)), None, "they take no longer");
         assert_eq!(handovers(1000, 9).time_ns(FileId(1)), None, "too few");
         assert_eq!(handovers(1000, 20).time_ns(FileId(2)), None);
+        assert_eq!(of_sizes(1000, 20, 24).time_ns(FileId(1)), None, "longer ones");
     }
 }

@@ -9,6 +9,7 @@ use crate::limits::{HELD_WRITES, SHARING_PASSES};
 use crate::model::{FileId, FileLayout, ProcessId, Run, Stream};
 use crate::scan::{Analysis, Block};
 use crate::shared::followed_in_order::first_from;
+use crate::topics::causes::usual::size_class;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::OpClass;
@@ -68,6 +69,8 @@ pub struct Write {
     pub(super) end: u64,
     /// Who.
     pub(super) process: ProcessId,
+    /// Octave of the length of the whole request.
+    pub(super) size: u8,
 }
 
 /// Collects the writes to the stripes of one batch.
@@ -148,10 +151,11 @@ impl Analysis for Collect<'_> {
             let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
             let mut near = 0;
             for row in stretch.rows() {
+                let size = size_class(row.length);
                 let Some(place) = StripesTouched::of(&layout.layout, row.offset, row.length) else { continue };
                 for slot in place.partly_covered().filter_map(|start| of.slot(start, &mut near)) {
                     let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-                    partial.push(Write { slot, start, end, process: block.number });
+                    partial.push(Write { slot, start, end, process: block.number, size });
                 }
             }
         }

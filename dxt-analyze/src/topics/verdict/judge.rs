@@ -11,7 +11,6 @@ use crate::findings::{Code, Explains, Finding, Saving, Severity};
 use crate::model::FileId;
 use crate::shared::ratio::share;
 use crate::text::units;
-use crate::thresholds::Thresholds;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::{CLASSES, Class};
@@ -95,9 +94,6 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     claims.extend(joined(grid, &phases, patterns.into_iter().chain(of_files).collect()));
     let claims = super::gathered::joined(grid.run, claims);
     let (mut cards, left) = weigh(grid, claims, least);
-    if let Some(most_ns) = most_saved(whole) {
-        cards.iter_mut().for_each(|card| at_most(&mut card.finding, most_ns, run_ns, least));
-    }
     let told = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
     if !cards.iter().any(told) {
         cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
@@ -153,23 +149,6 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     };
     verdict.sentence = sentence(&verdict, mapped(grid), summary.segments > 0);
     verdict
-}
-
-/// The most that can be saved of a run whose ranks are known to meet: what the rank with most of it spends in I/O and waits for others.
-fn most_saved(whole: &Whole<'_>) -> Option<u64> {
-    let rows = &whole.ledger.result.rows;
-    let known = whole.causes.grid.slots.ranks_met && rows.iter().all(|row| row.processes == 1);
-    let most = rows.iter().map(|row| row.parts.io_ns().saturating_add(row.parts.meeting_ns)).max();
-    most.filter(|_| known)
-}
-
-/// Bounds what a finding promises.
-fn at_most(finding: &mut Finding, most_ns: u64, run_ns: u64, least: &Thresholds) {
-    let Some(saving) = finding.saving.as_mut().filter(|saving| saving.saves_ns > most_ns) else { return };
-    saving.saves_ns = most_ns;
-    saving.saves_low_ns = saving.saves_low_ns.map(|ns| ns.min(most_ns));
-    saving.saves_high_ns = saving.saves_high_ns.map(|ns| ns.min(most_ns));
-    finding.severity = Severity::of_saving(most_ns, run_ns, least);
 }
 
 /// Bytes of mapped files from which they are worth a word.

@@ -114,8 +114,9 @@ fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
     let indexes = |claim: &Claim| claim.shortened.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
     sharing
         && claims.iter().filter(|other| other.finding.code == Code::INDEPENDENT).any(|other| {
-            let (mine, theirs) = (indexes(claim), indexes(other));
-            mine.intersection(&theirs).count() as f64 >= mine.len() as f64 * THE_SAME
+            let theirs = indexes(other);
+            let both = claim.shortened.iter().filter(|(index, _)| theirs.contains(index)).count();
+            both as f64 >= claim.shortened.len() as f64 * THE_SAME
         })
 }
 

@@ -374,7 +374,8 @@ pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) 
 pub(super) fn steps_together(finding: &Finding) -> Option<Remedy> {
     let rounds = finding.about().calls?;
     let why = format!("one collective call instead of {}", units::count(rounds));
-    let writes = finding.title.contains("writes");
+    // A file may have any name.
+    let writes = finding.title.split(" of ").next().is_some_and(|what| what.contains("writes"));
     let lines = if writes {
         [
             "memcpy(gathered + used, buf, n); used += n;    /* in place of MPI_File_write_all(fh, buf, n, ...) */",
