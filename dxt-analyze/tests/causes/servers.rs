@@ -177,3 +177,48 @@ fn targets_that_ranks_begin_on_together_are_not_slow() {
     assert!(sentence(&found).starts_with("OST 8 is slow"), "{}", sentence(&found));
     assert_eq!(slow(&found).len(), 1, "{:?}", slow(&found));
 }
+
+#[test]
+fn a_slow_target_is_told_of_requests_that_span_most_of_their_file() {
+    // 24 ranks write 3 MiB at a time to files of their own, on four of 12 targets each: what reaches OST 5 takes four times as long.
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, &format!("n{}", rank / 8));
+        let path = format!("/lus/{rank}");
+        let file = one.file(&path);
+        let targets: Vec<u32> = (0..4).map(|next| ((rank + next) % 12) as u32).collect();
+        let bytes = lustre(1 << 20, &targets);
+        one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
+        for step in 0..40_u64 {
+            let first = (step * 3) as usize;
+            let slow = (first..first + 3).any(|stripe| targets[stripe % 4] == 5);
+            let takes = (4 * MS + (rank * 7 + step * 13) % 10 * MS / 10) * if slow { 4 } else { 1 };
+            one.write(&path, (step * 3 << 20) as i64, 3 << 20, step * 40 * MS, step * 40 * MS + takes);
+        }
+        one
+    };
+    let found = report((0..24).map(rank).collect(), 1600);
+    assert!(sentence(&found).starts_with("OST 5 is slow: writes take "), "{}", sentence(&found));
+}
+
+#[test]
+fn ranks_that_do_the_io_of_all_are_not_blamed_one_by_one() {
+    let writers = |servers: u64| {
+        let rank = |rank: u64| {
+            let mut one: Builder = process(rank as i32, &format!("n{}", rank / 4));
+            for step in 0..10_u64 {
+                let from = step * 100 * MS;
+                let takes = if rank % (16 / servers) == 0 { 40 * MS + (rank + step) % 5 * MS } else { 0 };
+                if takes > 0 {
+                    one.write(&format!("/scratch/{rank}"), (step << 24) as i64, 16 << 20, from, from + takes);
+                }
+                one.add("", super::BARRIER, 0, 0, 0, from + takes + MS, from + 50 * MS);
+            }
+            one
+        };
+        report((0..16).map(rank).collect(), 1000)
+    };
+    let found = writers(4);
+    assert_eq!(saves_ms(&found, "DXT-C014"), None, "{}", sentence(&found));
+    let found = writers(1);
+    assert!(sentence(&found).starts_with("Rank 0 writes 100 % of the bytes"), "{}", sentence(&found));
+}

@@ -13,7 +13,7 @@ codes! {
         "ours";
     STALL = "DXT-V002",
         "One call, or two or three, took so long that the job waited.",
-        "A call is far from its like from 8 times their median and from 4.5 spreads of the fast half of them on; from 4 times on where calls are so regular that 12 spreads are less. Up to three calls that make half of what \
+        "A call is far from its like from 8 times their median and from 4.5 spreads of the fast half of them on; from 4 times on where calls are so regular that 12 spreads are less; three calls or fewer also where they stand 8 times above all others. Up to three calls that make half of what \
          such calls cost are told one by one, those that are at the same time and end together as one.",
         "One stalled call is an event, not a property of its rank: see whether it comes again. A failover or an eviction of a storage server takes tens of seconds.",
         "ours";

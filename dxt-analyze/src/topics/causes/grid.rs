@@ -138,6 +138,7 @@ impl<'a> Grid<'a> {
     ) -> Self {
         let merged = read.values().map(|of| of.merged).max().unwrap_or(0);
         let shared = shared_files(run);
+        let known = known_targets(layouts);
         let mut entries: Vec<Entry> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
@@ -202,7 +203,7 @@ impl<'a> Grid<'a> {
                     stream: key.stream,
                     file: stream.file,
                     size: key.size,
-                    targets: targets(layouts, stream, key.target, cell.bytes / cell.calls.max(1)),
+                    targets: targets(layouts, known, stream, key.target, cell.bytes / cell.calls.max(1)),
                     class: Class::of(op),
                     leaf: reaches_system(stream),
                     inside: stream.within() > Within::Nothing,
@@ -390,15 +391,22 @@ pub fn split_files(run: &Run, process: &Process) -> BTreeSet<FileId> {
     process.streams.iter().filter(is).map(|stream| stream.file).collect()
 }
 
-/// The targets that a call of `length` bytes reaches which begins on `first`; none if those are most of the file's, which tells nothing.
-fn targets(layouts: &[Option<FileLayout>], stream: &Stream, first: u32, length: u64) -> Vec<u32> {
+/// Targets of all files.
+fn known_targets(layouts: &[Option<FileLayout>]) -> usize {
+    let all = layouts.iter().flatten().flat_map(|of| &of.layout.components).flat_map(|one| one.targets.iter().copied());
+    all.collect::<FxHashSet<u32>>().len()
+}
+
+/// The targets that a call of `length` bytes reaches which begins on `first`, of `known` ones; none if those are most of the file's and it is on half of
+/// them all: then they tell nothing.
+fn targets(layouts: &[Option<FileLayout>], known: usize, stream: &Stream, first: u32, length: u64) -> Vec<u32> {
     let layout = layouts.get(stream.file.index()).and_then(Option::as_ref);
     let has = layout.and_then(|layout| layout.layout.components.iter().find(|of| of.targets.contains(&first)));
     let Some(component) = has.filter(|_| first != NO_TARGET) else { return Vec::new() };
     let all = &component.targets;
     let count = usize::try_from(length.div_ceil(component.stripe_size.max(1))).unwrap_or(usize::MAX).max(1);
     let begin = all.iter().position(|target| *target == first).unwrap_or(0);
-    if all.len() > 1 && count > 1 && count * 2 > all.len() {
+    if all.len() > 1 && count > 1 && count * 2 > all.len() && all.len() * 2 > known {
         return Vec::new();
     }
     (0..count.min(all.len())).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()

@@ -158,7 +158,14 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
         let member = member(Unit::Target(target), means, &each_once)?;
         // Of sums of calls nothing is known of the fastest.
         let by_fastest = fastest.get(&target).copied().unwrap_or(member.above);
-        let above = if by_fastest >= member.above * AS_SLOW { member.above } else { member.above.min(by_fastest) };
+        let above = if member.above < 0.0 {
+            // Nor is one fast that is only less busy.
+            member.above.max(by_fastest.min(0.0))
+        } else if by_fastest >= member.above * AS_SLOW {
+            member.above
+        } else {
+            member.above.min(by_fastest)
+        };
         Some(Member { above, ..member })
     });
     let moments = of_slot.iter().filter_map(|(&slot, means)| member(Unit::Moment(slot, slot), means, &each_once));

@@ -180,6 +180,11 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         by.first().map(|(class, odd, ..)| format!("{} take {} times", calls_of(grid, slow, *class), at_most(odd)));
     let first = first.unwrap_or_default();
     let (code, title, hint) = match slow.unit {
+        Unit::Moment(..) if slow.grows => (
+            Code::SLOW_MOMENT,
+            format!("{name} the {first} as long as before, longer and longer{}", most(grid)),
+            "see what grows with the run (a file, a folder, a list that is searched, a cache that fills up), and whether it begins anew after a restart",
+        ),
         Unit::Moment(..) => (
             Code::SLOW_MOMENT,
             format!("{name} the {first} as long as {others}{}", most(grid)),

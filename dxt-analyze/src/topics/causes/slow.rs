@@ -44,6 +44,8 @@ pub struct Slow {
     pub more: Vec<Unit>,
     /// By class of calls: how it stands, among how many, and its calls.
     pub by: Vec<(Class, Odd, usize, u64)>,
+    /// Of a moment: whether calls take longer and longer to its end.
+    pub grows: bool,
     /// What its calls would save if they took what their like take.
     pub shortened: Shortened,
 }
@@ -204,7 +206,7 @@ fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
         }
     }
     by.into_iter()
-        .map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by })
+        .map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by, grows: false })
         .collect()
 }
 
@@ -254,6 +256,7 @@ fn halves(grid: &Grid<'_>) -> Vec<Slow> {
 /// Where none is odd: the slow half of ranks or nodes, or all for a while or from a moment on.
 fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
     let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
+    let mut grows = false;
     let (units, odd, of) = match sort.first()?.unit {
         // Half of many targets differ by what lies on them.
         Unit::Target(_) if sort.len() > FEW => return None,
@@ -266,7 +269,10 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
         }
         Unit::Moment(..) => {
             let calls: Vec<u64> = sort.iter().map(|member| member.calls).collect();
-            let (range, odd) = for_a_while(&values, &calls).or_else(|| growing(&values))?;
+            let (range, odd) = for_a_while(&values, &calls).or_else(|| {
+                grows = true;
+                growing(&values)
+            })?;
             let of: Vec<&Member> = sort.get(range)?.iter().collect();
             let (Unit::Moment(from, _), Unit::Moment(_, until)) = (of.first()?.unit, of.last()?.unit) else {
                 return None;
@@ -286,7 +292,7 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     let calls = of.iter().map(|member| member.calls).sum::<Sum>().get();
     let by = vec![(class, odd, sort.len(), calls)];
     let shortened = units.iter().flat_map(|unit| shortened(grid, *unit, &by)).collect();
-    Some(Slow { unit: *unit, more: more.to_vec(), by, shortened })
+    Some(Slow { unit: *unit, more: more.to_vec(), by, grows, shortened })
 }
 
 /// The node whose ranks `units` are, all of them and no others, if it has several and is one of several: then it is the node.

@@ -39,6 +39,10 @@ struct Uneven {
     shortened: Shortened,
 }
 
+/// Processes that do nearly all I/O from which on they do it for the others, and part of the bytes of the one with most that each of them has at least.
+const SERVERS: usize = 3;
+const AS_MUCH: f64 = 0.8;
+
 /// Shares of reads and of writes; of one process that has more than its share of both, one claim.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
@@ -139,6 +143,11 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     let most =
         whole.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))).map(|(p, b)| (*p, *b))?;
     if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
+        return None;
+    }
+    // Ranks that do the I/O of all share it among themselves: it is no matter of one of them.
+    let as_much = || whole.values().filter(|mine| **mine as f64 >= most.1 as f64 * AS_MUCH);
+    if as_much().count() >= SERVERS && as_much().copied().sum::<Sum>().get() as f64 >= bytes as f64 * ALL {
         return None;
     }
     // Of ranks without any record nobody knows more than that they do no I/O.

@@ -73,6 +73,8 @@ const SPREADS: f64 = 4.5;
 /// Where calls are so regular that these spreads are less than [`FAR`], they and so many times the usual are far enough.
 const REGULAR: f64 = 12.0;
 const LEAST_FAR: f64 = 4.0;
+/// Calls that may stand by themselves above all others.
+const FEW_ALONE: u64 = 3;
 
 /// The analysis.
 #[derive(Clone, Copy, Debug)]
@@ -110,8 +112,25 @@ fn usual(counts: &[u64]) -> Usual {
     let inside = (within(counts, 0.5) / within(counts, 0.25)).ln() / QUARTILE;
     let regular = FAR.min((REGULAR * inside.max(0.1)).exp()).max(LEAST_FAR);
     let far = if regular < FAR { median_ns * regular } else { median_ns * FAR.max((SPREADS * spread).exp()) };
+    let far = far.min(alone_from(counts).unwrap_or(f64::INFINITY)).max(median_ns * LEAST_FAR);
     let leans = (median_ns / at(0.05)).ln() - (at(0.95) / median_ns).ln();
     Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans }
+}
+
+/// From where on a few calls take that stand by themselves, [`FAR`] times above all others, however these spread, ns.
+fn alone_from(counts: &[u64]) -> Option<f64> {
+    let mut used = counts.iter().enumerate().rev().filter(|(_, count)| **count > 0);
+    let (mut lowest, mut calls) = used.next().map(|(class, count)| (class, *count))?;
+    for (class, count) in used {
+        if calls > FEW_ALONE {
+            return None;
+        }
+        if middle(lowest) >= middle(class) * FAR {
+            return Some(middle(lowest.saturating_sub(1)));
+        }
+        (lowest, calls) = (class, calls.saturating_add(*count));
+    }
+    None
 }
 
 /// Quantile, as if the durations of a class lay evenly in it, ns.
@@ -186,7 +205,13 @@ mod tests {
         less[class(1000)] = 60;
         assert!((7_000..9_500).contains(&usual(&less).far_ns), "{:?}", usual(&less));
         let mut wide = [0; CLASSES];
-        (40..80).for_each(|class| wide[class] = 10);
+        (40..76).for_each(|class| wide[class] = 10);
         assert!(usual(&wide).far_ns > 100 * usual(&wide).median_ns as u64);
+        // One that stands alone above them is far, whatever they spread; four are none that stand alone.
+        for (count, is_far) in [(1, true), (4, false)] {
+            let mut with = wide;
+            with[class(8_000_000)] = count;
+            assert_eq!(usual(&with).far_ns <= 8_000_000, is_far, "{:?}", usual(&with));
+        }
     }
 }
