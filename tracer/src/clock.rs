@@ -143,13 +143,18 @@ pub(crate) fn unix_ns() -> i64 {
     clock_ns(libc::CLOCK_REALTIME)
 }
 
-/// Reads ticks and a clock at (nearly) the same moment: the closest of a few tries.
+/// Reads ticks and a clock at (nearly) the same moment.
 fn pair(read: impl Fn() -> i64) -> (u64, i64) {
+    at_once(now, read)
+}
+
+/// Reads two clocks at (nearly) the same moment: the closest of a few tries, between the parts of which the process may have been kept waiting.
+fn at_once(around: impl Fn() -> u64, read: impl Fn() -> i64) -> (u64, i64) {
     let mut best = (u64::MAX, 0, 0);
     for _ in 0..5 {
-        let before = now();
+        let before = around();
         let value = read();
-        let after = now();
+        let after = around();
         if after.wrapping_sub(before) < best.0 {
             best = (after.wrapping_sub(before), before + (after.wrapping_sub(before)) / 2, value);
         }
@@ -160,12 +165,12 @@ fn pair(read: impl Fn() -> i64) -> (u64, i64) {
 /// Sets the process's time zero to now. Once at start, and again in a forked child.
 pub(crate) fn start() {
     use_counter(counter_is_invariant(), Ordering::Relaxed);
-    let (ticks, unix) = pair(unix_ns);
     let (base, monotonic) = pair(|| monotonic_ns() as i64);
+    let (at, unix) = at_once(monotonic_ns, unix_ns);
     BASE_TICKS.store(base, Ordering::Relaxed);
     BASE_MONOTONIC_NS.store(monotonic as u64, Ordering::Relaxed);
-    // The wall clock was read a moment before the base; a tick is at most a nanosecond or so here.
-    EPOCH_UNIX_NS.store(unix + i64::from(base.saturating_sub(ticks) > 0), Ordering::Relaxed);
+    // However long after the base the wall clock was read: a busy machine may have run another process meanwhile.
+    EPOCH_UNIX_NS.store(unix - (at as i64 - monotonic), Ordering::Relaxed);
 }
 
 /// Whether ticks are those of the processor's counter.
@@ -247,6 +252,18 @@ pub(crate) fn calibrate() -> Calibration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_few_tries_the_closest_counts() {
+        // Between the parts of all tries but one the process is kept waiting.
+        let around = std::cell::RefCell::new([0, 900, 1000, 1006, 2000, 2800, 3000, 3700, 4000, 4600].into_iter());
+        let read = std::cell::Cell::new(0);
+        let next = || {
+            read.set(read.get() + 1);
+            read.get()
+        };
+        assert_eq!(at_once(|| around.borrow_mut().next().unwrap(), next), (1003, 2));
+    }
 
     #[test]
     fn a_stopped_clock_stands_still_and_goes_on() {

@@ -266,6 +266,11 @@ fn a_program_with_more_rights_records_nothing() {
         return skip_here("not root");
     }
     let scratch = Scratch::new();
+    // As where root has cloned the project into its home.
+    let closed = |folder: &&Path| std::fs::metadata(folder).is_ok_and(|of| of.permissions().mode() & 0o001 == 0);
+    if let Some(closed) = scratch.root().ancestors().skip(1).find(closed) {
+        return skip_here(&format!("{} is closed to the user that the program runs as", closed.display()));
+    }
     let Some(program) = linked(&scratch, "stdio.c", "-static", Compiler::Cc, &[], &[]) else { return };
     std::os::unix::fs::chown(&program, Some(65534), None).expect("failed to give a program away");
     let rights = |mode| std::fs::set_permissions(&program, std::fs::Permissions::from_mode(mode)).expect("chmod");
