@@ -192,7 +192,7 @@ fn a_slow_target_is_told_of_requests_that_span_most_of_their_file() {
             let first = (step * 3) as usize;
             let slow = (first..first + 3).any(|stripe| targets[stripe % 4] == 5);
             let takes = (4 * MS + (rank * 7 + step * 13) % 10 * MS / 10) * if slow { 4 } else { 1 };
-            one.write(&path, (step * 3 << 20) as i64, 3 << 20, step * 40 * MS, step * 40 * MS + takes);
+            one.write(&path, ((step * 3) << 20) as i64, 3 << 20, step * 40 * MS, step * 40 * MS + takes);
         }
         one
     };
@@ -207,7 +207,7 @@ fn ranks_that_do_the_io_of_all_are_not_blamed_one_by_one() {
             let mut one: Builder = process(rank as i32, &format!("n{}", rank / 4));
             for step in 0..10_u64 {
                 let from = step * 100 * MS;
-                let takes = if rank % (16 / servers) == 0 { 40 * MS + (rank + step) % 5 * MS } else { 0 };
+                let takes = if rank.is_multiple_of(16 / servers) { 40 * MS + (rank + step) % 5 * MS } else { 0 };
                 if takes > 0 {
                     one.write(&format!("/scratch/{rank}"), (step << 24) as i64, 16 << 20, from, from + takes);
                 }
