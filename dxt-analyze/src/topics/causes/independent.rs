@@ -3,8 +3,7 @@
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
-use super::put_together::saved_ns;
-use super::replay::Shortened;
+use super::put_together::put_together;
 use crate::findings::{About, Code, Evidence};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
@@ -57,16 +56,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let is = |entry: &Entry| {
         entry.leaf && entry.inside && entry.class == class && entry.size <= SMALL && by.contains_key(&entry.file)
     };
-    let shortened: Shortened = (0_u32..)
-        .zip(&grid.entries)
-        .filter(|(_, entry)| is(entry))
-        .map(|(index, entry)| {
-            // Single calls that take far longer than their like would do so in any form.
-            let usual = entry.left_ns - entry.beyond_ns(1.0);
-            (index, saved_ns(usual, entry.cell.bytes, entry.cell.calls))
-        })
-        .filter(|(_, ns)| *ns > 0.0)
-        .collect();
+    let shortened = put_together(grid, is);
     let (dearest, most) = by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns))?;
     if shortened.is_empty() {
         return None;

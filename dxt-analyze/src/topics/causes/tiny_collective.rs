@@ -3,8 +3,7 @@
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
-use super::put_together::saved_ns;
-use super::replay::Shortened;
+use super::put_together::put_together;
 use crate::findings::{About, Code, Evidence};
 use crate::model::{FileId, ProcessId};
 use crate::shared::totals::add;
@@ -60,15 +59,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let is = |entry: &Entry| {
         entry.leaf && entry.inside && entry.class == class && entry.size <= SMALL && by.contains_key(&entry.file)
     };
-    let shortened: Shortened = (0_u32..)
-        .zip(&grid.entries)
-        .filter(|(_, entry)| is(entry))
-        .map(|(index, entry)| {
-            let usual = entry.left_ns - entry.beyond_ns(1.0);
-            (index, saved_ns(usual, entry.cell.bytes, entry.cell.calls))
-        })
-        .filter(|(_, ns)| *ns > 0.0)
-        .collect();
+    let shortened = put_together(grid, is);
     let (file, most) =
         by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns)).filter(|_| !shortened.is_empty())?;
     let name = grid.run.file_name(*file).to_owned();
