@@ -84,7 +84,7 @@ pub const TRIAL_STRIPES: usize = 1 << 12;
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 
 /// Cells of calls by process, slot of time, stream, size and storage target: beyond it slots are merged, see
-/// [`crate::topics::causes::cells`].
+/// [`crate::topics::causes::reading::cells`].
 pub const CELLS: usize = 1 << 18;
 /// Collective calls of all processes whose distance from the call before is kept.
 pub const FOLLOWED_GAPS: usize = 1 << 20;

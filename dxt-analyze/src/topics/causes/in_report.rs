@@ -1,9 +1,9 @@
 //! Causes in a report: what is slow, for the verdict. They have no section of their own: they are its first screen.
 
-use super::aliasing::{self, Aliasing};
-use super::cells::{self, Cells};
-use super::phases::Phases;
-use super::usual::Durations;
+use super::reading::cells::{self, Cells};
+use super::reading::phases::Phases;
+use super::reading::usual::Durations;
+use super::shape::aliasing::{self, Aliasing};
 use super::view::{CausesReport, First, Frame};
 use crate::findings::Finding;
 use crate::scan::Analysis;

@@ -1,7 +1,7 @@
 //! What units are called.
 
 use super::grid::Grid;
-use super::members::Unit;
+use super::slow::unit::Unit;
 use crate::findings::About;
 use crate::text::units as show;
 
@@ -45,7 +45,7 @@ pub fn named(grid: &Grid<'_>, unit: Unit) -> (String, &'static str, About) {
         }
         Unit::Moment(from, until) => {
             let from = slots.begin(usize::from(from)).unwrap_or_default();
-            let until = slots.begin(usize::from(until) + 1).unwrap_or_else(|| super::phases::length(run));
+            let until = slots.begin(usize::from(until) + 1).unwrap_or_else(|| super::reading::phases::length(run));
             let name = format!("from {} to {}", show::moment(from), show::moment(until));
             (name, "at other times", About { span_ns: Some((from, until)), ..About::default() })
         }

@@ -1,17 +1,17 @@
 //! Slow units and single calls as findings, with what they cost the job.
 
-use super::aliasing::Aliased;
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
 use super::long_calls::of_tail;
-use super::members::Unit;
+use super::long_calls::tails::tails;
 use super::named::named;
-use super::odd::Odd;
-use super::phases::Gaps;
+use super::reading::phases::Gaps;
 use super::replay::{Shortened, Work, saved_alone};
+use super::shape::aliasing::Aliased;
+use super::slow::odd::Odd;
+use super::slow::unit::Unit;
 use super::slow::{Slow, slow_units};
-use super::tails::tails;
 use crate::findings::{Code, Evidence, Explains, Saving, Severity};
 use crate::model::Run;
 use crate::shared::ratio::share;
@@ -31,7 +31,7 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
     let alone = grid.last_alone.filter(|_| !grid.slots.ranks_met).map_or(0.0, |last| saved_alone(grid, last, &counted));
     let low = low.max(alone);
     // No more than there is: calls that begin in one slot may end in the next, so that slots can add up to more.
-    let most = (phases.critical() + waiting_ns).min(super::phases::length(grid.run) as f64);
+    let most = (phases.critical() + waiting_ns).min(super::reading::phases::length(grid.run) as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
     let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
     // Where ranks are known to have met, there is no doubt.
@@ -70,8 +70,8 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     }
     let shapes = without_beyond(super::shape::claims(&grid, gaps), &out);
     out.extend(shapes);
-    out.extend(super::hdf5_metadata::claims(&grid));
-    out.extend(super::aliasing::claims(&grid, aliased));
+    out.extend(super::shape::hdf5_metadata::claims(&grid));
+    out.extend(super::shape::aliasing::claims(&grid, aliased));
     for claim in &mut out {
         price(&grid, &phases, &slots, claim);
     }
@@ -102,7 +102,7 @@ pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
         saving.explains = explained(grid, saving.explains.time_ns as f64, claim.outside_ns);
     }
     claim.finding.cost_ns = Some(saving.explains.time_ns);
-    let run_ns = super::phases::length(grid.run);
+    let run_ns = super::reading::phases::length(grid.run);
     claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds);
     claim.finding.saving = Some(saving);
 }

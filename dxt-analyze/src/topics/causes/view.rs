@@ -1,15 +1,15 @@
 //! `causes`: two passes, and how it looks.
 
-use super::aliasing::{self, Aliasing};
 use super::args::Args;
-use super::cells::{self, Cells};
 use super::claim::Claim;
 use super::class::Class;
-use super::depths::Depths;
 use super::grid::Grid;
-use super::phases::{self, Phases};
+use super::reading::cells::{self, Cells};
+use super::reading::depths::Depths;
+use super::reading::phases::{self, Phases};
+use super::reading::usual::{self, Durations, Usual};
 use super::result::claims;
-use super::usual::{self, Durations, Usual};
+use super::shape::aliasing::{self, Aliasing};
 use crate::findings::Finding;
 use crate::layouts::certain;
 use crate::model::{FileLayout, Run};
@@ -31,7 +31,7 @@ together!(
 #[derive(Debug)]
 pub struct Frame {
     /// Slots.
-    pub slots: super::slots::Slots,
+    pub slots: super::reading::slots::Slots,
     /// By kind of calls.
     pub usual: FxHashMap<usual::Kind, Usual>,
     /// How late ranks came to collective calls.

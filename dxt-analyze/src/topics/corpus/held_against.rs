@@ -5,7 +5,7 @@ use super::pace::{Course, Does, Kind, Paces, SLOTS};
 use super::slow_run::{Known, SlowCalls, SlowRun, sentence};
 use crate::shared::stats::median;
 use crate::thresholds::Thresholds;
-use crate::topics::causes::odd::{FEW, odd};
+use crate::topics::causes::slow::odd::{FEW, odd};
 use std::ops::Range;
 
 /// Fewest runs: of two nobody knows which one is as usual.

@@ -3,10 +3,10 @@
 use super::JobFile;
 use crate::model::{Run, Within};
 use crate::scan::{Analysis, Block};
-use crate::topics::causes::cells::log;
-use crate::topics::causes::parts::LOG_BITS;
-use crate::topics::causes::phases::length;
-use crate::topics::causes::usual::size_class;
+use crate::topics::causes::reading::cells::log;
+use crate::topics::causes::reading::parts::LOG_BITS;
+use crate::topics::causes::reading::phases::length;
+use crate::topics::causes::reading::usual::size_class;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@
 use super::overlap::Write;
 use crate::model::FileId;
 use crate::sum::Sum;
-use crate::topics::causes::cells::log;
-use crate::topics::causes::parts::LOG_BITS;
+use crate::topics::causes::reading::cells::log;
+use crate::topics::causes::reading::parts::LOG_BITS;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

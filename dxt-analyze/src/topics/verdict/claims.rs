@@ -9,10 +9,10 @@ use crate::sum::Sum;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
-use crate::topics::causes::phases;
-use crate::topics::causes::put_together::saved_ns;
+use crate::topics::causes::reading::phases;
 use crate::topics::causes::replay::Shortened;
-use crate::topics::causes::slow_metadata::QUICK_NS;
+use crate::topics::causes::shape::put_together::saved_ns;
+use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 

@@ -57,7 +57,7 @@ pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     let ledger = &whole.ledger.result;
     let mean = |ns: u64| ns as f64 / ledger.processes.max(1) as f64;
     let inside = crate::topics::causes::replay::Work::of_those(&whole.causes.grid, |entry| entry.inside).critical()
-        + crate::topics::causes::shared_records::beyond_mean_inside(whole.causes.grid.run);
+        + crate::topics::causes::shape::shared_records::beyond_mean_inside(whole.causes.grid.run);
     (mean(ledger.job.library_ns) - (inside - mean(ledger.job.system_ns)).max(0.0)).max(0.0)
 }
 

@@ -5,7 +5,7 @@ use crate::findings::{Code, Finding, Severity};
 use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
-use crate::topics::causes::phases;
+use crate::topics::causes::reading::phases;
 use crate::topics::causes::replay::Work;
 use crate::topics::causes::result::price;
 use std::collections::BTreeSet;

@@ -16,7 +16,7 @@ mod striping;
 use crate::findings::{Code, Finding};
 use crate::sum::Sum;
 use crate::text::units;
-use crate::topics::causes::locks::{AROUND_EACH, SHARED_POINTER};
+use crate::topics::causes::shape::locks::{AROUND_EACH, SHARED_POINTER};
 use facts::Facts;
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use super::{Destination, Remedy};
 use crate::findings::{Code, Finding};
 use crate::model::FileId;
 use crate::text::units;
-use crate::topics::causes::queue::queues;
+use crate::topics::causes::shape::queue::queues;
 use std::collections::BTreeSet;
 
 /// Targets that a shared file gets where no queue says how many are enough.

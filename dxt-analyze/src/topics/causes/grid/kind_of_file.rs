@@ -1,0 +1,55 @@
+//! What most of the time lies on, where that is one of several folders or one of several endings of names.
+
+use super::{Entry, Grid};
+use crate::model::FileId;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Part of what calls cost that files of a kind have at least.
+const MOST: f64 = 0.8;
+/// Times longer that each of their calls costs than one on other files, at least: who has most of the calls is no worse for it.
+const DEARER: f64 = 3.0;
+
+/// Calls on other files, as a part of those on it, at least: else there is nothing to tell it from.
+const OTHERS: f64 = 0.1;
+
+/// `files in DIR`, or `files *.END`, if the calls of which `counts` is true cost most there (`shortened`), and each of them far more than on others.
+#[must_use]
+pub fn dearest(grid: &Grid<'_>, shortened: &[(u32, f64)], counts: impl Fn(&Entry) -> bool) -> Option<String> {
+    let mut calls: BTreeMap<FileId, f64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
+        *calls.entry(entry.file).or_default() += entry.cell.calls as f64;
+    }
+    let mut costs: BTreeMap<FileId, f64> = BTreeMap::new();
+    for (index, ns) in shortened {
+        if let Some(entry) = grid.entries.get(*index as usize) {
+            *costs.entry(entry.file).or_default() += ns;
+        }
+    }
+    let path = |file: FileId| Path::new(grid.run.file_name(file));
+    let folder = |file: FileId| Some(format!("files in {}", path(file).parent()?.display()));
+    let ending = |file: FileId| Some(format!("files *.{}", path(file).extension()?.to_str()?));
+    one_of(&calls, &costs, folder).or_else(|| one_of(&calls, &costs, ending))
+}
+
+/// The kind that nearly all costs are of.
+fn one_of(
+    calls: &BTreeMap<FileId, f64>,
+    costs: &BTreeMap<FileId, f64>,
+    kind: impl Fn(FileId) -> Option<String>,
+) -> Option<String> {
+    let mut by: BTreeMap<Option<String>, (f64, f64, u32)> = BTreeMap::new();
+    for (file, calls) in calls {
+        let of = by.entry(kind(*file)).or_default();
+        *of = (of.0 + calls, of.1 + costs.get(file).copied().unwrap_or(0.0), of.2 + 1);
+    }
+    let all = by.values().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    let (name, (calls, costs, files)) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let each = |costs: f64, calls: f64| costs / calls.max(1.0);
+    // A single file is named as it is.
+    let is = files > 1
+        && all.0 - calls >= calls * OTHERS
+        && costs >= all.1 * MOST
+        && each(costs, calls) >= each(all.1 - costs, all.0 - calls) * DEARER;
+    name.filter(|_| is)
+}

@@ -1,0 +1,165 @@
+//! Parts of files: whether calls that begin in one take longer than those of the same processes in the others.
+
+use crate::model::{FileId, ProcessId, Run, StreamIx};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::reading::parts::{PARTS, Part, Parts};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Bytes of a file from which on its parts are told apart, as the logarithm of a part's length.
+const LEAST: u32 = 16;
+
+/// Calls in a part on the mean, at least, while there are more parts than so many: fewer say little of a part.
+const CALLS: u64 = 4;
+const FEW: u64 = 8;
+
+/// Parts of a file from one up to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Region {
+    /// Index into [`Run::files`].
+    pub file: FileId,
+    /// The first part.
+    pub from: u8,
+    /// The last one.
+    pub until: u8,
+}
+
+/// A part of a file as one process sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// How far the logarithm of its calls' times is above those of the process's calls in the other parts.
+    pub above: f64,
+    /// Calls.
+    pub calls: u64,
+}
+
+/// By how many doublings parts with these calls have enough of them.
+fn coarser(calls: &[u64]) -> u32 {
+    let (mut calls, mut times) = (calls.to_vec(), 0);
+    loop {
+        let used = calls.iter().filter(|calls| **calls > 0).count() as u64;
+        if used <= FEW || calls.iter().sum::<u64>() >= used * CALLS {
+            return times;
+        }
+        calls = calls.chunks(2).map(|two| two.iter().sum()).collect();
+        times += 1;
+    }
+}
+
+/// The parts of the files of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Regions {
+    /// By file: logarithm of a part's length.
+    shifts: FxHashMap<FileId, u32>,
+    streams: FxHashMap<(ProcessId, StreamIx), Parts>,
+    /// Those that are known to be slow.
+    taken: Vec<(Region, Class)>,
+}
+
+impl Regions {
+    /// Of the streams of a run.
+    #[must_use]
+    pub fn new(run: &Run, streams: FxHashMap<(ProcessId, StreamIx), Parts>) -> Self {
+        let mut shifts: FxHashMap<FileId, u32> = FxHashMap::default();
+        for ((process, stream), parts) in &streams {
+            if let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) {
+                let shift = shifts.entry(stream.file).or_insert(LEAST);
+                *shift = (*shift).max(parts.shift());
+            }
+        }
+        let mut all: FxHashMap<FileId, [Part; PARTS]> = FxHashMap::default();
+        for ((process, stream), parts) in &streams {
+            if let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) {
+                let shift = shifts.get(&stream.file).copied().unwrap_or(LEAST);
+                let of = all.entry(stream.file).or_default();
+                of.iter_mut().zip(parts.with(shift)).for_each(|(mine, more)| mine.add(&more));
+            }
+        }
+        // Where several processes write step by step, a part with the calls of one step is that step.
+        let alone = run.processes.len() == 1;
+        for (file, parts) in all {
+            if let Some(shift) = shifts.get_mut(&file).filter(|_| alone) {
+                *shift += coarser(&parts.map(|part| part.calls));
+            }
+        }
+        Self { shifts, streams, taken: Vec::new() }
+    }
+
+    /// Looks no more at a region's calls of these classes.
+    pub fn take(&mut self, region: Region, classes: &[Class]) {
+        self.taken.extend(classes.iter().map(|class| (region, *class)));
+    }
+
+    fn is_taken(&self, file: FileId, part: u8, class: Class) -> bool {
+        let has =
+            |(of, taken): &(Region, Class)| *taken == class && of.file == file && (of.from..=of.until).contains(&part);
+        self.taken.iter().any(has)
+    }
+
+    /// By file and part: what each process that has calls of the class in several parts sees. Of a file that one of several processes goes through
+    /// nothing tells its parts from moments of that process.
+    #[must_use]
+    pub fn seen(&self, run: &Run, class: Class) -> BTreeMap<(FileId, u8), Vec<Seen>> {
+        let mut by: BTreeMap<(FileId, ProcessId), [Part; PARTS]> = BTreeMap::new();
+        if !matches!(class, Class::Read | Class::Write) {
+            return BTreeMap::new();
+        }
+        for ((process, stream), parts) in &self.streams {
+            let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) else { continue };
+            if Class::of(run.op(stream)) == class {
+                let of = by.entry((stream.file, *process)).or_default();
+                let shift = self.shifts.get(&stream.file).copied().unwrap_or(LEAST);
+                of.iter_mut().zip(parts.with(shift)).for_each(|(mine, more)| mine.add(&more));
+            }
+        }
+        let mut out: BTreeMap<(FileId, u8), Vec<Seen>> = BTreeMap::new();
+        let alone = run.processes.len() == 1;
+        let mut users: FxHashMap<FileId, u32> = FxHashMap::default();
+        by.keys().for_each(|(file, _)| *users.entry(*file).or_default() += 1);
+        for ((file, _), parts) in by {
+            if !alone && users.get(&file).is_none_or(|count| *count < 2) {
+                continue;
+            }
+            let (calls, logs) = parts.iter().fold((0, 0.0), |sum, part| (sum.0 + part.calls, sum.1 + part.log()));
+            for (at, part) in (0_u8..).zip(&parts) {
+                // Of who is in one part only nothing tells the part.
+                if part.calls > 0 && part.calls < calls && !self.is_taken(file, at, class) {
+                    let others = (logs - part.log()) / (calls - part.calls) as f64;
+                    let above = part.log() / part.calls as f64 - others;
+                    out.entry((file, at)).or_default().push(Seen { above, calls: part.calls });
+                }
+            }
+        }
+        out
+    }
+
+    /// Part of the time of a stream's calls that is in a region of its file.
+    #[must_use]
+    pub fn share(&self, region: Region, process: ProcessId, stream: StreamIx) -> f64 {
+        let (Some(parts), Some(&shift)) = (self.streams.get(&(process, stream)), self.shifts.get(&region.file)) else {
+            return 0.0;
+        };
+        let theirs = parts.with(shift);
+        let inside = theirs.get(usize::from(region.from)..=usize::from(region.until)).unwrap_or_default();
+        inside.iter().map(|part| part.time_ns as f64).sum::<f64>() / parts.time_ns().max(1) as f64
+    }
+
+    /// Bytes of a region.
+    #[must_use]
+    pub fn range(&self, region: Region) -> Option<(u64, u64)> {
+        let shift = *self.shifts.get(&region.file)?;
+        Some((u64::from(region.from) << shift, (u64::from(region.until) + 1).checked_shl(shift)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_with_few_calls_are_put_together() {
+        assert_eq!(coarser(&[2; 32]), 1);
+        assert_eq!(coarser(&[1; 32]), 2);
+        assert_eq!((coarser(&[5; 32]), coarser(&[]), coarser(&[1; 8])), (0, 0, 0));
+    }
+}

@@ -1,0 +1,57 @@
+//! Long calls that are the first of their process: connections are made, memory and blocks are got, caches are cold. In a longer run they are of no matter.
+
+use super::tails::Tail;
+use crate::findings::{Code, Evidence};
+use crate::model::ProcessId;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::grid::{Entry, Grid};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Processes whose first call is long, at least, and part of those that make such calls.
+const FEWEST: usize = 3;
+const MOST_PROCESSES: f64 = 0.5;
+/// Part of what long calls cost that is lost in first ones, at least: first calls of all cost the run once, others each time.
+const NEARLY_ALL: f64 = 0.98;
+/// What takes longer is no matter of setting up, ns.
+const LONGEST_NS: u64 = 1_000_000_000;
+/// Calls of each process on the mean, at least.
+const CALLS: u64 = 4;
+
+/// A tail that is the first calls of processes.
+#[must_use]
+pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
+    let mut begins: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == tail.class) {
+        let first = begins.entry(entry.process).or_insert(u64::MAX);
+        *first = (*first).min(entry.cell.first_at);
+    }
+    let is_first = |entry: &Entry| {
+        entry.cell.far_calls == 1
+            && entry.cell.longest_began().is_some_and(|at| begins.get(&entry.process) == Some(&at))
+    };
+    let first = |index: u32| grid.entries.get(index as usize).filter(|entry| is_first(entry));
+    let all: f64 = tail.shortened.iter().map(|(_, ns)| ns).sum();
+    let firsts: Vec<(u32, f64)> = tail.shortened.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
+    let lost: f64 = firsts.iter().map(|(_, ns)| ns).sum();
+    let processes: BTreeSet<ProcessId> = firsts.iter().filter_map(|(index, _)| Some(first(*index)?.process)).collect();
+    let most = processes.len() >= FEWEST && processes.len() as f64 >= begins.len() as f64 * MOST_PROCESSES;
+    if !most || lost < all * NEARLY_ALL || tail.calls < (begins.len() as u64).saturating_mul(CALLS) {
+        return None;
+    }
+    let longest = firsts.iter().filter_map(|(index, _)| first(*index)).map(|entry| entry.cell.longest_ns).max()?;
+    if longest > LONGEST_NS {
+        return None;
+    }
+    let title = format!(
+        "the first {} of {} of {} takes up to {}: {} more than usual in all",
+        tail.class.singular(),
+        show::count(processes.len() as u64),
+        show::counted(begins.len() as u64, grid.run.worker_name()),
+        show::duration(longest),
+        show::duration(lost as u64)
+    );
+    let hint = "nothing, in a longer run: what is set up once (connections, memory, a cold cache) takes its time once";
+    let evidence: Vec<Evidence> = files(grid, &firsts).into_iter().collect();
+    Some(Claim::new(finding(Code::FIRST_CALLS, title, evidence, hint), firsts))
+}

@@ -1,0 +1,217 @@
+//! Calls that are far from their like as findings: one that stalled, those of one process, those of most at once, those of nobody in particular.
+//!
+//! * [`tails`]: single calls, [`stalls_in_a_row`]: some after another; [`stand_still`]: those of most processes at once.
+//! * [`first_calls`]: long calls that are the first of their process; [`once_each`]: one for each file.
+
+pub mod first_calls;
+pub mod once_each;
+pub mod stalls_in_a_row;
+pub mod stand_still;
+pub mod tails;
+
+use super::claim::{Claim, files, finding};
+use super::grid::kind_of_file::dearest;
+use super::grid::{Entry, Grid};
+use super::named::named;
+use super::slow::unit::Unit;
+use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
+use crate::sum::Sum;
+use crate::text::units as show;
+use once_each::once_each;
+use stand_still::{StandStill, TOGETHER};
+use std::collections::BTreeSet;
+use tails::Tail;
+
+/// A tail, or its calls one by one.
+#[must_use]
+pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
+    let entry = |index: u32| grid.entries.get(index as usize);
+    if let Some(claim) = first_calls::claim(grid, tail) {
+        return vec![claim];
+    }
+    let kind = dearest(grid, &tail.shortened, |entry| entry.leaf && entry.class == tail.class);
+    if let Some(still) = tail.at_once.as_ref().filter(|_| kind.is_none()) {
+        return vec![stands_still(grid, still)];
+    }
+    if let Some(files) = once_each(grid, tail).filter(|_| kind.is_none()) {
+        return vec![of_each_file(grid, tail, files)];
+    }
+    if tail.stalls.is_empty() {
+        let Some(longest) = entry(tail.longest) else { return Vec::new() };
+        if let Some(of) = tail.of {
+            return vec![at_times(grid, tail, of)];
+        }
+        let title = format!(
+            "{} of {} {} take far longer than their like, {}: {} more than usual, the longest {}",
+            show::count(tail.far),
+            show::count(tail.calls),
+            tail.class.plural(),
+            kind.as_ref()
+                .map_or_else(|| "on no particular rank or target".to_owned(), |kind| format!("nearly all on {kind}")),
+            show::duration(tail.extra_ns as u64),
+            show::duration(longest.cell.longest_ns)
+        );
+        let hint = if kind.is_some() {
+            "see where these files lie (another file system, a busy server) and what is special about them: the same calls on others are quick"
+        } else {
+            "each rank waits for the slowest of all calls: fewer, larger and collective calls meet it less often"
+        };
+        // On nobody in particular: the longest is an example, and accuses nobody.
+        let evidence = [call(grid, longest).words().into()].into_iter().chain(files(grid, &tail.shortened)).collect();
+        return vec![Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())];
+    }
+    if let Some(row) = stalls_in_a_row::claim(grid, tail) {
+        return vec![row];
+    }
+    let stalls: Vec<(u32, &Entry)> = tail.stalls.iter().filter_map(|index| Some((*index, entry(*index)?))).collect();
+    at_once(&stalls).iter().map(|group| stalled(grid, tail, group)).collect()
+}
+
+/// Stalls in groups, of which each is of calls at the same time that end together: what one waits for, the others wait for.
+fn at_once<'g>(stalls: &[(u32, &'g Entry)]) -> Vec<Vec<(u32, &'g Entry)>> {
+    let span = |entry: &Entry| Some((entry.cell.longest_began()?, entry.cell.longest_ns));
+    let together = |one: &Entry, other: &Entry| {
+        let (Some((mine, my_ns)), Some((theirs, their_ns))) = (span(one), span(other)) else { return false };
+        let (my_end, their_end) = (mine.saturating_add(my_ns), theirs.saturating_add(their_ns));
+        let within = (my_ns.max(their_ns) as f64 * TOGETHER) as u64;
+        mine < their_end && theirs < my_end && my_end.abs_diff(their_end) <= within && mine.abs_diff(theirs) <= within
+    };
+    let mut groups: Vec<Vec<(u32, &Entry)>> = Vec::new();
+    for &(index, entry) in stalls {
+        match groups.iter_mut().find(|group| group.iter().all(|(_, other)| together(entry, other))) {
+            Some(group) => group.push((index, entry)),
+            None => groups.push(vec![(index, entry)]),
+        }
+    }
+    groups
+}
+
+/// A call that stalled, or several at once, the longest first.
+fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
+    let less = |entry: &Entry| (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
+    let name = |entry: &Entry| grid.run.name_on(entry.process, entry.file);
+    let longest = group.iter().map(|(_, entry)| *entry).max_by_key(|entry| entry.cell.longest_ns);
+    let took = longest.map_or(0, |entry| entry.cell.longest_ns);
+    let usual = show::duration(longest.map_or(0.0, |entry| entry.usual_ns) as u64);
+    let first = group.iter().filter_map(|(_, entry)| entry.cell.longest_began()).min();
+    let when = first.map_or_else(String::new, |at| format!(", {} after the job's start", show::moment(at)));
+    let (took, class) = (show::duration(took), tail.class);
+    let names: Vec<String> =
+        group.iter().map(|(_, entry)| name(entry)).collect::<BTreeSet<String>>().into_iter().collect();
+    let title = if group.len() == 1 {
+        let (article, what) = (class.article(), class.singular());
+        format!("one call stalled: {article} {what} of {} took {took}{when}; its like take {usual}", names.concat())
+    } else {
+        format!(
+            "{} calls stalled at once: {} of {} took up to {took}{when}; their like take {usual}",
+            group.len(),
+            class.plural(),
+            names.join(", ")
+        )
+    };
+    let hint = "a stall is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
+                takes tens of seconds)";
+    let evidence = group.iter().map(|(_, entry)| call(grid, entry)).collect();
+    let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).collect();
+    Claim::new(finding(Code::STALL, title, evidence, hint), shortened)
+}
+
+/// One long call for each file.
+fn of_each_file(grid: &Grid<'_>, tail: &Tail, count: u64) -> Claim {
+    let title = format!(
+        "one {} of each of {} takes far longer than its like: {} more than usual in all",
+        tail.class.singular(),
+        show::counted(count, "file"),
+        show::duration(tail.extra_ns as u64)
+    );
+    let hint = "as where the first call on a file brings it from slower storage (tape, an object store, a cold cache): stage files before the job, or read ahead \
+                of the need";
+    let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
+    let evidence = longest.into_iter().chain(files(grid, &tail.shortened)).collect();
+    Claim::new(finding(Code::LONG_TAIL, title, evidence, hint), tail.shortened.clone())
+}
+
+/// Long calls of most processes at the same time, again and again.
+fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
+    let lengths: Vec<u64> = still.spans.iter().map(|(from, until)| until - from).collect();
+    let mean = lengths.iter().copied().sum::<Sum>().get() / lengths.len().max(1) as u64;
+    let (class, times) = (still.class.plural(), show::count(still.spans.len() as u64));
+    let often = match still.every_ns {
+        Some(every) => format!("every {}, {times} times", show::duration(every)),
+        None if still.spans.len() == 1 => "once".to_owned(),
+        None => format!("{times} times"),
+    };
+    let each = if still.spans.len() == 1 { "" } else { " each time" };
+    let title = format!(
+        "storage stands still {often}: {class} of most {} take far longer at once, {}{each}",
+        grid.run.workers_name(),
+        show::duration(mean)
+    );
+    let span = |(from, until): &(u64, u64)| {
+        let words = format!("from {} to {}", show::moment(*from), show::moment(*until));
+        Evidence::of(words, About { span_ns: Some((*from, *until)), ..About::default() })
+    };
+    let about = About { calls: Some(still.far), time_ns: Some(still.extra_ns as u64), ..About::default() };
+    let words = format!(
+        "{} {class}, {} more than usual, summed over processes",
+        show::count(still.far),
+        show::duration(still.extra_ns as u64)
+    );
+    let evidence = std::iter::once(Evidence::of(words, about))
+        .chain(still.spans.iter().take(crate::limits::NAMED_EXAMPLES).map(span))
+        .chain(files(grid, &still.shortened))
+        .collect();
+    let hint = "see what comes back at these times: another job's checkpoints, a server's cache that is written out or fails over, or this program's own \
+                work (the first calls of a step)";
+    Claim::new(finding(Code::SLOW_MOMENT, title, evidence, hint), still.shortened.clone())
+}
+
+/// Long calls that are all but all one process's.
+fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (ProcessId, u64, u64)) -> Claim {
+    let (name, _, about) = named(grid, Unit::Process(process));
+    let title = format!(
+        "{name} is slow at times: {} of its {} {} take far longer than their like, {} more in all",
+        show::count(far),
+        show::count(calls),
+        tail.class.plural(),
+        show::duration(tail.extra_ns as u64)
+    );
+    let hint = "what else runs on its host at these times, or what it does differently then (offsets, files): swap hosts, and see whether rank or host stays slow";
+    let about = About { calls: Some(far), time_ns: Some(tail.extra_ns as u64), ..about };
+    let words = format!(
+        "{} of all {} {} that take so long are {name}'s",
+        show::count(far),
+        show::count(tail.far),
+        tail.class.plural()
+    );
+    let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
+    let evidence =
+        std::iter::once(Evidence::of(words, about)).chain(longest).chain(files(grid, &tail.shortened)).collect();
+    Claim::new(finding(Code::SLOW_RANK, title, evidence, hint), tail.shortened.clone())
+}
+
+/// The longest call of an entry.
+fn call(grid: &Grid<'_>, entry: &Entry) -> Evidence {
+    let run = grid.run;
+    let file = run.file_name(entry.file).to_owned();
+    let process = run.process(entry.process);
+    let op = grid.stream(entry).map(|stream| run.op(stream).name.clone()).unwrap_or_default();
+    let began = entry.cell.longest_began();
+    let words = format!(
+        "{op} of {} on {file}: {}{}",
+        run.name_on(entry.process, entry.file),
+        show::duration(entry.cell.longest_ns),
+        began
+            .map_or_else(|| ", no log of single calls tells when".to_owned(), |at| format!(" at {}", show::moment(at)))
+    );
+    let about = About {
+        rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
+        node: process.map(|process| run.node(process).to_owned()),
+        file: Some(file),
+        span_ns: began.map(|at| (at, at.saturating_add(entry.cell.longest_ns))),
+        time_ns: Some(entry.cell.longest_ns),
+        ..About::default()
+    };
+    Evidence::of(words, about)
+}

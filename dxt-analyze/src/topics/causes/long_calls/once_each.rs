@@ -1,0 +1,29 @@
+//! Whether long calls are one for each file that a process uses: the first brings it from where it lies.
+
+use super::tails::Tail;
+use crate::model::{FileId, ProcessId};
+use crate::topics::causes::grid::Grid;
+use std::collections::BTreeMap;
+
+/// Fewest files of which it says something.
+const FEWEST: usize = 5;
+/// Part of the files that have a long call, at least.
+const MOST: f64 = 0.8;
+/// Calls of each on the mean, at least.
+const CALLS: u64 = 2;
+
+/// How many files have one long call each, if nearly all have one and none has more.
+#[must_use]
+pub fn once_each(grid: &Grid<'_>, tail: &Tail) -> Option<u64> {
+    let mut by: BTreeMap<(ProcessId, FileId), (u64, u64)> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == tail.class) {
+        let of = by.entry((entry.process, entry.file)).or_default();
+        *of = (of.0.saturating_add(entry.cell.far_calls), of.1.saturating_add(entry.cell.calls));
+    }
+    let long = by.values().filter(|(far, _)| *far > 0).count();
+    let is = long >= FEWEST
+        && by.values().all(|(far, _)| *far <= 1)
+        && long as f64 >= by.len() as f64 * MOST
+        && tail.calls >= (by.len() as u64).saturating_mul(CALLS);
+    is.then_some(long as u64)
+}

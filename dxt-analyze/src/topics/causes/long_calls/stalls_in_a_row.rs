@@ -1,0 +1,55 @@
+//! Two or three calls that stalled one after another, with no quick one of their kind between them: storage was slow for a while, in which a program
+//! that seldom calls made no more calls.
+
+use super::tails::Tail;
+use crate::findings::{About, Code, Evidence};
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::grid::{Entry, Grid};
+
+/// Times that the longest takes of the shortest, at most: what slows one thing slows another alike.
+const ALIKE: f64 = 3.0;
+
+/// That, if it is so.
+#[must_use]
+pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
+    let mut stalls: Vec<&Entry> = tail.stalls.iter().filter_map(|at| grid.entries.get(*at as usize)).collect();
+    if stalls.iter().any(|entry| entry.cell.longest_began().is_none()) {
+        return None;
+    }
+    stalls.sort_by_key(|entry| entry.cell.longest_at);
+    let (first, last) = (stalls.first()?, stalls.last()?);
+    let end = |entry: &Entry| entry.cell.longest_at.saturating_add(entry.cell.longest_ns);
+    let (from, until) = (first.cell.longest_at, end(last));
+    let lengths = || stalls.iter().map(|entry| entry.cell.longest_ns);
+    let long = lengths().fold(0_u64, u64::saturating_add).saturating_mul(2) >= until.saturating_sub(from);
+    let alike = long && lengths().max()? as f64 <= lengths().min()? as f64 * ALIKE;
+    let (first, last) = (grid.slots.of(from), grid.slots.of(until));
+    let quick = grid.entries.iter().any(|entry| {
+        let meanwhile = (first..=last).contains(&usize::from(entry.slot));
+        entry.leaf && entry.class == tail.class && meanwhile && entry.cell.far_calls < entry.cell.calls
+    });
+    if stalls.len() < 2 || tail.far as usize != stalls.len() || !alike || quick {
+        return None;
+    }
+    let mean = |of: &dyn Fn(&Entry) -> f64| stalls.iter().map(|entry| of(entry)).sum::<f64>() / stalls.len() as f64;
+    let (took, usual) = (mean(&|entry| entry.cell.longest_ns as f64), mean(&|entry| entry.usual_ns));
+    let title = format!(
+        "from {} to {} the {} {} take {:.1} times as long as at other times: {} each",
+        show::moment(from),
+        show::moment(until),
+        stalls.len(),
+        tail.class.plural(),
+        took / usual.max(1.0),
+        show::duration(took as u64)
+    );
+    let about = About { span_ns: Some((from, until)), calls: Some(stalls.len() as u64), ..About::default() };
+    let words = format!(
+        "no quick {} of any process meanwhile; usual are {}",
+        tail.class.singular(),
+        show::duration(usual as u64)
+    );
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &tail.shortened)).collect();
+    let hint = "something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program";
+    Some(Claim::new(finding(Code::SLOW_MOMENT, title, evidence, hint), tail.shortened.clone()))
+}

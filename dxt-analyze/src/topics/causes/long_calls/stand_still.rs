@@ -1,0 +1,170 @@
+//! Moments at which calls of most processes take far longer at once, again and again: storage that stands still, on nobody in particular.
+
+use crate::model::{FileId, ProcessId};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::slow::odd::FEWEST;
+use std::collections::BTreeSet;
+
+/// Part of the processes with such calls that are in a long one at the same time.
+const OF_PROCESSES: f64 = 0.6;
+/// Time in which they end, as a part of the longest, at most: storage that goes on answers all that wait for it. Calls that are long by chance may meet,
+/// and end when each does.
+pub(super) const TOGETHER: f64 = 0.35;
+/// Part of what long calls cost that is lost at such moments.
+const OF_COST: f64 = 0.7;
+/// Processes from which on one such moment tells, if so large a part of them is in a long call then.
+const SEVERAL: usize = 3;
+const NEARLY_ALL: f64 = 0.9;
+/// Spread of the times between them, as a part of their mean, up to which they come regularly.
+const REGULAR: f64 = 0.25;
+
+/// Storage that stands still.
+#[derive(Clone, Debug)]
+pub struct StandStill {
+    /// What the calls do.
+    pub class: Class,
+    /// When: from the first long call's begin to the last one's end, ns since the job's start.
+    pub spans: Vec<(u64, u64)>,
+    /// Time from one to the next, if they come regularly, ns.
+    pub every_ns: Option<u64>,
+    /// Calls, and time in them beyond what is usual, ns, summed over processes.
+    pub far: u64,
+    /// See above.
+    pub extra_ns: f64,
+    /// What they would save if they took what their like take.
+    pub shortened: Shortened,
+}
+
+/// A cell's longest call, which is far from its like: begin, end, entry.
+type Long = (u64, u64, u32);
+
+/// Of the long calls (`cells`: entries, and what they take beyond what is usual) of a class that `processes` make.
+#[must_use]
+pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processes: usize) -> Option<StandStill> {
+    let entry = |index: u32| grid.entries.get(index as usize);
+    let mut calls: Vec<Long> = cells
+        .iter()
+        .filter_map(|(index, _)| {
+            let cell = &entry(*index)?.cell;
+            let began = cell.longest_began()?;
+            Some((began, began.saturating_add(cell.longest_ns), *index))
+        })
+        .collect();
+    calls.sort_unstable();
+    let need = ((processes as f64 * OF_PROCESSES).ceil() as usize).max(2);
+    let groups: Vec<(&[Long], usize)> = at_once(&calls)
+        .into_iter()
+        .map(|group| (group, most_at_once(group, entry).min(most_end_together(group, entry))))
+        .filter(|(group, most)| *most >= need && !go_on_meanwhile(grid, class, group))
+        .collect();
+    let nearly_all = |(_, most): &(&[Long], usize)| *most as f64 >= processes as f64 * NEARLY_ALL;
+    let clear = processes >= SEVERAL && !groups.is_empty() && groups.iter().all(nearly_all);
+    let groups: Vec<&[Long]> = groups.into_iter().map(|(group, _)| group).collect();
+    let theirs: BTreeSet<u32> = groups.iter().flat_map(|group| group.iter().map(|call| call.2)).collect();
+    let all: f64 = cells.iter().map(|(_, ns)| ns).sum();
+    let shortened: Shortened = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
+    let extra_ns: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    if groups.len() < FEWEST && !clear || extra_ns < all * OF_COST {
+        return None;
+    }
+    let far = shortened.iter().filter_map(|(index, _)| entry(*index)).map(|entry| entry.cell.far_calls).sum();
+    let span = |group: &&[Long]| {
+        let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
+        (begin, group.iter().map(|call| call.1).max().unwrap_or(begin))
+    };
+    let spans: Vec<(u64, u64)> = groups.iter().map(span).collect();
+    Some(StandStill { class, every_ns: every(&spans), spans, far, extra_ns, shortened })
+}
+
+/// Calls in groups: one that begins before another of the group ends is of it.
+fn at_once(calls: &[Long]) -> Vec<&[Long]> {
+    let (mut out, mut first, mut until) = (Vec::new(), 0, 0);
+    for (at, call) in calls.iter().enumerate() {
+        if at > first && call.0 >= until {
+            out.extend(calls.get(first..at));
+            (first, until) = (at, 0);
+        }
+        until = until.max(call.1);
+    }
+    out.extend(calls.get(first..).filter(|rest| !rest.is_empty()));
+    out
+}
+
+/// The most processes of a group that are in a call at the same time.
+fn most_at_once<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) -> usize {
+    let at = |moment: u64| -> usize {
+        let inside = group.iter().filter(|call| call.0 <= moment && moment < call.1);
+        inside.filter_map(|call| Some(entry(call.2)?.process)).collect::<BTreeSet<ProcessId>>().len()
+    };
+    // Most are in calls where one begins; of many, a sample will do.
+    let step = group.len().div_ceil(64).max(1);
+    group.iter().step_by(step).chain(group.last()).map(|call| at(call.0)).max().unwrap_or(0)
+}
+
+/// The most processes of a group whose calls end together.
+fn most_end_together<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) -> usize {
+    let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
+    let within = (longest as f64 * TOGETHER) as u64;
+    let mut ends: Vec<(u64, ProcessId)> =
+        group.iter().filter_map(|call| Some((call.1, entry(call.2)?.process))).collect();
+    ends.sort_unstable();
+    let from = |(at, first): (usize, &(u64, ProcessId))| {
+        let near = ends.iter().skip(at).take_while(|end| end.0 <= first.0.saturating_add(within));
+        near.map(|end| end.1).collect::<BTreeSet<ProcessId>>().len()
+    };
+    let step = ends.len().div_ceil(64).max(1);
+    ends.iter().enumerate().step_by(step).map(from).max().unwrap_or(0)
+}
+
+/// Whether as many calls of a class on the same files are as quick as ever while those of a group last: then these are long by chance, each for itself. As far as slots of
+/// time tell, and but for those who are answered first when storage goes on.
+fn go_on_meanwhile(grid: &Grid<'_>, class: Class, group: &[Long]) -> bool {
+    let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
+    let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
+    let end = group.iter().map(|call| call.1).max().unwrap_or(0).saturating_sub((longest as f64 * TOGETHER) as u64);
+    let (first, last) = (grid.slots.of(begin), grid.slots.of(end.max(begin)));
+    let files: BTreeSet<FileId> =
+        group.iter().filter_map(|call| Some(grid.entries.get(call.2 as usize)?.file)).collect();
+    let within = |entry: &&Entry| {
+        let (from, until) = (usize::from(entry.slot), usize::from(entry.slot) + grid.slots_of_cell);
+        let like = entry.leaf && entry.class == class && files.contains(&entry.file);
+        like && from > first && until <= last
+    };
+    let quick = grid.entries.iter().filter(within).map(|entry| entry.cell.calls.saturating_sub(entry.cell.far_calls));
+    quick.fold(0_u64, u64::saturating_add) >= group.len() as u64
+}
+
+/// The mean time from one to the next, if it is always about the same.
+fn every(spans: &[(u64, u64)]) -> Option<u64> {
+    let between: Vec<f64> = spans.windows(2).map(|two| two[1].0.saturating_sub(two[0].0) as f64).collect();
+    if between.len() < FEWEST {
+        return None;
+    }
+    let mean = between.iter().sum::<f64>() / between.len() as f64;
+    let squares: f64 = between.iter().map(|ns| (ns - mean).powi(2)).sum();
+    let deviation = (squares / (between.len() - 1) as f64).sqrt();
+    (deviation <= mean * REGULAR).then_some(mean as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_overlap_are_one_group() {
+        let calls = [(0, 10, 0), (5, 12, 1), (11, 20, 2), (20, 30, 3), (40, 41, 4)];
+        let groups: Vec<usize> = at_once(&calls).into_iter().map(<[Long]>::len).collect();
+        assert_eq!(groups, [3, 1, 1]);
+        assert!(at_once(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_comes_regularly_has_a_period() {
+        let at = |times: &[u64]| every(&times.iter().map(|&at| (at, at + 1)).collect::<Vec<_>>());
+        assert_eq!(at(&[0, 100, 201, 300, 399]), Some(99));
+        assert_eq!(at(&[0, 100, 120, 400, 410]), None);
+        assert_eq!(at(&[0, 100, 200]), None, "too few");
+    }
+}

@@ -1,0 +1,100 @@
+//! Single calls that are far from their like, where no unit explains them: one that stalled, or a tail of many.
+
+use super::stand_still::{StandStill, stand_still};
+use crate::model::ProcessId;
+use crate::topics::causes::class::{CLASSES, Class};
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+use trace_format::op::Layer;
+
+/// Up to so many calls that make most of what is lost to long ones are told one by one.
+const FEW: usize = 3;
+/// Calls from which on they tell of who made them.
+const SEVERAL: u64 = 4;
+/// Share of it that they make, or that one process does.
+const MOST: f64 = 0.8;
+/// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
+const EXPLAINED: f64 = 0.3;
+
+/// Octave of the longest requests that a C stream's buffer takes in: every so many of them one empties or fills it, by its nature.
+const BUFFERED: u8 = 16;
+
+/// Calls of a class far from their like.
+#[derive(Clone, Debug)]
+pub struct Tail {
+    /// What they do.
+    pub class: Class,
+    /// How many, of how many.
+    pub far: u64,
+    /// See above.
+    pub calls: u64,
+    /// Time in them beyond what is usual, ns, summed over processes.
+    pub extra_ns: f64,
+    /// Entries of the grid with the longest, if few calls make most of it.
+    pub stalls: Vec<u32>,
+    /// Entry with the longest.
+    pub longest: u32,
+    /// The process that nearly all of them are of, if it is one of several: how many are, and its calls.
+    pub of: Option<(ProcessId, u64, u64)>,
+    /// The moments at which most processes are in such calls at once, if most of it is lost then.
+    pub at_once: Option<StandStill>,
+    /// What they would save if they took what their like take.
+    pub shortened: Shortened,
+}
+
+/// By class.
+#[must_use]
+pub fn tails(grid: &Grid<'_>) -> Vec<Tail> {
+    CLASSES.into_iter().filter_map(|class| tail(grid, class)).collect()
+}
+
+fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
+    let (mut calls, mut far, mut extra) = (0_u64, 0_u64, 0.0);
+    let mut shortened = Vec::new();
+    let mut longest: Vec<(u64, u32)> = Vec::new();
+    let mut by: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == class) {
+        calls = calls.saturating_add(entry.cell.calls);
+        let mine = by.entry(entry.process).or_default();
+        mine.1 = mine.1.saturating_add(entry.cell.calls);
+        let unexplained = entry.left_ns >= entry.cell.time_ns as f64 * (1.0 - EXPLAINED);
+        if entry.cell.far_calls == 0 || !unexplained {
+            continue;
+        }
+        let more = entry.beyond_ns(1.0);
+        far = far.saturating_add(entry.cell.far_calls);
+        mine.0 = mine.0.saturating_add(entry.cell.far_calls);
+        extra += more;
+        shortened.push((index, more));
+        longest.push((entry.cell.longest_ns, index));
+    }
+    longest.sort_unstable_by(|a, b| b.cmp(a));
+    let first = longest.first()?.1;
+    let few = longest.iter().take(FEW);
+    let in_few: f64 = few.clone().map(|(ns, _)| *ns as f64).sum();
+    let stalls = if in_few >= extra * MOST { few.map(|(_, index)| *index).collect() } else { Vec::new() };
+    // Some waits find an operation done, others do not: only one that takes far longer than all is odd.
+    if matches!(class, Class::Wait | Class::HandOver) && stalls.is_empty() {
+        return None;
+    }
+    let buffered = |index: u32| {
+        let entry = grid.entries.get(index as usize);
+        entry
+            .and_then(|entry| Some((entry.size, grid.stream(entry)?)))
+            .is_some_and(|(size, stream)| size <= BUFFERED && grid.run.op(stream).layer == Some(Layer::Stdio))
+    };
+    let in_buffers: f64 = shortened.iter().filter(|(index, _)| buffered(*index)).map(|(_, ns)| ns).sum();
+    if stalls.is_empty() && in_buffers >= extra * MOST {
+        return None;
+    }
+    let most = by.iter().max_by_key(|(process, of)| (of.0, std::cmp::Reverse(**process)));
+    let several = by.len() >= crate::topics::causes::slow::odd::FEWEST && far >= SEVERAL;
+    let of =
+        most.filter(|(_, of)| several && of.0 as f64 >= far as f64 * MOST).map(|(process, of)| (*process, of.0, of.1));
+    // Locks are waited for at once by their nature, and what collective calls do inside is done at once.
+    let inside = |(index, _): &(u32, f64)| grid.entries.get(*index as usize).is_some_and(|entry| entry.inside);
+    let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || shortened.iter().any(inside);
+    let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &shortened, by.len()) };
+    Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
+}

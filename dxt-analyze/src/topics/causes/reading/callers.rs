@@ -1,0 +1,30 @@
+//! Who reads or writes a file in collective calls of MPI-IO, of whatever form: split and nonblocking ones have no cells of their own, since their time
+//! is not that of a call.
+
+use crate::model::{FileId, Op, ProcessId, Run, Within};
+use crate::topics::causes::class::Class;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::{Layer, OpMode};
+
+/// Processes that do, by file, whatever other library calls MPI-IO.
+#[must_use]
+pub fn collective_callers(run: &Run) -> BTreeMap<FileId, BTreeSet<ProcessId>> {
+    let mut out: BTreeMap<FileId, BTreeSet<ProcessId>> = BTreeMap::new();
+    for (number, process) in run.numbered_processes() {
+        let theirs = process.streams.iter().filter(|stream| stream.within() != Within::Mpiio);
+        for stream in theirs.filter(|stream| is_collective(run.op(stream))) {
+            out.entry(stream.file).or_default().insert(number);
+        }
+    }
+    out
+}
+
+/// Whether all processes of a file's communicator make such reads and writes together (MPI 4.0, 14.4).
+fn is_collective(op: &Op) -> bool {
+    let form = match op.mode {
+        OpMode::Collective | OpMode::Ordered | OpMode::Split => true,
+        OpMode::Nonblocking => op.name.ends_with("_all"),
+        _ => false,
+    };
+    form && op.layer == Some(Layer::Mpiio) && matches!(Class::of(op), Class::Read | Class::Write)
+}

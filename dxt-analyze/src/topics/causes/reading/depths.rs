@@ -1,0 +1,238 @@
+//! How long calls take by how many are in flight on their storage target when they begin: where they queue, the more there are before a call the longer it takes.
+//! Second reading, of runs with few targets: which have queues. Calls are held against others of the same slot of time and their size's usual time.
+
+use super::parts::LOG_BITS;
+use super::slots::Slots;
+use crate::model::FileLayout;
+use crate::topics::causes::class::Class;
+
+/// Most targets that are looked at.
+const TARGETS: usize = 64;
+/// Parts of the run, in each of which calls that begin have as many before them, at most; and parts of all targets together.
+const PARTS: usize = 1 << 12;
+const ALL_PARTS: usize = 1 << 16;
+/// Fewest calls to judge by.
+const CALLS: f64 = 96.0;
+/// Least spread of the logarithm of how many are in flight, to tell what comes of it.
+const SPREAD: f64 = 0.4;
+/// Part of the growth of that logarithm by which that of durations grows at least; and how much of the durations' it explains, as a correlation.
+const GROWS: f64 = 0.4;
+const CORRELATES: f64 = 0.5;
+
+/// What is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Depths {
+    /// In order; none if they are too many.
+    targets: Vec<u32>,
+    /// Parts of the run.
+    parts: usize,
+    /// Length of one, ns.
+    width: u64,
+}
+
+/// Of a target in a part of the run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    /// Calls that begin in it and end in a later one, less those that end in it and began before.
+    more: i64,
+    /// Calls that begin in it, and the sum of the logarithms of their durations over what is usual for their size, as cells have them.
+    calls: u64,
+    logs: i64,
+    /// Calls that end in it.
+    ends: u64,
+}
+
+/// Of reads and of writes, by part of the run and target; nothing until a call is there.
+#[derive(Debug, Default)]
+pub struct Partial([Vec<Sum>; 2]);
+
+/// Place of a class.
+const fn place(class: Class) -> Option<usize> {
+    match class {
+        Class::Read => Some(0),
+        Class::Write => Some(1),
+        _ => None,
+    }
+}
+
+impl Depths {
+    /// Of the targets of `layouts`, in a run of `length` ns.
+    #[must_use]
+    pub fn new(length: u64, layouts: &[Option<FileLayout>]) -> Self {
+        let components = layouts.iter().flatten().flat_map(|of| &of.layout.components);
+        let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        if targets.len() > TARGETS {
+            targets.clear();
+        }
+        let parts = (ALL_PARTS / targets.len().max(1)).min(PARTS);
+        Self { targets, parts, width: length / parts as u64 + 1 }
+    }
+
+    /// Adds a call that begins at `at`, ns since the job's start, and takes longer than its like by `above`, a difference of logarithms.
+    #[inline]
+    pub fn add(&self, partial: &mut Partial, class: Class, target: u32, at: u64, duration: u64, above: i64) {
+        let Some(sums) = place(class).and_then(|place| partial.0.get_mut(place)) else { return };
+        let Ok(target) = self.targets.binary_search(&target) else { return };
+        if sums.is_empty() {
+            sums.resize(self.parts * self.targets.len(), Sum::default());
+        }
+        let part = |at: u64| ((at / self.width) as usize).min(self.parts - 1);
+        let (from, until) = (part(at), part(at.saturating_add(duration)));
+        let index = |part: usize| part * self.targets.len() + target;
+        if let Some(sum) = sums.get_mut(index(from)) {
+            sum.calls += 1;
+            sum.logs = sum.logs.saturating_add(above);
+            sum.more += i64::from(from != until);
+        }
+        if let Some(sum) = sums.get_mut(index(until)) {
+            sum.ends += 1;
+            sum.more -= i64::from(from != until);
+        }
+    }
+
+    /// Whether calls of a class take the longer the more are before them.
+    #[must_use]
+    pub fn grow(&self, partial: &Partial, class: Class, slots: &Slots) -> bool {
+        let Some(sums) = place(class).and_then(|place| partial.0.get(place)).filter(|sums| !sums.is_empty()) else {
+            return false;
+        };
+        let (mut all, mut rates) = (Regression::default(), Regression::default());
+        for target in 0..self.targets.len() {
+            let (mut before, mut slot, mut of_slot) = (0_i64, 0, Regression::default());
+            for (number, sum) in sums.iter().skip(target).step_by(self.targets.len()).enumerate() {
+                // Where all is slow for a while, more are in flight: that is no matter of other times.
+                let now = slots.of((number as u64).saturating_mul(self.width));
+                if now != slot {
+                    all.add_apart(&std::mem::take(&mut of_slot));
+                    slot = now;
+                }
+                if sum.calls > 0 {
+                    let calls = sum.calls as f64;
+                    let above = sum.logs as f64 / f64::from(1 << LOG_BITS) / calls;
+                    of_slot.add((before.max(0) as f64).ln_1p(), above, calls);
+                }
+                if before > 0 {
+                    rates.add((before as f64).ln_1p(), sum.ends as f64, 1.0);
+                }
+                before = before.saturating_add(sum.more);
+            }
+            all.add_apart(&of_slot);
+        }
+        let mut apart = Regression::default();
+        apart.add_apart(&rates);
+        // Storage that is slow at times does less while more wait for it.
+        let as_much = apart.xy >= 0.0;
+        as_much
+            && all.weight >= CALLS
+            && (all.xx / all.weight).sqrt() >= SPREAD
+            && all.xy >= all.xx * GROWS
+            && all.xy >= (all.xx * all.yy).sqrt() * CORRELATES
+    }
+}
+
+impl Partial {
+    /// Adds what another thread found.
+    pub fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            if mine.is_empty() {
+                *mine = theirs;
+                continue;
+            }
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                mine.more += theirs.more;
+                mine.calls += theirs.calls;
+                mine.logs = mine.logs.saturating_add(theirs.logs);
+                mine.ends += theirs.ends;
+            }
+        }
+    }
+}
+
+/// Sums of values with weights, and of their squares and products.
+#[derive(Clone, Copy, Debug, Default)]
+struct Regression {
+    weight: f64,
+    x: f64,
+    y: f64,
+    xx: f64,
+    xy: f64,
+    yy: f64,
+}
+
+impl Regression {
+    fn add(&mut self, x: f64, y: f64, weight: f64) {
+        self.weight += weight;
+        self.x += x * weight;
+        self.y += y * weight;
+        self.xx += x * x * weight;
+        self.xy += x * y * weight;
+        self.yy += y * y * weight;
+    }
+
+    /// Adds the values of a group less their means.
+    fn add_apart(&mut self, group: &Self) {
+        if group.weight <= 0.0 {
+            return;
+        }
+        let (x, y) = (group.x / group.weight, group.y / group.weight);
+        self.weight += group.weight;
+        self.xx += group.xx - group.x * x;
+        self.xy += group.xy - group.x * y;
+        self.yy += group.yy - group.y * y;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::LayoutOrigin;
+    use crate::topics::causes::reading::cells::log;
+    use trace_format::layout::Layout;
+
+    const MS: u64 = 1_000_000;
+
+    /// How calls are served.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Served {
+        InTurn,
+        AtOnce,
+        /// At once, and for half of the time four times as slowly.
+        AtOnceBySlowStorage,
+        /// At once; every fifth call is 64 times as long, and all make these at the same time.
+        BySize,
+    }
+
+    /// Six clients that compute for a while between calls; each call takes some 10 ms, or that much for each that is before it, too.
+    fn grows(served: Served) -> bool {
+        let layout = Layout::plain(1 << 20, 1, vec![4]);
+        let layouts = [Some(FileLayout { layout, origin: LayoutOrigin::Given })];
+        let length = 8000 * MS;
+        let depths = Depths::new(length, &layouts);
+        let mut partial = Partial::default();
+        let (mut ready, mut free, mut chance) = ([0_u64; 6], 0, 9_u64);
+        while let Some((client, at)) = ready.iter().copied().enumerate().min_by_key(|(_, at)| *at)
+            && at < length - 500 * MS
+        {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let large = served == Served::BySize && at % (400 * MS) < 100 * MS;
+            let slow = served == Served::AtOnceBySlowStorage && at / (1000 * MS) % 2 == 1;
+            let usual = 8 * if large { 10 } else { 1 } * MS;
+            let own = (usual + (chance >> 33) % (4 * MS)) * if slow { 4 } else { 1 };
+            free = free.max(at) + own;
+            let end = if served == Served::InTurn { free } else { at + own };
+            depths.add(&mut partial, Class::Write, 4, at, end - at, log(end - at) - log(usual));
+            ready[client] = end + (chance >> 20) % (120 * MS);
+        }
+        depths.grow(&partial, Class::Write, &Slots::new(length, Vec::new(), false))
+    }
+
+    #[test]
+    fn calls_that_wait_for_each_other_take_longer_the_more_there_are() {
+        assert!(grows(Served::InTurn));
+        assert!(!grows(Served::AtOnce));
+        assert!(!grows(Served::AtOnceBySlowStorage));
+        assert!(!grows(Served::BySize));
+    }
+}

@@ -1,0 +1,204 @@
+//! Who waits for another's messages. These are not on record; what tells is that a rank is outside of calls for longer where another's calls
+//! take longer, and by about as much.
+
+use crate::model::ProcessId;
+use crate::shared::stats::median;
+use crate::topics::causes::reading::slots::Slots;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// Part of the most that any rank would be quicker from which another is as slow.
+const AS_SLOW: f64 = 0.5;
+/// Part of what slow ranks usually are quicker up to which they are not held up between two meetings.
+const FREE: f64 = 0.1;
+/// Fewest meetings that tell how long ranks compute where nothing holds them up, or that they wait where there is none of these.
+const FEWEST: usize = 2;
+/// How long a rank may be outside of calls beyond what it should be, against how long another's calls hold it up: behind that it works.
+const AT_MOST: f64 = 1.5;
+/// The same from which it waits, where only its lengths tell.
+const AT_LEAST: f64 = 0.5;
+/// Part of the same by which it comes earlier or later than those whose calls are slow there, at most: they come when it may go on.
+const WITH_THEM: f64 = 0.25;
+/// Part of the meetings at which it must do so there.
+const MOSTLY: f64 = 0.7;
+
+/// Of each process, ns.
+pub type Times = FxHashMap<ProcessId, f64>;
+
+/// How long each rank is outside of calls, and does not wait at a meeting either, from one to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Messages {
+    /// By phase that a meeting ends, ns; empty where nothing is known.
+    outside: Vec<Times>,
+}
+
+/// One meeting before which a finding shortens calls: the phase that it ends, and by how much, ns.
+pub type Shorter<'a> = (usize, &'a Times);
+
+impl Messages {
+    /// Of `waits` by the phase that a meeting ends, and the time of a process in calls of a phase.
+    #[must_use]
+    pub fn of(slots: &Slots, length: u64, waits: &[Times], in_calls: impl Fn(usize, ProcessId) -> f64) -> Self {
+        let mut first = 0;
+        let of_meeting = |(end, waits): (usize, &Times)| {
+            if waits.is_empty() {
+                return Times::default();
+            }
+            let (from, until) = (slots.span(first).0, slots.span(end).1.min(length));
+            let span = until.saturating_sub(from) as f64;
+            let of = |(&process, &waited): (&ProcessId, &f64)| {
+                let calls: f64 = (first..=end).map(|phase| in_calls(phase, process)).sum();
+                (process, (span - waited - calls).max(0.0))
+            };
+            let outside = waits.iter().map(of).collect();
+            first = end + 1;
+            outside
+        };
+        Self { outside: waits.iter().enumerate().map(of_meeting).collect() }
+    }
+
+    /// How long each rank `who` waits for messages of those whose calls a finding shortens, ns, by meeting: as long as these take for it at most.
+    /// `met` is how long each waits at a meeting, by the phase that it ends.
+    #[must_use]
+    pub fn waits(&self, met: &[Times], all: &[Shorter<'_>], who: &BTreeSet<ProcessId>) -> Vec<Times> {
+        let mut most: Vec<f64> = all.iter().map(|(_, less)| less.values().copied().fold(0.0, f64::max)).collect();
+        let of_all = most.clone();
+        let usual = median(&mut most).unwrap_or_default();
+        let slow: Vec<Vec<ProcessId>> =
+            all.iter().zip(&of_all).map(|((_, less), most)| those(less, |ns| ns >= most * AS_SLOW)).collect();
+        let mut ever: Vec<ProcessId> = slow.iter().flatten().copied().collect();
+        ever.sort_unstable();
+        ever.dedup();
+        let held_up = |end: usize| all.iter().zip(&of_all).any(|((at, _), most)| *at == end && *most > usual * FREE);
+        let free: Vec<&Times> = self
+            .outside
+            .iter()
+            .enumerate()
+            .filter(|(end, of)| !of.is_empty() && !held_up(*end))
+            .map(|of| of.1)
+            .collect();
+        let mut waits: Vec<Times> = vec![Times::default(); all.len()];
+        for &process in who {
+            let usually = Usually::of(&free, &ever, process);
+            let beyond = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {
+                let of = self.outside.get(*end)?;
+                let expected = usually.expected(least(of, slow)?);
+                (!slow.contains(&process)).then_some((of.get(&process)? - expected).max(0.0))
+            };
+            let beyond: Vec<f64> = all.iter().zip(&slow).map(|of| beyond(of).unwrap_or_default()).collect();
+            let comes_with = |end: usize, slow: &[ProcessId], most: f64| {
+                let of = met.get(end)?;
+                Some((of.get(&process)? - least(of, slow)?).abs() <= most * WITH_THEM)
+            };
+            let alike = |((ns, most), ((end, _), slow)): &((&f64, &f64), (&Shorter<'_>, &Vec<ProcessId>))| {
+                let as_long = (**most * AT_LEAST..=**most * AT_MOST).contains(*ns) && **most > 0.0;
+                as_long && comes_with(*end, slow, **most).unwrap_or_default()
+            };
+            let often = beyond.iter().zip(&of_all).zip(all.iter().zip(&slow)).filter(alike).count();
+            if usually.is_known() || often >= FEWEST && often as f64 >= all.len() as f64 * MOSTLY {
+                for ((waits, ns), most) in waits.iter_mut().zip(beyond).zip(&of_all) {
+                    if ns > 0.0 && ns <= most * AT_MOST {
+                        waits.insert(process, ns.min(*most));
+                    }
+                }
+            }
+        }
+        waits
+    }
+}
+
+/// How long a rank is outside of calls where nothing holds it up.
+struct Usually {
+    /// Times what those whose calls are slow are.
+    times: f64,
+    /// The length itself, ns, if that is known.
+    ns: Option<f64>,
+}
+
+impl Usually {
+    fn of(free: &[&Times], slow: &[ProcessId], process: ProcessId) -> Self {
+        let mine: Vec<f64> = free.iter().filter_map(|of| of.get(&process).copied()).collect();
+        let mut times: Vec<f64> =
+            free.iter().filter_map(|of| Some(of.get(&process)? / least(of, slow).filter(|ns| *ns > 0.0)?)).collect();
+        if times.len() < FEWEST {
+            return Self { times: 1.0, ns: None };
+        }
+        Self { times: median(&mut times).unwrap_or(1.0), ns: lower_median(mine) }
+    }
+
+    fn is_known(&self) -> bool {
+        self.ns.is_some()
+    }
+
+    /// What it would be where a slow rank is outside for so long: no less than usual, since that one may wait there as well.
+    fn expected(&self, of_slow: f64) -> f64 {
+        (of_slow * self.times).max(self.ns.unwrap_or_default())
+    }
+}
+
+/// The lower one of two in the middle: a run's beginning is long.
+fn lower_median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+fn those(of: &Times, is: impl Fn(f64) -> bool) -> Vec<ProcessId> {
+    of.iter().filter(|(_, ns)| is(**ns)).map(|(process, _)| *process).collect()
+}
+
+fn least(of: &Times, processes: &[ProcessId]) -> Option<f64> {
+    processes.iter().filter_map(|process| of.get(process).copied()).min_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(of: &[f64]) -> Times {
+        (0..).map(ProcessId).zip(of.iter().copied()).collect()
+    }
+
+    fn waits(outside: &[&[f64]], less: &[(usize, &[f64])]) -> Vec<Times> {
+        let outside: Vec<Times> = outside.iter().map(|of| times(of)).collect();
+        // All come at once.
+        let met: Vec<Times> = outside.iter().map(|of| of.keys().map(|process| (*process, 0.0)).collect()).collect();
+        let less: Vec<(usize, Times)> = less.iter().map(|(end, of)| (*end, times(of))).collect();
+        let less: Vec<Shorter<'_>> = less.iter().map(|(end, of)| (*end, of)).collect();
+        Messages { outside }.waits(&met, &less, &(0..3).map(ProcessId).collect())
+    }
+
+    #[test]
+    fn who_computes_longer_where_another_is_slow_waits_for_it() {
+        let (free, slow): (&[f64], &[f64]) = (&[100.0, 100.0, 100.0], &[210.0, 90.0, 100.0]);
+        let of = waits(&[free, slow, free, slow], &[(1, &[0.0, 120.0, 0.0]), (3, &[0.0, 120.0, 0.0])]);
+        assert_eq!(
+            of,
+            [[(ProcessId(0), 110.0)].into_iter().collect(), [(ProcessId(0), 110.0)].into_iter().collect::<Times>()]
+        );
+    }
+
+    #[test]
+    fn who_always_computes_longer_does_not_wait() {
+        let all: &[f64] = &[210.0, 100.0, 100.0];
+        let less: &[(usize, &[f64])] = &[(1, &[0.0, 120.0, 0.0]), (3, &[0.0, 120.0, 0.0])];
+        assert_eq!(waits(&[all, all, all, all], less), [Times::default(), Times::default()]);
+        // Nor who does so for far longer than it could wait.
+        let (free, slow): (&[f64], &[f64]) = (&[100.0, 100.0, 100.0], &[400.0, 100.0, 100.0]);
+        assert_eq!(waits(&[free, slow, free, slow], less), [Times::default(), Times::default()]);
+    }
+
+    #[test]
+    fn where_a_rank_is_always_slow_lengths_must_agree() {
+        let slow: &[f64] = &[210.0, 100.0, 100.0];
+        let of = |ns: [f64; 3]| {
+            let less: Vec<Vec<f64>> = ns.iter().map(|ns| vec![0.0, *ns, 0.0]).collect();
+            let less: Vec<(usize, &[f64])> = less.iter().enumerate().map(|(end, of)| (end, of.as_slice())).collect();
+            waits(&[slow, slow, slow], &less)
+                .iter()
+                .map(|of| of.get(&ProcessId(0)).copied().unwrap_or_default())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of([120.0, 110.0, 90.0]), [110.0, 110.0, 90.0]);
+        assert_eq!(of([120.0, 10.0, 20.0]), [0.0, 0.0, 0.0]);
+    }
+}

@@ -1,0 +1,156 @@
+//! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
+//!
+//! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end.
+
+pub mod alone;
+pub mod kept_waiting;
+pub mod meetings;
+pub mod messages;
+
+use super::grid::{Entry, Grid};
+use crate::model::ProcessId;
+use rustc_hash::FxHashMap;
+
+/// Time that each process works in each phase, ns.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// By phase: process and time.
+    phases: Vec<FxHashMap<ProcessId, f64>>,
+    /// Phase of each slot.
+    of_slot: Vec<u32>,
+    /// Whether these are the phases of the grid.
+    by_phase: bool,
+}
+
+/// Part of a phase's work from which one process does it alone.
+const ALONE: f64 = 0.95;
+/// Times an even share that one of several has at most if they take turns.
+const EVEN: f64 = 1.5;
+
+/// Calls shortened: entry of the grid, and by how much, ns.
+pub type Shortened = Vec<(u32, f64)>;
+
+impl Work {
+    /// By phases, or as if ranks met at the end of each slot.
+    #[must_use]
+    pub fn of(grid: &Grid<'_>, by_slot: bool) -> Self {
+        let slots = 0..grid.slots.len();
+        let of_slot = slots.map(|slot| if by_slot { slot } else { grid.slots.phase(slot) });
+        let work = Self::sum(grid, of_slot.map(|phase| u32::try_from(phase).unwrap_or(0)).collect(), |_| true);
+        Self { by_phase: !by_slot, ..work }
+    }
+
+    /// By phases, of the calls of which `counts` is true.
+    #[must_use]
+    pub fn of_those(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Self {
+        let phases = (0..grid.slots.len()).map(|slot| u32::try_from(grid.slots.phase(slot)).unwrap_or(0));
+        Self::sum(grid, phases.collect(), counts)
+    }
+
+    fn sum(grid: &Grid<'_>, of_slot: Vec<u32>, counts: impl Fn(&Entry) -> bool) -> Self {
+        let count = of_slot.last().map_or(0, |last| *last as usize + 1);
+        let mut work = Self { phases: vec![FxHashMap::default(); count], of_slot, by_phase: true };
+        for entry in grid.entries.iter().filter(|entry| entry.leaf && counts(entry)) {
+            let phase = work.phase(entry.slot);
+            if let Some(phase) = work.phases.get_mut(phase) {
+                *phase.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
+            }
+        }
+        work
+    }
+
+    /// Time of a process in calls of a phase, ns.
+    #[must_use]
+    pub fn time(&self, phase: usize, process: ProcessId) -> f64 {
+        self.phases.get(phase).and_then(|work| work.get(&process)).copied().unwrap_or_default()
+    }
+
+    /// Time of the slowest process of each phase, summed up, ns.
+    #[must_use]
+    pub fn critical(&self) -> f64 {
+        self.phases.iter().map(|work| work.values().copied().fold(0.0, f64::max)).sum()
+    }
+
+    /// Time in which one process works after another though all could work at once, ns: what any process works by the wall clock (`busy`,
+    /// by phase) beyond what the slowest does, as far as all of them together work for that long.
+    #[must_use]
+    pub fn one_after_another(&self, busy: &[u64]) -> f64 {
+        let phase = |(work, busy): (&FxHashMap<ProcessId, f64>, &u64)| {
+            let longest = work.values().copied().fold(0.0, f64::max);
+            (work.values().sum::<f64>().min(*busy as f64) - longest).max(0.0)
+        };
+        self.phases.iter().zip(busy).map(phase).sum::<f64>() + self.by_turns()
+    }
+
+    /// The same of processes that take turns from one phase to the next, ns: in each works one, and over all of them each has about its share.
+    fn by_turns(&self) -> f64 {
+        let mut of: FxHashMap<ProcessId, f64> = FxHashMap::default();
+        let mut alone = 0.0;
+        for work in &self.phases {
+            let all: f64 = work.values().sum();
+            if let Some((&process, &ns)) = work.iter().max_by(|a, b| a.1.total_cmp(b.1))
+                && ns >= all * ALONE
+            {
+                *of.entry(process).or_default() += ns;
+                alone += ns;
+            }
+        }
+        let most = of.values().copied().fold(0.0, f64::max);
+        let share = alone / of.len().max(1) as f64;
+        if of.len() > 1 && most <= share * EVEN { (alone - most).max(0.0) } else { 0.0 }
+    }
+
+    fn phase(&self, slot: u16) -> usize {
+        self.of_slot.get(usize::from(slot)).map_or(0, |phase| *phase as usize)
+    }
+
+    /// What the job saves, ns.
+    #[must_use]
+    pub fn saved(&self, grid: &Grid<'_>, shortened: &[(u32, f64)]) -> f64 {
+        let mut by: FxHashMap<usize, FxHashMap<ProcessId, f64>> = FxHashMap::default();
+        for &(index, ns) in shortened {
+            let Some(entry) = grid.entries.get(index as usize).filter(|entry| entry.leaf) else { continue };
+            *by.entry(self.phase(entry.slot)).or_default().entry(entry.process).or_default() += grid.wall(entry, ns);
+        }
+        let mut phases: Vec<usize> = by.keys().copied().collect();
+        phases.sort_unstable();
+        let mut between: Vec<meetings::BeforeMeeting> = Vec::new();
+        for phase in phases {
+            let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
+            let longest = |ns: &dyn Fn(ProcessId, f64) -> f64| {
+                work.iter().map(|(&process, &time)| ns(process, time)).fold(0.0, f64::max)
+            };
+            let before = longest(&|_, time| time);
+            let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
+            let meeting = grid.meetings.after(phase).filter(|_| self.by_phase);
+            if between.last().is_none_or(|last| last.end != meeting) {
+                between.push(meetings::BeforeMeeting { end: meeting, ..Default::default() });
+            }
+            let Some(last) = between.last_mut() else { continue };
+            last.ns += before - after;
+            for (process, ns) in less {
+                *last.less.entry(*process).or_default() += ns;
+            }
+        }
+        grid.meetings.saved(&between).into_iter().sum()
+    }
+}
+
+/// What calls shortened save when one process is left, since a moment ([`alone`]), ns.
+#[must_use]
+pub fn saved_alone(grid: &Grid<'_>, (process, since): (ProcessId, u64), shortened: &[(u32, f64)]) -> f64 {
+    let entry = |index: u32| grid.entries.get(index as usize).filter(|entry| entry.leaf && entry.process == process);
+    let parts = shortened
+        .iter()
+        .filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, then(grid, entry, since, ns))));
+    parts.sum()
+}
+
+/// The part of `ns` of an entry that is at `since` or later: all of what begins then, or what is left of its longest call.
+fn then(grid: &Grid<'_>, entry: &Entry, since: u64, ns: f64) -> f64 {
+    if grid.slots.begin(usize::from(entry.slot)).is_some_and(|begin| begin >= since) {
+        return ns;
+    }
+    let end = entry.cell.longest_began().map_or(0, |began| began.saturating_add(entry.cell.longest_ns));
+    ns.min(end.saturating_sub(since) as f64)
+}

@@ -1,0 +1,339 @@
+//! Ranks whose requests begin on one storage target at a moment and on another at the next: each target gets its share of the whole run, and
+//! yet most of them idle at any time. It comes of blocks whose distance is a multiple of stripe count times stripe size.
+//!
+//! Second reading, beside the cells: for the files that most processes use, on at least [`TARGETS`] targets, of moments as long as a request usually takes, how many
+//! processes begin requests on each target. Where the run has more moments than [`MOMENTS`], some of them, chosen by hash.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, FileLayout, ProcessId, Run};
+use crate::scan::{Analysis, Block};
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::reading::usual::{Kind, Usual};
+use crate::topics::causes::replay::Shortened;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use trace_format::layout::Layout;
+
+/// Fewest targets of a file: with fewer, chance puts most requests on one of them.
+const TARGETS: usize = 4;
+/// Groups that more targets are put into.
+const GROUPS: usize = 64;
+/// Files that are looked at.
+const FILES: usize = 8;
+/// Moments that are kept of a file, about.
+const MOMENTS: u64 = 1 << 12;
+/// Processes that begin a request in a moment that counts, at least.
+const BEGIN: u32 = 4;
+/// Part of these on one target from which a moment is one of aliasing.
+const ON_ONE: f64 = 0.75;
+/// Part of all moments from which it is no chance.
+const SHARE: f64 = 0.5;
+/// Fewest moments to judge by.
+const FEWEST: usize = 8;
+/// A target has at most so many times its share of all requests: else it is busy all the time, which is another thing.
+const EVEN: f64 = 2.5;
+/// Times the fastest call that requests usually take, from which they wait for each other.
+const SLOWER: f64 = 2.0;
+
+/// A file that is looked at.
+#[derive(Debug)]
+struct Of<'a> {
+    file: FileId,
+    layout: &'a Layout,
+    /// Group of each target.
+    groups: FxHashMap<u32, usize>,
+    count: usize,
+    /// Longest request that reaches few of the targets, bytes.
+    longest: u64,
+}
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Aliasing<'a> {
+    files: Vec<Of<'a>>,
+    /// Length of a moment, ns.
+    width_ns: u64,
+    /// Moments of which one is kept.
+    one_in: u64,
+}
+
+/// Of a group of targets in a moment: processes that begin requests, the last of these, and a stripe with its votes: those for it less those for others, so
+/// that a stripe in which most begin has some in the end, in whatever order they come. Who begins in one stripe shares it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Begun {
+    count: u32,
+    last: Option<ProcessId>,
+    stripe: u64,
+    votes: u32,
+}
+
+impl Begun {
+    fn add(&mut self, process: ProcessId, stripe: u64) {
+        if self.last == Some(process) {
+            return;
+        }
+        self.vote(stripe, 1);
+        (self.count, self.last) = (self.count.saturating_add(1), Some(process));
+    }
+
+    /// A process is read by one thread, so none is counted in both.
+    fn join(&mut self, other: &Self) {
+        self.vote(other.stripe, other.votes);
+        self.count = self.count.saturating_add(other.count);
+    }
+
+    fn vote(&mut self, stripe: u64, votes: u32) {
+        if self.stripe == stripe {
+            self.votes = self.votes.saturating_add(votes);
+        } else if votes > self.votes {
+            (self.stripe, self.votes) = (stripe, votes - self.votes);
+        } else {
+            self.votes -= votes;
+        }
+    }
+}
+
+/// By group.
+type Moment = Vec<Begun>;
+
+/// Moments by place of the file and number.
+pub type Partial = FxHashMap<(usize, u64), Moment>;
+
+impl<'a> Aliasing<'a> {
+    /// Of `run`, where calls usually take as long as `usual` says.
+    #[must_use]
+    pub fn new(run: &Run, usual: &FxHashMap<Kind, Usual>, layouts: &'a [Option<FileLayout>]) -> Self {
+        let is_data = |kind: &Kind| run.ops.get(usize::from(kind.op)).is_some_and(crate::model::Op::is_data);
+        let mut medians: Vec<u64> =
+            usual.iter().filter(|(kind, _)| is_data(kind)).map(|(_, usual)| usual.median_ns as u64).collect();
+        medians.sort_unstable();
+        let width_ns = medians.get(medians.len() / 2).copied().unwrap_or(0).max(1);
+        let mut processes: BTreeMap<FileId, u32> = BTreeMap::new();
+        for process in &run.processes {
+            let mut files: Vec<FileId> = process.streams.iter().filter(|one| one.storage).map(|one| one.file).collect();
+            files.sort_unstable();
+            files.dedup();
+            files.into_iter().for_each(|file| *processes.entry(file).or_default() += 1);
+        }
+        let of = |(file, count): (FileId, u32)| {
+            let layout = &layouts.get(file.index())?.as_ref().filter(|_| count >= BEGIN)?.layout;
+            Self::of(file, layout)
+        };
+        let span = crate::topics::causes::reading::phases::length(run);
+        // Those that most processes use first.
+        let mut shared: Vec<(FileId, u32)> = processes.into_iter().collect();
+        shared.sort_by_key(|(file, count)| (std::cmp::Reverse(*count), *file));
+        Self {
+            files: shared.into_iter().filter_map(of).take(FILES).collect(),
+            width_ns,
+            one_in: (span / width_ns / MOMENTS).max(1),
+        }
+    }
+
+    fn of(file: FileId, layout: &'a Layout) -> Option<Of<'a>> {
+        let mut targets: Vec<u32> = layout.components.iter().flat_map(|one| &one.targets).copied().collect();
+        targets.sort_unstable();
+        targets.dedup();
+        if targets.len() < TARGETS {
+            return None;
+        }
+        let count = targets.len().min(GROUPS);
+        let all = targets.len();
+        let groups = targets.into_iter().enumerate().map(|(at, target)| (target, at * count / all)).collect();
+        let longest = layout.components.iter().map(|one| one.stripe_size.saturating_mul(one.targets.len() as u64 / 2));
+        Some(Of { file, layout, groups, count, longest: longest.min()? })
+    }
+
+    /// Whether a moment is kept.
+    fn keeps(&self, moment: u64) -> bool {
+        self.one_in == 1 || (moment.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20).is_multiple_of(self.one_in)
+    }
+
+    /// What the moments say.
+    #[must_use]
+    pub fn found(&self, partial: &Partial) -> Found {
+        Found { files: self.aliased(partial), together: self.together(partial) }
+    }
+
+    /// By target: processes that begin a request on it in the moment in which one does, mean over requests.
+    fn together(&self, partial: &Partial) -> BTreeMap<u32, f64> {
+        let mut sums: Vec<Vec<(f64, f64)>> = self.files.iter().map(|of| vec![(0.0, 0.0); of.count]).collect();
+        for ((place, _), moment) in partial {
+            let Some(sums) = sums.get_mut(*place) else { continue };
+            for (sum, begun) in sums.iter_mut().zip(moment) {
+                let count = f64::from(begun.count);
+                *sum = (sum.0 + count, sum.1 + count * count);
+            }
+        }
+        let mut of: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        // Of a group of targets nothing tells on which of them requests begin.
+        for (file, sums) in self.files.iter().zip(&sums).filter(|(file, _)| file.groups.len() == file.count) {
+            for (&target, &group) in &file.groups {
+                let (requests, squares) = sums.get(group).copied().unwrap_or_default();
+                let sum = of.entry(target).or_default();
+                *sum = (sum.0 + requests, sum.1 + squares);
+            }
+        }
+        of.into_iter().map(|(target, (requests, squares))| (target, squares / requests.max(1.0))).collect()
+    }
+
+    fn aliased(&self, partial: &Partial) -> Vec<Aliased> {
+        let of = |(place, of): (usize, &Of<'_>)| {
+            let mut all: Vec<&Moment> = Vec::new();
+            let mut sums = vec![0_u64; of.count];
+            for ((_, _), moment) in partial.iter().filter(|((at, _), _)| *at == place) {
+                sums.iter_mut().zip(moment).for_each(|(sum, of)| *sum += u64::from(of.count));
+                all.push(moment);
+            }
+            let begun = |moment: &Moment| moment.iter().map(|of| of.count).sum::<u32>();
+            let busiest_of = |moment: &Moment| moment.iter().max_by_key(|of| of.count).copied().unwrap_or_default();
+            let most = |moment: &Moment| busiest_of(moment).count;
+            all.retain(|moment| begun(moment) >= BEGIN);
+            let is = |moment: &&&Moment| {
+                let most = busiest_of(moment);
+                f64::from(most.count) >= f64::from(begun(moment)) * ON_ONE && most.votes <= most.count / 2
+            };
+            let aliased = all.iter().filter(is).count();
+            let requests: u64 = sums.iter().sum();
+            let busiest = sums.iter().copied().max().unwrap_or(0) as f64;
+            if all.len() < FEWEST
+                || (aliased as f64) < all.len() as f64 * SHARE
+                || busiest * of.count as f64 > requests as f64 * EVEN
+            {
+                return None;
+            }
+            let at_once = all.iter().map(|moment| f64::from(most(moment))).sum::<f64>() / all.len() as f64;
+            Some(Aliased { file: of.file, targets: of.groups.len(), share: aliased as f64 / all.len() as f64, at_once })
+        };
+        self.files.iter().enumerate().filter_map(of).collect()
+    }
+}
+
+impl Analysis for Aliasing<'_> {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn wants(&self, _run: &Run, _process: ProcessId, _head: &trace_format::frame::BlockHead) -> bool {
+        !self.files.is_empty()
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        if self.files.is_empty() {
+            return;
+        }
+        let place = |stream: &crate::model::Stream| {
+            self.files.iter().position(|of| of.file == stream.file).filter(|_| stream.storage && stream.chosen)
+        };
+        let places: Vec<Option<usize>> = block.process.streams.iter().map(place).collect();
+        let shift = block.process.shift_ns;
+        for stretch in block.stretches() {
+            let Some(place) = places.get(stretch.stream.index()).copied().flatten() else { continue };
+            let Some(of) = self.files.get(place) else { continue };
+            for row in stretch.rows() {
+                if row.length == 0 || row.length > of.longest {
+                    continue;
+                }
+                let moment = row.start.saturating_add(shift) / self.width_ns;
+                if !self.keeps(moment) {
+                    continue;
+                }
+                let Some(at) = u64::try_from(row.offset).ok().and_then(|offset| of.layout.locate(offset)) else {
+                    continue;
+                };
+                let Some(group) = at.target.and_then(|target| of.groups.get(&target)) else { continue };
+                let counts = partial.entry((place, moment)).or_insert_with(|| vec![Begun::default(); of.count]);
+                if let Some(of) = counts.get_mut(*group) {
+                    of.add(block.number, at.stripe);
+                }
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (key, counts) in other {
+            match into.get_mut(&key) {
+                Some(mine) => mine.iter_mut().zip(&counts).for_each(|(mine, theirs)| mine.join(theirs)),
+                None => {
+                    into.insert(key, counts);
+                }
+            }
+        }
+    }
+}
+
+/// What the moments of all files say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Files on which requests meet on one target after another.
+    pub files: Vec<Aliased>,
+    /// By target: processes that begin a request on it together, mean over requests.
+    pub together: BTreeMap<u32, f64>,
+}
+
+/// A file on which requests meet on one target after another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aliased {
+    /// Index into [`Run::files`].
+    pub file: FileId,
+    /// Its storage targets.
+    pub targets: usize,
+    /// Part of the moments in which most requests begin on one target.
+    pub share: f64,
+    /// Processes that begin requests on that target, mean over moments.
+    pub at_once: f64,
+}
+
+/// What it costs: calls that take much longer than the fastest of their kind, less what as many on all targets would wait.
+#[must_use]
+pub fn claims(grid: &Grid<'_>, found: &[Aliased]) -> Vec<Claim> {
+    found.iter().filter_map(|aliased| claim(grid, aliased)).collect()
+}
+
+fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
+    let is = |entry: &crate::topics::causes::grid::Entry| {
+        let data = matches!(entry.class, Class::Read | Class::Write);
+        entry.leaf && data && entry.file == aliased.file && entry.cell.shortest_ns > 0
+    };
+    let mut fastest: BTreeMap<(u8, Class), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| is(entry)) {
+        let known = fastest.entry((entry.size, entry.class)).or_insert(u64::MAX);
+        *known = (*known).min(entry.cell.shortest_ns);
+    }
+    // On all targets at once, so many wait for each.
+    let each = (aliased.at_once / aliased.targets as f64).max(1.0);
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)) {
+        let Some(&fastest) = fastest.get(&(entry.size, entry.class)) else { continue };
+        let less = entry.left_ns - fastest as f64 * each * entry.cell.calls as f64;
+        if entry.usual_ns >= fastest as f64 * SLOWER && less > 0.0 {
+            shortened.push((index, less));
+        }
+    }
+    if shortened.is_empty() {
+        return None;
+    }
+    let name = grid.run.file(aliased.file)?.name.clone();
+    let title = format!(
+        "requests of several ranks begin on one OST at a time on {name}, in {:.0} % of moments, while most of its {} OSTs idle",
+        100.0 * aliased.share,
+        show::count(aliased.targets as u64)
+    );
+    let words = format!(
+        "{:.1} ranks on one OST on average in such moments; over the run all OSTs get their share",
+        aliased.at_once
+    );
+    let about = About { file: Some(name), ..About::default() };
+    let hint = "let the distance of ranks' blocks be no multiple of stripe count times stripe size (another stripe count, as `lfs setstripe -c`, or \
+                padding), or let each rank begin at another block";
+    Some(Claim::new(finding(Code::ALIASING, title, vec![Evidence::of(words, about)], hint), shortened))
+}

@@ -1,0 +1,102 @@
+//! Processes that ask for the same names again and again: what is there, how large it is, who may read it.
+
+use crate::findings::{Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use rustc_hash::FxHashSet;
+
+/// Operations that ask and change nothing.
+const ASK: [&str; 2] = ["stat", "access"];
+/// Times that a process asks for a name on the mean, at least.
+const AGAIN: u64 = 4;
+/// Fewest calls of which it says something.
+const FEWEST: u64 = 1000;
+
+/// Of all processes together.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let asks = |entry: &Entry| {
+        let name = grid.stream(entry).map(|stream| grid.run.op(stream).name.as_str());
+        entry.leaf && !entry.inside && name.is_some_and(|name| ASK.contains(&name))
+    };
+    let mut names: FxHashSet<(ProcessId, FileId)> = FxHashSet::default();
+    let (mut calls, mut time) = (0_u64, 0.0);
+    for entry in grid.entries.iter().filter(|entry| asks(entry)) {
+        names.insert((entry.process, entry.file));
+        calls = calls.saturating_add(entry.cell.calls);
+        time += entry.left_ns;
+    }
+    let (known, processes) =
+        (names.len() as u64, names.iter().map(|(process, _)| process).collect::<FxHashSet<_>>().len() as u64);
+    if calls < FEWEST.max(known.saturating_mul(AGAIN)) {
+        return in_vain(grid, asks, calls);
+    }
+    // All but the first of each.
+    let part = 1.0 - known as f64 / calls as f64;
+    let shortened: Shortened = (0_u32..)
+        .zip(&grid.entries)
+        .filter(|(_, entry)| asks(entry))
+        .map(|(index, entry)| (index, entry.left_ns * part))
+        .collect();
+    let called = |name: &&&str| {
+        let is = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == **name);
+        grid.entries.iter().any(|entry| asks(entry) && is(entry))
+    };
+    let title = format!(
+        "{} metadata calls ({}) ask for the same {} again and again, {} times each",
+        show::count(calls),
+        ASK.iter().filter(called).copied().collect::<Vec<_>>().join(", "),
+        show::counted(known, "name"),
+        show::count(calls / known.max(1))
+    );
+    let words = format!(
+        "{} in stat and access, {} each, by {}",
+        show::duration(time as u64),
+        show::duration((time / calls as f64) as u64),
+        show::processes(processes)
+    );
+    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
+    let hint = "remember the answer: ask once for each name, or list the folder once (readdir); in Python, one os.scandir instead of os.path.exists for each name";
+    Some(Claim::new(finding(Code::ASKED_AGAIN, title, evidence, hint), shortened))
+}
+
+/// Of `calls` that ask, those that find nothing where there is something later: who asks waits for others' files.
+fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option<Claim> {
+    let failed = |entry: &Entry| grid.stream(entry).is_some_and(|stream| stream.failed);
+    let found: FxHashSet<(ProcessId, FileId)> = grid
+        .entries
+        .iter()
+        .filter(|entry| (asks(entry) || entry.class == Class::Open) && !failed(entry))
+        .map(|entry| (entry.process, entry.file))
+        .collect();
+    let (mut vain, mut shortened) = (0_u64, Shortened::new());
+    let mut processes: FxHashSet<ProcessId> = FxHashSet::default();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        if asks(entry) && failed(entry) && found.contains(&(entry.process, entry.file)) {
+            vain = vain.saturating_add(entry.cell.calls);
+            processes.insert(entry.process);
+            shortened.push((index, entry.left_ns));
+        }
+    }
+    if vain < FEWEST || vain < calls / 2 {
+        return None;
+    }
+    let title = format!(
+        "{} of {} metadata calls that ask for files find nothing yet: {} for files that others make",
+        show::count(vain),
+        show::count(calls),
+        if processes.len() == 1 {
+            "1 process polls".to_owned()
+        } else {
+            format!("{} processes poll", show::count(processes.len() as u64))
+        }
+    );
+    let evidence = files(grid, &shortened).into_iter().collect();
+    let hint = "wait for a message of who makes them (MPI, a pipe, inotify on the same node), or ask with a pause that grows: each question keeps the \
+                metadata server from others' work";
+    Some(Claim::new(finding(Code::ASKED_AGAIN, title, evidence, hint), shortened))
+}

@@ -1,0 +1,83 @@
+//! HDF5 that moves far more bytes than the program asks for: chunks that do not fit its cache are read again for each piece, and columns of a
+//! row-major data set bring whole rows along.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::FileId;
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+use trace_format::op::Layer;
+
+/// Times as many bytes at least.
+const MORE: u64 = 2;
+/// Bytes more at least.
+const LEAST: u64 = 1 << 20;
+
+/// What is read of a file.
+#[derive(Debug, Default)]
+struct Found {
+    /// Elements that the program asks of data sets, and the calls.
+    asked: u64,
+    calls: u64,
+    /// What HDF5 asks of MPI-IO, and what it or that reads of the file.
+    of_mpi: u64,
+    moved: u64,
+    shortened: Shortened,
+    time_ns: f64,
+}
+
+/// By file.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let mut by: BTreeMap<FileId, Found> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.class == Class::Read) {
+        let Some(stream) = grid.stream(entry) else { continue };
+        let found = by.entry(entry.file).or_default();
+        match grid.layer(entry) {
+            Some(Layer::Hdf5) => {
+                add(&mut found.asked, entry.cell.bytes);
+                add(&mut found.calls, entry.cell.calls);
+            }
+            Some(Layer::Mpiio) if stream.in_hdf5 => add(&mut found.of_mpi, entry.cell.bytes),
+            _ if entry.leaf && stream.in_hdf5 => {
+                add(&mut found.moved, entry.cell.bytes);
+                found.time_ns += entry.left_ns;
+                found.shortened.push((index, entry.left_ns));
+            }
+            _ => {}
+        }
+    }
+    by.into_iter().filter_map(|(file, found)| claim(grid, file, found)).collect()
+}
+
+fn claim(grid: &Grid<'_>, file: FileId, mut found: Found) -> Option<Claim> {
+    // What MPI-IO adds has findings of its own.
+    let moved = if found.of_mpi > 0 { found.of_mpi } else { found.moved };
+    let more = moved.checked_sub(found.asked)?;
+    if found.asked == 0 || moved < found.asked.saturating_mul(MORE) || more < LEAST {
+        return None;
+    }
+    let needless = more as f64 / moved as f64;
+    found.shortened.iter_mut().for_each(|(_, ns)| *ns *= needless);
+    let name = grid.run.file(file)?.name.clone();
+    let times = moved as f64 / found.asked as f64;
+    let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
+    let title = format!(
+        "HDF5 reads {times} times the bytes that the program asks for of {name}: chunks are read again, or whole rows for a few of their elements"
+    );
+    let words = format!(
+        "{} asked for in {}, {} read for them in {}",
+        show::bytes(found.asked),
+        show::counted(found.calls, "call"),
+        show::bytes(moved),
+        show::duration(found.time_ns as u64)
+    );
+    let about = About { file: Some(name), calls: Some(found.calls), bytes: Some(moved), ..About::default() };
+    let hint = "read whole chunks or rows at once and pick from memory; make the chunk cache hold all chunks that a selection crosses \
+                (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped as it is read (h5repack -l CHUNK)";
+    Some(Claim::new(finding(Code::HDF5_AMPLIFIED, title, vec![Evidence::of(words, about)], hint), found.shortened))
+}

@@ -1,0 +1,124 @@
+//! HDF5 files that are flushed after every few writes: each time all changed metadata go to storage, and what is cached of chunks, in
+//! small pieces or the same ones again.
+
+use super::put_together::saved_ns;
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::Layer;
+
+/// Times that a process flushes a file, at least.
+const AGAIN: u64 = 8;
+/// Writes of data sets for each flush, at most.
+const WRITES: u64 = 2;
+/// Octave of the longest writes that are of metadata, or in pieces: 64 KiB.
+const SMALL: u8 = 17;
+
+/// Bytes that go to storage for each byte of data sets from which chunks are written again and again, whole each time.
+const CHUNKS_AGAIN: u64 = 2;
+
+/// What a process does with a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    flushes: u64,
+    writes: u64,
+    /// Bytes of data sets, and those of system calls inside HDF5 that write them.
+    bytes: u64,
+    moved: u64,
+    /// Time in flushes, and in system calls inside HDF5 that change the file, ns.
+    flushing_ns: f64,
+    changing_ns: f64,
+}
+
+impl Use {
+    /// Whether chunks are written again for each piece of them.
+    fn writes_again(&self) -> bool {
+        self.bytes > 0 && self.moved >= self.bytes.saturating_mul(CHUNKS_AGAIN)
+    }
+
+    /// Whether a call changes the file as flushes do: in small pieces, or in chunks.
+    fn changes(&self, entry: &Entry) -> bool {
+        entry.class == Class::Sync || entry.class == Class::Write && (entry.size <= SMALL || self.writes_again())
+    }
+
+    /// Part of the time of the system calls that is the flushes', but for one.
+    fn part(&self) -> f64 {
+        (self.flushing_ns / self.changing_ns.max(1.0)).min(1.0) * (1.0 - 1.0 / self.flushes.max(1) as f64)
+    }
+}
+
+/// All such files.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let inside = |entry: &&Entry| entry.leaf && grid.stream(entry).is_some_and(|stream| stream.in_hdf5);
+    let mut uses: BTreeMap<(ProcessId, FileId), Use> = BTreeMap::new();
+    for entry in &grid.entries {
+        let of = uses.entry((entry.process, entry.file)).or_default();
+        match entry.class {
+            Class::Sync if grid.layer(entry) == Some(Layer::Hdf5) => {
+                add(&mut of.flushes, entry.cell.calls);
+                of.flushing_ns += entry.left_ns;
+            }
+            Class::Write if grid.layer(entry) == Some(Layer::Hdf5) => {
+                add(&mut of.writes, entry.cell.calls);
+                add(&mut of.bytes, entry.cell.bytes);
+            }
+            Class::Write if inside(&entry) => add(&mut of.moved, entry.cell.bytes),
+            _ => {}
+        }
+    }
+    uses.retain(|_, of| of.flushes >= AGAIN && of.writes <= of.flushes.saturating_mul(WRITES));
+    if uses.is_empty() {
+        return None;
+    }
+    for entry in grid.entries.iter().filter(inside) {
+        let of = uses.get_mut(&(entry.process, entry.file)).filter(|of| of.changes(entry));
+        of.into_iter().for_each(|of| of.changing_ns += entry.left_ns);
+    }
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| inside(entry)) {
+        let of = uses.get(&(entry.process, entry.file)).filter(|of| of.changes(entry));
+        if let Some(of) = of {
+            // What is written must be written, in larger pieces, and once.
+            let once = 1.0 - of.bytes as f64 / of.moved.max(1) as f64;
+            let less = match entry.class {
+                Class::Sync => entry.left_ns,
+                _ if entry.size > SMALL => entry.left_ns * once,
+                _ => saved_ns(entry.left_ns, entry.cell.bytes, entry.cell.calls),
+            };
+            shortened.push((index, less.max(0.0) * of.part()));
+        }
+    }
+    let sum = |of: fn(&Use) -> u64| uses.values().fold(0_u64, |sum, one| sum.saturating_add(of(one)));
+    let (flushes, writes) = (sum(|of| of.flushes), sum(|of| of.writes));
+    let flushing_ns: f64 = uses.values().map(|of| of.flushing_ns).sum();
+    let of_files: BTreeSet<FileId> = uses.keys().map(|(_, file)| *file).collect();
+    let by: BTreeSet<ProcessId> = uses.keys().map(|(process, _)| *process).collect();
+    let one = of_files.first().and_then(|file| grid.run.file(*file)).filter(|_| of_files.len() == 1);
+    let name = one.map(|file| file.name.clone());
+    let title = format!(
+        "{} flushed {} times by {}, for {} of data sets: a flush takes {}",
+        name.as_ref().map_or_else(
+            || format!("{} HDF5 files are", show::count(of_files.len() as u64)),
+            |name| format!("the HDF5 file {name} is")
+        ),
+        show::count(flushes),
+        show::processes(by.len() as u64),
+        show::counted(writes, "write"),
+        show::duration((flushing_ns / flushes.max(1) as f64) as u64)
+    );
+    let words = format!("{} in H5Fflush", show::duration(flushing_ns as u64));
+    let about = About { file: name, calls: Some(flushes), ..About::default() };
+    let evidence = std::iter::once(Evidence::of(words, about))
+        .chain(files(grid, &shortened).filter(|_| of_files.len() > 1))
+        .collect();
+    let hint = "call H5Fflush (h5py: File.flush) for many objects or steps at once: closing a file writes all of it; a larger metadata cache and \
+                 block (H5Pset_meta_block_size) make what is written fewer pieces";
+    Some(Claim::new(finding(Code::HDF5_FLUSHED, title, evidence, hint), shortened))
+}

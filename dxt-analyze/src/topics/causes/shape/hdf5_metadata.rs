@@ -1,0 +1,132 @@
+//! Metadata of HDF5 that many ranks read or write one by one: headers of groups, data sets and attributes, B-trees. HDF5 makes a small
+//! independent call of MPI-IO for each, on every rank, near the same places of the file, unless it is told that all ranks do the same
+//! (`H5Pset_all_coll_metadata_ops`, `H5Pset_coll_metadata_write`).
+//!
+//! Small calls for data look alike. A data set's small reads and writes are HDF5's own calls, so as many are taken off; and where a data set is
+//! accessed in many pieces by one call of HDF5's, its bytes tell: those that no larger call moves are in the small ones.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+use trace_format::op::Layer;
+
+/// Octave of the longest call that moves metadata: below 16 KiB.
+const SMALL: u8 = 14;
+/// Fewest ranks that do it.
+const RANKS: usize = 4;
+/// Fewest calls of each of them, on average.
+const CALLS: u64 = 4;
+/// Part of the small calls that are for metadata, at least.
+const SHARE: f64 = 0.5;
+/// How much of the bytes between the first and the last that any rank touches one rank reaches over, on average: the same places.
+const SAME_PLACES: f64 = 0.25;
+
+/// Calls on a file in one direction.
+#[derive(Debug, Default)]
+struct Found {
+    /// Small independent calls of MPI-IO, and bytes.
+    calls: u64,
+    bytes: u64,
+    /// Small reads or writes of data sets.
+    of_data: u64,
+    /// Bytes of all data sets, and bytes of other calls of MPI-IO.
+    data_bytes: u64,
+    others_bytes: u64,
+    /// By process: between which bytes they lie.
+    ranges: BTreeMap<ProcessId, (u64, u64)>,
+}
+
+impl Found {
+    /// The part that is for metadata, if many ranks do it near the same places.
+    fn share(&self) -> Option<f64> {
+        let ranks = self.ranges.len();
+        let metadata = self.calls.saturating_sub(self.of_data);
+        let share = metadata as f64 / self.calls.max(1) as f64;
+        if ranks < RANKS || metadata < CALLS.saturating_mul(ranks as u64) || share < SHARE {
+            return None;
+        }
+        let data = self.data_bytes.saturating_sub(self.others_bytes).min(self.bytes);
+        if data as f64 > self.bytes as f64 * (1.0 - SHARE) {
+            return None;
+        }
+        let first = self.ranges.values().map(|range| range.0).min()?;
+        let last = self.ranges.values().map(|range| range.1).max()?;
+        let mean = self.ranges.values().map(|range| (range.1 - range.0) as f64).sum::<f64>() / ranks as f64;
+        (mean >= last.saturating_sub(first) as f64 * SAME_PLACES).then_some(share)
+    }
+}
+
+fn is_small(entry: &Entry) -> bool {
+    matches!(entry.class, Class::Read | Class::Write) && entry.size > 0 && entry.size <= SMALL
+}
+
+/// What it costs, by file, reads and writes apart.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let mut by: BTreeMap<(FileId, Class), Found> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| matches!(entry.class, Class::Read | Class::Write)) {
+        let Some(stream) = grid.stream(entry) else { continue };
+        let found = by.entry((entry.file, entry.class)).or_default();
+        match grid.layer(entry) {
+            Some(Layer::Hdf5) => {
+                add(&mut found.data_bytes, entry.cell.bytes);
+                add(&mut found.of_data, if is_small(entry) { entry.cell.calls } else { 0 });
+            }
+            Some(Layer::Mpiio) if stream.in_hdf5 && (entry.collective || !is_small(entry)) => {
+                add(&mut found.others_bytes, entry.cell.bytes);
+            }
+            Some(Layer::Mpiio) if stream.in_hdf5 => {
+                add(&mut found.calls, entry.cell.calls);
+                add(&mut found.bytes, entry.cell.bytes);
+                let (from, until) = entry.cell.range;
+                if from < until {
+                    let range = found.ranges.entry(entry.process).or_insert((from, until));
+                    *range = (range.0.min(from), range.1.max(until));
+                }
+            }
+            _ => {}
+        }
+    }
+    by.into_iter().filter_map(|((file, class), found)| claim(grid, file, class, &found)).collect()
+}
+
+fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<Claim> {
+    let share = found.share()?;
+    let ranks = found.ranges.len();
+    let is = |entry: &Entry| {
+        let within = grid.stream(entry).is_some_and(|stream| stream.in_hdf5);
+        entry.leaf && entry.file == file && entry.class == class && within && is_small(entry)
+    };
+    // One rank does for all what each did.
+    let part = share * (1.0 - 1.0 / ranks as f64);
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
+    let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * part)).collect();
+    let name = grid.run.file(file)?.name.clone();
+    let metadata = found.calls.saturating_sub(found.of_data);
+    let title = format!(
+        "{} ranks {} the metadata of the HDF5 file {name} one by one: {} small independent {}",
+        show::count(ranks as u64),
+        if class == Class::Read { "read" } else { "write" },
+        show::count(metadata),
+        class.plural()
+    );
+    let hint = if class == Class::Read {
+        "H5Pset_all_coll_metadata_ops(fapl, true): one rank reads and hands on; and open objects once, not in each step"
+    } else {
+        "H5Pset_coll_metadata_write(fapl, true): ranks write it together; H5Pset_meta_block_size makes it contiguous"
+    };
+    let words = format!(
+        "{} each on average, near the same places of the file; data sets were accessed by {} small calls",
+        show::bytes(found.bytes / found.calls.max(1)),
+        show::count(found.of_data)
+    );
+    let about = About { file: Some(name), calls: Some(metadata), ..About::default() };
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
+    Some(Claim::new(finding(Code::HDF5_METADATA, title, evidence, hint), shortened))
+}

@@ -1,0 +1,58 @@
+//! HDF5 files that a process opens again and again: each time their metadata are read anew.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+use trace_format::op::Layer;
+
+/// Times that a process opens a file, at least.
+const AGAIN: u64 = 10;
+/// Octave of the longest read that is of metadata: below 16 KiB.
+const SMALL: u8 = 14;
+
+/// The file that it costs most on.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.class == Class::Open) {
+        let of_file = grid.stream(entry).is_some_and(|stream| stream.data_set.is_none());
+        if of_file && grid.layer(entry) == Some(Layer::Hdf5) {
+            add(opens.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
+        }
+    }
+    opens.retain(|_, count| *count >= AGAIN);
+    let again = |entry: &Entry| {
+        let within = grid.stream(entry).is_some_and(|stream| stream.in_hdf5);
+        let metadata = matches!(entry.class, Class::Open | Class::Metadata | Class::Lock)
+            || entry.class == Class::Read && entry.size <= SMALL;
+        opens.get(&(entry.process, entry.file)).filter(|_| entry.leaf && within && metadata)
+    };
+    let mut by: BTreeMap<FileId, Shortened> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        if let Some(count) = again(entry) {
+            by.entry(entry.file).or_default().push((index, entry.left_ns * (1.0 - 1.0 / *count as f64)));
+        }
+    }
+    let time = |of: &Shortened| of.iter().map(|(_, ns)| ns).sum::<f64>();
+    let (file, shortened) = by.into_iter().max_by(|a, b| time(&a.1).total_cmp(&time(&b.1)))?;
+    let (processes, count) = opens
+        .iter()
+        .filter(|((_, of), _)| *of == file)
+        .fold((0_u64, 0_u64), |(processes, all), (_, count)| (processes + 1, all.saturating_add(*count)));
+    let name = grid.run.file(file)?.name.clone();
+    let title = format!(
+        "the HDF5 file {name} is opened {} times by {}: its metadata are read anew each time",
+        show::count(count),
+        show::processes(processes)
+    );
+    let words = format!("{} in the opens, closes and small reads inside", show::duration(time(&shortened) as u64));
+    let about = About { file: Some(name), calls: Some(count), ..About::default() };
+    let hint = "keep it open, and call H5Fflush where others are to see what was written (h5py: File.flush); single writer and many readers: H5Fstart_swmr_write";
+    Some(Claim::new(finding(Code::HDF5_REOPENED, title, vec![Evidence::of(words, about)], hint), shortened))
+}

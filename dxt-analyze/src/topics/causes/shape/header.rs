@@ -1,0 +1,160 @@
+//! A header, an index or a count of records that is written again after each record: half of the writes, and a way back and forth for each.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId, Within};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+
+/// Times that it is written, at least.
+const AGAIN: u64 = 8;
+/// Times that its bytes are written, at least.
+const TIMES: f64 = 4.0;
+/// Its bytes at most, and of all that is written elsewhere.
+const SMALL: u64 = 64 << 10;
+const PART: f64 = 0.25;
+/// How many of its writes there are for each of another, at least and at most.
+const FOR_EACH: (f64, f64) = (0.3, 3.0);
+
+/// Writes of one octave.
+#[derive(Clone, Copy, Debug)]
+struct Writes {
+    calls: u64,
+    bytes: u64,
+    range: (u64, u64),
+}
+
+/// Writes by octave, as many as slots tell apart.
+type Sizes = BTreeMap<u8, Vec<Writes>>;
+
+impl Writes {
+    fn reaches(&self) -> u64 {
+        self.range.1.saturating_sub(self.range.0)
+    }
+
+    fn is_again(&self) -> bool {
+        let times = self.bytes as f64 / self.reaches().max(1) as f64;
+        self.calls >= AGAIN && self.reaches() > 0 && self.reaches() <= SMALL && times >= TIMES
+    }
+}
+
+/// What a process writes again and again between others.
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    size: u8,
+    calls: u64,
+    range: (u64, u64),
+    others: u64,
+}
+
+/// Those of an octave that lie where most of its short ones do, together, and how many of it lie elsewhere, with their bytes.
+fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
+    let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= SMALL);
+    let mut mine = *short.max_by_key(|of| (of.calls, std::cmp::Reverse(of.range)))?;
+    let (place, mut elsewhere) = (mine.range, (0_u64, 0_u64));
+    (mine.calls, mine.bytes) = (0, 0);
+    for of in all {
+        if of.range.0 < place.1 && of.range.1 > place.0 && of.reaches() <= SMALL {
+            add(&mut mine.calls, of.calls);
+            add(&mut mine.bytes, of.bytes);
+            mine.range = (mine.range.0.min(of.range.0), mine.range.1.max(of.range.1));
+        } else {
+            add(&mut elsewhere.0, of.calls);
+            add(&mut elsewhere.1, of.bytes);
+        }
+    }
+    Some((mine, elsewhere.0, elsewhere.1))
+}
+
+/// That of a file by one process.
+fn header(sizes: &Sizes) -> Option<Header> {
+    let places = sizes.iter().filter_map(|(size, all)| Some((*size, in_one_place(all)?)));
+    let (size, (mine, mut calls, mut bytes)) =
+        places.filter(|(_, (of, ..))| of.is_again()).max_by_key(|(_, (of, ..))| of.calls)?;
+    for of in sizes.iter().filter(|(other, _)| **other != size).flat_map(|(_, all)| all) {
+        add(&mut calls, of.calls);
+        add(&mut bytes, of.bytes);
+    }
+    let ratio = mine.calls as f64 / calls.max(1) as f64;
+    let is = (FOR_EACH.0..=FOR_EACH.1).contains(&ratio) && mine.reaches() as f64 <= bytes as f64 * PART;
+    is.then_some(Header { size, calls: mine.calls, range: mine.range, others: calls })
+}
+
+/// Of all files together.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let counts = |entry: &Entry| {
+        let own = grid.stream(entry).is_some_and(|stream| stream.within() == Within::Nothing);
+        entry.leaf && own && entry.class == Class::Write && entry.cell.range.0 < entry.cell.range.1
+    };
+    // Of a file that is written anew again and again each has a header.
+    let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Open) {
+        add(opens.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
+    }
+    let once =
+        |key: &(ProcessId, FileId), of: &Header| opens.get(key).is_none_or(|opens| opens.saturating_mul(2) < of.calls);
+    let mut by: BTreeMap<(ProcessId, FileId), Sizes> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
+        let of = by.entry((entry.process, entry.file)).or_default().entry(entry.size).or_default();
+        of.push(Writes { calls: entry.cell.calls, bytes: entry.cell.bytes, range: entry.cell.range });
+    }
+    let found: BTreeMap<(ProcessId, FileId), Header> =
+        by.into_iter().filter_map(|(key, sizes)| Some((key, header(&sizes).filter(|of| once(&key, of))?))).collect();
+    let (mut shortened, mut time) = (Shortened::new(), 0.0);
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
+        let here = |of: &&Header| {
+            let (from, until) = entry.cell.range;
+            of.size == entry.size && from >= of.range.0 && until <= of.range.1
+        };
+        if let Some(of) = found.get(&(entry.process, entry.file)).filter(here) {
+            let usual = entry.left_ns - entry.beyond_ns(1.0);
+            time += usual;
+            shortened.push((index, usual * (1.0 - 1.0 / of.calls as f64)));
+        }
+    }
+    let ((_, file), one) = found.iter().max_by_key(|(_, of)| of.calls)?;
+    let sum = |of: fn(&Header) -> u64| found.values().fold(0_u64, |sum, one| sum.saturating_add(of(one)));
+    let (calls, others) = (sum(|of| of.calls), sum(|of| of.others));
+    let name = grid.run.file_name(*file).to_owned();
+    let where_ =
+        if one.range.0 == 0 { "the first".to_owned() } else { format!("from byte {} on", show::count(one.range.0)) };
+    let on = if found.len() == 1 {
+        name.clone()
+    } else {
+        format!("{} and {} more", name, show::counted(found.len() as u64 - 1, "file"))
+    };
+    let title = format!(
+        "a header is written again and again between records: {where_} {} of {on}, {} times for {} other writes",
+        show::bytes(one.range.1 - one.range.0),
+        show::count(calls),
+        show::count(others)
+    );
+    let words = format!("{} in these writes", show::duration(time as u64));
+    let about = About { file: Some(name), offset: Some(one.range.0), calls: Some(calls), ..About::default() };
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
+    let hint = "write the header when the file is closed, or every so many records (a reader can find the end by the file's size); or put the count behind each record";
+    Some(Claim::new(finding(Code::HEADER_REWRITTEN, title, evidence, hint), shortened))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_small_and_written_for_each_record() {
+        let writes = |calls, bytes, range| vec![Writes { calls, bytes, range }];
+        let records = writes(60, 60 << 15, (512, 512 + (60 << 15)));
+        let of = |small: Vec<Writes>| header(&Sizes::from([(10, small), (16, records.clone())])).map(|of| of.calls);
+        assert_eq!(of(writes(60, 60 << 9, (0, 512))), Some(60));
+        let last = [writes(60, 60 << 9, (0, 512)), writes(1, 512, (2 << 20, (2 << 20) + 512))].concat();
+        assert_eq!(of(last), Some(60), "one of the same size elsewhere");
+        assert_eq!(of(writes(60, 60 << 9, (0, 60 << 9))), None, "a log");
+        assert_eq!(of(writes(4, 4 << 9, (0, 512))), None, "now and then");
+        assert_eq!(header(&Sizes::from([(10, writes(60, 60 << 9, (0, 512)))])).map(|of| of.calls), None, "a state");
+    }
+}

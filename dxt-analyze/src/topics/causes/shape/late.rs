@@ -1,0 +1,90 @@
+//! Ranks that come late to collective calls of MPI-IO and HDF5, so that all others wait. How late a rank comes is what lies between its last collective
+//! call and this one, its other calls of I/O left out, against what is usual: what it lost by waiting before is not its own.
+
+use super::who_is_late::{ByTurns, Meeting, by_turns, late};
+use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
+use crate::shared::stats::median;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::reading::phases::{FIRST, Gaps};
+use std::collections::BTreeMap;
+
+/// Share of all that late ranks cost that these must cost to be those who are late.
+const MOSTLY: f64 = 0.5;
+/// Part of the lateness that a rank's own calls may be, from which it is not known to compute for longer.
+const MAY_BE: f64 = 0.5;
+/// Fewest collective calls that they come last to: once is an event.
+const FEWEST: usize = 2;
+
+/// Those that cost most. Each group of ranks by itself: those of several are late at the same time.
+#[must_use]
+pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
+    let mut groups: BTreeMap<Vec<ProcessId>, Vec<Meeting>> = BTreeMap::new();
+    for of in gaps {
+        let who = of.by_process.iter().map(|(process, _)| *process).collect();
+        groups.entry(who).or_default().extend(meetings(of));
+    }
+    let claims = groups.values().filter_map(|meetings| of_group(grid, meetings));
+    claims.max_by(|a, b| a.waiting_ns.total_cmp(&b.waiting_ns))
+}
+
+fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
+    let found = late(meetings)?;
+    if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
+        let all = show::count(meetings.len() as u64);
+        let claim =
+            |of: ByTurns| of.claim(Code::LATE_RANKS, "to collective calls", &all, "the calls themselves are not slow");
+        return by_turns(meetings).map(claim);
+    }
+    // Somebody is the last each time.
+    if found.may_be_chance(meetings) && found.saves_ns < matters_ns(grid) {
+        return None;
+    }
+    // What a log tells of without saying when may lie in the time between calls.
+    let own_calls = found.processes.iter().map(|process| unplaced_ns(grid, *process)).fold(0.0, f64::max);
+    if own_calls >= found.saves_ns * MAY_BE {
+        return None;
+    }
+    let own_ns = median(&mut found.last.iter().map(|(_, own, _)| *own).collect::<Vec<f64>>())?;
+    let usual_ns = median(&mut found.last.iter().map(|(.., usual)| *usual).collect::<Vec<f64>>())?;
+    let (name, one, about) = found.named(grid.run);
+    let (comes, it, whose) = if one { ("comes", "it", "its") } else { ("come", "them", "their") };
+    let title = format!(
+        "{name} {comes} late to {} of {} collective calls: {} after the one before, others after {}",
+        show::count(found.last.len() as u64),
+        show::count(meetings.len() as u64),
+        show::duration(own_ns as u64),
+        show::duration(usual_ns as u64)
+    );
+    let about = About { calls: Some(meetings.len() as u64), ..about };
+    let words = format!("all others wait {} in all for {it}", show::duration(found.saves_ns as u64));
+    let hint =
+        format!("give {it} less to compute, or see what slows {whose} computing: the calls themselves are not slow");
+    let claim = Claim::new(finding(Code::LATE_RANKS, title, vec![Evidence::of(words, about)], &hint), Vec::new());
+    Some(Claim { waiting_ns: found.saves_ns, ..claim })
+}
+
+/// What chance may cost at most to be told, ns of the run time.
+pub fn matters_ns(grid: &Grid<'_>) -> f64 {
+    crate::topics::causes::reading::phases::length(grid.run) as f64 * grid.run.thresholds.io_matters_share
+}
+
+/// Time of a process's calls of which a log does not tell when they were, ns: reads and writes alone have segments there.
+fn unplaced_ns(grid: &Grid<'_>, process: ProcessId) -> f64 {
+    let counts =
+        |entry: &&Entry| entry.process == process && entry.leaf && !matches!(entry.class, Class::Read | Class::Write);
+    if grid.run.was_log() { grid.entries.iter().filter(counts).map(|entry| entry.left_ns).sum() } else { 0.0 }
+}
+
+/// The calls of one operation on one file, as far as it is known of all ranks how long they come after the one before.
+fn meetings(of: &Gaps) -> Vec<Meeting> {
+    let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
+    let meeting = |number: usize| {
+        let gaps = of.by_process.iter().filter_map(|(process, gaps)| Some((*process, *gaps.get(number)?)));
+        gaps.map(|(process, gap)| (gap != FIRST).then_some((process, gap as f64))).collect::<Option<Meeting>>()
+    };
+    (0..count).filter_map(meeting).collect()
+}

@@ -1,0 +1,101 @@
+//! File locks that ranks wait for: a lock that nobody holds is taken at once.
+
+use crate::findings::Code;
+use crate::model::FileId;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeSet;
+
+/// Time that a lock takes that nobody holds, ns: a round trip to a lock server.
+const FREE_NS: f64 = 200_000.0;
+
+/// Writes for each read, at least, where nothing is read to be written.
+const FEW_READS: u64 = 4;
+/// What is said where each call has a lock of its own.
+pub const AROUND_EACH: &str = "around each read or write (atomic mode, or NFS)";
+
+/// In the names of the hidden files that hold shared file pointers (ROMIO).
+const POINTER_FILE: &str = ".shfp.";
+/// What is waited for there.
+pub const SHARED_POINTER: &str = "the lock of a shared file pointer";
+
+/// Of locks that the program takes, and of those that MPI-IO takes.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let mut out = Vec::new();
+    for inside in [false, true] {
+        let (calls, shortened) = waited(grid, inside);
+        let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+        if time > 0.0 {
+            let pointer = inside && for_shared_pointer(grid, &shortened);
+            let each = inside && !pointer && around_each_call(grid, &shortened);
+            let whose = if inside { "MPI-IO waits" } else { "processes wait" };
+            let what = if pointer { SHARED_POINTER } else { "file locks" };
+            let time = show::duration(time as u64);
+            let title = if each {
+                format!(
+                    "MPI-IO waits {time} for file locks that it takes {AROUND_EACH}: {}",
+                    show::counted(calls, "lock call")
+                )
+            } else {
+                format!("{whose} {time} for {what}, in {}", show::counted(calls, "call"))
+            };
+            let hint = if pointer {
+                "ranks take the pointer one after another: give each an offset of its own (MPI_File_write_at, offsets by MPI_Exscan), or use MPI_File_write_ordered"
+            } else if each {
+                "MPI_File_set_atomicity(file, 0): with the default, ranks that write different bytes need no locks; where it is not set, the file system is taken \
+                 for one that needs them (NFS): use a parallel one"
+            } else if inside {
+                "collective writes, or no data sieving on writes (hint romio_ds_write=disable), need no locks"
+            } else {
+                "lock the bytes that are written rather than the whole file, hold locks for less, or write through one process"
+            };
+            let evidence = files(grid, &shortened).into_iter().collect();
+            let code = if inside { Code::LOCK_TIME } else { Code::LOCK_WAITS };
+            out.push(Claim::new(finding(code, title, evidence, hint), shortened));
+        }
+    }
+    out
+}
+
+/// Whether MPI-IO locks what it reads or writes, whatever that is (atomic mode, NFS): data sieving, which locks too, reads what it will write.
+fn around_each_call(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
+    let files: BTreeSet<FileId> =
+        shortened.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.file)).collect();
+    let calls = |class: Class| {
+        let of = |entry: &&Entry| entry.leaf && entry.inside && entry.class == class && files.contains(&entry.file);
+        grid.entries.iter().filter(of).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls))
+    };
+    let (reads, writes, locks) = (calls(Class::Read), calls(Class::Write), calls(Class::Lock));
+    let each = reads.saturating_add(writes) > 0 && locks.saturating_mul(2) >= reads.saturating_add(writes);
+    each && (reads <= writes / FEW_READS || writes == 0)
+}
+
+/// Whether most of the waiting is for a shared file pointer.
+fn for_shared_pointer(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
+    let is = |index: u32| {
+        let entry = grid.entries.get(index as usize);
+        entry.is_some_and(|entry| grid.run.file_name(entry.file).contains(POINTER_FILE))
+    };
+    let all: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    shortened.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum::<f64>() > all / 2.0
+}
+
+/// What waiting for locks costs: those that the program takes, and those that MPI-IO takes.
+fn waited(grid: &Grid<'_>, inside: bool) -> (u64, Shortened) {
+    let mut calls = 0_u64;
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        if entry.leaf && entry.class == Class::Lock && entry.inside == inside {
+            calls = calls.saturating_add(entry.cell.calls);
+            let more = entry.left_ns - FREE_NS * entry.cell.calls as f64;
+            if more > 0.0 {
+                shortened.push((index, more));
+            }
+        }
+    }
+    (calls, shortened)
+}

@@ -1,0 +1,115 @@
+//! Collective calls that held their ranks far longer than others like them.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Grid, weighted_quantile};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+
+/// A collective call that held its ranks for long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    /// What it does.
+    class: Class,
+    /// Index into [`crate::model::Run::files`].
+    file: FileId,
+    /// Ranks, when the median of them began, and how long it was held, ns.
+    ranks: usize,
+    /// See above.
+    at: u64,
+    /// See above.
+    took_ns: f64,
+    /// What such calls usually take, ns.
+    usual_ns: f64,
+}
+
+/// The longest collective call of each operation on each file, where most of the ranks that make such calls are in it at the same time.
+fn held(grid: &Grid<'_>) -> Vec<Held> {
+    let mut longest: BTreeMap<(FileId, Class), BTreeMap<ProcessId, (u64, u64)>> = BTreeMap::new();
+    let mut usual: BTreeMap<(FileId, Class), Vec<(f64, f64)>> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.collective && !entry.inside) {
+        let of = longest.entry((entry.file, entry.class)).or_default();
+        let mine = of.entry(entry.process).or_insert((0, 0));
+        if let Some(began) = entry.cell.longest_began().filter(|_| entry.cell.longest_ns > mine.0) {
+            *mine = (entry.cell.longest_ns, began);
+        }
+        usual.entry((entry.file, entry.class)).or_default().push((entry.usual_ns, entry.cell.calls as f64));
+    }
+    let found = longest.into_iter().filter_map(|((file, class), of)| {
+        // Over all sizes: ranks may bring different amounts to one call.
+        let usual_ns = weighted_quantile(usual.get_mut(&(file, class))?, 0.5)?;
+        held_by(file, class, &of, usual_ns)
+    });
+    found.collect()
+}
+
+fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usual_ns: f64) -> Option<Held> {
+    let median = |value: &dyn Fn(&(u64, u64)) -> f64| {
+        let mut values: Vec<f64> = of.values().map(value).collect();
+        crate::shared::stats::median(&mut values)
+    };
+    let (took_ns, begin) = (median(&|call| call.0 as f64)?, median(&|call| call.1 as f64)?);
+    let middle = begin + took_ns / 2.0;
+    let in_it =
+        of.values().filter(|call| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle).count();
+    // As far from its like as a single call must be.
+    let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * crate::topics::causes::reading::usual::FAR;
+    most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
+}
+
+/// One for each.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    held(grid).iter().map(|held| claim(grid, held)).collect()
+}
+
+fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
+    let file = grid.run.file_name(held.file).to_owned();
+    // What the slowest rank did in system calls meanwhile has findings of its own.
+    let inside = grid.longest_inside(held.at, held.took_ns, held.file);
+    let less = held.took_ns - held.usual_ns - inside;
+    let (shortened, read, written) = meanwhile(grid, held);
+    let title = format!(
+        "one collective {} held {} ranks for {}, {} after the job's start; such calls usually take {}",
+        held.class.singular(),
+        show::count(held.ranks as u64),
+        show::duration(held.took_ns as u64),
+        show::moment(held.at),
+        show::duration(held.usual_ns as u64)
+    );
+    let words = format!(
+        "on {file}; beneath it {} were read and {} written, at most {} of it by one rank",
+        show::bytes(read),
+        show::bytes(written),
+        show::duration(inside as u64)
+    );
+    let about = About {
+        file: Some(file),
+        span_ns: Some((held.at, held.at.saturating_add(held.took_ns as u64))),
+        ..About::default()
+    };
+    let hint = "see what this call does (the first or last on a file allocates, fills or flushes it: HDF5 fill values, H5Pset_alloc_time, \
+                metadata flushes), and whether it comes again";
+    let claim = Claim::new(finding(Code::LONG_COLLECTIVE, title, vec![Evidence::of(words, about)], hint), shortened);
+    Claim { waiting_ns: less.max(0.0), ..claim }
+}
+
+/// System calls inside a collective call that took long, and the bytes that they read and wrote, as far as slots tell.
+fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
+    let slots = grid.slots.of(held.at)..=grid.slots.of(held.at.saturating_add(held.took_ns as u64));
+    let (mut shortened, mut read, mut written) = (Shortened::new(), 0_u64, 0_u64);
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        if entry.leaf && entry.inside && entry.file == held.file && slots.contains(&usize::from(entry.slot)) {
+            shortened.push((index, entry.left_ns));
+            match entry.class {
+                Class::Read => read = read.saturating_add(entry.cell.bytes),
+                Class::Write => written = written.saturating_add(entry.cell.bytes),
+                _ => {}
+            }
+        }
+    }
+    (shortened, read, written)
+}

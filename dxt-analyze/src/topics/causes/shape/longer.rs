@@ -1,0 +1,77 @@
+//! A rank that is in calls for far longer than the others, who have less to do or nothing and wait: log lines of rank 0, a file that one reads for
+//! all. By time, where bytes say nothing.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+
+/// Times the mean of the others that it takes at least.
+const LONGER: f64 = 2.0;
+/// Fewest ranks.
+const FEWEST: u64 = 3;
+
+/// Of reads, writes, syncs and the rest.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let ranks = grid.run.ranks();
+    if ranks < FEWEST || grid.run.reduced_ranks() > 0 {
+        return Vec::new();
+    }
+    let classes = [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync];
+    classes.into_iter().filter_map(|class| of_class(grid, class, ranks)).collect()
+}
+
+fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
+    // Inside MPI-IO few ranks do the work of all by design.
+    let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
+    let (mut by, mut of_phase, mut of_rank) =
+        (BTreeMap::<(usize, ProcessId), f64>::new(), BTreeMap::<usize, f64>::new(), BTreeMap::<ProcessId, f64>::new());
+    for entry in grid.entries.iter().filter(counts) {
+        let ns = grid.wall(entry, entry.left_ns);
+        *by.entry((grid.phase(entry), entry.process)).or_default() += ns;
+        *of_phase.entry(grid.phase(entry)).or_default() += ns;
+        *of_rank.entry(entry.process).or_default() += ns;
+    }
+    let (&process, &mine) = of_rank.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let others = (of_rank.values().sum::<f64>() - mine) / (ranks - 1) as f64;
+    if mine < others * LONGER {
+        return None;
+    }
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) && entry.process == process) {
+        let own = by.get(&(grid.phase(entry), process)).copied().unwrap_or_default();
+        let all = of_phase.get(&grid.phase(entry)).copied().unwrap_or_default();
+        let mean = (all - own) / (ranks - 1) as f64;
+        if own > mean && grid.waited_for(process, grid.phase(entry)) {
+            shortened.push((index, entry.left_ns * (1.0 - mean / own)));
+        }
+    }
+    let name = grid.run.process_name(process);
+    let title = format!(
+        "{name} is in {} for {}, {} on the mean for each of the others, who wait for it",
+        class.plural(),
+        show::duration(mine as u64),
+        show::duration(others as u64)
+    );
+    let of = grid.run.process(process);
+    let about = About {
+        rank: of.map(|process| process.rank).filter(|&rank| rank >= 0),
+        node: of.map(|process| grid.run.node(process).to_owned()),
+        time_ns: Some(mine as u64),
+        ..About::default()
+    };
+    let words = format!(
+        "{} of {} in {} of all ranks",
+        show::duration(mine as u64),
+        show::duration(of_rank.values().sum::<f64>() as u64),
+        class.plural()
+    );
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
+    let hint = "do it aside (a thread, a nonblocking call, a buffer that is written now and then), or share it out among the ranks";
+    Some(Claim::new(finding(Code::TIME_IMBALANCE, title, evidence, hint), shortened))
+}

@@ -1,0 +1,137 @@
+//! Small pieces that several aggregators write or read in one collective call, which storage serves one after another: one request with all of them
+//! would be served once. Told by the steps of how long they take, since all begin together: one service, two, three, and so on.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::reading::callers::collective_callers;
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+
+/// Aggregators whose times are steps, at least.
+const SEVERAL: usize = 3;
+/// Part of a service by which each is off its step, and after the first of which the last has begun, at most.
+const OFF: f64 = 0.4;
+const TOGETHER: f64 = 0.5;
+/// Bytes of a call of all ranks that one request takes, so that nothing is gained by more aggregators.
+pub const SMALL_CALL: u64 = 512 << 10;
+/// Part of the time of such pieces that is spent in steps.
+const MOST: f64 = 0.6;
+/// What a service takes at least, and for each byte: else it is the bytes that it takes its time for. ns.
+const SERVICE_NS: f64 = 1e6;
+const NS_PER_BYTE: f64 = 10.0;
+/// Phases in which they do.
+const PHASES: usize = 3;
+
+/// What an aggregator does in a phase, in one call.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// Entry of the grid.
+    index: u32,
+    ns: f64,
+    bytes: u64,
+    began: Option<u64>,
+}
+
+/// One for each file.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let callers = collective_callers(grid.run);
+    let mut of: BTreeMap<(FileId, Class), Pieces> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        let data = matches!(entry.class, Class::Read | Class::Write);
+        let is = entry.leaf && entry.inside && data;
+        if !is || callers.get(&entry.file).is_none_or(|who| who.len() < SEVERAL) {
+            continue;
+        }
+        let began = entry.cell.longest_began();
+        let piece = Piece { index, ns: entry.left_ns, bytes: entry.cell.bytes, began };
+        let pieces = of.entry((entry.file, entry.class)).or_default();
+        let mine = pieces.entry(grid.phase(entry)).or_default().entry(entry.process);
+        mine.and_modify(|piece| *piece = None).or_insert((entry.cell.calls == 1).then_some(piece));
+    }
+    of.into_iter().filter_map(|((file, class), pieces)| of_file(grid, file, class, pieces)).collect()
+}
+
+/// By phase and process: its piece, if it is one.
+type Pieces = BTreeMap<usize, BTreeMap<ProcessId, Option<Piece>>>;
+
+fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Claim> {
+    let (mut all, mut in_steps, mut services) = (0.0, 0.0, Vec::new());
+    let mut shortened = Shortened::new();
+    let mut most = 0;
+    for pieces in by.into_values() {
+        let Some(pieces) = pieces.into_values().collect::<Option<Vec<Piece>>>() else { continue };
+        let time: f64 = pieces.iter().map(|piece| piece.ns).sum();
+        all += time;
+        if let Some(service) = service(&pieces) {
+            in_steps += time;
+            services.push(service);
+            most = most.max(pieces.len());
+            shortened.extend(pieces.iter().map(|piece| (piece.index, (piece.ns - service).max(0.0))));
+        }
+    }
+    if services.len() < PHASES || in_steps < all * MOST {
+        return None;
+    }
+    let mean = services.iter().sum::<f64>() / services.len() as f64;
+    let entries = shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
+    let bytes = entries.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.bytes)) / shortened.len().max(1) as u64;
+    let name = grid.run.file_name(file).to_owned();
+    let title = format!(
+        "{} wait for each other in collective {} of {name}: each makes a request of {}, and storage serves one after another, {} each",
+        show::counted(most as u64, "aggregator"),
+        class.plural(),
+        show::bytes(bytes),
+        show::duration(mean as u64)
+    );
+    let words = format!(
+        "in {} their requests take once, twice, and up to {most} times as long as one is served",
+        show::counted(services.len() as u64, "collective call")
+    );
+    let about = About { file: Some(name), ..About::default() };
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
+    let hint = "one aggregator puts the pieces together and makes one request: cb_nodes=1 with collective buffering, or io_ompio_num_aggregators=1 with Open \
+                MPI's own I/O";
+    Some(Claim::new(finding(Code::MANY_AGGREGATORS, title, evidence, hint), shortened))
+}
+
+/// How long one is served, ns, if so many are served one after another.
+fn service(pieces: &[Piece]) -> Option<f64> {
+    let mut times: Vec<f64> = pieces.iter().map(|piece| piece.ns).collect();
+    times.sort_by(f64::total_cmp);
+    // By the longest: the first may have come a little earlier than the others.
+    let service = times.last()? / times.len() as f64;
+    let steps = (1..).zip(&times).all(|(step, ns)| (ns - service * f64::from(step)).abs() <= service * OFF);
+    let begins = || pieces.iter().filter_map(|piece| piece.began);
+    let apart = begins().max().unwrap_or(0).saturating_sub(begins().min().unwrap_or(0));
+    let bytes = pieces.iter().fold(0_u64, |sum, piece| sum.saturating_add(piece.bytes));
+    let by_request = service >= SERVICE_NS.max(bytes as f64 / times.len() as f64 * NS_PER_BYTE);
+    let is = times.len() >= SEVERAL && steps && apart as f64 <= service * TOGETHER;
+    (is && by_request && bytes <= SMALL_CALL).then_some(service)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_told_from_what_takes_its_time() {
+        let piece = |ms: &f64, bytes: u64, began: u64| Piece { index: 0, ns: ms * 1e6, bytes, began: Some(began) };
+        let of = |ms: &[f64], bytes| service(&ms.iter().map(|ms| piece(ms, bytes, 0)).collect::<Vec<Piece>>());
+        assert_eq!(of(&[60.0, 30.0, 90.0, 120.0], 32_768), Some(30e6));
+        assert_eq!(of(&[28.0, 31.0, 30.0, 29.0], 32_768), None, "all at once");
+        assert_eq!(of(&[30.0, 30.0, 30.0, 120.0], 32_768), None, "one is slow");
+        assert_eq!(of(&[30.0, 60.0], 32_768), None, "of two nobody knows");
+        for slow in [[10.0, 10.0, 30.0].as_slice(), &[10.0, 30.0, 30.0], &[30.0, 30.0, 45.0, 120.0]] {
+            assert_eq!(of(slow, 32_768), None, "some are slow: {slow:?}");
+        }
+        assert_eq!(of(&[30.0, 60.0, 90.0], 32 << 20), None, "their bytes take that long");
+        let apart: Vec<Piece> =
+            [30.0, 60.0, 90.0].iter().zip([0, 20_000_000, 40_000_000]).map(|(ms, at)| piece(ms, 4096, at)).collect();
+        assert_eq!(service(&apart), None, "they have begun one after another");
+    }
+}

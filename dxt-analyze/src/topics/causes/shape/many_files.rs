@@ -1,0 +1,212 @@
+//! Files that are small and many: each opened for a little, or made only to be read once and removed. What each costs is an open, a close and
+//! a short transfer, and none of it would be needed in one file, or in memory.
+
+use super::put_together::saved_ns;
+use crate::findings::{Code, Evidence};
+use crate::model::{FileId, ProcessId, Within};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest small files, and fewest temporary ones.
+const MANY: usize = 32;
+const SEVERAL: usize = 16;
+/// Bytes that are moved for an open up to which a file is small.
+const SMALL: u64 = 1 << 20;
+/// Times that a process opens a small file at most, on the mean: who opens it more often has another fault.
+const OPENS: f64 = 2.0;
+/// Part of the files' opens at least that are of such files: one that is used otherwise, too, says nothing.
+const MOST: f64 = 0.8;
+/// What an open takes on the mean at least, ns, if there are not very many: a server that is not busy answers sooner.
+const SLOW_OPEN_NS: f64 = 600_000.0;
+const VERY_MANY: usize = 1000;
+/// Reads or writes for an open at most, for a file to be moved in a go: where it takes more of them, their number costs, not the files'.
+const IN_A_GO: u64 = 2;
+/// What a call takes on a file in memory, ns.
+const IN_MEMORY_NS: f64 = 2_000.0;
+/// What bytes take there, ns each.
+const NS_PER_BYTE: f64 = 1.0;
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    opens: u64,
+    calls: u64,
+    read: u64,
+    written: u64,
+    removed: bool,
+}
+
+/// A kind of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Written, perhaps read, and removed.
+    Temporary,
+    /// Read, once or twice.
+    Read,
+    /// Written, once or twice.
+    Written,
+}
+
+/// One for each kind of which there are many.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let uses = uses(grid);
+    [Kind::Temporary, Kind::Read, Kind::Written].into_iter().filter_map(|kind| of_kind(grid, &uses, kind)).collect()
+}
+
+/// Whether calls are of the program or of HDF5; what MPI-IO keeps beside a file is its own.
+fn counts(grid: &Grid<'_>, entry: &Entry) -> bool {
+    entry.leaf && grid.stream(entry).is_some_and(|stream| stream.within() != Within::Mpiio && !stream.failed)
+}
+
+fn uses(grid: &Grid<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
+    let mut out: BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| counts(grid, entry)) {
+        let (of, processes) = out.entry(entry.file).or_default();
+        add(&mut of.calls, entry.cell.calls);
+        match entry.class {
+            Class::Open => {
+                add(&mut of.opens, entry.cell.calls);
+                processes.insert(entry.process);
+            }
+            Class::Read => add(&mut of.read, entry.cell.bytes),
+            Class::Write => add(&mut of.written, entry.cell.bytes),
+            _ => {
+                let name = grid.stream(entry).map(|stream| grid.run.op(stream).name.as_str());
+                of.removed |= name == Some("unlink");
+            }
+        }
+    }
+    out.retain(|_, (of, _)| of.opens > 0);
+    out
+}
+
+impl Kind {
+    fn of(file: &Use, processes: usize) -> Option<Self> {
+        let small = file.read.saturating_add(file.written) / file.opens.max(1) <= SMALL;
+        let seldom = file.opens as f64 <= OPENS * processes.max(1) as f64;
+        match (file.removed, file.written > 0, file.read > 0) {
+            // One that nothing is in says by its name that something is so.
+            (true, written, read) if small && (written || !read) => Some(Self::Temporary),
+            (false, true, _) if small && seldom => Some(Self::Written),
+            (false, false, true) if small && seldom => Some(Self::Read),
+            _ => None,
+        }
+    }
+}
+
+fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>, kind: Kind) -> Option<Claim> {
+    let mine: BTreeMap<FileId, &Use> = uses
+        .iter()
+        .filter(|(_, (of, processes))| Kind::of(of, processes.len()) == Some(kind))
+        .map(|(file, (of, _))| (*file, of))
+        .collect();
+    let fewest = if kind == Kind::Temporary { SEVERAL } else { MANY };
+    if mine.len() < fewest {
+        return None;
+    }
+    let (mut shortened, mut time, mut opens, mut moves) = (Shortened::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
+    let (mut all_opens, mut bytes) = (0_u64, 0_u64);
+    let in_a_go = in_a_go(grid, &mine);
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(grid, entry)) {
+        if entry.class == Class::Open {
+            add(&mut all_opens, entry.cell.calls);
+        }
+        if !mine.contains_key(&entry.file) {
+            continue;
+        }
+        // Single calls that take far longer than their like would do so on any file.
+        let usual = entry.left_ns - entry.beyond_ns(1.0);
+        let (calls, moved) = (entry.cell.calls as f64, entry.cell.bytes as f64);
+        let data = matches!(entry.class, Class::Read | Class::Write);
+        time += usual;
+        if entry.class == Class::Open {
+            add(&mut opens.0, entry.cell.calls);
+            opens.1 += usual;
+        } else if data {
+            add(&mut moves.0, entry.cell.calls);
+            add(&mut bytes, entry.cell.bytes);
+            moves.1 += usual;
+        }
+        let less = match kind {
+            Kind::Temporary => usual - calls * IN_MEMORY_NS - moved * NS_PER_BYTE,
+            // Of one file a sync or a lock takes no less.
+            _ if matches!(entry.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
+            // In one file, read or written in large pieces.
+            _ if data => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
+            _ => usual,
+        };
+        if less > 0.0 {
+            shortened.push((index, less));
+        }
+    }
+    let slow = opens.1 >= SLOW_OPEN_NS * opens.0 as f64 || mine.len() >= VERY_MANY;
+    let most = opens.0 as f64 >= all_opens as f64 * MOST;
+    if shortened.is_empty() || kind != Kind::Temporary && !(slow && most) {
+        return None;
+    }
+    let count = mine.len() as u64;
+    let each = |sum: (u64, f64)| show::duration((sum.1 / sum.0.max(1) as f64) as u64);
+    let size = show::bytes(bytes / opens.0.max(1));
+    let title = match kind {
+        Kind::Temporary if bytes == 0 => format!(
+            "{} are made and removed again, with nothing in them: {} for each",
+            show::counted(count, "temporary file"),
+            show::duration((time / count as f64) as u64)
+        ),
+        Kind::Temporary => format!(
+            "{} are made, used and removed again: {} for each, {size} moved at each open",
+            show::counted(count, "temporary file"),
+            show::duration((time / count as f64) as u64)
+        ),
+        Kind::Read => format!(
+            "{} are opened and read one by one, {size} at a time: an open takes {}, a read {}",
+            show::counted(count, "small file"),
+            each(opens),
+            each(moves)
+        ),
+        Kind::Written => format!(
+            "{} are opened and written one by one, {size} at a time: an open takes {}, a write {}",
+            show::counted(count, "small file"),
+            each(opens),
+            each(moves)
+        ),
+    };
+    let hint = match kind {
+        Kind::Temporary => {
+            "keep such data in memory (a buffer, a pipe, /dev/shm through TMPDIR), or use one file again and again"
+        }
+        Kind::Read => {
+            "pack them into one file before the run (HDF5, tar with an index, LMDB, WebDataset), or copy them to the node's own disk or /dev/shm first, and read large pieces"
+        }
+        Kind::Written => {
+            "put them into one file (HDF5, one shared file, an archive with an index), or write them on the node's own disk and move them once"
+        }
+    };
+    let words = format!("{} in {} on them", show::duration(time as u64), show::counted(calls_of(&mine), "call"));
+    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
+    let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
+    Some(Claim::new(finding(code, title, evidence, hint), shortened))
+}
+
+/// Whether files are read or written in a go.
+fn in_a_go(grid: &Grid<'_>, files: &BTreeMap<FileId, &Use>) -> bool {
+    let (mut opens, mut moves) = (0_u64, 0_u64);
+    for entry in grid.entries.iter().filter(|entry| counts(grid, entry) && files.contains_key(&entry.file)) {
+        match entry.class {
+            Class::Open => add(&mut opens, entry.cell.calls),
+            Class::Read | Class::Write => add(&mut moves, entry.cell.calls),
+            _ => {}
+        }
+    }
+    moves <= opens.saturating_mul(IN_A_GO)
+}
+
+fn calls_of(files: &BTreeMap<FileId, &Use>) -> u64 {
+    files.values().fold(0, |sum, of| sum.saturating_add(of.calls))
+}

@@ -1,0 +1,118 @@
+//! Ranks for which all others wait in MPI's own collective calls, since they compute longer, not since their I/O is slow.
+
+use super::who_is_late::{Meeting, by_turns, first_quartile, late};
+use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::replay::Work;
+use rustc_hash::FxHashMap;
+
+/// Fewest ranks of which one is late.
+const FEWEST_RANKS: usize = 3;
+/// Fewest meetings that they come last to: once is an event.
+const FEWEST: usize = 2;
+/// Share of all that late ranks cost that these must cost to be those who are late.
+const MOSTLY: f64 = 0.7;
+
+/// Where they meet.
+const MEET: &str = "where all ranks meet (MPI_Barrier, MPI_Allreduce, ...)";
+
+/// Those that cost most.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let work = Work::of(grid, false);
+    let (mut meetings, mut by_calls, mut from) = (Vec::new(), Vec::new(), 0);
+    for (phase, waits) in grid.meetings.waits() {
+        let in_calls = |process: ProcessId| (from..=phase).map(|phase| work.time(phase, process)).sum::<f64>();
+        meetings.push(meeting(waits, in_calls));
+        by_calls.push(held_by_calls(waits, in_calls));
+        from = phase + 1;
+    }
+    let found = late(&meetings)?;
+    let times = found.last.len();
+    // Who comes with a rank that its calls hold up, and as late, may wait for its messages.
+    let alike = |(number, ns, usual): &&(usize, f64, f64)| {
+        let of_others =
+            by_calls.get(*number).into_iter().flatten().filter(|(process, _)| !found.processes.contains(process));
+        of_others.map(|(_, ns)| *ns).fold(0.0, f64::max) >= (ns - usual) * ALIKE
+    };
+    if found.last.iter().filter(alike).count() * 2 > times {
+        return None;
+    }
+    if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
+        let (there, all) = (MEET, show::counted(meetings.len() as u64, "point"));
+        let besides = "what their I/O takes longer is not in it: this is no matter of I/O";
+        return by_turns(&meetings).map(|of| of.claim(Code::LATE_TO_MEET, there, &all, besides));
+    }
+    // Somebody is the last each time.
+    if found.may_be_chance(&meetings) && found.saves_ns < super::late::matters_ns(grid) {
+        return None;
+    }
+    let (name, one, about) = found.named(grid.run);
+    let (comes, it, does) =
+        if one { ("comes", "it", "computes or waits") } else { ("come", "them", "compute or wait") };
+    let title = format!(
+        "{name} {comes} late to {} of {} {MEET}: all others wait {} for {it}, which {does} for messages",
+        show::count(times as u64),
+        show::counted(meetings.len() as u64, "point"),
+        show::duration(found.saves_ns as u64)
+    );
+    let about = About { calls: Some(times as u64), ..about };
+    let whose = if one { "its" } else { "their" };
+    let words = format!("what {whose} I/O takes longer than that of the others is not in it: this is no matter of I/O");
+    let hint = format!(
+        "give {it} less to compute, or see what slows {whose} computing (another process on its cores, a slower node)"
+    );
+    let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![Evidence::of(words, about)], &hint), Vec::new());
+    Some(Claim { waiting_ns: found.saves_ns, ..claim })
+}
+
+/// Part of its lateness that another's calls take longer than usual from which a rank may wait for that one's messages.
+const ALIKE: f64 = 0.7;
+/// What a rank waits at a meeting, beyond who waits least, against the mean of all, at most, for the others to wait for it.
+const LITTLE: f64 = 0.5;
+
+/// The ranks that come last to a meeting since their calls take longer than usual, and by how much, ns.
+fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> Meeting {
+    let calls: Vec<f64> = waits.keys().map(|process| in_calls(*process)).collect();
+    let usual = first_quartile(&calls);
+    let least = waits.values().copied().fold(f64::INFINITY, f64::min);
+    let mean = waits.values().sum::<f64>() / waits.len().max(1) as f64;
+    let last = waits.iter().filter(|(_, waited)| **waited - least <= (mean - least) * LITTLE);
+    last.map(|(process, _)| (*process, in_calls(*process) - usual)).filter(|(_, more)| *more > 0.0).collect()
+}
+
+/// How late each comes: by what it waits less than the others, but for what its calls take longer than theirs.
+fn meeting(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> Meeting {
+    if waits.len() < FEWEST_RANKS {
+        return Meeting::new();
+    }
+    let mut all: Vec<(ProcessId, f64, f64)> =
+        waits.iter().map(|(process, ns)| (*process, *ns, in_calls(*process))).collect();
+    all.sort_unstable_by_key(|(process, ..)| *process);
+    // Up to half of the ranks may be late, or slow.
+    let calls: Vec<f64> = all.iter().map(|(.., ns)| *ns).collect();
+    let usual = first_quartile(&calls);
+    let would_wait = |(process, waits, calls): (ProcessId, f64, f64)| (process, waits + (calls - usual).max(0.0));
+    let all: Meeting = all.into_iter().map(would_wait).collect();
+    let most = all.iter().map(|(_, ns)| *ns).fold(0.0, f64::max);
+    all.into_iter().map(|(process, ns)| (process, most - ns)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_least_is_late_but_for_its_calls() {
+        let waits: FxHashMap<ProcessId, f64> =
+            [(ProcessId(0), 100.0), (ProcessId(1), 4.0), (ProcessId(2), 90.0)].into_iter().collect();
+        let of = |in_calls: &dyn Fn(ProcessId) -> f64| meeting(&waits, in_calls);
+        assert_eq!(of(&|_| 7.0), [(ProcessId(0), 0.0), (ProcessId(1), 96.0), (ProcessId(2), 10.0)]);
+        let slower = |process| if process == ProcessId(1) { 60.0 } else { 10.0 };
+        assert_eq!(of(&slower), [(ProcessId(0), 0.0), (ProcessId(1), 46.0), (ProcessId(2), 10.0)]);
+        assert_eq!(meeting(&FxHashMap::default(), |_| 0.0), []);
+    }
+}

@@ -1,0 +1,85 @@
+//! Files that ranks open together again and again: an open of MPI-IO is a meeting of all ranks, and each asks for the file.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId, Within};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+use trace_format::op::Layer;
+
+/// Times that a process opens a file, at least.
+const AGAIN: u64 = 4;
+
+/// What a process does with a file in opens and closes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    opens: u64,
+    /// In opens and closes of MPI-IO, and in system calls inside of them, ns.
+    library_ns: f64,
+    inside_ns: f64,
+}
+
+/// The file that it costs most on.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let name = |entry: &Entry| grid.stream(entry).map(|stream| grid.run.op(stream).name.as_str());
+    let is = |entry: &Entry| entry.class == Class::Open || name(entry) == Some("close");
+    let inside = |entry: &Entry| {
+        entry.leaf && is(entry) && grid.stream(entry).is_some_and(|stream| stream.within() == Within::Mpiio)
+    };
+    let mut uses: BTreeMap<(FileId, ProcessId), Use> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| is(entry)) {
+        let of = uses.entry((entry.file, entry.process)).or_default();
+        if inside(entry) {
+            of.inside_ns += entry.left_ns;
+        } else if grid.layer(entry) == Some(Layer::Mpiio) {
+            add(&mut of.opens, if entry.class == Class::Open { entry.cell.calls } else { 0 });
+            of.library_ns += entry.left_ns;
+        }
+    }
+    uses.retain(|_, of| of.opens >= AGAIN);
+    let mut shortened: BTreeMap<FileId, Shortened> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| inside(entry)) {
+        if let Some(of) = uses.get(&(entry.file, entry.process)) {
+            let usual = entry.left_ns - entry.beyond_ns(1.0);
+            shortened.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens as f64)));
+        }
+    }
+    // Who comes late waits least: what it spends there is no waiting for it.
+    let outside = |file: FileId| {
+        let theirs = uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).map(|(_, of)| of);
+        let least = theirs.map(|of| (of.library_ns - of.inside_ns) * (1.0 - 1.0 / of.opens as f64));
+        least.fold(f64::INFINITY, f64::min).max(0.0)
+    };
+    // Who opens a file alone waits for nobody.
+    let ranks = grid.run.ranks() as usize;
+    let opened_by = |file: FileId| uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).count();
+    shortened.retain(|file, _| ranks > 1 && opened_by(*file) >= ranks);
+    let (file, shortened) = shortened.into_iter().max_by(|a, b| outside(a.0).total_cmp(&outside(b.0)))?;
+    let mine: Vec<&Use> = uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).map(|(_, of)| of).collect();
+    let opens = mine.iter().map(|of| of.opens).max()?;
+    let library_ns = mine.iter().map(|of| of.library_ns).sum::<f64>() / mine.len().max(1) as f64;
+    let path = grid.run.file_name(file).to_owned();
+    let title = format!(
+        "{path} is opened {} times by {} together (MPI_File_open): an open with its close takes {}",
+        show::count(opens),
+        show::processes(mine.len() as u64),
+        show::duration((library_ns / opens.max(1) as f64) as u64)
+    );
+    let inside_ns: f64 = mine.iter().map(|of| of.inside_ns).sum::<f64>() / mine.len().max(1) as f64;
+    let words = format!(
+        "{} of it for each process in system calls, {} in waiting for each other and MPI-IO's own work",
+        show::duration(inside_ns as u64),
+        show::duration((library_ns - inside_ns).max(0.0) as u64)
+    );
+    let about = About { file: Some(path), calls: Some(opens), ..About::default() };
+    let hint =
+        "open it once, and keep it open from step to step: MPI_File_sync makes what was written visible to others";
+    let waiting_ns = outside(file);
+    let claim = Claim::new(finding(Code::REPEATED_OPENS, title, vec![Evidence::of(words, about)], hint), shortened);
+    Some(Claim { waiting_ns, ..claim })
+}

@@ -1,0 +1,82 @@
+//! Collective calls that all go through fewer processes than there are, since a hint of the program says so.
+
+use super::many_aggregators::SMALL_CALL;
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, Hint as HintOf, ProcessId};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
+use crate::topics::causes::reading::callers::collective_callers;
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::meta::HintOrigin;
+
+/// Aggregators that would do at least, where more nodes than that do not say so.
+const ENOUGH: usize = 4;
+
+/// One in so many of the bytes that the busiest moves, below which a process is no aggregator.
+const LITTLE: u64 = 20;
+
+/// Hints that say so: MPI's own, and Open MPI's parameter.
+const KEYS: [&str; 2] = ["cb_nodes", "io_ompio_num_aggregators"];
+
+/// One for each file.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let is = |hint: &&HintOf| hint.origin == HintOrigin::Asked && KEYS.contains(&hint.key.as_str());
+    let asked = grid.run.hints.iter().filter(is);
+    let count = |hint: &HintOf| hint.value.trim().parse().ok().filter(|count| *count > 0);
+    let asked: BTreeMap<FileId, (usize, &str)> =
+        asked.filter_map(|hint| Some((hint.file, (count(hint)?, hint.key.as_str())))).collect();
+    let callers = collective_callers(grid.run);
+    let of = |file: FileId| callers.get(&file);
+    asked.into_iter().filter_map(|(file, (count, key))| of_file(grid, file, of(file)?, count, key)).collect()
+}
+
+fn of_file(grid: &Grid<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: usize, key: &str) -> Option<Claim> {
+    let data = |entry: &&Entry| entry.file == file && matches!(entry.class, Class::Read | Class::Write);
+    let mut moved: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    // A typical request, by bytes: what one holds, more aggregators would only cut.
+    let mut sizes: Vec<(f64, f64)> = Vec::new();
+    for entry in grid.entries.iter().filter(data).filter(|entry| entry.leaf && entry.inside) {
+        add(moved.entry(entry.process).or_default(), entry.cell.bytes);
+        sizes.push((entry.cell.bytes as f64 / entry.cell.calls.max(1) as f64, entry.cell.bytes as f64));
+    }
+    if weighted_quantile(&mut sizes, 0.5).is_none_or(|bytes| bytes <= SMALL_CALL as f64) {
+        return None;
+    }
+    // Besides what HDF5 writes of its own metadata.
+    let most = moved.values().copied().max().unwrap_or(0);
+    let aggregators: BTreeSet<ProcessId> =
+        moved.into_iter().filter(|(_, bytes)| *bytes >= most / LITTLE).map(|(process, _)| process).collect();
+    let on = callers.iter().filter_map(|process| grid.run.process(*process)).map(|process| process.node);
+    let nodes = on.collect::<BTreeSet<u32>>().len();
+    // Of a node with two or more nobody knows whether more would do better.
+    let enough = if aggregators.len() == 1 { nodes.max(ENOUGH) } else { nodes };
+    let could = callers.len().min(enough);
+    if aggregators.is_empty() || aggregators.len() > asked || could <= aggregators.len() {
+        return None;
+    }
+    let less = 1.0 - aggregators.len() as f64 / could as f64;
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| data(entry) && entry.leaf && entry.inside);
+    let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * less)).collect();
+    let name = grid.run.file_name(file).to_owned();
+    let title = format!(
+        "{} for the collective calls of {} on {name}: the hint {key}={asked} asks for no more",
+        show::counted(aggregators.len() as u64, "aggregator"),
+        show::counted(callers.len() as u64, "rank")
+    );
+    let about = About { file: Some(name), ..About::default() };
+    let words = format!("what they read and write one after another, {could} would do at the same time");
+    let hint = if key == "cb_nodes" {
+        format!(
+            "set cb_nodes={could}, and on a single node cb_config_list=*:{could}, or leave both hints out: the default is one aggregator per node"
+        )
+    } else {
+        format!("set {key}={could}, or leave the parameter out: then their number follows the bytes of a call")
+    };
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
+    Some(Claim::new(finding(Code::ASKED_AGGREGATORS, title, evidence, &hint), shortened))
+}

@@ -1,0 +1,128 @@
+//! Reads and writes that wait for storage each, since the file was opened so: O_SYNC and O_DSYNC, and small ones past the page cache.
+
+use crate::findings::{Code, Evidence};
+use crate::model::Manner;
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+
+/// Octave of the longest request that waits more than it moves: less than 256 KiB.
+const SMALL: u8 = 18;
+/// What a call through the page cache takes, and its bytes, ns, where the run has none to compare with.
+const NS_PER_CALL: f64 = 2_000.0;
+const NS_PER_BYTE: f64 = 1.0;
+/// Fewest such calls that tell what is usual.
+const ENOUGH: u64 = 10;
+
+/// Of writes through the cache, of reads and of writes past it.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let plain = plain(grid);
+    let is = |class: Class, wanted: fn(&Entry, Manner) -> bool| {
+        let counts = move |entry: &Entry| {
+            let manner = grid.stream(entry).map_or_else(Manner::default, |stream| stream.manner);
+            entry.leaf && entry.class == class && wanted(entry, manner)
+        };
+        sums(grid, &plain, class, counts)
+    };
+    let small = |entry: &Entry, manner: Manner| manner.is_direct() && !manner.is_through() && entry.size <= SMALL;
+    let through = is(Class::Write, |_, manner| manner.is_through());
+    let mut out: Vec<Claim> = through.map(|found| through_claim(grid, found)).into_iter().collect();
+    for class in [Class::Read, Class::Write] {
+        out.extend(is(class, small).map(|found| direct_claim(grid, class, found)));
+    }
+    out
+}
+
+/// Such calls.
+struct Found {
+    calls: u64,
+    bytes: u64,
+    time_ns: f64,
+    shortened: Shortened,
+}
+
+/// What a call of a kind and size takes on the mean that goes through the page cache, ns.
+fn plain(grid: &Grid<'_>) -> BTreeMap<(Class, u8), f64> {
+    let mut of: BTreeMap<(Class, u8), (u64, f64)> = BTreeMap::new();
+    let through_cache = |entry: &&Entry| {
+        let stream = grid.stream(entry);
+        entry.leaf && stream.is_some_and(|stream| !stream.manner.is_through() && !stream.manner.is_direct())
+    };
+    for entry in grid.entries.iter().filter(through_cache) {
+        let sums = of.entry((entry.class, entry.size)).or_default();
+        add(&mut sums.0, entry.cell.calls);
+        sums.1 += entry.left_ns;
+    }
+    of.retain(|_, (calls, _)| *calls >= ENOUGH);
+    of.into_iter().map(|(key, (calls, time))| (key, time / calls as f64)).collect()
+}
+
+fn sums(
+    grid: &Grid<'_>,
+    plain: &BTreeMap<(Class, u8), f64>,
+    class: Class,
+    counts: impl Fn(&Entry) -> bool,
+) -> Option<Found> {
+    let mut found = Found { calls: 0, bytes: 0, time_ns: 0.0, shortened: Shortened::new() };
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
+        let (calls, bytes) = (entry.cell.calls as f64, entry.cell.bytes as f64);
+        add(&mut found.calls, entry.cell.calls);
+        add(&mut found.bytes, entry.cell.bytes);
+        found.time_ns += entry.left_ns;
+        let else_ns =
+            plain.get(&(class, entry.size)).map_or(calls * NS_PER_CALL + bytes * NS_PER_BYTE, |ns| ns * calls);
+        if entry.left_ns > else_ns {
+            found.shortened.push((index, entry.left_ns - else_ns));
+        }
+    }
+    (!found.shortened.is_empty()).then_some(found)
+}
+
+fn each(found: &Found) -> (String, String) {
+    let calls = found.calls.max(1);
+    (show::bytes(found.bytes / calls), show::duration((found.time_ns / calls as f64) as u64))
+}
+
+fn evidence(grid: &Grid<'_>, found: &Found) -> Vec<Evidence> {
+    let mut by: BTreeMap<Manner, u64> = BTreeMap::new();
+    for (index, _) in &found.shortened {
+        let entry = grid.entries.get(*index as usize);
+        if let Some((entry, stream)) = entry.and_then(|entry| Some((entry, grid.stream(entry)?))) {
+            add(by.entry(stream.manner).or_default(), entry.cell.calls);
+        }
+    }
+    let opened = by.iter().map(|(manner, calls)| format!("{} with {}", show::counted(*calls, "call"), manner.names()));
+    let words = format!("{} in all; {}", show::duration(found.time_ns as u64), opened.collect::<Vec<_>>().join(", "));
+    std::iter::once(Evidence::from(words)).chain(files(grid, &found.shortened)).collect()
+}
+
+fn through_claim(grid: &Grid<'_>, found: Found) -> Claim {
+    let (bytes, time) = each(&found);
+    let title = format!(
+        "{} of {bytes} wait until storage has them, {time} each: their files were opened with O_SYNC or O_DSYNC",
+        show::counted(found.calls, "write")
+    );
+    let hint = "open without O_SYNC and O_DSYNC, and call fsync once where data must be safe: at the end of a step, a checkpoint, a transaction";
+    let evidence = evidence(grid, &found);
+    Claim::new(finding(Code::WRITTEN_THROUGH, title, evidence, hint), found.shortened)
+}
+
+fn direct_claim(grid: &Grid<'_>, class: Class, found: Found) -> Claim {
+    let (bytes, time) = each(&found);
+    let title = format!(
+        "{} of {bytes} go past the page cache, {time} each: their files were opened with O_DIRECT",
+        show::counted(found.calls, class.singular())
+    );
+    let hint = if class == Class::Read {
+        "open without O_DIRECT, so that the system reads ahead and keeps what was read; or read some MiB at once, several requests under way"
+    } else {
+        "open without O_DIRECT, so that the system gathers small writes; or write some MiB at once, several requests under way"
+    };
+    let evidence = evidence(grid, &found);
+    Claim::new(finding(Code::PAST_CACHE, title, evidence, hint), found.shortened)
+}

@@ -1,0 +1,314 @@
+//! Processes that wait by asking again and again: for a lock file that another holds (an open with `O_EXCL` fails with `EEXIST`), for a lock on a file
+//! (`EAGAIN`), or for a file that another makes (`ENOENT`). The calls are short; the time lies between them.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::shared::stats::median;
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// From one of them to the next at most, ns, on the mean: who asks less often does something else, as a program that looks for a stop file after each step.
+const SELDOM_NS: f64 = 1e9;
+/// Times the usual distance of two questions from which a process has not asked meanwhile.
+const PAUSE: f64 = 3.0;
+/// Part of the slots of a wait in which it reads or writes, and of each of these, from which it is work.
+const WORKS: f64 = 0.25;
+/// Part of all waiting that is for one file, to name it.
+const MOST: f64 = 0.8;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// That a file is gone.
+    Lock,
+    /// That nobody holds a lock on it.
+    Held,
+    /// That it is there.
+    File,
+}
+
+impl What {
+    /// What a call waits for that failed like this: `EEXIST`, `EAGAIN` or `EACCES`, `ENOENT`, the same numbers on all of Linux.
+    fn of(class: Class, errno: u16) -> Option<Self> {
+        match (class, errno) {
+            (Class::Open, 17) => Some(Self::Lock),
+            (Class::Lock, 11 | 13) => Some(Self::Held),
+            (_, 2) => Some(Self::File),
+            _ => None,
+        }
+    }
+}
+
+impl What {
+    /// Calls that fail in a wait, at least: who finds a file there once, or not there a few times, may go on without it; who is refused a lock does not.
+    const fn fewest(self) -> u64 {
+        match self {
+            Self::Held => 2,
+            Self::Lock => 4,
+            Self::File => 8,
+        }
+    }
+}
+
+impl Asked {
+    /// Calls that fail in a wait.
+    fn calls(&self, (first, last): &Wait) -> u64 {
+        self.failed.range(*first..=*last).fold(0, |sum, (_, calls)| sum.saturating_add(*calls))
+    }
+}
+
+/// What a process does with a name: by slot, calls that fail, and slots in which one succeeds.
+#[derive(Debug, Default)]
+struct Asked {
+    failed: BTreeMap<u16, u64>,
+    found: BTreeSet<u16>,
+    /// Slots with calls that may end a wait.
+    ends: BTreeSet<u16>,
+    /// Whether it makes the file itself.
+    makes: bool,
+    indices: Vec<(u32, u16)>,
+}
+
+/// What is waited for, and what for how long.
+#[derive(Debug, Default)]
+struct Waited {
+    by_file: BTreeMap<FileId, f64>,
+    by_process: BTreeMap<ProcessId, f64>,
+    calls: u64,
+    shortened: Shortened,
+}
+
+/// One for lock files, one for locks, one for files that are not there yet.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let asked = asked(grid);
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let others = Others::of(grid);
+    let mut waited: BTreeMap<What, Waited> = BTreeMap::new();
+    for ((process, file, what), asked) in asked {
+        if what == What::File && asked.makes {
+            continue;
+        }
+        let enough = |wait: &Wait| {
+            let (calls, ns) = (asked.calls(wait), length(grid, &asked, wait));
+            calls >= what.fewest() && ns <= SELDOM_NS * calls as f64
+        };
+        let mut waits = waits(&asked);
+        waits.retain(|wait| enough(wait) && !others.is_work(grid, process, (what, file), wait));
+        let ns: f64 = waits.iter().map(|wait| length(grid, &asked, wait)).sum();
+        if ns <= 0.0 {
+            continue;
+        }
+        let of = waited.entry(what).or_default();
+        *of.by_file.entry(file).or_default() += ns;
+        *of.by_process.entry(process).or_default() += ns;
+        add(&mut of.calls, waits.iter().fold(0_u64, |sum, wait| sum.saturating_add(asked.calls(wait))));
+        let waited = |slot: u16| waits.iter().any(|(first, last)| (*first..=*last).contains(&slot));
+        let left = asked.indices.iter().filter(|(_, slot)| waited(*slot));
+        let left = left.filter_map(|(index, _)| Some((*index, grid.entries.get(*index as usize)?.left_ns)));
+        of.shortened.extend(left);
+    }
+    waited.into_iter().filter_map(|(what, of)| claim(grid, what, of)).collect()
+}
+
+/// Questions of the program, by who asks for what.
+fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
+    let mut out: BTreeMap<(ProcessId, FileId, What), Asked> = BTreeMap::new();
+    let own = |entry: &&Entry| entry.leaf && !entry.inside;
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| own(entry)) {
+        let Some(stream) = grid.stream(entry).filter(|stream| stream.failed) else { continue };
+        let asks = ASK.contains(&grid.run.op(stream).name.as_str());
+        let Some(what) = What::of(entry.class, stream.errno).filter(|what| *what != What::File || asks) else {
+            continue;
+        };
+        let of = out.entry((entry.process, entry.file, what)).or_default();
+        add(of.failed.entry(entry.slot).or_default(), entry.cell.calls);
+        of.indices.push((index, entry.slot));
+    }
+    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        let makes = grid.stream(entry).is_some_and(|stream| MAKE.contains(&grid.run.op(stream).name.as_str()));
+        if let Some(of) = out.get_mut(&(entry.process, entry.file, What::File)) {
+            of.makes |= makes || entry.class == Class::Write;
+        }
+    }
+    for entry in grid.entries.iter().filter(own) {
+        let finds = grid.stream(entry).is_some_and(|stream| !stream.failed);
+        for what in [What::Lock, What::Held, What::File] {
+            let Some(of) = out.get_mut(&(entry.process, entry.file, what)).filter(|_| finds) else { continue };
+            let answers = match what {
+                What::Lock => entry.class == Class::Open,
+                // Who asks takes other locks of the file meanwhile (SQLite): it has what it wants when it writes.
+                What::Held => entry.class == Class::Write,
+                What::File => matches!(entry.class, Class::Open | Class::Metadata),
+            };
+            if answers {
+                of.found.insert(entry.slot);
+            }
+            if answers || what == What::Held && entry.class == Class::Lock {
+                of.ends.insert(entry.slot);
+            }
+        }
+    }
+    out
+}
+
+/// Operations by which a process makes a file, or puts it in its place; and those that ask whether it is there.
+const MAKE: [&str; 3] = ["rename", "mmap", "link"];
+const ASK: [&str; 4] = ["stat", "access", "open", "opendir"];
+
+/// By process: what it does beside asking.
+struct Others {
+    /// Slots of which its reads and writes take a good part.
+    moves: BTreeSet<(ProcessId, u16)>,
+    /// Slots with calls that succeed, and the file of one of them, or that they are several files'.
+    calls: BTreeMap<(ProcessId, u16), Option<FileId>>,
+}
+
+impl Others {
+    fn of(grid: &Grid<'_>) -> Self {
+        let mut times: BTreeMap<(ProcessId, u16), f64> = BTreeMap::new();
+        let mut calls: BTreeMap<(ProcessId, u16), Option<FileId>> = BTreeMap::new();
+        for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+            let at = (entry.process, entry.slot);
+            if matches!(entry.class, Class::Read | Class::Write) {
+                *times.entry(at).or_default() += entry.left_ns;
+            }
+            if grid.stream(entry).is_some_and(|stream| !stream.failed) {
+                let file = calls.entry(at).or_insert(Some(entry.file));
+                *file = file.filter(|file| *file == entry.file);
+            }
+        }
+        let moves = times.into_iter().filter(|((_, slot), ns)| *ns >= width(grid, *slot) * WORKS).map(|(at, _)| at);
+        Self { moves: moves.collect(), calls }
+    }
+
+    /// Whether a process does something else in a wait for a file, and asks only now and then: it reads and writes, makes calls on other files, or meets all
+    /// other ranks.
+    fn is_work(&self, grid: &Grid<'_>, process: ProcessId, (what, file): (What, FileId), (first, last): &Wait) -> bool {
+        let between = usize::from(last.saturating_sub(*first)).saturating_sub(1);
+        let behind = first.saturating_add(1);
+        let span = (process, behind)..(process, (*last).max(behind));
+        let busy = self.moves.range(span.clone()).count();
+        let elsewhere = self.calls.range(span).filter(|(_, on)| **on != Some(file)).count();
+        let most = between as f64 * WORKS;
+        let phase = |slot: u16| grid.slots.phase(usize::from(slot));
+        // Who was refused a lock looks around before it asks again (SQLite: at the journal).
+        let elsewhere = if what == What::Held { 0 } else { elsewhere };
+        busy as f64 > most || elsewhere as f64 > most || grid.meetings.one_between(phase(*first), phase(*last))
+    }
+}
+
+/// Length of a slot, ns.
+fn width(grid: &Grid<'_>, slot: u16) -> f64 {
+    let begin = grid.slots.begin(usize::from(slot)).unwrap_or_default();
+    let end = grid
+        .slots
+        .begin(usize::from(slot) + 1)
+        .unwrap_or_else(|| crate::topics::causes::reading::phases::length(grid.run));
+    end.saturating_sub(begin) as f64
+}
+
+/// First and last slot.
+type Wait = (u16, u16);
+
+/// The waits: questions without a long pause or an answer between them, that an answer ends.
+fn waits(asked: &Asked) -> Vec<Wait> {
+    let slots: Vec<u16> = asked.failed.keys().copied().collect();
+    let mut apart: Vec<f64> = slots.windows(2).map(|pair| f64::from(pair[1] - pair[0])).collect();
+    let pause = median(&mut apart).unwrap_or(1.0) * PAUSE;
+    let found = |from: u16, until: u16| asked.found.range(from..until).next().is_some();
+    let mut out: Vec<Wait> = Vec::new();
+    for slot in slots {
+        match out.last_mut() {
+            Some((_, last)) if f64::from(slot - *last) <= pause && !found(*last, slot) => *last = slot,
+            _ => out.push((slot, slot)),
+        }
+    }
+    let ends = |from: u16, until: u16| asked.ends.range(from..until).next().is_some();
+    out.retain(|(_, last)| ends(*last, last.saturating_add((pause as u16).saturating_add(1))));
+    out
+}
+
+/// How long a wait lasts, ns. Where it begins and ends it is as long as the calls there usually take with what lies between them.
+fn length(grid: &Grid<'_>, asked: &Asked, (first, last): &Wait) -> f64 {
+    let each = |(slot, calls): (&u16, &u64)| width(grid, *slot) / *calls as f64;
+    let usual = asked.failed.iter().map(each).fold(f64::INFINITY, f64::min);
+    let of = |slot: u16| {
+        let calls = asked.failed.get(&slot).copied().unwrap_or_default() as f64;
+        if slot == *first || slot == *last { (calls * usual).min(width(grid, slot)) } else { width(grid, slot) }
+    };
+    (*first..=*last).map(of).sum()
+}
+
+fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
+    let (longest, most) = waited.by_process.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let (file, on_file) = waited.by_file.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let all: f64 = waited.by_file.values().sum();
+    let one = *on_file >= all * MOST;
+    let name = grid.run.file_name(*file).to_owned();
+    let who = match waited.by_process.len() {
+        1 => format!("{} waits", grid.run.process_name(*longest)),
+        many => format!("{} wait", show::processes(many as u64)),
+    };
+    let (things, files) = (waited.by_file.len() as u64, if one { name.clone() } else { String::new() });
+    let (title, hint) = match what {
+        What::Lock => (
+            format!(
+                "{who} up to {} for {} that another holds, and {} again and again: {} fail since the file is there",
+                show::duration(*most as u64),
+                if one { format!("the lock file {files}") } else { show::counted(things, "lock file") },
+                if waited.by_process.len() == 1 { "asks" } else { "ask" },
+                show::counted(waited.calls, "open")
+            ),
+            "hold it for less (only while what it guards is changed), or let one process do for all what it guards (MPI_Gather); where it must be a lock, \
+             a lock of fcntl on the bytes wakes up who waits as soon as it is free",
+        ),
+        What::Held => (
+            format!(
+                "{who} up to {} for locks on {} that others hold, and {} again and again: {} fail",
+                show::duration(*most as u64),
+                if one { files } else { show::counted(things, "file") },
+                if waited.by_process.len() == 1 { "asks" } else { "ask" },
+                show::counted(waited.calls, "lock call")
+            ),
+            "let one process write for all, or hold locks for less: short transactions, many changes in each (SQLite: BEGIN IMMEDIATE, journal_mode=WAL, or a database for each \
+             process, joined at the end)",
+        ),
+        What::File => (
+            format!(
+                "{who} up to {} for {}, and {} again and again: {} find nothing yet",
+                show::duration(*most as u64),
+                if one {
+                    format!("{files}, which others make")
+                } else {
+                    format!("{} that others make", show::counted(things, "file"))
+                },
+                if waited.by_process.len() == 1 { "asks" } else { "ask" },
+                show::counted(waited.calls, "call")
+            ),
+            "start what makes the file earlier, or do something else meanwhile; where both belong to one job, a message (MPI, a pipe, a socket) comes at once, \
+             and does not load the metadata server",
+        ),
+    };
+    let words = format!(
+        "{} in all between these calls and in them, without other calls of I/O meanwhile; what it computes there is not on record",
+        show::duration(all as u64)
+    );
+    let rank = grid
+        .run
+        .process(*longest)
+        .map(|process| process.rank)
+        .filter(|rank| *rank >= 0 && waited.by_process.len() == 1);
+    let about = About { rank, file: one.then_some(name), calls: Some(waited.calls), ..About::default() };
+    let in_calls: f64 = waited.shortened.iter().map(|(_, ns)| ns).sum::<f64>() / waited.by_process.len().max(1) as f64;
+    let waiting_ns = (most - in_calls).max(0.0);
+    let claim = Claim::new(finding(Code::POLLED, title, vec![Evidence::of(words, about)], hint), waited.shortened);
+    Some(Claim { waiting_ns, ..claim })
+}

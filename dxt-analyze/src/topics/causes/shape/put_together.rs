@@ -1,0 +1,41 @@
+//! What short requests would save if they were put together into long ones, where the run has no long ones to tell.
+
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+
+/// Time per byte of long requests, ns: 1 GB/s.
+const NS_PER_BYTE: f64 = 1.0;
+/// Length of requests that take twice as long as none would, bytes: what a longer one takes is mostly for its bytes.
+const HALF: f64 = 524_288.0;
+
+/// Of requests that take `time_ns` for so many bytes and calls: the less is promised, the longer these are.
+#[must_use]
+pub fn saved_ns(time_ns: f64, bytes: u64, calls: u64) -> f64 {
+    let bytes = bytes as f64;
+    (time_ns - bytes * NS_PER_BYTE).min(time_ns * HALF / (HALF + bytes / calls.max(1) as f64))
+}
+
+/// The same of the calls of all cells that `is` says.
+#[must_use]
+pub fn put_together(grid: &Grid<'_>, is: impl Fn(&Entry) -> bool) -> Shortened {
+    let less = |(index, entry): (u32, &Entry)| {
+        // Single calls that take far longer than their like would do so in any form.
+        let usual = entry.left_ns - entry.beyond_ns(1.0);
+        (index, saved_ns(usual, entry.cell.bytes, entry.cell.calls))
+    };
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
+    theirs.map(less).filter(|(_, ns)| *ns > 0.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longer_requests_are_the_less_is_promised() {
+        assert!((saved_ns(1e6, 1, 1) - 1e6).abs() < 10.0);
+        assert!((saved_ns(1e9, 512 << 10, 1) - 0.5e9).abs() < 1e3);
+        // No more than what is beyond the bytes themselves.
+        assert!((saved_ns(1e6, 900_000, 100) - 1e5).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,192 @@
+//! Calls that queue at few storage targets. Where calls wait for those before them, the first of each burst is served at once and the
+//! rest take as long as the queue is: many alike, and few far below. Without a queue the logarithm of durations spreads as far down as up.
+
+use super::shared_block::SharedBlock;
+use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
+use crate::sum::Sum;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
+use crate::topics::causes::replay::{Shortened, Work};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Calls in flight on a target from which they may queue.
+const IN_FLIGHT: f64 = 3.0;
+/// Targets that a file may reasonably have more than it has.
+const MANY: f64 = 8.0;
+/// Spreads of the fast half that the fastest call is below the median, from which it met no queue and the others did.
+const FAR_BELOW: f64 = 6.0;
+/// Least spread that is told from none.
+const LEAST_SPREAD: f64 = 0.1;
+/// How much further the fast end is from the median than the slow one, for the same.
+const LEANS: f64 = 0.35;
+
+/// Times that the median call takes of the fastest at least; and where calls take the longer the more are in flight, so that half may meet few.
+const SLOWER: f64 = 2.0;
+const SLOWER_IF_GROWS: f64 = 1.5;
+
+/// Times that the work of targets in turn differs from that of calls alone, at most.
+const ALIKE: f64 = 1.35;
+/// Quantile of the shortest calls of cells that met no other.
+const ALONE: f64 = 0.03;
+/// Part of the time that calls of one size take, for these to tell; and calls.
+const MOST: f64 = 0.8;
+const MANY_CALLS: f64 = 32.0;
+
+/// Calls of one size.
+#[derive(Debug, Default)]
+struct OfSize {
+    calls: f64,
+    ns: f64,
+    longest: u64,
+    shortest: Vec<(f64, f64)>,
+    processes: BTreeSet<ProcessId>,
+}
+
+/// What queues.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// Reads or writes.
+    pub class: Class,
+    /// Targets that they go to.
+    pub targets: usize,
+    /// One of them.
+    pub target: u32,
+    /// Calls in flight on a target, mean over the time that it has any.
+    pub in_flight: f64,
+    /// Targets with which there would be none.
+    pub enough: f64,
+    /// Times that the median call takes of the fastest.
+    pub slower: f64,
+    /// What more targets would save.
+    pub shortened: Shortened,
+}
+
+/// Of calls of a kind: fastest, median and sum of their times, spread of the fast half and how far it leans to the fast side.
+type Kind = (u64, f64, f64, (f64, f64));
+
+/// Of reads and of writes, but for reads of `blocks` that all want: what waits behind those is theirs.
+#[must_use]
+pub fn claims(grid: &Grid<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
+    let queues = queues(grid).into_iter();
+    queues.filter(|queue| !is_of_block(blocks, &queue.shortened)).map(|queue| claim(grid, queue)).collect()
+}
+
+/// All of reads and of writes.
+#[must_use]
+pub fn queues(grid: &Grid<'_>) -> Vec<Queue> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| queue(grid, class)).collect()
+}
+
+fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
+    let what = queue.class.plural();
+    let targets = if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
+    let each = if queue.targets == 1 { "" } else { " on each" };
+    let title = format!(
+        "{what} queue at {targets}: {:.0} in flight{each}, and they take {:.1} times as long as the fastest",
+        queue.in_flight, queue.slower
+    );
+    let hint = format!(
+        "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
+        queue.enough
+    );
+    let about = About { ost: (queue.targets == 1).then_some(queue.target), ..About::default() };
+    let evidence = Evidence::of(
+        format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough),
+        about,
+    );
+    let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();
+    Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened)
+}
+
+/// Part of what queues that reads of one block are, from which the others wait for these.
+const OF_BLOCK: f64 = 0.5;
+
+/// Whether a queue is one of reads of a block that all want; then what waits behind them is the block's.
+fn is_of_block(blocks: &mut [SharedBlock], queue: &[(u32, f64)]) -> bool {
+    let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
+    for block in blocks {
+        let theirs: FxHashSet<u32> = block.shortened.iter().map(|(index, _)| *index).collect();
+        let (mine, others): (Shortened, Shortened) = queue.iter().partition(|(index, _)| theirs.contains(index));
+        if mine.iter().map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK {
+            block.shortened.extend(others);
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether targets serve the calls of a class one after another: then one is done each time that a call takes which meets no other, and none takes longer
+/// than all that can be before it.
+fn is_served_in_turn(grid: &Grid<'_>, class: Class, targets: usize) -> bool {
+    let is = |entry: &&Entry| entry.leaf && entry.class == class && !entry.targets.is_empty();
+    let mut of: BTreeMap<u8, OfSize> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(is) {
+        let size = of.entry(entry.size).or_default();
+        size.calls += entry.cell.calls as f64;
+        size.ns += entry.left_ns;
+        size.longest = size.longest.max(entry.cell.longest_ns);
+        size.processes.insert(entry.process);
+        if entry.cell.shortest_ns > 0 {
+            size.shortest.push((entry.cell.shortest_ns as f64, 1.0));
+        }
+    }
+    let all: f64 = of.values().map(|size| size.ns).sum();
+    let Some(mut most) = of.into_values().max_by(|a, b| a.ns.total_cmp(&b.ns)) else { return false };
+    let Some(alone) = weighted_quantile(&mut most.shortest, ALONE) else { return false };
+    // Slots in which such calls begin, as far as any process is in a call.
+    let slots: BTreeSet<u16> = grid.entries.iter().filter(is).map(|entry| entry.slot).collect();
+    let busy = slots.iter().map(|slot| grid.slots.busy(usize::from(*slot))).sum::<Sum>().get() as f64;
+    let each = busy * targets as f64 / most.calls.max(1.0);
+    let as_alone = (alone / each.max(1.0)).ln().abs() <= ALIKE.ln();
+    let longest = alone * most.processes.len() as f64 * ALIKE;
+    most.ns >= all * MOST && most.calls >= MANY_CALLS && as_alone && most.longest as f64 <= longest
+}
+
+fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
+    let is = |entry: &&Entry| entry.leaf && entry.class == class && !entry.targets.is_empty();
+    let mut targets: BTreeMap<u32, f64> = BTreeMap::new();
+    // By kind of calls: fastest, and medians with calls.
+    let mut kinds: BTreeMap<(u8, u16), Kind> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(is) {
+        for target in &entry.targets {
+            *targets.entry(*target).or_default() += entry.left_ns / entry.targets.len() as f64;
+        }
+        let op = grid.stream(entry).map_or(0, |stream| stream.op);
+        let kind = kinds.entry((entry.size, op)).or_insert((u64::MAX, entry.usual_ns, 0.0, entry.spread));
+        if entry.cell.shortest_ns > 0 {
+            kind.0 = kind.0.min(entry.cell.shortest_ns);
+        }
+        kind.2 += entry.left_ns;
+    }
+    let all: f64 = targets.values().sum();
+    // Some targets are barely used.
+    let used: Vec<(u32, f64)> = targets.into_iter().filter(|(_, ns)| *ns >= all * 0.02).collect();
+    let (_, (fastest, median, _, (spread, leans))) = kinds.into_iter().max_by(|a, b| a.1.2.total_cmp(&b.1.2))?;
+    if fastest == u64::MAX {
+        return None;
+    }
+    let slower = median / fastest.max(1) as f64;
+    // The time in which the class is busy: phases last as long as their slowest rank.
+    let busy = Work::of_those(grid, |entry| entry.class == class).critical();
+    let in_flight = all / busy.max(1.0) / used.len().max(1) as f64;
+    let count = used.len() as f64;
+    let enough = (count * in_flight).min(MANY.max(count));
+    let queued = slower.ln() >= spread.max(LEAST_SPREAD) * FAR_BELOW || leans >= LEANS;
+    let grows = grid.grow_with_depth.contains(&class);
+    let queued = queued || grows || is_served_in_turn(grid, class, used.len());
+    let least = if grows { SLOWER_IF_GROWS } else { SLOWER };
+    if in_flight < IN_FLIGHT || enough < count * 2.0 || slower < least || !queued {
+        return None;
+    }
+    let part = 1.0 - count / enough;
+    let shortened = (0_u32..)
+        .zip(&grid.entries)
+        .filter(|(_, entry)| is(entry))
+        .map(|(index, entry)| (index, entry.left_ns * part))
+        .collect();
+    Some(Queue { class, targets: used.len(), target: used.first()?.0, in_flight, enough, slower, shortened })
+}

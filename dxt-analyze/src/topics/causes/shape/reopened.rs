@@ -1,0 +1,90 @@
+//! Files that a process opens again and again: by what the opens and closes cost, however few they are.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId, Within};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Times that a process opens a file, at least.
+const AGAIN: u64 = 4;
+/// Part of the cost from which one file is named alone.
+const MOST: f64 = 0.8;
+/// Part of the time of opens and closes from which one of them is told.
+const TELLS: f64 = 0.25;
+
+/// Of all such files together.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let counts = |entry: &Entry| {
+        let within = grid.stream(entry).map(|stream| stream.within());
+        entry.leaf && entry.class == Class::Open && within != Some(Within::Mpiio)
+    };
+    let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
+        add(opens.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
+    }
+    opens.retain(|_, count| *count >= AGAIN);
+    let closes = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == "close");
+    let mut by: BTreeMap<FileId, Shortened> = BTreeMap::new();
+    // By file: of opens and of closes, their number and time.
+    let mut times: BTreeMap<FileId, [(u64, f64); 2]> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) || entry.leaf && closes(entry))
+    {
+        let Some(count) = opens.get(&(entry.process, entry.file)) else { continue };
+        // Single calls that take far longer than their like would do so on any file.
+        let usual = entry.left_ns - entry.beyond_ns(1.0);
+        let of = &mut times.entry(entry.file).or_default()[usize::from(entry.class != Class::Open)];
+        *of = (of.0.saturating_add(entry.cell.calls), of.1 + usual);
+        by.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / *count as f64)));
+    }
+    let cost = |of: &Shortened| of.iter().map(|(_, ns)| ns).sum::<f64>();
+    let all: f64 = by.values().map(cost).sum();
+    let (dearest, most) = by.iter().map(|(file, of)| (*file, cost(of))).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let alone = most >= all * MOST;
+    by.retain(|file, _| !alone || *file == dearest);
+    opens.retain(|(_, file), _| by.contains_key(file));
+    let count = opens.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
+    let processes = opens.keys().map(|(process, _)| process).collect::<BTreeSet<_>>().len() as u64;
+    let name = grid.run.file(dearest)?.name.clone();
+    let mut theirs = grid.entries.iter().filter(|entry| by.contains_key(&entry.file) && counts(entry));
+    let (opened, it, things) = if theirs.all(|entry| grid.lists(entry)) {
+        ("listed", "opening it", "folder")
+    } else {
+        ("opened", "an open", "file")
+    };
+    let which = if alone {
+        format!("{name} is {opened} {} times", show::count(count))
+    } else {
+        let each = show::count(count / opens.len().max(1) as u64);
+        format!("{} are {opened} {each} times each", show::counted(by.len() as u64, things))
+    };
+    let sum = |which: usize| {
+        let theirs = by.keys().filter_map(|file| times.get(file)).filter_map(|of| of.get(which));
+        theirs.fold((0_u64, 0.0), |sum, of| (sum.0.saturating_add(of.0), sum.1 + of.1))
+    };
+    let (opening, closing) = (sum(0), sum(1));
+    let takes =
+        |what: &str, of: (u64, f64)| format!("{what} takes {}", show::duration((of.1 / of.0.max(1) as f64) as u64));
+    let dear = (opening.1 + closing.1) * TELLS;
+    let what = match (opening.1 >= dear, closing.1 >= dear) {
+        (_, false) => takes(it, opening),
+        (false, true) => takes("a close", closing),
+        (true, true) => format!("{}, {}", takes(it, opening), takes("a close", closing)),
+    };
+    let title = format!("{which} by {}: {what}", show::processes(processes));
+    let words = format!("{} in opens and closes but for the first of each process", show::duration(all as u64));
+    let about = About { file: alone.then_some(name), calls: Some(count), ..About::default() };
+    let hint = if opened == "listed" {
+        "list it once and remember the names, or keep an index of what was made; fewer entries in a folder"
+    } else {
+        "keep it open between accesses (pread and pwrite need no position of their own; fflush or fsync makes what was written visible): \
+                each open asks the metadata server, and closing writes the cache back"
+    };
+    let shortened = by.into_values().flatten().collect();
+    Some(Claim::new(finding(Code::REPEATED_OPENS, title, vec![Evidence::of(words, about)], hint), shortened))
+}

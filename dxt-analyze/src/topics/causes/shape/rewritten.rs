@@ -1,0 +1,77 @@
+//! Small files that a process writes anew again and again: a state, an index, a log that is kept as a whole. Each time all of it goes to storage,
+//! however little of it has changed.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId, Within};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+
+/// Times that it is opened and written, at least.
+const AGAIN: u64 = 16;
+/// Times that its bytes are written, at least: of a file that grows all the time half of what it is opened.
+const TIMES: f64 = 6.0;
+/// Bytes of a file that is a state rather than a checkpoint.
+const SMALL: u64 = 16 << 20;
+/// How many times it would be written in place of each [`AGAIN`].
+const SELDOM: f64 = 1.0;
+
+/// What a process does with a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    opens: u64,
+    written: u64,
+    read: u64,
+    until: u64,
+}
+
+/// The file that it costs most on.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let counts =
+        |entry: &Entry| entry.leaf && grid.stream(entry).is_some_and(|stream| stream.within() == Within::Nothing);
+    let mut by: BTreeMap<(ProcessId, FileId), Use> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
+        let of = by.entry((entry.process, entry.file)).or_default();
+        match entry.class {
+            Class::Open => add(&mut of.opens, entry.cell.calls),
+            Class::Read => add(&mut of.read, entry.cell.bytes),
+            Class::Write => {
+                add(&mut of.written, entry.cell.bytes);
+                of.until = of.until.max(entry.cell.range.1);
+            }
+            _ => {}
+        }
+    }
+    by.retain(|_, of| {
+        let times = of.written as f64 / of.until.max(1) as f64;
+        of.opens >= AGAIN && of.until > 0 && of.until <= SMALL && times >= TIMES && of.read < of.written / 2
+    });
+    let mut shortened: BTreeMap<(ProcessId, FileId), Shortened> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
+        if let Some(of) = by.get(&(entry.process, entry.file)) {
+            let usual = entry.left_ns - entry.beyond_ns(1.0);
+            let stays = SELDOM / of.opens.min(AGAIN) as f64;
+            shortened.entry((entry.process, entry.file)).or_default().push((index, usual * (1.0 - stays)));
+        }
+    }
+    let cost = |of: &Shortened| of.iter().map(|(_, ns)| ns).sum::<f64>();
+    let ((process, file), shortened) = shortened.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
+    let of = by.get(&(process, file))?;
+    let name = grid.run.file_name(file).to_owned();
+    let title = format!(
+        "{} writes {name} anew {} times: {} in all for a file of {}",
+        grid.run.process_name(process),
+        show::count(of.opens),
+        show::bytes(of.written),
+        show::bytes(of.until)
+    );
+    let words = format!("{} in opens, writes and other calls on it", show::duration(cost(&shortened) as u64));
+    let about = About { file: Some(name), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
+    let hint = "write it every so many steps or seconds rather than at each change, or only what has changed (append a line, a database such as SQLite)";
+    Some(Claim::new(finding(Code::REWRITTEN, title, vec![Evidence::of(words, about)], hint), shortened))
+}

@@ -1,0 +1,94 @@
+//! Processes that a parent begins in rounds, the next when all of the last have ended: in a round all wait for the one that has most to do.
+
+use super::uneven::{MORE, SIBLINGS, of_one_parent};
+use crate::findings::{About, Code, Evidence};
+use crate::model::{Process, ProcessId};
+use crate::shared::stats::median;
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use rustc_hash::FxHashMap;
+
+/// Rounds in which one has more than its share, at least, and part of those in which anybody moves bytes.
+const SEVERAL: usize = 2;
+const MOSTLY: f64 = 0.5;
+
+/// Processes of a round.
+type Round<'a> = Vec<(ProcessId, &'a Process)>;
+
+/// Of reads and of writes.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    if grid.run.ranks() > 0 {
+        return Vec::new();
+    }
+    let rounds: Vec<Round<'_>> = rounds(of_one_parent(grid)).into_iter().filter(|of| of.len() >= SIBLINGS).collect();
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class, &rounds)).collect()
+}
+
+/// Those that live at the same time, or with others that do.
+fn rounds(mut all: Round<'_>) -> Vec<Round<'_>> {
+    all.sort_by_key(|(number, process)| (process.shift_ns, *number));
+    let (mut out, mut until): (Vec<Round<'_>>, u64) = (Vec::new(), 0);
+    for one in all {
+        match out.last_mut().filter(|_| one.1.shift_ns < until) {
+            Some(round) => round.push(one),
+            None => out.push(vec![one]),
+        }
+        until = until.max(one.1.end_ns);
+    }
+    out
+}
+
+fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim> {
+    let is = |entry: &&Entry| entry.leaf && entry.class == class;
+    let mut moved: FxHashMap<ProcessId, (u64, f64)> = FxHashMap::default();
+    for entry in grid.entries.iter().filter(is) {
+        let of = moved.entry(entry.process).or_default();
+        add(&mut of.0, entry.cell.bytes);
+        of.1 += entry.left_ns;
+    }
+    let bytes = |process: ProcessId| moved.get(&process).map_or(0, |(bytes, _)| *bytes);
+    let any = rounds.iter().filter(|round| round.iter().any(|(number, _)| bytes(*number) > 0)).count();
+    // By who has most of a round: part of its time that is saved.
+    let mut most: FxHashMap<ProcessId, f64> = FxHashMap::default();
+    let (mut times, mut processes) = (Vec::new(), 0);
+    for round in rounds {
+        let mean = round.iter().map(|(number, _)| bytes(*number) as f64).sum::<f64>() / round.len() as f64;
+        let Some((number, process)) = round.iter().max_by_key(|(number, _)| (bytes(*number), *number)) else {
+            continue;
+        };
+        let mut others: Vec<f64> =
+            round.iter().filter(|(of, _)| of != number).map(|(_, process)| process.end_ns as f64).collect();
+        let lag = process.end_ns as f64 - median(&mut others)?;
+        let (mine, ns) = moved.get(number).copied().unwrap_or_default();
+        if mine as f64 <= mean * MORE || lag <= 0.0 || ns <= 0.0 {
+            continue;
+        }
+        // Those that end with it have had something else to do: nobody waits.
+        most.insert(*number, (1.0 - mean / mine as f64).min(lag / ns));
+        times.push(mine as f64 / mean);
+        processes = processes.max(round.len());
+    }
+    if times.len() < SEVERAL || (times.len() as f64) < any as f64 * MOSTLY {
+        return None;
+    }
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
+    let shortened: Shortened =
+        theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * most.get(&entry.process)?))).collect();
+    let does = if class == Class::Read { "reads" } else { "writes" };
+    let title = format!(
+        "in {} of {} one of {processes} processes {does} {:.1} times as much as their mean, and the others wait",
+        show::count(times.len() as u64),
+        show::counted(any as u64, "round"),
+        median(&mut times)?
+    );
+    let about = About { calls: Some(any as u64), ..About::default() };
+    let words = "a parent begins the processes of a round when those of the last one have ended";
+    let evidence = std::iter::once(Evidence::of(words.into(), about)).chain(files(grid, &shortened)).collect();
+    let hint = "share the bytes out evenly: smaller parts, handed out as processes become free";
+    Some(Claim::new(finding(Code::BYTE_IMBALANCE, title, evidence, hint), shortened))
+}

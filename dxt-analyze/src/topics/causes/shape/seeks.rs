@@ -1,0 +1,53 @@
+//! Seeks by what they cost: of a C stream each throws the buffer away, so that the next read or write goes to storage for a whole one.
+
+use crate::findings::{Code, Evidence};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use trace_format::op::{Layer, OpClass};
+
+/// Fewest seeks.
+const MANY: u64 = 100;
+/// What a seek takes that only sets a position, ns.
+const FREE_NS: f64 = 1_000.0;
+
+/// Those of all files.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let op = |entry: &Entry| grid.stream(entry).map(|stream| grid.run.op(stream));
+    let is = |entry: &Entry| op(entry).is_some_and(|op| op.class == Some(OpClass::Seek));
+    let (mut calls, mut of_streams, mut time) = (0_u64, 0_u64, 0.0);
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && !entry.inside && is(entry)) {
+        add(&mut calls, entry.cell.calls);
+        if op(entry).is_some_and(|op| op.layer == Some(Layer::Stdio)) {
+            add(&mut of_streams, entry.cell.calls);
+        }
+        time += entry.left_ns;
+        let more = entry.left_ns - FREE_NS * entry.cell.calls as f64;
+        if more > 0.0 {
+            shortened.push((index, more));
+        }
+    }
+    if calls < MANY || shortened.is_empty() {
+        return None;
+    }
+    let each = show::duration((time / calls as f64) as u64);
+    let (title, hint) = if of_streams > calls / 2 {
+        (
+            format!("{} seeks in C streams take {each} each: a seek throws the buffer away", show::count(calls)),
+            "read and write in the order of the file, or large pieces, and pick from memory; where records lie far apart, a smaller buffer (setvbuf) or \
+             pread(2) moves only what is asked for",
+        )
+    } else {
+        (
+            format!("{} seeks take {each} each", show::count(calls)),
+            "give the offset with the call: pread(2), pwrite(2), MPI_File_read_at; one call instead of two",
+        )
+    };
+    let words = format!("{} in seeks, {} of them in C streams", show::duration(time as u64), show::count(of_streams));
+    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
+    Some(Claim::new(finding(Code::SEEK_PER_ACCESS, title, evidence, hint), shortened))
+}

@@ -1,0 +1,84 @@
+//! A small block of a file that many ranks read: a header, or a table that each of them looks up.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Longest reads that are looked at, as an octave: 64 KiB.
+const SMALL: u8 = 17;
+/// Fewest processes that read it.
+const FEWEST: usize = 8;
+/// Reads that fit into what is read by all.
+const BLOCKS: u64 = 8;
+
+/// A block that many read.
+#[derive(Clone, Debug)]
+pub struct SharedBlock {
+    /// Index into [`crate::model::Run::files`].
+    pub file: FileId,
+    /// Its bytes.
+    pub range: (u64, u64),
+    /// Processes that read it, and how often.
+    pub processes: usize,
+    /// See above.
+    pub calls: u64,
+    /// What one reader that hands it on would save.
+    pub shortened: Shortened,
+}
+
+/// What is said of one.
+#[must_use]
+pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
+    let file = grid.run.file_name(block.file).to_owned();
+    let title = format!(
+        "all ranks read the same {} at byte {} of {file}: {} reads by {}",
+        show::bytes(block.range.1 - block.range.0),
+        block.range.0,
+        show::count(block.calls),
+        show::processes(block.processes as u64)
+    );
+    let hint = "let one rank read it and broadcast it (MPI_Bcast), or read it collectively; HDF5: H5Pset_all_coll_metadata_ops";
+    let about = About { file: Some(file), offset: Some(block.range.0), calls: Some(block.calls), ..About::default() };
+    let words = "the block is small, and its server answers one after another".to_owned();
+    Claim::new(finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint), block.shortened)
+}
+
+/// Blocks that at least half of the processes read.
+#[must_use]
+pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
+    let mut by: BTreeMap<(FileId, u8), (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        let is = entry.leaf && entry.class == Class::Read && entry.size > 0 && entry.size <= SMALL;
+        if is && entry.cell.range.0 < entry.cell.range.1 {
+            let (entries, processes) = by.entry((entry.file, entry.size)).or_default();
+            entries.push(index);
+            processes.insert(entry.process);
+        }
+    }
+    let least = FEWEST.max(grid.run.processes.len() / 2);
+    by.into_iter()
+        .filter(|(_, (_, processes))| processes.len() >= least)
+        .filter_map(|((file, _), of)| block(grid, file, of))
+        .collect()
+}
+
+fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSet<ProcessId>)) -> Option<SharedBlock> {
+    let of = || entries.iter().filter_map(|index| grid.entries.get(*index as usize));
+    let range = (of().map(|entry| entry.cell.range.0).min()?, of().map(|entry| entry.cell.range.1).max()?);
+    let (bytes, calls) = of().fold((0_u64, 0_u64), |(bytes, calls), entry| {
+        (bytes.saturating_add(entry.cell.bytes), calls.saturating_add(entry.cell.calls))
+    });
+    if range.1 - range.0 > (bytes / calls.max(1)).saturating_mul(BLOCKS) {
+        return None;
+    }
+    let part = 1.0 - 1.0 / processes.len() as f64;
+    let shortened = entries
+        .iter()
+        .map(|index| (*index, grid.entries.get(*index as usize).map_or(0.0, |entry| entry.left_ns) * part));
+    Some(SharedBlock { file, range, processes: processes.len(), calls, shortened: shortened.collect() })
+}

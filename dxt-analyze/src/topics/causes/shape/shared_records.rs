@@ -1,0 +1,147 @@
+//! Files whose record is one of several ranks: a Darshan log, or a trace with counters, says of these who was slowest, and how far ranks differ, but
+//! not each rank's share. Where one rank takes far longer in system calls than the mean of those that use the file, the others wait for it.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, Run, Within};
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use trace_format::op::Layer;
+use trace_format::spread::Spread;
+
+/// Times the mean that the slowest takes, from which ranks differ.
+const FAR_APART: f64 = 2.0;
+/// Part of the bytes of a file that one rank moves, from which it moves them for all.
+const ALL: f64 = 0.9;
+/// Fewest ranks of which one can be said to do the work of all.
+const FEWEST: u32 = 3;
+/// Aggregators that several storage targets and nodes are sure to keep busy: what is promised at least and most is a half and 7/8 of the one's time.
+const COULD: f64 = 8.0;
+
+/// A file of several ranks on which one takes far longer than the others.
+#[derive(Clone, Debug)]
+pub struct Apart<'a> {
+    /// Index into [`Run::files`].
+    pub file: FileId,
+    /// Whether the calls are made inside MPI-IO.
+    pub inside: bool,
+    /// How its ranks differ.
+    pub spread: &'a Spread,
+}
+
+impl Apart<'_> {
+    /// Time of the slowest, and of the mean, ns.
+    #[must_use]
+    pub fn times(&self) -> (f64, f64) {
+        (self.spread.slowest.time_ns as f64, self.spread.time_ns.mean)
+    }
+
+    /// Part of the file's bytes that the slowest moves.
+    #[must_use]
+    pub fn part(&self) -> f64 {
+        let all = self.spread.bytes.mean * f64::from(self.spread.ranks);
+        self.spread.slowest.bytes as f64 / all.max(1.0)
+    }
+}
+
+/// All such files, by system calls of POSIX and C streams.
+#[must_use]
+pub fn apart(run: &Run) -> Vec<Apart<'_>> {
+    let mut out = Vec::new();
+    for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {
+        for def in process.reduction.spreads.iter().filter(|def| matches!(def.layer, Layer::Posix | Layer::Stdio)) {
+            let theirs = |inside: bool| {
+                let of = |stream: &&crate::model::Stream| {
+                    stream.file == FileId(def.file)
+                        && run.op(stream).layer == Some(def.layer)
+                        && (stream.within() > Within::Nothing) == inside
+                };
+                process.streams.iter().any(|stream| of(&stream))
+            };
+            let apart = Apart { file: FileId(def.file), inside: theirs(true), spread: &def.spread };
+            let (slowest, mean) = apart.times();
+            if def.spread.ranks >= FEWEST && slowest >= mean * FAR_APART {
+                out.push(apart);
+            }
+        }
+    }
+    out
+}
+
+/// What the slowest rank inside MPI-IO takes beyond the mean of all, ns: of several files that of the rank with most of it.
+#[must_use]
+pub fn beyond_mean_inside(run: &Run) -> f64 {
+    let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+    for apart in apart(run).iter().filter(|apart| apart.inside) {
+        let (slowest, mean) = apart.times();
+        *by.entry(apart.spread.slowest.rank).or_default() += slowest - mean;
+    }
+    by.values().copied().fold(0.0, f64::max)
+}
+
+/// What each costs: time in which all others wait for the slowest.
+#[must_use]
+pub fn claims(run: &Run) -> Vec<Claim> {
+    apart(run).iter().map(|apart| claim(run, apart)).collect()
+}
+
+fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
+    let (slowest, mean) = apart.times();
+    let rank = apart.spread.slowest.rank;
+    let name = run.file_name(apart.file).to_owned();
+    let for_all = apart.part() >= ALL;
+    let calls = if apart.inside { "system calls inside MPI-IO" } else { "calls" };
+    let users = u64::from(apart.spread.ranks);
+    let some = users < run.ranks();
+    let all = if some { run.some_ranks(users) } else { format!("all {} ranks", show::count(users)) };
+    let words = format!(
+        "rank {rank}: {} in {calls} on {name}, {} moved; {all}: {} on average, {}",
+        show::duration(slowest as u64),
+        show::bytes(apart.spread.slowest.bytes),
+        show::duration(mean as u64),
+        show::bytes(apart.spread.bytes.mean as u64)
+    );
+    let about = About {
+        rank: i32::try_from(rank).ok(),
+        file: Some(name),
+        bytes: Some(apart.spread.slowest.bytes),
+        time_ns: Some(slowest as u64),
+        ..About::default()
+    };
+    let evidence = vec![Evidence::of(words, about)];
+    let times = slowest / mean.max(1.0);
+    let share = apart.part() * 100.0;
+    let (code, title, hint, waiting_ns) = if for_all && apart.inside {
+        (
+            Code::AGGREGATORS,
+            format!(
+                "one aggregator, rank {rank}, moves {share:.0} % of the bytes of a file for {}",
+                run.some_ranks(users)
+            ),
+            "all ranks wait for its system calls: stripe the file over several targets (`lfs setstripe -c 8 DIR`) and let as many ranks write it (hint \
+             cb_nodes=8)",
+            // The geometric mean of what two of them and what many would save.
+            slowest * (0.5 * (1.0 - 1.0 / COULD)).sqrt(),
+        )
+    } else if for_all {
+        (
+            Code::ONE_RANK,
+            format!(
+                "rank {rank} moves {share:.0} % of the bytes of a file of {} while the others wait",
+                run.some_ranks(users)
+            ),
+            "let all ranks take part: collective MPI-IO, or a parallel form of the library's calls",
+            slowest - mean,
+        )
+    } else {
+        (
+            Code::TIME_IMBALANCE,
+            format!(
+                "rank {rank} takes {times:.1} times as long as the mean of {} on a file that they share",
+                if some { run.some_ranks(users) } else { "all ranks".to_owned() }
+            ),
+            "see in the bytes whether it has more to do or is slower: a trace (DXT) of another run tells which of its calls",
+            slowest - mean,
+        )
+    };
+    Claim { waiting_ns, outside_ns: waiting_ns, ..Claim::new(finding(code, title, evidence, hint), Vec::new()) }
+}

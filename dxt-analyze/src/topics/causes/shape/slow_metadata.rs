@@ -1,0 +1,140 @@
+//! Opens and other metadata calls that take longer than those of a server that is not busy.
+
+use crate::findings::Code;
+use crate::model::ProcessId;
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::kind_of_file::dearest;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+use trace_format::op::{Layer, OpClass};
+
+/// What a metadata call takes that a server answers at once, ns.
+pub const QUICK_NS: f64 = 300_000.0;
+/// Closes of C streams up to which they are no matter of metadata.
+const FEW_CLOSES: u64 = 16;
+/// Metadata calls of a process from which on they are many.
+const MANY_METADATA: u64 = 200;
+
+/// Part of the time from which an operation is named among others.
+const A_GOOD_PART: f64 = 0.25;
+/// Part of the time from which one operation is told by itself.
+const MOSTLY: f64 = 0.6;
+
+/// What they cost.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let found = slow_metadata(grid)?;
+    let on = dearest(grid, &found.shortened, is_metadata);
+    let each = |time: f64, calls: u64| show::duration((time / calls.max(1) as f64) as u64);
+    let on = on.map_or_else(String::new, |on| format!(", on {on}"));
+    let (most_calls, most_ns) = found.of_most;
+    let part = most_ns / found.time_ns.max(1.0);
+    // A log has one time for all of them, and the importer puts it with the opens.
+    let one_time = grid.run.was_log() && found.most == "open";
+    let title = if part >= MOSTLY && one_time {
+        let opens = show::count(most_calls);
+        format!(
+            "an open, with its close and the file's other metadata calls, takes {}{on}: {opens} opens",
+            each(most_ns, most_calls)
+        )
+    } else if part >= MOSTLY {
+        let article = if found.most.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let (name, calls) = (&found.most, show::count(most_calls));
+        let rest = if most_calls == found.calls {
+            format!("{} of them", calls)
+        } else {
+            format!("{calls} of them are {:.0} % of the time in metadata calls", part * 100.0)
+        };
+        format!("{article} {name} takes {}{on}: {rest}", each(most_ns, most_calls))
+    } else {
+        let (all, calls) = (each(found.time_ns, found.calls), show::counted(found.calls, "call"));
+        format!("metadata calls take {all} each, {} most of it{on}: {calls} in all", found.several.join(" and "))
+    };
+    let hint = match found.most.as_str() {
+        "stat" | "access" => {
+            "ask fewer times, from fewer ranks (one rank, then broadcast): remember the answer, or list the folder once"
+        }
+        "unlink" | "rename" | "mkdir" | "rmdir" => {
+            "make and remove fewer files: temporary ones in memory (/dev/shm) or in one file, old ones aside while the program computes"
+        }
+        "close" => {
+            "close fewer files, and aside (a thread of its own): closing waits until what was written is on its way"
+        }
+        _ => {
+            "open fewer files from fewer ranks (many small ones packed into one; one rank, then broadcast), and not all at once"
+        }
+    };
+    let evidence = files(grid, &found.shortened).into_iter().collect();
+    Some(Claim::new(finding(Code::METADATA_SHARE, title, evidence, hint), found.shortened))
+}
+
+/// Metadata calls that take longer than a server that is not busy.
+#[derive(Clone, Debug)]
+struct Slow {
+    /// Calls, and their time, ns.
+    calls: u64,
+    /// See above.
+    time_ns: f64,
+    /// The operation that takes most of it.
+    most: String,
+    /// Its calls, and their time, ns.
+    of_most: (u64, f64),
+    /// All that take a good part of it, that first.
+    several: Vec<String>,
+    /// What quick answers would save, or fewer calls where they are many.
+    shortened: Shortened,
+}
+
+/// Opens and other metadata calls that reach the system.
+fn is_metadata(entry: &Entry) -> bool {
+    entry.leaf && matches!(entry.class, Class::Open | Class::Metadata)
+}
+
+/// Those of all processes, of the operations that usually take long; `None` if there are none.
+fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
+    let op = |entry: &Entry| grid.stream(entry).map_or(0, |stream| stream.op);
+    let mut by: BTreeMap<u16, (u64, f64)> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| is_metadata(entry)) {
+        let of = by.entry(op(entry)).or_default();
+        *of = (of.0.saturating_add(entry.cell.calls), of.1 + entry.left_ns);
+    }
+    // Many quick ones of another operation make these no quicker. A C stream that is closed writes what it holds.
+    let writes = |op: u16| {
+        let op = grid.run.ops.get(usize::from(op));
+        op.is_some_and(|op| op.layer == Some(Layer::Stdio) && op.class == Some(OpClass::Close))
+    };
+    by.retain(|op, (calls, time)| *time >= QUICK_NS * *calls as f64 && (*calls >= FEW_CLOSES || !writes(*op)));
+    // Where a process makes many, it is their number that can be mended; of few only how long each takes.
+    let mut of_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| is_metadata(entry) && by.contains_key(&op(entry))) {
+        add(of_process.entry(entry.process).or_default(), entry.cell.calls);
+    }
+    let many = |entry: &Entry| of_process.get(&entry.process).is_some_and(|calls| *calls >= MANY_METADATA);
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        let stays = if many(entry) { 0.0 } else { QUICK_NS * entry.cell.calls as f64 };
+        let less = entry.left_ns - stays;
+        if is_metadata(entry) && less > 0.0 && by.contains_key(&op(entry)) {
+            shortened.push((index, less));
+        }
+    }
+    let (calls, time_ns) = by.values().fold((0_u64, 0.0), |sum, of| (sum.0.saturating_add(of.0), sum.1 + of.1));
+    // Layers have operations of the same name.
+    let mut names: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    for (op, (calls, ns)) in by {
+        let Some(op) = grid.run.ops.get(usize::from(op)) else { continue };
+        let of = names.entry(&op.name).or_default();
+        *of = (of.0.saturating_add(calls), of.1 + ns);
+    }
+    let mut several: Vec<(&str, f64)> = names.iter().map(|(name, of)| (*name, of.1)).collect();
+    several.retain(|(_, ns)| *ns >= time_ns * A_GOOD_PART);
+    several.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let several = several.into_iter().map(|(name, _)| name.to_owned()).collect();
+    let (most, of_most) = names.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let most = most.to_owned();
+    (!shortened.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, shortened })
+}

@@ -1,0 +1,78 @@
+//! C streams whose buffer is small for the storage beneath: every few hundred or thousand bytes one call empties or fills it, and takes as long as a request, while
+//! those between only copy.
+
+use super::put_together::saved_ns;
+use crate::findings::{About, Code, Evidence};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use trace_format::op::Layer;
+
+/// Calls that empty or fill a buffer at least.
+const FEWEST: u64 = 32;
+/// Bytes that move from one to the next at most: more is a buffer that somebody has chosen.
+const SMALL: u64 = 64 << 10;
+/// Part of the time that is in such calls, at least.
+const MOST: f64 = 0.8;
+/// Part of the longest of them that they take on the mean, at least.
+const ALIKE: f64 = 1.0 / 16.0;
+/// Octave of the longest requests that a stream's buffer takes in.
+const BUFFERED: u8 = 16;
+
+/// Of reads and of writes.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| claim(grid, class)).collect()
+}
+
+fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
+    let counts = |entry: &Entry| {
+        let own = entry.leaf && !entry.inside && entry.class == class && entry.size <= BUFFERED;
+        own && grid.layer(entry) == Some(Layer::Stdio)
+    };
+    let (mut calls, mut bytes, mut far) = (0_u64, 0_u64, 0_u64);
+    let (mut time, mut in_far, mut longest) = (0.0, 0.0, 0_u64);
+    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
+        add(&mut calls, entry.cell.calls);
+        add(&mut bytes, entry.cell.bytes);
+        add(&mut far, entry.cell.far_calls);
+        time += entry.left_ns;
+        in_far += entry.cell.far_ns as f64;
+        longest = longest.max(entry.cell.longest_ns);
+    }
+    let each = bytes / far.max(1);
+    // Else few are long, and the rest are a little longer than a copy.
+    let alike = in_far / far.max(1) as f64 >= longest as f64 * ALIKE;
+    if !alike || far < FEWEST || far >= calls / 2 || each > SMALL || in_far < time * MOST {
+        return None;
+    }
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) && entry.cell.far_calls > 0) {
+        let less = saved_ns(entry.cell.far_ns as f64, entry.cell.bytes, entry.cell.far_calls);
+        if less > 0.0 {
+            shortened.push((index, less));
+        }
+    }
+    let (does, what) = if class == Class::Read { ("filled", "reads") } else { ("emptied", "writes") };
+    let title = format!(
+        "the buffers of C streams are {does} every {}: {} of {} {what} take {} each, the others only copy",
+        show::bytes(each),
+        show::count(far),
+        show::count(calls),
+        show::duration((in_far / far as f64) as u64)
+    );
+    let about = About { calls: Some(far), bytes: Some(bytes), ..About::default() };
+    let words = format!(
+        "{} in all, {} on the mean for each {}",
+        show::bytes(bytes),
+        show::bytes(bytes / calls.max(1)),
+        class.singular()
+    );
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
+    let hint = "a larger buffer, set before the first access: setvbuf(stream, NULL, _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and no \
+                fflush between records";
+    Some(Claim::new(finding(Code::STREAM_BUFFER, title, evidence, hint), shortened))
+}

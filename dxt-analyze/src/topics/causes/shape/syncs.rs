@@ -1,0 +1,132 @@
+//! Syncs: after every few writes, or few that take long.
+
+use crate::findings::Code;
+use crate::model::{FileId, ProcessId, StreamIx};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+use trace_format::op::Layer;
+
+/// Writes per sync from which on syncs are few.
+const PER_SYNC: u64 = 4;
+/// Syncs of a file without writes from which they are many.
+const MANY: u64 = 16;
+
+/// Both.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    after_writes(grid).into_iter().chain(that_are_long(grid)).collect()
+}
+
+fn after_writes(grid: &Grid<'_>) -> Option<Claim> {
+    let found = syncs(grid)?;
+    let (syncs, on) = (show::counted(found.syncs, "sync"), show::counted(found.files as u64, "file"));
+    let what = match found.writes {
+        0 => format!("{syncs} on {on} that no call writes (mapped files, or files that others write)"),
+        writes => format!("{syncs} follow {} on {on}", show::counted(writes, "write")),
+    };
+    let streams = found.shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
+    let flushes = streams.clone().filter(|entry| grid.layer(entry) == Some(Layer::Stdio)).count() * 2 > streams.count();
+    let (title, hint) = if flushes {
+        (
+            format!(
+                "{}: the stream's buffer is emptied again and again",
+                what.replace("syncs", "flushes").replace("sync", "flush")
+            ),
+            "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: its buffer is written when it is full",
+        )
+    } else {
+        (
+            format!("{what}: data are forced to storage again and again"),
+            "sync once, when a file is complete; do not flush a stream after each write",
+        )
+    };
+    let evidence = files(grid, &found.shortened).into_iter().collect();
+    Some(Claim::new(finding(Code::SYNC_PER_WRITE, title, evidence, hint), found.shortened))
+}
+
+fn that_are_long(grid: &Grid<'_>) -> Option<Claim> {
+    let found = long_syncs(grid, grid.run.thresholds.uncovered_share)?;
+    let title = format!(
+        "{} take {} in all, {} each: the program waits until its data are on storage",
+        show::counted(found.syncs, "sync"),
+        show::duration(found.time_ns as u64),
+        show::duration((found.time_ns / found.syncs.max(1) as f64) as u64)
+    );
+    let hint = "sync only what must outlive a crash of the node, and while the program computes (a thread of its own); closing a file or ending the \
+                program needs no fsync";
+    let evidence = files(grid, &found.shortened).into_iter().collect();
+    Some(Claim::new(finding(Code::SYNC_TIME, title, evidence, hint), found.shortened))
+}
+
+/// Syncs and the writes that they follow.
+#[derive(Clone, Debug)]
+struct Syncs {
+    /// How many.
+    syncs: u64,
+    /// Writes to the same files.
+    writes: u64,
+    /// Files.
+    files: usize,
+    /// What one sync of each process on each file would save.
+    shortened: Shortened,
+}
+
+fn once(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Shortened {
+    let mut calls: BTreeMap<(ProcessId, StreamIx), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
+        add(calls.entry((entry.process, entry.stream)).or_default(), entry.cell.calls);
+    }
+    let all = |entry: &Entry| calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1) as f64;
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry));
+    theirs.map(|(index, entry)| (index, entry.left_ns * (1.0 - 1.0 / all(entry)))).collect()
+}
+
+/// Files that are synced for every few writes.
+fn syncs(grid: &Grid<'_>) -> Option<Syncs> {
+    let mut of: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        let sums = of.entry(entry.file).or_default();
+        match entry.class {
+            Class::Sync => add(&mut sums.0, entry.cell.calls),
+            Class::Write => add(&mut sums.1, entry.cell.calls),
+            _ => {}
+        }
+    }
+    // Mapped files are written without calls.
+    of.retain(|_, (syncs, writes)| {
+        *syncs > 1 && (*writes > 0 || *syncs >= MANY) && *writes <= syncs.saturating_mul(PER_SYNC)
+    });
+    let (syncs, writes) =
+        of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
+    let shortened = once(grid, |entry| entry.leaf && entry.class == Class::Sync && of.contains_key(&entry.file));
+    (!of.is_empty()).then_some(Syncs { syncs, writes, files: of.len(), shortened })
+}
+
+/// Syncs that are few, and take much of the time in calls.
+#[derive(Clone, Debug)]
+struct LongSyncs {
+    /// How many.
+    syncs: u64,
+    /// Time in them, ns.
+    time_ns: f64,
+    /// What would be saved without.
+    shortened: Shortened,
+}
+
+/// Those of all files, if they take at least `share` of the time in calls.
+fn long_syncs(grid: &Grid<'_>, share: f64) -> Option<LongSyncs> {
+    let all: f64 = grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum();
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == Class::Sync);
+    let (mut syncs, mut shortened) = (0, Shortened::new());
+    for (index, entry) in theirs {
+        add(&mut syncs, entry.cell.calls);
+        shortened.push((index, entry.left_ns));
+    }
+    let time_ns: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    (syncs > 0 && time_ns >= all * share).then_some(LongSyncs { syncs, time_ns, shortened })
+}

@@ -1,0 +1,153 @@
+//! Tiny requests: what a call costs, not its bytes. By what they cost, however many they are, and in whatever interface.
+
+use crate::findings::{Code, Evidence};
+use crate::model::{FileId, ProcessId, Within};
+use crate::shared::totals::add;
+use crate::sum::Sum;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeMap;
+
+/// Octave of the longest tiny request: less than 16 KiB.
+const TINY: u8 = 14;
+/// Calls of a process on a file from which on they could be fewer, and of the run.
+const SEVERAL: u64 = 4;
+const MANY: u64 = 32;
+/// Part of them that one rank has from which they are a matter of that rank.
+const ONE: f64 = 0.9;
+/// What the bytes themselves would take, ns per byte.
+const NS_PER_BYTE: f64 = 1.0;
+/// Times as long as the fastest that calls of several ranks on one file take if they wait for each other.
+const QUEUED: f64 = 3.0;
+
+/// Of reads and of writes.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+}
+
+fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
+    // What MPI-IO makes of the program's calls has findings of its own.
+    let inside_mpi = |entry: &Entry| grid.stream(entry).is_some_and(|stream| stream.within() == Within::Mpiio);
+    let is = |entry: &&Entry| {
+        entry.leaf && entry.class == class && entry.cell.bytes > 0 && entry.size <= TINY && !inside_mpi(entry)
+    };
+    let mut of: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(is) {
+        add(of.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
+    }
+    of.retain(|_, calls| *calls >= SEVERAL);
+    let (mut calls, mut bytes, mut in_hdf5, mut time) = (0_u64, 0_u64, 0_u64, 0.0);
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)) {
+        if !of.contains_key(&(entry.process, entry.file)) {
+            continue;
+        }
+        add(&mut calls, entry.cell.calls);
+        add(&mut bytes, entry.cell.bytes);
+        if entry.inside {
+            add(&mut in_hdf5, entry.cell.calls);
+        }
+        // Single calls that take far longer than their like would do so whatever their size.
+        let usual = entry.left_ns - entry.beyond_ns(1.0);
+        time += usual;
+        let less = usual - entry.cell.bytes as f64 * NS_PER_BYTE;
+        if less > 0.0 {
+            shortened.push((index, less));
+        }
+    }
+    let mut by: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    of.iter().for_each(|((process, _), calls)| add(by.entry(*process).or_default(), *calls));
+    // Those of one rank of several are that rank's.
+    let one_of_several = grid.run.ranks() > 1 && by.values().any(|mine| *mine as f64 >= calls as f64 * ONE);
+    if calls < MANY || shortened.is_empty() || one_of_several {
+        return None;
+    }
+    let read = class == Class::Read;
+    let queue = queue(grid, class, &of, &shortened, time / calls as f64);
+    let hdf5 = in_hdf5 > calls / 2;
+    let title = format!(
+        "{} small {}{}{}: {} and {} each on average",
+        show::count(calls),
+        class.plural(),
+        if hdf5 { " inside HDF5" } else { "" },
+        queue.unwrap_or_default(),
+        show::bytes(bytes / calls),
+        show::duration((time / calls as f64) as u64)
+    );
+    let hint = match (hdf5, read) {
+        (true, true) => {
+            "read whole chunks: a chunk cache that holds the chunks in use (H5Pset_chunk_cache), larger chunks, metadata cached or read collectively"
+        }
+        (true, false) => {
+            "write whole chunks, of many elements each, with a chunk cache that holds those in use (H5Pset_chunk_cache); fewer objects, attributes and flushes (H5Fflush); \
+             metadata in blocks (H5Pset_meta_block_size, H5Pset_libver_bounds)"
+        }
+        (false, true) => "gather them: read larger pieces and take the parts from memory",
+        (false, false) => {
+            "gather them: a buffer in the program (setvbuf for C streams, no flush after each line), then one call for many"
+        }
+    };
+    let words = format!("{} in them, in {} processes", show::duration(time as u64), show::count(by.len() as u64));
+    let code = if read { Code::SMALL_READS } else { Code::SMALL_WRITES };
+    let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
+    Some(Claim::new(finding(code, title, evidence, hint), shortened))
+}
+
+/// Whether most of the writes to a file went to where it ended.
+fn appended(grid: &Grid<'_>, file: FileId) -> bool {
+    let writes = grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write && entry.file == file);
+    let (mut appended, mut others) = (0_u64, 0_u64);
+    for entry in writes {
+        let appends = grid.stream(entry).is_some_and(|stream| stream.manner.appends());
+        add(if appends { &mut appended } else { &mut others }, entry.cell.calls);
+    }
+    appended > others
+}
+
+/// Where nearly all are on one file that several processes use, and take far longer than the fastest of them.
+fn queue(
+    grid: &Grid<'_>,
+    class: Class,
+    of: &BTreeMap<(ProcessId, FileId), u64>,
+    theirs: &[(u32, f64)],
+    mean_ns: f64,
+) -> Option<String> {
+    let mut by: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
+    for ((_, file), calls) in of {
+        let sums = by.entry(*file).or_default();
+        add(&mut sums.0, *calls);
+        sums.1 += 1;
+    }
+    by.retain(|_, (_, processes)| *processes > 1);
+    let (file, (_, processes)) = by.iter().max_by_key(|(_, of)| of.0)?;
+    let calls = by.values().map(|(calls, _)| *calls).sum::<Sum>().get();
+    let all = of.values().copied().sum::<Sum>().get();
+    let entries = theirs.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
+    let fastest = entries
+        .filter(|entry| by.contains_key(&entry.file))
+        .map(|entry| entry.cell.shortest_ns)
+        .filter(|ns| *ns > 0)
+        .min()?;
+    let waits = calls as f64 >= all as f64 * ONE && mean_ns >= fastest as f64 * QUEUED;
+    waits.then(|| {
+        format!(
+            " of {} on {}, which {}wait for each other (the fastest of these {} takes {})",
+            if grid.run.ranks() > 0 { show::counted(*processes, "rank") } else { show::processes(*processes) },
+            match by.len() {
+                1 => grid.run.file_name(*file).to_owned(),
+                count => format!("{} shared files", show::count(count as u64)),
+            },
+            match (appended(grid, *file), by.len()) {
+                (false, _) => "",
+                (true, 1) => "append to it (O_APPEND) and ",
+                (true, _) => "append to them (O_APPEND) and ",
+            },
+            class.plural(),
+            show::duration(fastest)
+        )
+    })
+}

@@ -1,0 +1,274 @@
+//! Ranks that move far more bytes than others while these wait: by phases, the time of each against an even share.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{Process, ProcessId};
+use crate::shared::stats::median;
+use crate::shared::totals::add;
+use crate::sum::Sum;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::reading::callers::collective_callers;
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of a rank against the mean from which it has more than its share.
+pub const MORE: f64 = 1.3;
+/// Share of the time in question that bytes must explain, by their share of the rank's: log lines take long for their few bytes.
+const EXPLAINED: f64 = 0.5;
+/// Share of the bytes from which one rank does all of it.
+const ALL: f64 = 0.95;
+
+/// Who has more than an even share.
+#[derive(Clone, Debug)]
+struct Uneven {
+    /// Reads or writes.
+    class: Class,
+    /// Process with most bytes, and those.
+    most: (ProcessId, u64),
+    /// All bytes.
+    bytes: u64,
+    /// Processes that could share them.
+    processes: u64,
+    /// Whether one has all but all.
+    one: bool,
+    /// Whether nothing is known of the others but that they do none.
+    alone: bool,
+    /// What would be saved if all had the same.
+    shortened: Shortened,
+}
+
+/// Processes that do nearly all I/O from which on they do it for the others, and part of the bytes of the one with most that each of them has at least.
+const SERVERS: usize = 3;
+const AS_MUCH: f64 = 0.8;
+
+/// Shares of reads and of writes; of one process that has more than its share of both, one claim.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    let found = uneven(grid);
+    match found.as_slice() {
+        [reads, writes] if reads.most.0 == writes.most.0 => {
+            let (one, other) = if reads.one >= writes.one { (reads, writes) } else { (writes, reads) };
+            let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
+            let name = grid.run.process_name(one.most.0);
+            let others = if one.alone { "the others do not" } else { "the others wait" };
+            claim.finding.title = format!("{name} {} and {}, and {others}", has(one), has(other));
+            claim.finding.evidence.extend(also.finding.evidence);
+            claim.shortened.extend(also.shortened);
+            vec![claim]
+        }
+        _ => found.iter().map(|found| of_uneven(grid, found)).collect(),
+    }
+}
+
+/// What a process does more of than others.
+fn has(found: &Uneven) -> String {
+    let does = if found.class == Class::Read { "reads" } else { "writes" };
+    if found.one {
+        format!("{does} {:.0} % of the bytes", found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64)
+    } else {
+        format!("{does} {:.1} times the mean", found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64)
+    }
+}
+
+fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
+    let name = grid.run.process_name(found.most.0);
+    let process = grid.run.process(found.most.0);
+    let does = if found.class == Class::Read { "reads" } else { "writes" };
+    let share = found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64;
+    let times = found.most.1 as f64 * found.processes as f64 / found.bytes.max(1) as f64;
+    let all = if process.is_some_and(|process| process.rank >= 0) { "ranks" } else { "processes" };
+    let about = About {
+        rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
+        node: process.map(|process| grid.run.node(process).to_owned()),
+        bytes: Some(found.most.1),
+        ..About::default()
+    };
+    let words = format!(
+        "{} of {}, shared by {}",
+        show::bytes(found.most.1),
+        show::bytes(found.bytes),
+        show::processes(found.processes)
+    );
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &found.shortened)).collect();
+    let (code, title, hint) = if found.one {
+        (
+            Code::ONE_RANK,
+            if found.alone {
+                format!("{name} {does} {share:.0} % of the bytes, and the other {} none", found.processes - 1)
+            } else {
+                format!("{name} {does} {share:.0} % of the bytes while the others wait")
+            },
+            "let all ranks take part: collective MPI-IO, or a parallel form of the library's calls",
+        )
+    } else {
+        (
+            Code::BYTE_IMBALANCE,
+            format!("{name} {does} {times:.1} times as much as the mean of all {all}, and the others wait"),
+            "share the bytes out evenly: another decomposition, or collective MPI-IO",
+        )
+    };
+    Claim::new(finding(code, title, evidence, hint), found.shortened.clone())
+}
+
+/// Of reads and of writes that each rank asked for itself: collective buffering gives few ranks all bytes by design.
+fn uneven(grid: &Grid<'_>) -> Vec<Uneven> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+}
+
+fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
+    let siblings = if grid.run.ranks() == 0 { siblings(grid) } else { BTreeSet::new() };
+    let alive = if siblings.is_empty() { alive(grid) } else { vec![siblings.len() as u64; grid.slots.phases()] };
+    let of_family = |process: ProcessId| siblings.is_empty() || siblings.contains(&process);
+    let silent = grid.run.silent_ranks();
+    let alive: Vec<u64> = alive.into_iter().map(|count| count.saturating_add(silent)).collect();
+    let processes = alive.iter().copied().max().unwrap_or(0).max(1);
+    // A few ranks move the bytes of all there.
+    let through_few = collective_callers(grid.run);
+    let own = |entry: &Entry| !entry.inside || !through_few.contains_key(&entry.file);
+    let counts = |entry: &&Entry| entry.leaf && own(entry) && entry.class == class && of_family(entry.process);
+    if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 && siblings.is_empty() {
+        return None;
+    }
+    let mut waited_for: BTreeMap<(ProcessId, usize), bool> = BTreeMap::new();
+    let (mut by, mut whole) = (BTreeMap::<(usize, ProcessId), u64>::new(), BTreeMap::<ProcessId, u64>::new());
+    let mut in_phase = BTreeMap::<usize, u64>::new();
+    for entry in grid.entries.iter().filter(counts) {
+        add(by.entry((grid.phase(entry), entry.process)).or_default(), entry.cell.bytes);
+        add(whole.entry(entry.process).or_default(), entry.cell.bytes);
+        add(in_phase.entry(grid.phase(entry)).or_default(), entry.cell.bytes);
+    }
+    let bytes = whole.values().sum::<Sum>().get();
+    let most =
+        whole.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))).map(|(p, b)| (*p, *b))?;
+    if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
+        return None;
+    }
+    // Ranks that do the I/O of all share it among themselves: it is no matter of one of them.
+    let as_much = || whole.values().filter(|mine| **mine as f64 >= most.1 as f64 * AS_MUCH);
+    if as_much().count() >= SERVERS && as_much().copied().sum::<Sum>().get() as f64 >= bytes as f64 * ALL {
+        return None;
+    }
+    // Of ranks without any record nobody knows more than that they do no I/O.
+    let alone = silent > 0 && whole.len() == 1;
+    let mut shortened = Shortened::new();
+    let mut at_ends: BTreeMap<(ProcessId, usize), (f64, f64)> = BTreeMap::new();
+    let mut amounts = BTreeMap::<ProcessId, [Amount; 2]>::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
+        let phase = grid.phase(entry);
+        let mine = by.get(&(phase, entry.process)).copied().unwrap_or_default() as f64;
+        let even = in_phase.get(&phase).copied().unwrap_or_default() as f64
+            / alive.get(phase).copied().unwrap_or(processes).max(1) as f64;
+        // Over the run, not only in this phase: ranks that take turns share the work.
+        let over_all =
+            whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
+        let [too_many, all] = amounts.entry(entry.process).or_default();
+        all.add(entry, 1.0);
+        if mine <= even * MORE || over_all <= MORE {
+            continue;
+        }
+        let waited =
+            *waited_for.entry((entry.process, phase)).or_insert_with(|| alone || grid.waited_for(entry.process, phase));
+        let at_end = if waited { None } else { grid.meetings.wait_for(entry.process, phase) };
+        if waited || at_end.is_some() {
+            too_many.add(entry, 1.0 - even / mine);
+            let less = entry.left_ns * (1.0 - even / mine);
+            shortened.push((index, less));
+            if let Some((end, most)) = at_end {
+                let of = at_ends.entry((entry.process, end)).or_insert((most, 0.0));
+                of.1 += less;
+            }
+        }
+    }
+    // No more than the others wait.
+    for (index, less) in &mut shortened {
+        let Some(entry) = grid.entries.get(*index as usize) else { continue };
+        let end = grid.meetings.wait_for(entry.process, grid.phase(entry)).map(|(end, _)| end);
+        if let Some((most, all)) = end.and_then(|end| at_ends.get(&(entry.process, end))) {
+            *less *= (most / all.max(1.0)).min(1.0);
+        }
+    }
+    if !amounts.get(&most.0).is_some_and(|[too_many, all]| too_many.is_explained(all)) {
+        return None;
+    }
+    if !siblings.is_empty() {
+        // Those that end with it have had something else to do: nobody waits.
+        let (lag, all) = (lag_ns(grid, most.0, &siblings), shortened.iter().map(|(_, ns)| ns).sum::<f64>());
+        shortened.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
+    }
+    let one = most.1 as f64 >= bytes as f64 * ALL;
+    Some(Uneven { class, most, bytes, processes, one, alone, shortened })
+}
+
+/// Fewest processes of one parent that share its work.
+pub const SIBLINGS: usize = 3;
+/// Part of the time of the one that lives longest in which all of them live, at least, for the same.
+const TOGETHER: f64 = 0.1;
+
+/// Processes that are no ranks and do one job's work together: those of one parent that run one program at the same time.
+fn siblings(grid: &Grid<'_>) -> BTreeSet<ProcessId> {
+    let all = of_one_parent(grid);
+    let begins = all.iter().map(|(_, process)| process.shift_ns).max().unwrap_or(0);
+    let ends = all.iter().map(|(_, process)| process.end_ns).min().unwrap_or(0);
+    let longest = all.iter().map(|(_, process)| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);
+    let together = ends.saturating_sub(begins) as f64 >= longest as f64 * TOGETHER;
+    if all.len() >= SIBLINGS && together {
+        all.into_iter().map(|(number, _)| number).collect()
+    } else {
+        BTreeSet::new()
+    }
+}
+
+/// The processes that read or write, if one parent began them all and they run one program; none if not. Of others nobody knows: a step of a script does
+/// all that is to be done. A parent hands out work and waits: it is none of them, whatever it reads or writes itself.
+pub fn of_one_parent<'a>(grid: &Grid<'a>) -> Vec<(ProcessId, &'a Process)> {
+    let moves =
+        |entry: &&Entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write) && entry.cell.bytes > 0;
+    let of: BTreeSet<ProcessId> = grid.entries.iter().filter(moves).map(|entry| entry.process).collect();
+    let all: Vec<(ProcessId, &Process)> =
+        grid.run.numbered_processes().filter(|(number, _)| of.contains(number)).collect();
+    let parents: BTreeSet<(u32, u32)> = all.iter().map(|(_, of)| (of.node, of.ppid)).collect();
+    let all: Vec<_> = all.into_iter().filter(|(_, of)| !parents.contains(&(of.node, of.pid))).collect();
+    let Some((_, first)) = all.first() else { return Vec::new() };
+    let alike = |process: &Process| (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe);
+    if all.iter().all(|(_, process)| alike(process)) { all } else { Vec::new() }
+}
+
+/// Bytes, and the time that they took, ns.
+#[derive(Debug, Default)]
+struct Amount {
+    bytes: f64,
+    ns: f64,
+}
+
+impl Amount {
+    fn add(&mut self, entry: &Entry, share: f64) {
+        self.bytes += entry.cell.bytes as f64 * share;
+        self.ns += entry.left_ns * share;
+    }
+
+    /// Whether the bytes are about as large a part of `all` as the time is.
+    fn is_explained(&self, all: &Self) -> bool {
+        self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
+    }
+}
+
+/// How long a process lives on when half of its siblings have ended, ns.
+fn lag_ns(grid: &Grid<'_>, process: ProcessId, siblings: &BTreeSet<ProcessId>) -> f64 {
+    let end = |number: ProcessId| grid.run.process(number).map_or(0.0, |of| of.end_ns as f64);
+    let mut others: Vec<f64> = siblings.iter().filter(|of| **of != process).map(|of| end(*of)).collect();
+    median(&mut others).map_or(0.0, |usual| (end(process) - usual).max(0.0))
+}
+
+/// By phase: processes that could take part. Of jobs that run one after the other each has its own.
+fn alive(grid: &Grid<'_>) -> Vec<u64> {
+    let lives: Vec<(u64, u64)> = grid
+        .run
+        .workers()
+        .filter(|process| process.reduction.is_none())
+        .map(|process| (process.shift_ns, if process.end_ns == 0 { u64::MAX } else { process.end_ns }))
+        .collect();
+    let spans = (0..grid.slots.phases()).map(|phase| grid.slots.span(phase));
+    spans.map(|(from, until)| lives.iter().filter(|life| life.0 < until && life.1 > from).count() as u64).collect()
+}

@@ -1,0 +1,288 @@
+//! The ranks for which all others wait where they meet: one, or several that are late together, as those of a slow node are.
+
+use crate::findings::{About, Code};
+use crate::model::{ProcessId, Run};
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::grid::weighted_quantile;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Part of the lateness of the latest that divides those that are late from all others, at least.
+const APART: f64 = 0.5;
+/// Part of what all late ones cost from which the latest is told alone.
+const ALONE: f64 = 0.5;
+/// Part of the longest lateness from which a rank is late to a meeting: between calls of one burst nobody is.
+const LATE: f64 = 0.1;
+/// Probability from which it may be chance who comes last.
+const CHANCE: f64 = 0.01;
+/// Most ranks that are called by their numbers.
+const NAMED: usize = 6;
+
+/// Ranks that come to one meeting, each with its time: who has the longest comes last, ns.
+pub type Meeting = Vec<(ProcessId, f64)>;
+
+/// Who is late.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Late {
+    /// Indices into [`crate::model::Run::processes`], in order; at most half of all.
+    pub processes: Vec<ProcessId>,
+    /// By meeting that one of them came last to by a good deal: its number, the time of who came last, and what is usual there, ns.
+    pub last: Vec<(usize, f64, f64)>,
+    /// What all others would not have waited, ns of the run time.
+    pub saves_ns: f64,
+    /// The same of whoever comes last to each meeting.
+    pub all_ns: f64,
+}
+
+/// Those that cost most, if they stand apart from all others.
+#[must_use]
+pub fn late(meetings: &[Meeting]) -> Option<Late> {
+    let usual: Vec<f64> = meetings.iter().map(usual).collect();
+    let mut lateness: BTreeMap<ProcessId, f64> = BTreeMap::new();
+    for (meeting, usual) in meetings.iter().zip(&usual) {
+        for (process, ns) in meeting {
+            *lateness.entry(*process).or_default() += (ns - usual).max(0.0);
+        }
+    }
+    let mut order: Vec<(ProcessId, f64)> = lateness.into_iter().collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let latest = order.first()?.1;
+    let steps = order.iter().zip(order.iter().skip(1)).map(|(this, next)| this.1 - next.1);
+    let (many, step) = (1..).zip(steps).take(order.len() / 2).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let processes = |many: usize| order.iter().take(many).map(|(process, _)| *process).collect::<BTreeSet<_>>();
+    let alone = saved(meetings, &processes(1));
+    let together = processes(many);
+    let often = held_up(meetings, &together) as f64 >= meetings.len() as f64 * MOSTLY;
+    let (who, saves_ns) = match saved(meetings, &together) {
+        all if alone < all * ALONE && step >= latest * APART && often => (together, all),
+        _ => (processes(1), alone),
+    };
+    let mut last: Vec<(usize, f64, f64)> = Vec::new();
+    for (number, (meeting, usual)) in meetings.iter().zip(&usual).enumerate() {
+        let latest = meeting.iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+        let Some((process, ns)) = latest else { continue };
+        if who.contains(process) {
+            last.push((number, *ns, *usual));
+        }
+    }
+    let most = last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);
+    last.retain(|(_, ns, usual)| ns - usual >= most * LATE);
+    let all_ns = meetings.iter().map(|meeting| first(meeting) - second(meeting)).sum();
+    Some(Late { processes: who.into_iter().collect(), last, saves_ns, all_ns })
+}
+
+/// Times that the last comes later than the one before it, against that one's own lateness, from which it alone holds up all.
+const BY_FAR: f64 = 3.0;
+/// Part of the meetings that several hold up together, at least: of few ranks two are late together by chance.
+const MOSTLY: f64 = 0.6;
+/// Part of the meetings that somebody holds up, at least, and different ranks that do.
+const OFTEN: f64 = 0.4;
+const SEVERAL: usize = 3;
+
+/// Ranks of which one is late each time, but not the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ByTurns {
+    /// Meetings that one rank came to by far later than all others, and how many ranks did so.
+    pub meetings: u64,
+    /// See above.
+    pub ranks: usize,
+    /// What all others waited there, ns of the run time.
+    pub waits_ns: f64,
+}
+
+impl ByTurns {
+    /// As a finding, of `all` meetings that lie `there`, with what is to be said of them `besides`.
+    #[must_use]
+    pub fn claim(self, code: Code, there: &str, all: &str, besides: &str) -> Claim {
+        let title = format!(
+            "each time another rank comes late {there}: to {} of {all} one comes {} after all others, on the mean",
+            show::count(self.meetings),
+            show::duration((self.waits_ns / self.meetings.max(1) as f64) as u64)
+        );
+        let words = format!(
+            "all others wait {} in all; {} of the ranks are late at some time; {besides}",
+            show::duration(self.waits_ns as u64),
+            show::count(self.ranks as u64)
+        );
+        let hint = "see what moves from rank to rank (work that is not the same in each step, another process on the nodes' cores): share it out, or let ranks \
+                    meet less often";
+        Claim { waiting_ns: self.waits_ns, ..Claim::new(finding(code, title, vec![words.into()], hint), Vec::new()) }
+    }
+}
+
+/// That, if it is so at many of the meetings.
+#[must_use]
+pub fn by_turns(meetings: &[Meeting]) -> Option<ByTurns> {
+    let mut who: BTreeSet<ProcessId> = BTreeSet::new();
+    let (mut count, mut waits_ns) = (0_u64, 0.0);
+    for meeting in meetings.iter().filter(|meeting| meeting.len() > SEVERAL) {
+        let (first, second, usual) = (first(meeting), second(meeting), usual(meeting));
+        let last = meeting.iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?.0;
+        if first - second > 0.0 && first - second >= (second - usual) * BY_FAR {
+            who.insert(last);
+            (count, waits_ns) = (count + 1, waits_ns + first - second);
+        }
+    }
+    let is = who.len() >= SEVERAL && count as f64 >= meetings.len() as f64 * OFTEN;
+    is.then_some(ByTurns { meetings: count, ranks: who.len(), waits_ns })
+}
+
+/// What is usual at a meeting.
+fn usual(meeting: &Meeting) -> f64 {
+    first_quartile(&meeting.iter().map(|(_, ns)| *ns).collect::<Vec<f64>>())
+}
+
+/// The first quartile, since up to half of all may be late; 0 of none.
+pub fn first_quartile(values: &[f64]) -> f64 {
+    let mut alike: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
+    weighted_quantile(&mut alike, 0.25).unwrap_or_default()
+}
+
+/// Meetings that at least half of `who` come to behind all others, the last of them by [`LATE`] of what it took at most.
+fn held_up(meetings: &[Meeting], who: &BTreeSet<ProcessId>) -> usize {
+    let together = |meeting: &Meeting| {
+        let others = meeting.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
+        let others = others.fold(f64::NEG_INFINITY, f64::max);
+        meeting.iter().filter(|(process, ns)| who.contains(process) && *ns > others).count() * 2 >= who.len()
+    };
+    let one: Vec<f64> = meetings.iter().map(|meeting| saved(std::slice::from_ref(meeting), who)).collect();
+    let most = one.iter().copied().fold(0.0, f64::max);
+    one.iter().zip(meetings).filter(|(ns, meeting)| **ns > most * LATE && together(meeting)).count()
+}
+
+/// What the last one waits less if `who` come with the last of all others, ns.
+fn saved(meetings: &[Meeting], who: &BTreeSet<ProcessId>) -> f64 {
+    let of = |meeting: &Meeting| {
+        let others = meeting.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
+        let others = others.fold(f64::NEG_INFINITY, f64::max);
+        if others.is_finite() { (first(meeting) - others).max(0.0) } else { 0.0 }
+    };
+    meetings.iter().map(of).sum()
+}
+
+fn first(meeting: &Meeting) -> f64 {
+    meeting.iter().map(|(_, ns)| *ns).fold(0.0, f64::max)
+}
+
+fn second(meeting: &Meeting) -> f64 {
+    let (_, second) =
+        meeting.iter().fold(
+            (0.0_f64, 0.0_f64),
+            |(first, second), (_, ns)| {
+                if *ns > first { (*ns, first) } else { (first, second.max(*ns)) }
+            },
+        );
+    second
+}
+
+impl Late {
+    /// Whether they may have come last so often by chance, where each of the ranks is the last as likely as any other: of their meetings to which somebody
+    /// comes about as late, in which one must be.
+    #[must_use]
+    pub fn may_be_chance(&self, meetings: &[Meeting]) -> bool {
+        let most = self.last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);
+        let late = |meeting: &&Meeting| first(meeting) - usual(meeting) >= most * LATE;
+        let (mut made, mut ranks) = (0, 1);
+        for meeting in meetings.iter().filter(late) {
+            (made, ranks) = (made + 1, ranks.max(meeting.len()));
+        }
+        let part = self.processes.len() as f64 / ranks as f64;
+        at_least(self.last.len(), made, part) * ranks as f64 >= CHANCE
+    }
+
+    /// What they are called, whether that is one thing, and what they are in a form for programs.
+    #[must_use]
+    pub fn named(&self, run: &Run) -> (String, bool, About) {
+        let nodes: BTreeSet<u32> = self.processes.iter().filter_map(|of| run.process(*of)).map(|of| of.node).collect();
+        let node = nodes.first().copied().filter(|_| nodes.len() == 1);
+        let name = node.and_then(|node| run.nodes.get(node as usize)).cloned();
+        if let [one] = self.processes.as_slice() {
+            let rank = run.process(*one).map(|process| process.rank).filter(|&rank| rank >= 0);
+            return (run.process_name(*one), true, About { rank, node: name, ..About::default() });
+        }
+        let theirs = run.workers().filter(|process| Some(process.node) == node).count();
+        let several = run.workers().any(|process| Some(process.node) != node);
+        let about = About { node: name.clone(), ..About::default() };
+        if let (Some(name), true) = (name, theirs == self.processes.len() && several) {
+            return (format!("node {name} (all {theirs} ranks of it)"), true, about);
+        }
+        let mut ranks: Vec<i32> = self.processes.iter().filter_map(|of| run.process(*of)).map(|of| of.rank).collect();
+        ranks.sort_unstable();
+        let numbers: Vec<String> = ranks.iter().take(NAMED).map(ToString::to_string).collect();
+        let words = match numbers.split_last() {
+            Some((last, rest)) if ranks.len() <= NAMED => format!("ranks {} and {last}", rest.join(", ")),
+            _ => format!("{} ranks ({}, ...)", ranks.len(), numbers.join(", ")),
+        };
+        (words, false, about)
+    }
+}
+
+/// Probability that of `all` trials, each of which succeeds with probability `part`, so `many` or more do.
+fn at_least(many: usize, all: usize, part: f64) -> f64 {
+    let (ln, ln_not) = (part.clamp(f64::MIN_POSITIVE, 1.0).ln(), (1.0 - part).max(f64::MIN_POSITIVE).ln());
+    let ways = |of: usize| libm::lgamma(of as f64 + 1.0);
+    let of = |k: usize| ways(all) - ways(k) - ways(all - k) + k as f64 * ln + (all - k) as f64 * ln_not;
+    (many..=all).map(|k| of(k).exp()).sum::<f64>().min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Meetings of ranks that come so long after the last one.
+    fn meetings(all: &[&[f64]]) -> Vec<Meeting> {
+        let of = |times: &&[f64]| (0..).map(ProcessId).zip(times.iter().copied()).collect();
+        all.iter().map(of).collect()
+    }
+
+    #[test]
+    fn one_that_is_late_again_and_again() {
+        let found = late(&meetings(&[&[5.0, 50.0, 6.0, 5.0], &[5.0, 60.0, 4.0, 5.0]])).expect("late");
+        assert_eq!((found.processes, found.saves_ns), (vec![ProcessId(1)], 44.0 + 55.0));
+        assert_eq!(found.last, [(0, 50.0, 5.0), (1, 60.0, 4.0)]);
+    }
+
+    #[test]
+    fn how_often_the_same_comes_last_by_chance() {
+        assert!((at_least(5, 8, 0.25) - 0.0273).abs() < 1e-4 && (at_least(0, 8, 0.25) - 1.0).abs() < 1e-9);
+        let late_to = |times: usize| {
+            let of = |turn: usize| if turn < times { [5.0, 50.0, 6.0, 5.0] } else { [50.0, 5.0, 6.0, 5.0] };
+            let all: Vec<[f64; 4]> = (0..8).map(of).collect();
+            let all = meetings(&all.iter().map(<[f64; 4]>::as_slice).collect::<Vec<_>>());
+            late(&all).expect("late").may_be_chance(&all)
+        };
+        assert!(late_to(5) && !late_to(8));
+    }
+
+    #[test]
+    fn several_that_are_late_together() {
+        let of = [5.0, 50.0, 6.0, 52.0, 5.0, 4.0, 5.0, 6.0];
+        let found = late(&meetings(&[&of, &of])).expect("late");
+        assert_eq!((found.processes, found.saves_ns), (vec![ProcessId(1), ProcessId(3)], 2.0 * 46.0));
+        // Of two that are late by far and by little, the first alone.
+        let of = [5.0, 100.0, 6.0, 52.0, 5.0, 4.0, 5.0, 6.0];
+        assert_eq!(late(&meetings(&[&of, &of])).expect("late").processes, [ProcessId(1)]);
+    }
+
+    #[test]
+    fn who_takes_turns_does_not_stand_apart() {
+        let found = late(&meetings(&[&[50.0, 5.0, 5.0, 5.0], &[5.0, 50.0, 5.0, 5.0], &[5.0, 5.0, 50.0, 5.0]]));
+        let found = found.expect("somebody comes last");
+        assert_eq!((found.saves_ns, found.all_ns), (45.0, 135.0));
+        let turns: Vec<Meeting> = (0..8)
+            .map(|turn| {
+                (0..4)
+                    .map(|rank| (ProcessId(rank), if rank == turn % 4 { 90.0 } else { 5.0 + f64::from(rank) }))
+                    .collect()
+            })
+            .collect();
+        let found = by_turns(&turns).expect("by turns");
+        assert_eq!((found.meetings, found.ranks), (8, 4));
+        assert!((found.waits_ns - 8.0 * 82.0).abs() < 10.0, "{found:?}");
+        let even: Vec<Meeting> =
+            turns.iter().map(|of| of.iter().map(|(rank, ns)| (*rank, ns.min(9.0))).collect()).collect();
+        assert_eq!(by_turns(&even), None);
+        assert_eq!(late(&[]), None);
+        assert_eq!(late(&meetings(&[&[3.0]])), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! Folders that are slower than their like.
+
+use super::members::Mean;
+use super::odd::FEWEST;
+use super::unit::{Member, Unit};
+use crate::model::ProcessId;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use std::collections::BTreeMap;
+
+/// What the calls of `class` in each folder differ by from those of their kind and size, by process.
+pub(super) fn folders_by_process(grid: &Grid<'_>, class: Class) -> BTreeMap<(u32, ProcessId), Mean> {
+    let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
+    // How long the list of a folder takes is a matter of what is in it.
+    let is = |entry: &&Entry| entry.leaf && entry.class == class && !grid.lists(entry);
+    for entry in grid.entries.iter().filter(is) {
+        if let Some(folder) = grid.folders.of(entry.file) {
+            by.entry((folder, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
+        }
+    }
+    by
+}
+
+/// Folders, by all calls of a kind and size, whatever file they are on. Where each process has a folder of its own nothing tells it from it,
+/// unless several have the same.
+pub(super) fn folders(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
+    let (mut of_folder, mut of_process) = (BTreeMap::<u32, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
+    for ((folder, process), mean) in folders_by_process(grid, class) {
+        of_folder.entry(folder).or_default().push(mean);
+        *of_process.entry(process).or_default() += 1;
+    }
+    if of_process.values().all(|folders| *folders == 1) {
+        of_folder.retain(|_, means| means.len() >= FEWEST);
+        if !across_nodes(grid, class) {
+            return Vec::new();
+        }
+    }
+    of_folder.iter().filter_map(|(&folder, means)| member(Unit::Folder(folder), means)).collect()
+}
+
+/// Whether folders are no matter of nodes, where each process uses one: some node has processes that use one folder and others that use another.
+pub(super) fn across_nodes(grid: &Grid<'_>, class: Class) -> bool {
+    let mut of_node: BTreeMap<u32, u32> = BTreeMap::new();
+    let used = folders_by_process(grid, class);
+    used.keys().any(|(folder, process)| {
+        let node = grid.run.process(*process).map_or(u32::MAX, |process| process.node);
+        *of_node.entry(node).or_insert(*folder) != *folder
+    })
+}

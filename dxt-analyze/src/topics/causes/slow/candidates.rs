@@ -1,0 +1,149 @@
+//! Units that are odd among their like by the calls of some class.
+
+use super::Slow;
+use super::members::members;
+use super::moments::{is_of_moment, lasts, moves_less};
+use super::odd::{Odd, odd};
+use super::of_two;
+use super::unit::{Member, Unit};
+use crate::topics::causes::class::{CLASSES, Class};
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::reading::usual::FAR;
+use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::shape::slow_metadata::QUICK_NS;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Times longer that calls take on a storage target that happens to be asked by several at once: what is less is no property of it.
+const ONLY_BUSY: f64 = 1.4;
+/// Times longer that calls on a file may take by how it is used.
+const FILES_DIFFER: f64 = 1.5;
+/// The same of folders: what lies in one is mostly of one kind.
+const FOLDERS_DIFFER: f64 = 2.0;
+/// Most slow moments of a run.
+const MOMENTS: usize = 4;
+/// Moments that are slow by themselves and so many slots apart are one.
+const APART: u16 = 1;
+
+/// All units that are slow by the calls of some class, with all such classes, but for what is `known` already: what a target's calls take is not all
+/// taken away where its fastest ones are not as slow.
+pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
+    let least = &grid.run.thresholds;
+    let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
+    for class in CLASSES {
+        let sorts = members(grid, class);
+        if let Some((unit, odd, calls)) = of_two::nodes(grid, &sorts)
+            && odd.above >= least.min_slowdown.ln()
+            && odd.p <= least.false_discovery_rate / 8.0
+        {
+            by.entry(unit).or_default().push((class, odd, 2, calls));
+        }
+        if let Some((unit, odd, calls)) = of_two::folders(grid, class)
+            && odd.above >= least.min_slowdown.max(FOLDERS_DIFFER).ln()
+            && odd.p <= least.false_discovery_rate / 8.0
+        {
+            by.entry(unit).or_default().push((class, odd, 2, calls));
+        }
+        for sort in sorts {
+            let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
+            let errors: Vec<f64> = sort.iter().map(|member| member.error).collect();
+            let tests = (sort.len() * 4) as f64;
+            let slow: Vec<(usize, Member, Odd)> = sort
+                .iter()
+                .copied()
+                .zip(odd(&values, &errors))
+                .enumerate()
+                .map(|(at, (member, odd))| (at, member, odd))
+                .filter(|(_, member, odd)| {
+                    let busy = match member.unit {
+                        Unit::Target(_) => ONLY_BUSY,
+                        Unit::Folder(_) => FOLDERS_DIFFER,
+                        Unit::File(_) | Unit::Region(_) => FILES_DIFFER,
+                        _ => 1.0,
+                    };
+                    odd.above >= least.min_slowdown.max(busy).ln() && odd.p * tests <= least.false_discovery_rate
+                })
+                .collect();
+            // What comes again and again is how the program works.
+            let found = joined(&slow);
+            if found.len() > MOMENTS && matches!(found.first(), Some((Unit::Moment(..), ..))) {
+                continue;
+            }
+            for (unit, odd, calls) in
+                found.into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
+            {
+                if known.contains(&(unit, class))
+                    || is_of_moment(grid, known, unit, class)
+                    || answers_soon(grid, unit, class)
+                {
+                    continue;
+                }
+                by.entry(unit).or_default().push((class, odd, sort.len(), calls));
+            }
+        }
+    }
+    by.into_iter()
+        .map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by, grows: false })
+        .collect()
+}
+
+/// Whether metadata calls on a file or in a folder take no longer than of a server that is not busy, however quick others are: those are answered
+/// from memory.
+fn answers_soon(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
+    if !matches!(unit, Unit::File(_) | Unit::Folder(_)) || !matches!(class, Class::Open | Class::Metadata) {
+        return false;
+    }
+    let theirs = grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && unit.has(grid, entry));
+    let (calls, time) = theirs.fold((0.0, 0.0), |sum, entry| (sum.0 + entry.cell.calls as f64, sum.1 + entry.left_ns));
+    time < calls * QUICK_NS
+}
+
+/// Slow members, each with its place among all of its sort; moments with no others between and neighbouring parts of a file as one.
+fn joined(slow: &[(usize, Member, Odd)]) -> Vec<(Unit, Odd, u64)> {
+    let mut out: Vec<(Unit, Odd, u64)> = Vec::new();
+    let mut last = 0;
+    for (at, member, odd) in slow {
+        // In what lies between there may be no calls at all: then nothing tells that it was over meanwhile.
+        let next = at - std::mem::replace(&mut last, *at) <= 1;
+        match (out.last_mut(), member.unit) {
+            (Some((Unit::Moment(_, until), all, calls)), Unit::Moment(from, to))
+                if next || from <= *until + 1 + APART =>
+            {
+                *until = to;
+                joined_with(all, calls, *odd, member.calls);
+            }
+            (Some((Unit::Region(of), all, calls)), Unit::Region(next))
+                if of.file == next.file && next.from <= of.until + 1 =>
+            {
+                of.until = next.until;
+                joined_with(all, calls, *odd, member.calls);
+            }
+            _ => out.push((member.unit, *odd, member.calls)),
+        }
+    }
+    out
+}
+
+/// Adds what the calls of another member say.
+fn joined_with(all: &mut Odd, calls: &mut u64, odd: Odd, others: u64) {
+    let (mine, theirs) = (*calls as f64, others as f64);
+    all.above = (all.above * mine + odd.above * theirs) / (mine + theirs).max(1.0);
+    (all.score, all.p) = (all.score.max(odd.score), all.p.min(odd.p));
+    *calls = calls.saturating_add(others);
+}
+
+pub(super) fn shortened(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Shortened {
+    let mut times: [f64; CLASSES.len()] = [1.0; CLASSES.len()];
+    for (class, odd, ..) in by {
+        times[*class as usize] = odd.above.exp();
+    }
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && unit.has(grid, entry));
+    theirs
+        .map(|(index, entry)| {
+            let times = times[entry.class as usize];
+            // What a call takes that is far even from the unit's others is no matter of the unit.
+            let theirs = (entry.left_ns - entry.beyond_ns(times * FAR)) * unit.share(grid, entry);
+            (index, theirs * (1.0 - 1.0 / times))
+        })
+        .filter(|(_, ns)| *ns > 0.0)
+        .collect()
+}

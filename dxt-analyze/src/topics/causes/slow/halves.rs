@@ -1,0 +1,86 @@
+//! Where no unit is odd by itself: the slow half of them, or all for a while or from a moment on.
+
+use super::Slow;
+use super::apart::{apart, for_a_while, growing};
+use super::candidates::shortened;
+use super::members::members;
+use super::moments::{lasts, moves_less};
+use super::odd::FEW;
+use super::unit::{Member, Unit};
+use crate::sum::Sum;
+use crate::topics::causes::class::{CLASSES, Class};
+use crate::topics::causes::grid::Grid;
+
+/// Several slow nodes or targets of few: each by itself is not odd, since the others that are slow are among those that it is compared with.
+pub(super) fn several_of_few(grid: &Grid<'_>) -> Vec<Slow> {
+    // The others are what they are slower than: they are no fewer.
+    let few = |slow: &Slow| {
+        let fewest = |among: usize| among <= FEW && (slow.more.len() + 1) * 2 <= among;
+        matches!(slow.unit, Unit::Node(_) | Unit::Target(_)) && slow.by.iter().all(|(_, _, among, _)| fewest(*among))
+    };
+    halves(grid).into_iter().filter(few).collect()
+}
+
+/// All slow halves.
+pub(super) fn halves(grid: &Grid<'_>) -> Vec<Slow> {
+    let rate = grid.run.thresholds.false_discovery_rate;
+    let of_class = |class: Class| {
+        let sorts = members(grid, class);
+        sorts.into_iter().filter_map(move |sort| half(grid, class, &sort, rate / (sort.len() * 4) as f64))
+    };
+    CLASSES.into_iter().flat_map(of_class).collect()
+}
+
+/// Where none is odd: the slow half of ranks or nodes, or all for a while or from a moment on.
+fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
+    let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
+    let mut grows = false;
+    let (units, odd, of) = match sort.first()?.unit {
+        // Half of many targets differ by what lies on them.
+        Unit::Target(_) if sort.len() > FEW => return None,
+        Unit::Process(_) | Unit::Node(_) | Unit::Target(_) => {
+            let (slow, odd) = apart(&values)?;
+            let mut of: Vec<&Member> = slow.into_iter().filter_map(|at| sort.get(at)).collect();
+            of.sort_by_key(|member| member.unit);
+            let units: Vec<Unit> = of.iter().map(|member| member.unit).collect();
+            (node_of(grid, sort, &units).map_or(units, |node| vec![node]), odd, of)
+        }
+        Unit::Moment(..) => {
+            let calls: Vec<u64> = sort.iter().map(|member| member.calls).collect();
+            let (range, odd) = for_a_while(&values, &calls).or_else(|| {
+                grows = true;
+                growing(&values)
+            })?;
+            let of: Vec<&Member> = sort.get(range)?.iter().collect();
+            let (Unit::Moment(from, _), Unit::Moment(_, until)) = (of.first()?.unit, of.last()?.unit) else {
+                return None;
+            };
+            let unit = Unit::Moment(from, until);
+            (vec![unit], odd, of)
+        }
+        Unit::Folder(_) | Unit::File(_) | Unit::Region(_) => return None,
+    };
+    let (unit, more) = units.split_first()?;
+    if matches!(unit, Unit::Target(_)) && units.len() * 2 > sort.len() {
+        return None;
+    }
+    if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class) {
+        return None;
+    }
+    let calls = of.iter().map(|member| member.calls).sum::<Sum>().get();
+    let by = vec![(class, odd, sort.len(), calls)];
+    let shortened = units.iter().flat_map(|unit| shortened(grid, *unit, &by)).collect();
+    Some(Slow { unit: *unit, more: more.to_vec(), by, grows, shortened })
+}
+
+/// The node whose ranks `units` are, all of them and no others, if it has several and is one of several: then it is the node.
+fn node_of(grid: &Grid<'_>, sort: &[Member], units: &[Unit]) -> Option<Unit> {
+    let node = |unit: &Unit| match unit {
+        Unit::Process(process) => grid.run.process(*process).map(|process| process.node),
+        _ => None,
+    };
+    let first = node(units.first()?)?;
+    let its = sort.iter().filter(|member| node(&member.unit) == Some(first)).count();
+    let all_its = units.iter().all(|unit| node(unit) == Some(first)) && its == units.len();
+    (all_its && its > 1 && its < sort.len()).then_some(Unit::Node(first))
+}

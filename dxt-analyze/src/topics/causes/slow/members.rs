@@ -1,0 +1,162 @@
+//! What ranks, nodes, storage targets and moments differ by from their like. A rank counts by the median over the moments in which it had
+//! calls; a node by the median of its ranks; a target, and a moment, by the median of the ranks that had calls there: so a
+//! slow rank makes no node, target or moment slow, and one long call nothing.
+
+use super::by_folder::folders;
+use super::served;
+use super::unit::{Member, Unit};
+use crate::model::{FileId, ProcessId};
+use crate::sum::Sum;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::regions::{Region, Seen};
+use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Fewest calls that a member is judged by; and a part of a file, since there are many that may be odd by chance.
+const FEWEST_CALLS: u64 = 3;
+const FEWEST_OF_REGION: u64 = 8;
+
+/// A weighted mean that grows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    pub(super) fn add(&mut self, value: f64, weight: f64) {
+        self.sum += value * weight;
+        self.weight += weight;
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.sum / self.weight.max(1.0)
+    }
+
+    /// Its weight: calls.
+    #[must_use]
+    pub fn weight(self) -> f64 {
+        self.weight
+    }
+}
+
+/// Median of the means of several, weighted as told.
+fn middle<'m>(means: impl Iterator<Item = &'m Mean>, weight: impl Fn(&Mean) -> f64) -> Option<f64> {
+    let mut values: Vec<(f64, f64)> = means.map(|mean| (mean.get(), weight(mean))).collect();
+    weighted_quantile(&mut values, 0.5)
+}
+
+/// The members of each sort, by what the calls of one class tell.
+#[must_use]
+pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
+    let mut by_moment: BTreeMap<(ProcessId, u16), Mean> = BTreeMap::new();
+    let mut by_target: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
+    let mut of_fastest: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        let weight = entry.cell.calls as f64;
+        by_moment.entry((entry.process, entry.slot)).or_default().add(entry.above, weight);
+        for target in &entry.targets {
+            by_target.entry((*target, entry.process)).or_default().add(entry.above, weight);
+            if entry.cell.shortest_ns > 0 {
+                let fastest = (entry.cell.shortest_ns as f64 / entry.usual_ns.max(1.0)).ln();
+                of_fastest.entry(*target).or_default().push((fastest, weight));
+            }
+        }
+    }
+    let fastest = served::fastest(grid, &mut of_fastest);
+    let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
+    let mut of_slot: BTreeMap<u16, Vec<Mean>> = BTreeMap::new();
+    for ((process, slot), mean) in &by_moment {
+        of_process.entry(*process).or_default().push(*mean);
+        of_slot.entry(*slot).or_default().push(*mean);
+    }
+    let mut of_target: BTreeMap<u32, Vec<Mean>> = BTreeMap::new();
+    for ((target, _), mean) in &by_target {
+        of_target.entry(*target).or_default().push(*mean);
+    }
+    let calls = |means: &[Mean]| means.iter().map(|mean| mean.weight).sum::<f64>() as u64;
+    let error = |calls: u64| 1.25 * grid.spread / (calls.max(1) as f64).sqrt();
+    let member = |unit, means: &[Mean], weight: &dyn Fn(&Mean) -> f64| {
+        let calls = calls(means);
+        Some(Member { unit, above: middle(means.iter(), weight)?, error: error(calls), calls })
+    };
+    let by_calls = |mean: &Mean| mean.weight;
+    let each_once = |_: &Mean| 1.0;
+    let processes: Vec<Member> =
+        of_process.iter().filter_map(|(&process, means)| member(Unit::Process(process), means, &by_calls)).collect();
+    let targets = of_target.iter().filter_map(|(&target, means)| {
+        let member = member(Unit::Target(target), means, &each_once)?;
+        let above = served::not_only_busy(member.above, fastest.get(&target).copied());
+        Some(Member { above, ..member })
+    });
+    let moments = of_slot.iter().filter_map(|(&slot, means)| member(Unit::Moment(slot, slot), means, &each_once));
+    let nodes = nodes(grid, &processes);
+    let files = files(grid, class, &|unit, means| member(unit, means, &each_once));
+    let regions = regions(grid, class, &|unit, means| member(unit, means, &each_once));
+    let folders = folders(grid, class, &|unit, means| member(unit, means, &each_once));
+    let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>(), folders, files];
+    let fewest = |unit: Unit| if matches!(unit, Unit::Region(_)) { FEWEST_OF_REGION } else { FEWEST_CALLS };
+    let enough = |sort: Vec<Member>| sort.into_iter().filter(|member| member.calls >= fewest(member.unit)).collect();
+    sorts.into_iter().chain(regions).map(enough).collect()
+}
+
+/// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it.
+fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
+    let mut by: BTreeMap<(FileId, ProcessId), Mean> = BTreeMap::new();
+    let is = |entry: &&Entry| entry.leaf && entry.class == class && !grid.lists(entry);
+    for entry in grid.entries.iter().filter(is) {
+        by.entry((entry.file, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
+    }
+    let (mut of_file, mut of_process) = (BTreeMap::<FileId, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
+    for ((file, process), mean) in by {
+        of_file.entry(file).or_default().push(mean);
+        *of_process.entry(process).or_default() += 1;
+    }
+    if of_process.values().all(|files| *files == 1) {
+        return Vec::new();
+    }
+    of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
+}
+
+/// The parts of each file. A process counts by how they differ for it.
+fn regions(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Vec<Member>> {
+    let mut out: BTreeMap<FileId, Vec<Member>> = BTreeMap::new();
+    for ((file, part), seen) in grid.regions.seen(grid.run, class) {
+        let mean = |seen: &Seen| Mean { sum: seen.above * seen.calls as f64, weight: seen.calls as f64 };
+        let means: Vec<Mean> = seen.iter().map(mean).collect();
+        out.entry(file).or_default().extend(member(Unit::Region(Region { file, from: part, until: part }), &means));
+    }
+    out.into_values().collect()
+}
+
+/// Nodes with several ranks: of one rank nothing tells its node from it.
+fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
+    let mut of: FxHashMap<u32, Vec<&Member>> = FxHashMap::default();
+    for member in processes {
+        let Unit::Process(process) = member.unit else { continue };
+        if let Some(process) = grid.run.process(process) {
+            of.entry(process.node).or_default().push(member);
+        }
+    }
+    let mut out: Vec<Member> = of
+        .into_iter()
+        .filter_map(|(node, members)| {
+            let mut values: Vec<(f64, f64)> = members.iter().map(|member| (member.above, 1.0)).collect();
+            let squares: f64 = members.iter().map(|member| member.error.powi(2)).sum();
+            let calls = members.iter().map(|member| member.calls).sum::<Sum>().get();
+            let error = squares.sqrt() / members.len() as f64;
+            Some(Member {
+                unit: Unit::Node(node), // The lower of two middle values: a node of two ranks is slow only if both are.
+                above: weighted_quantile(&mut values, 0.5)?,
+                error,
+                calls,
+            })
+        })
+        .collect();
+    out.sort_by_key(|member| member.unit);
+    // Where every node has one rank, nodes are ranks.
+    if out.len() == processes.len() { Vec::new() } else { out }
+}

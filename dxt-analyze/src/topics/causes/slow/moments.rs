@@ -1,0 +1,66 @@
+//! Which moments can be slow ones.
+
+use super::unit::Unit;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::reading::phases::length;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest slots of a slow moment, and the part of the run that it takes: what is shorter belongs to how bursts begin and end.
+const LONG_ENOUGH: (u16, f64) = (2, 0.02);
+/// Part of the calls on a part of a file that are made in slow moments from which it is slow by those.
+const MOSTLY: f64 = 0.5;
+/// Part of the rate at other times that a slow moment has at most: where more is moved than usual, calls take longer by their number.
+const LESS: f64 = 0.7;
+
+/// Whether a moment is long enough to be one; all else is.
+pub(super) fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
+    let Unit::Moment(from, until) = unit else { return true };
+    let length = length(grid.run);
+    let begin = |slot: u16| grid.slots.begin(usize::from(slot)).unwrap_or(length);
+    until + 1 - from >= LONG_ENOUGH.0 && (begin(until + 1) - begin(from)) as f64 >= length as f64 * LONG_ENOUGH.1
+}
+
+/// Whether less is moved in a moment than at other times in which calls of the class are made; true of all else.
+pub(super) fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
+    let Unit::Moment(from, until) = unit else { return true };
+    let (mut amounts, mut mine) = (BTreeMap::<u16, f64>::new(), 0.0);
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        let amount =
+            if matches!(class, Class::Read | Class::Write) { entry.cell.bytes } else { entry.cell.calls } as f64;
+        *amounts.entry(entry.slot).or_default() += amount;
+    }
+    let (mut time, mut other, mut other_time) = (0.0, 0.0, 0.0);
+    for (slot, amount) in amounts {
+        let busy = grid.slots.busy(usize::from(slot)) as f64;
+        if (from..=until).contains(&slot) {
+            (mine, time) = (mine + amount, time + busy);
+        } else {
+            (other, other_time) = (other + amount, other_time + busy);
+        }
+    }
+    other_time <= 0.0 || time <= 0.0 || mine / time < other / other_time * LESS
+}
+
+/// Whether a part of a file is only reached in a slow moment: who goes through a file in order is at one part of it then.
+pub(super) fn is_of_moment(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, unit: Unit, class: Class) -> bool {
+    let Unit::Region(region) = unit else { return false };
+    let moments: Vec<Unit> = known.iter().filter(|(_, its)| *its == class).map(|(unit, _)| *unit).collect();
+    let moments = || moments.iter().filter(|unit| matches!(unit, Unit::Moment(..)));
+    let Some((from, until)) = grid.regions.range(region).filter(|_| moments().next().is_some()) else { return false };
+    let reaches = |entry: &&Entry| {
+        entry.leaf
+            && entry.class == class
+            && entry.file == region.file
+            && entry.cell.range.0 < until
+            && from < entry.cell.range.1
+    };
+    let (mut within, mut outside) = (0.0, 0.0);
+    for entry in grid.entries.iter().filter(reaches) {
+        let at_all = (entry.cell.range.1 - entry.cell.range.0).max(1) as f64;
+        let there = (entry.cell.range.1.min(until) - entry.cell.range.0.max(from)) as f64;
+        let calls = entry.cell.calls as f64 * there / at_all;
+        *(if moments().any(|unit| unit.has(grid, entry)) { &mut within } else { &mut outside }) += calls;
+    }
+    within >= (within + outside) * MOSTLY
+}
