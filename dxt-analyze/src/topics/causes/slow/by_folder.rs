@@ -1,6 +1,6 @@
 //! Folders that are slower than their like.
 
-use super::members::Mean;
+use super::mean::Mean;
 use super::odd::FEWEST;
 use super::unit::{Member, Unit};
 use crate::model::ProcessId;

@@ -3,6 +3,7 @@
 //! slow rank makes no node, target or moment slow, and one long call nothing.
 
 use super::by_folder::folders;
+use super::mean::Mean;
 use super::served;
 use super::unit::{Member, Unit};
 use crate::model::{FileId, ProcessId};
@@ -16,32 +17,6 @@ use std::collections::BTreeMap;
 /// Fewest calls that a member is judged by; and a part of a file, since there are many that may be odd by chance.
 const FEWEST_CALLS: u64 = 3;
 const FEWEST_OF_REGION: u64 = 8;
-
-/// A weighted mean that grows.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Mean {
-    sum: f64,
-    weight: f64,
-}
-
-impl Mean {
-    pub(super) fn add(&mut self, value: f64, weight: f64) {
-        self.sum += value * weight;
-        self.weight += weight;
-    }
-
-    /// Its value.
-    #[must_use]
-    pub fn get(self) -> f64 {
-        self.sum / self.weight.max(1.0)
-    }
-
-    /// Its weight: calls.
-    #[must_use]
-    pub fn weight(self) -> f64 {
-        self.weight
-    }
-}
 
 /// Median of the means of several, weighted as told.
 fn middle<'m>(means: impl Iterator<Item = &'m Mean>, weight: impl Fn(&Mean) -> f64) -> Option<f64> {
@@ -77,13 +52,13 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     for ((target, _), mean) in &by_target {
         of_target.entry(*target).or_default().push(*mean);
     }
-    let calls = |means: &[Mean]| means.iter().map(|mean| mean.weight).sum::<f64>() as u64;
+    let calls = |means: &[Mean]| means.iter().map(|mean| mean.weight()).sum::<f64>() as u64;
     let error = |calls: u64| 1.25 * grid.spread / (calls.max(1) as f64).sqrt();
     let member = |unit, means: &[Mean], weight: &dyn Fn(&Mean) -> f64| {
         let calls = calls(means);
         Some(Member { unit, above: middle(means.iter(), weight)?, error: error(calls), calls })
     };
-    let by_calls = |mean: &Mean| mean.weight;
+    let by_calls = |mean: &Mean| mean.weight();
     let each_once = |_: &Mean| 1.0;
     let processes: Vec<Member> =
         of_process.iter().filter_map(|(&process, means)| member(Unit::Process(process), means, &by_calls)).collect();
@@ -125,7 +100,7 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
 fn regions(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Vec<Member>> {
     let mut out: BTreeMap<FileId, Vec<Member>> = BTreeMap::new();
     for ((file, part), seen) in grid.regions.seen(grid.run, class) {
-        let mean = |seen: &Seen| Mean { sum: seen.above * seen.calls as f64, weight: seen.calls as f64 };
+        let mean = |seen: &Seen| Mean::of(seen.above, seen.calls as f64);
         let means: Vec<Mean> = seen.iter().map(mean).collect();
         out.entry(file).or_default().extend(member(Unit::Region(Region { file, from: part, until: part }), &means));
     }

@@ -1,7 +1,7 @@
 //! Which of two nodes or folders is slow. Two members tell nothing by themselves, but each rank of a node does, and each process that uses both folders.
 
 use super::by_folder::{across_nodes, folders_by_process};
-use super::members::Mean;
+use super::mean::Mean;
 use super::odd::{FEWEST, Odd};
 use super::unit::{Member, Unit};
 use crate::model::ProcessId;
