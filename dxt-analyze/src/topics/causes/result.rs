@@ -9,6 +9,8 @@ use super::named::named;
 use super::reading::phases::Gaps;
 use super::replay::{Shortened, Work, saved_alone};
 use super::shape::aliasing::Aliased;
+use super::shape::shared_block::joins;
+use super::slow::load::{Loads, OVERLOADED};
 use super::slow::odd::Odd;
 use super::slow::unit::Unit;
 use super::slow::{Slow, slow_units};
@@ -61,6 +63,7 @@ fn explained(grid: &Grid<'_>, ns: f64, outside_ns: f64) -> Explains {
 pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Grid<'a>, Vec<Claim>) {
     let (phases, slots) = (Work::of(&grid, false), Work::of(&grid, true));
     let slow = together(slow_units(&mut grid), &grid, &phases);
+    let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(&grid, slow) >= OVERLOADED);
     let mut out: Vec<Claim> = slow.iter().map(|slow| of_unit(&grid, slow)).collect();
     for tail in tails(&grid) {
         out.extend(of_tail(&grid, &tail));
@@ -68,7 +71,15 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     for entry in &mut grid.entries {
         entry.left_ns = entry.cell.time_ns as f64;
     }
-    let shapes = without_beyond(super::shape::claims(&grid, gaps), &out);
+    let mut shapes = super::shape::claims(&grid, gaps);
+    // What many read of one block keeps its target busy.
+    for slow in busy {
+        let blocks = shapes.iter_mut().filter(|claim| claim.finding.code == Code::COMMON_READS);
+        if !joins(blocks.map(|claim| &mut claim.shortened), &slow.shortened) {
+            out.push(of_unit(&grid, &slow));
+        }
+    }
+    let shapes = without_beyond(shapes, &out);
     out.extend(shapes);
     out.extend(super::shape::hdf5_metadata::claims(&grid));
     out.extend(super::shape::aliasing::claims(&grid, aliased));
@@ -87,7 +98,8 @@ fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
         *beyond.entry(*index).or_default() += ns;
     }
     let of_syncs = |claim: &&mut Claim| {
-        [Code::SYNC_PER_WRITE, Code::SYNC_TIME, Code::WRITTEN_THROUGH].contains(&claim.finding.code)
+        [Code::SYNC_PER_WRITE, Code::SYNC_TIME, Code::WRITTEN_THROUGH, Code::METADATA_SHARE]
+            .contains(&claim.finding.code)
     };
     for (index, ns) in shapes.iter_mut().filter(of_syncs).flat_map(|claim| &mut claim.shortened) {
         *ns = (*ns - beyond.get(index).copied().unwrap_or_default()).max(0.0);
@@ -179,6 +191,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let first =
         by.first().map(|(class, odd, ..)| format!("{} take {} times", calls_of(grid, slow, *class), at_most(odd)));
     let first = first.unwrap_or_default();
+    let asked = asked(grid, slow);
     let (code, title, hint) = match slow.unit {
         Unit::Moment(..) if slow.grows => (
             Code::SLOW_MOMENT,
@@ -216,11 +229,10 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             format!("{name} {are} slow: {first} as long as those on {others}"),
             "see what storage these bytes lie on (`lfs getstripe`, a component of its own, a degraded device), and whether other ranks lock them",
         ),
-        Unit::Target(target) if slow.more.is_empty() && load(grid, slow, target) >= OVERLOADED => (
+        Unit::Target(_) if asked >= OVERLOADED => (
             Code::SLOW_TARGET,
             format!(
-                "{name} is overloaded: {:.1} times as many calls as on {others}, and {first} as long as theirs",
-                load(grid, slow, target)
+                "{name} is overloaded: {asked:.1} times as many calls as on {others}, and {first} as long as theirs"
             ),
             "place files evenly: `lfs setstripe -i -1` (any target first) or more stripes (`-c`) for the folder before they are written",
         ),
@@ -258,6 +270,15 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     }
     evidence.extend(files(grid, &slow.shortened));
     Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
+}
+
+/// Times what is asked of other targets, if it is one.
+fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
+    let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
+    match slow.unit {
+        Unit::Target(target) if slow.more.is_empty() => Loads::of(grid, &classes).asked(target),
+        _ => 0.0,
+    }
 }
 
 /// Targets that just the same calls reach as the slow one: each may be the slow one.
@@ -309,23 +330,6 @@ fn calls_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> String {
 fn most(grid: &Grid<'_>) -> String {
     let several = grid.run.processes.len() > 1;
     if several { format!(", on most {}", grid.run.workers_name()) } else { String::new() }
-}
-
-/// Times the calls of other targets from which a slow one is overloaded.
-const OVERLOADED: f64 = 3.0;
-
-/// Calls on a target over those on the median of the others, of the classes of calls that are slow there.
-fn load(grid: &Grid<'_>, slow: &Slow, target: u32) -> f64 {
-    let mut calls: BTreeMap<u32, f64> = BTreeMap::new();
-    let is = |class: Class| slow.by.iter().any(|(of, ..)| *of == class);
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && is(entry.class)) {
-        for target in &entry.targets {
-            *calls.entry(*target).or_default() += entry.cell.calls as f64;
-        }
-    }
-    let mine = calls.remove(&target).unwrap_or_default();
-    let mut others: Vec<f64> = calls.into_values().collect();
-    crate::shared::stats::median(&mut others).map_or(0.0, |median| mine / median.max(1.0))
 }
 
 /// Units that are listed one by one.

@@ -1,7 +1,7 @@
 //! Calls that queue at few storage targets. Where calls wait for those before them, the first of each burst is served at once and the
 //! rest take as long as the queue is: many alike, and few far below. Without a queue the logarithm of durations spreads as far down as up.
 
-use super::shared_block::SharedBlock;
+use super::shared_block::{SharedBlock, joins};
 use crate::findings::{About, Code, Evidence};
 use crate::model::ProcessId;
 use crate::sum::Sum;
@@ -10,7 +10,6 @@ use crate::topics::causes::claim::{Claim, files, finding};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::replay::{Shortened, Work};
-use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls in flight on a target from which they may queue.
@@ -72,7 +71,10 @@ type Kind = (u64, f64, f64, (f64, f64));
 #[must_use]
 pub fn claims(grid: &Grid<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
     let queues = queues(grid).into_iter();
-    queues.filter(|queue| !is_of_block(blocks, &queue.shortened)).map(|queue| claim(grid, queue)).collect()
+    queues
+        .filter(|queue| !joins(blocks.iter_mut().map(|block| &mut block.shortened), &queue.shortened))
+        .map(|queue| claim(grid, queue))
+        .collect()
 }
 
 /// All of reads and of writes.
@@ -100,23 +102,6 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
     );
     let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();
     Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened)
-}
-
-/// Part of what queues that reads of one block are, from which the others wait for these.
-const OF_BLOCK: f64 = 0.5;
-
-/// Whether a queue is one of reads of a block that all want; then what waits behind them is the block's.
-fn is_of_block(blocks: &mut [SharedBlock], queue: &[(u32, f64)]) -> bool {
-    let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
-    for block in blocks {
-        let theirs: FxHashSet<u32> = block.shortened.iter().map(|(index, _)| *index).collect();
-        let (mine, others): (Shortened, Shortened) = queue.iter().partition(|(index, _)| theirs.contains(index));
-        if mine.iter().map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK {
-            block.shortened.extend(others);
-            return true;
-        }
-    }
-    false
 }
 
 /// Whether targets serve the calls of a class one after another: then one is done each time that a call takes which meets no other, and none takes longer

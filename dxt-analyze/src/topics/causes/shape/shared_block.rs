@@ -7,6 +7,7 @@ use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Shortened;
+use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest reads that are looked at, as an octave: 64 KiB.
@@ -65,6 +66,23 @@ pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
         .filter(|(_, (_, processes))| processes.len() >= least)
         .filter_map(|((file, _), of)| block(grid, file, of))
         .collect()
+}
+
+/// Part of what queues that reads of one block are, from which the others wait for these.
+const OF_BLOCK: f64 = 0.5;
+
+/// Whether a queue is one of reads of a block that all want; then what waits behind them is the block's.
+pub fn joins<'b>(blocks: impl Iterator<Item = &'b mut Shortened>, queue: &[(u32, f64)]) -> bool {
+    let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
+    for block in blocks {
+        let theirs: FxHashSet<u32> = block.iter().map(|(index, _)| *index).collect();
+        let (mine, others): (Shortened, Shortened) = queue.iter().partition(|(index, _)| theirs.contains(index));
+        if mine.iter().map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK {
+            block.extend(others);
+            return true;
+        }
+    }
+    false
 }
 
 fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSet<ProcessId>)) -> Option<SharedBlock> {

@@ -3,6 +3,7 @@
 //! slow rank makes no node, target or moment slow, and one long call nothing.
 
 use super::by_folder::folders;
+use super::load::Loads;
 use super::mean::Mean;
 use super::served;
 use super::unit::{Member, Unit};
@@ -41,6 +42,7 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
             }
         }
     }
+    let loads = Loads::of(grid, &[class]);
     let fastest = served::fastest(grid, &mut of_fastest);
     let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
     let mut of_slot: BTreeMap<u16, Vec<Mean>> = BTreeMap::new();
@@ -64,7 +66,7 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
         of_process.iter().filter_map(|(&process, means)| member(Unit::Process(process), means, &by_calls)).collect();
     let targets = of_target.iter().filter_map(|(&target, means)| {
         let member = member(Unit::Target(target), means, &each_once)?;
-        let above = served::not_only_busy(member.above, fastest.get(&target).copied());
+        let above = served::not_only_busy(member.above, fastest.get(&target).copied(), &loads, target);
         Some(Member { above, ..member })
     });
     let moments = of_slot.iter().filter_map(|(&slot, means)| member(Unit::Moment(slot, slot), means, &each_once));

@@ -1,6 +1,6 @@
 //! The units that are slow, the one that explains most time first; what it explains is taken away before the next is looked for.
 //!
-//! * [`unit`]: what can be slow; [`members`], by [`mean`]s: how far each of a sort is above its like, [`served`]: storage targets, [`by_folder`]: folders.
+//! * [`unit`]: what can be slow; [`members`], by [`mean`]s: how far each of a sort is above its like, [`served`]: storage targets, [`load`]: by what they are asked for, [`by_folder`]: folders.
 //! * [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups; [`of_two`]: which of two is slow.
 //! * [`candidates`]: units that are odd by some class of calls; [`halves`]: several that only together are; [`moments`]: which count.
 
@@ -8,6 +8,7 @@ pub mod apart;
 mod by_folder;
 mod candidates;
 mod halves;
+pub mod load;
 pub mod mean;
 pub mod members;
 mod moments;

@@ -1,5 +1,6 @@
 //! How fast storage targets serve, by the fastest of their calls: a target that is slow serves even those slowly; one that is only busy serves them like others.
 
+use super::load::{Loads, OVERLOADED};
 use super::odd::FEW;
 use crate::topics::causes::grid::{Grid, weighted_quantile};
 use std::collections::BTreeMap;
@@ -8,6 +9,10 @@ use std::collections::BTreeMap;
 const FASTEST: f64 = 0.03;
 /// Of calls that begin on a target together one is served first: part of these that does the same there.
 const FIRST: f64 = 0.3;
+/// Power of what a target is asked for beyond others by which its calls may take longer: who comes more often also finds more that wait.
+const WAITS: f64 = 2.0;
+/// Part of what others are asked for up to which a target is less busy.
+const LESS: f64 = 0.8;
 /// Part of what all its calls take longer that its fastest do at least if it is slow.
 const AS_SLOW: f64 = 0.6;
 
@@ -53,15 +58,17 @@ pub(super) fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)
 }
 
 /// How far above its like a target counts, by all its calls and by its fastest.
-pub(super) fn not_only_busy(above: f64, fastest: Option<f64>) -> f64 {
+pub(super) fn not_only_busy(above: f64, fastest: Option<f64>, loads: &Loads, target: u32) -> f64 {
     // Of sums of calls nothing is known of the fastest.
     let fastest = fastest.unwrap_or(above);
+    let (asked, together) = (loads.asked(target), loads.together(target));
     if above < 0.0 {
         // Nor is one fast that is only less busy.
-        above.max(fastest.min(0.0))
-    } else if fastest >= above * AS_SLOW {
-        above
-    } else {
-        above.min(fastest)
+        return if asked.min(together) > LESS { above } else { above.max(fastest.min(0.0)) };
     }
+    // Calls may take as long on their way as a slow target takes for one, so that only those that wait there tell: as many do on others, and wait less.
+    if fastest >= above * AS_SLOW || asked >= OVERLOADED {
+        return above;
+    }
+    above.min(fastest).max(above - WAITS * asked.max(together).max(1.0).ln())
 }

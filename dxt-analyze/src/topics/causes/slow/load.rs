@@ -1,0 +1,51 @@
+//! How much storage targets are asked for, against each other: what takes longer where more is asked for waits for the rest of it.
+
+use crate::shared::stats::median;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use std::collections::BTreeMap;
+
+/// Times what is asked of other targets from which one is overloaded.
+pub const OVERLOADED: f64 = 3.0;
+
+/// By target.
+#[derive(Clone, Debug, Default)]
+pub struct Loads {
+    /// What the calls of a class that it gets would usually take, ns.
+    asked: BTreeMap<u32, f64>,
+    /// Processes that begin calls there together.
+    together: BTreeMap<u32, f64>,
+}
+
+impl Loads {
+    /// By the calls of `classes`.
+    #[must_use]
+    pub fn of(grid: &Grid<'_>, classes: &[Class]) -> Self {
+        let mut asked: BTreeMap<u32, f64> = BTreeMap::new();
+        for entry in grid.entries.iter().filter(|entry| entry.leaf && classes.contains(&entry.class)) {
+            let each = entry.cell.calls as f64 * entry.usual_ns / entry.targets.len().max(1) as f64;
+            entry.targets.iter().for_each(|target| *asked.entry(*target).or_default() += each);
+        }
+        let here = |(target, _): &(&u32, &f64)| asked.contains_key(target);
+        let together = grid.begin_together.iter().filter(here).map(|(target, of)| (*target, *of)).collect();
+        Self { asked, together }
+    }
+
+    /// What is asked of a target over the median of the others.
+    #[must_use]
+    pub fn asked(&self, target: u32) -> f64 {
+        against_others(&self.asked, target)
+    }
+
+    /// The same of processes that begin calls together; 1 if nothing is known of that.
+    #[must_use]
+    pub fn together(&self, target: u32) -> f64 {
+        if self.together.contains_key(&target) { against_others(&self.together, target) } else { 1.0 }
+    }
+}
+
+fn against_others(of: &BTreeMap<u32, f64>, target: u32) -> f64 {
+    let mut others: Vec<f64> = of.iter().filter(|(other, _)| **other != target).map(|(_, value)| *value).collect();
+    let mine = of.get(&target).copied().unwrap_or_default();
+    median(&mut others).map_or(0.0, |median| mine / median.max(f64::MIN_POSITIVE))
+}
