@@ -132,6 +132,15 @@ fn readers(grid: &Grid<'_>) -> FxHashMap<FileId, usize> {
     of.into_iter().map(|(file, processes)| (file, processes.len())).collect()
 }
 
+/// Bytes that are read of each file.
+fn read(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
+    let mut of: FxHashMap<FileId, u64> = FxHashMap::default();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Read) {
+        add(of.entry(entry.file).or_default(), entry.cell.bytes);
+    }
+    of
+}
+
 /// How far calls reach into each file, as far as that is known, bytes.
 fn extents(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
     let mut of: FxHashMap<FileId, u64> = FxHashMap::default();
@@ -181,12 +190,16 @@ pub(crate) struct Mending<'g, 'a> {
     extents: FxHashMap<FileId, u64>,
     /// By file: processes that read it.
     readers: FxHashMap<FileId, usize>,
+    /// By file: bytes that are read of it.
+    read: FxHashMap<FileId, u64>,
+    /// Whether it is a finding of its own that processes read bytes again.
+    reread: bool,
     /// What is gained if what one process after another does were done at the same time, ns.
     beside_ns: f64,
 }
 
 impl<'g, 'a> Mending<'g, 'a> {
-    pub(crate) fn new(grid: &'g Grid<'a>, beside_ns: f64, causes: &[Claim]) -> Self {
+    pub(crate) fn new(grid: &'g Grid<'a>, beside_ns: f64, causes: &[Claim], reread: bool) -> Self {
         let (mut calls, mut moved) =
             (FxHashMap::<(ProcessId, StreamIx), u64>::default(), FxHashMap::<(FileId, Class), (u64, u64)>::default());
         let mut large: FxHashMap<Class, Vec<(f64, f64)>> = FxHashMap::default();
@@ -222,6 +235,8 @@ impl<'g, 'a> Mending<'g, 'a> {
             fastest: fastest(grid),
             extents: extents(grid),
             readers: readers(grid),
+            read: read(grid),
+            reread,
             beside_ns,
         }
     }
@@ -269,6 +284,13 @@ impl<'g, 'a> Mending<'g, 'a> {
 
     fn file(&self, name: &str) -> Option<FileId> {
         self.grid.run.file_named(name)
+    }
+
+    /// Part of what each process reads of a file, at most, that it reads for the first time.
+    fn first_reads(&self, file: FileId) -> f64 {
+        let readers = self.readers.get(&file).copied().unwrap_or(1).max(1) as f64;
+        let each = self.read.get(&file).copied().unwrap_or_default() as f64 / readers;
+        self.extents.get(&file).map_or(1.0, |bytes| (*bytes as f64 / each.max(1.0)).min(1.0))
     }
 
     /// Whether ranks work one after another for most of the time in which any does, and so wait for each other. Of processes that are no ranks of
@@ -335,8 +357,9 @@ impl<'g, 'a> Mending<'g, 'a> {
                 let alone = self.alone(entry);
                 let waits = alone > 0.0 && entry.usual_ns >= alone * CONTENDED;
                 let readers = self.readers.get(&entry.file).copied().unwrap_or(1).max(1) as f64;
-                let by_parts = time * (1.0 - 1.0 / readers) * PASSED_ON;
-                if waits { by_parts.max(time - alone * calls) } else { by_parts }
+                let first = if self.reread { self.first_reads(entry.file) } else { 1.0 };
+                let by_parts = time * first * (1.0 - 1.0 / readers) * PASSED_ON;
+                if waits { by_parts.max((time - alone * calls) * first) } else { by_parts }
             }
             Mended::Once => {
                 let all = self.calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1);

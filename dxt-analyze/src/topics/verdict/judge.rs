@@ -59,12 +59,14 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let run_ns = whole.causes.result.run_ns;
     let phases = Work::of(grid, false);
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
-    let mending = Mending::new(grid, phases.one_after_another(&grid.slots.busy_without_pause()), &claims);
+    let all = whole.findings();
+    let reread = all.iter().any(|finding| finding.code == Code::REREAD);
+    let beside_ns = phases.one_after_another(&grid.slots.busy_without_pause());
+    let mending = Mending::new(grid, beside_ns, &claims, reread);
     claims.extend(super::outside::claim(whole, &claims));
     claims.extend(super::threads::claims(whole));
     claims.extend(super::overlap::claim(whole));
     let (mut patterns, mut others) = (Vec::<Claim>::new(), Vec::<Finding>::new());
-    let all = whole.findings();
     let between: Vec<Option<String>> =
         all.iter().filter(|finding| finding.code == Code::FALSE_SHARING).map(|finding| finding.about().file).collect();
     for finding in all {

@@ -96,6 +96,12 @@ impl Meetings {
         self.of_phase.get(phase).copied().flatten()
     }
 
+    /// The same however long before it all met last.
+    #[must_use]
+    pub fn far_after(&self, phase: usize) -> Option<usize> {
+        self.ends.get(phase).copied().flatten()
+    }
+
     /// How long the others wait for a rank at the next meeting, at or behind `phase`, ns, however long they have not met before, and which phase that meeting
     /// ends: where it waits little, and they wait much. `None` if they do not.
     #[must_use]

@@ -1,11 +1,12 @@
 //! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
 //!
-//! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end.
+//! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on.
 
 pub mod alone;
 pub mod kept_waiting;
 pub mod meetings;
 pub mod messages;
+pub mod pace;
 
 use super::grid::{Entry, Grid};
 use crate::model::ProcessId;
@@ -115,6 +116,9 @@ impl Work {
         let mut phases: Vec<usize> = by.keys().copied().collect();
         phases.sort_unstable();
         let mut between: Vec<meetings::BeforeMeeting> = Vec::new();
+        let alone = std::cell::OnceCell::new();
+        // Where the others go on, they wait for no message, however long it is to the next meeting.
+        let goes_on = || *alone.get_or_init(|| pace::others_go_on(grid, shortened));
         for phase in phases {
             let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
             let longest = |ns: &dyn Fn(ProcessId, f64) -> f64| {
@@ -122,7 +126,9 @@ impl Work {
             };
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
-            let meeting = grid.meetings.after(phase).filter(|_| self.by_phase);
+            let meeting = grid.meetings.after(phase);
+            let meeting = meeting.or_else(|| grid.meetings.far_after(phase).filter(|_| goes_on()));
+            let meeting = meeting.filter(|_| self.by_phase);
             if between.last().is_none_or(|last| last.end != meeting) {
                 between.push(meetings::BeforeMeeting { end: meeting, ..Default::default() });
             }

@@ -114,11 +114,16 @@ impl OneCall {
     }
 }
 
+/// Times that bytes are read by each, on the mean, from which that is worth a word.
+const AGAIN: f64 = 1.2;
+
 fn same_bytes_of(row: &SameBytes) -> Finding {
+    let times = row.bytes_each as f64 / row.distinct.max(1) as f64;
+    let again = if times >= AGAIN { format!(" {times:.1} times") } else { String::new() };
     let title = format!(
-        "{} each read the same {} of {}: {} in all",
+        "{} each read the same {} of {}{again}: {} in all",
         if row.are_processes { units::processes(row.ranks) } else { units::counted(row.ranks, "rank") },
-        units::bytes(row.bytes_each),
+        units::bytes(row.distinct),
         row.file,
         units::bytes(row.bytes)
     );

@@ -5,6 +5,7 @@ use crate::model::{FileId, Run, Within};
 use crate::topics::signatures::alike::{Order, groups};
 use crate::topics::signatures::engine::Signature;
 use crate::topics::signatures::engine::global::{Line, globalize, leaves};
+use crate::topics::signatures::engine::nest::{Loop, Node};
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::words::{file, small};
 use serde::Serialize;
@@ -33,6 +34,8 @@ pub struct SameBytes {
     pub nodes: u64,
     /// Bytes that each reads.
     pub bytes_each: u64,
+    /// Bytes of the file that these lie in, no more than `bytes_each`: what is read again counts once.
+    pub distinct: u64,
     /// Bytes that all read.
     pub bytes: u64,
     /// Bytes that would be read if each node read them once.
@@ -66,6 +69,7 @@ fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer, nodes: u64) -> Opti
     let bytes = small(line.bytes);
     let bytes_each = bytes.checked_div(line.ranks)?;
     let is = same && !any_writes && line.ranks >= RANKS && bytes_each >= BYTES;
+    let distinct = reach(&line.nest).map_or(bytes_each, |reach| reach.min(bytes_each));
     is.then(|| SameBytes {
         file: file(run, of),
         layer: layer.name(),
@@ -73,7 +77,71 @@ fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer, nodes: u64) -> Opti
         are_processes: run.ranks() == 0,
         nodes: nodes.max(1),
         bytes_each,
+        distinct,
         bytes,
-        bytes_by_node: bytes_each.saturating_mul(nodes.max(1)),
+        bytes_by_node: distinct.saturating_mul(nodes.max(1)),
     })
+}
+
+/// Bytes from the first to the last that a nest reaches; `None` if its accesses grow.
+fn reach(nest: &Loop) -> Option<u64> {
+    let (mut first, mut end) = (i128::MAX, i128::MIN);
+    let mut around = Vec::new();
+    reach_within(nest, &mut around, &mut first, &mut end)?;
+    u64::try_from(end.checked_sub(first)?).ok()
+}
+
+fn reach_within(nest: &Loop, around: &mut Vec<u64>, first: &mut i128, end: &mut i128) -> Option<()> {
+    // At most, of a loop that grows with those around it.
+    let grows = around.iter().rev().zip(&nest.count_steps);
+    let more = grows.map(|(count, step)| step.max(&0).cast_unsigned().saturating_mul(count.saturating_sub(1)));
+    around.push(more.fold(nest.count, u64::saturating_add));
+    for node in &nest.body {
+        match node {
+            Node::Loop(inner) => reach_within(inner, around, first, end)?,
+            Node::Leaf(leaf) => {
+                let (mut low, mut high) = (i128::from(leaf.offset), i128::from(leaf.offset) + i128::from(leaf.length));
+                for (count, step) in around.iter().rev().zip(&leaf.steps) {
+                    let moved = i128::from(step.offset).checked_mul(i128::from(count.saturating_sub(1)))?;
+                    low = low.checked_add(moved.min(0))?;
+                    high = high.checked_add(moved.max(0))?;
+                }
+                if leaf.steps.iter().any(|step| step.length != 0) {
+                    return None;
+                }
+                (*first, *end) = ((*first).min(low), (*end).max(high));
+            }
+        }
+    }
+    around.pop();
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topics::signatures::engine::nest::{Leaf, Step};
+
+    fn read(offset: u64, steps: &[i64]) -> Node {
+        let steps = steps.iter().map(|offset| Step { offset: *offset, length: 0 }).collect();
+        Node::Leaf(Leaf { op: 0, offset, length: 10, steps })
+    }
+
+    fn times(count: u64, body: Vec<Node>) -> Loop {
+        Loop { count, count_steps: Vec::new(), body, times: Default::default() }
+    }
+
+    #[test]
+    fn what_is_read_again_is_reached_once() {
+        let again = times(20, vec![Node::Loop(times(6, vec![read(100, &[10, 0])]))]);
+        assert_eq!(reach(&again), Some(60));
+        let further = times(20, vec![Node::Loop(times(6, vec![read(100, &[10, 60])]))]);
+        assert_eq!(reach(&further), Some(1200));
+        let backwards = times(3, vec![read(100, &[-50]), read(0, &[0])]);
+        assert_eq!(reach(&backwards), Some(110));
+        let inner = Loop { count_steps: vec![3], ..times(3, vec![read(0, &[10, 0])]) };
+        assert_eq!(reach(&times(20, vec![Node::Loop(inner)])), Some(600));
+        let far = times(u64::MAX, vec![Node::Loop(times(u64::MAX, vec![read(0, &[i64::MAX, i64::MAX])]))]);
+        assert_eq!(reach(&far), None);
+    }
 }

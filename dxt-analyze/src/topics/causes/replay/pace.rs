@@ -1,0 +1,84 @@
+//! Whether the others go on while a call stalls: who makes calls at its usual pace meanwhile, several times with pauses between, waits for nothing.
+
+use super::super::grid::Grid;
+use crate::model::ProcessId;
+use crate::shared::stats::median;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Most calls that are looked at: more are no single ones.
+const CALLS: usize = 16;
+/// Part of what is shortened that calls are during which others go on, at least.
+const MOST: f64 = 0.8;
+/// Rounds of calls, as between two pauses of all, that another process makes during one, at least: one it may have been about to make.
+const ROUNDS: f64 = 1.5;
+/// Part of its usual pace that is no wait.
+const PACE: f64 = 0.6;
+
+/// Whether most other processes go on during the calls that are shortened.
+#[must_use]
+pub fn others_go_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
+    if shortened.is_empty() || shortened.len() > CALLS || grid.slots_of_cell > 1 {
+        return false;
+    }
+    let mut calls: FxHashMap<ProcessId, Vec<(u16, u64)>> = FxHashMap::default();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        calls.entry(entry.process).or_default().push((entry.slot, entry.cell.calls));
+    }
+    let mine: FxHashSet<ProcessId> =
+        shortened.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.process)).collect();
+    let (mut all, mut beside) = (0.0, 0.0);
+    for &(index, ns) in shortened {
+        all += ns;
+        let Some(cell) = grid.entries.get(index as usize).map(|entry| &entry.cell) else { continue };
+        let Some(began) = cell.longest_began() else { continue };
+        let until = began.saturating_add(cell.longest_ns);
+        // Slots that lie in it as a whole.
+        let (first, end) = (grid.slots.of(began) + 1, grid.slots.of(until));
+        let phase = |slot: u16| grid.slots.phase(usize::from(slot));
+        let others = calls.iter().filter(|(process, _)| !mine.contains(process));
+        let mut go_on: Vec<f64> =
+            others.map(|(_, calls)| f64::from(u8::from(goes_on(calls, (first, end), phase)))).collect();
+        if median(&mut go_on).is_some_and(|most| most > 0.5) {
+            beside += ns;
+        }
+    }
+    beside >= all * MOST
+}
+
+/// Whether a process with these `calls`, by slot, goes on from slot `first` up to `end`. Between phases no process makes any.
+fn goes_on(calls: &[(u16, u64)], (first, end): (usize, usize), phase: impl Fn(u16) -> usize) -> bool {
+    let within = |slot: u16| (first..end).contains(&usize::from(slot));
+    let slots = || calls.iter().map(|(slot, _)| *slot);
+    let (Some(from), Some(to)) = (slots().min(), slots().max()) else { return false };
+    let all: u64 = calls.iter().map(|(_, calls)| *calls).sum();
+    let meanwhile: u64 = calls.iter().filter(|(slot, _)| within(*slot)).map(|(_, calls)| *calls).sum();
+    let usual = all as f64 / f64::from(to - from + 1);
+    let mut rounds: BTreeMap<usize, f64> = BTreeMap::new();
+    calls.iter().filter(|(slot, _)| !within(*slot)).for_each(|(slot, calls)| {
+        *rounds.entry(phase(*slot)).or_default() += *calls as f64;
+    });
+    let round = median(&mut rounds.into_values().collect::<Vec<f64>>()).unwrap_or(all as f64);
+    meanwhile as f64 >= (round * ROUNDS).max(usual * (end.saturating_sub(first)) as f64 * PACE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_begins_anew_at_its_usual_pace_goes_on() {
+        let round = |slot: u16| usize::from(slot / 10);
+        let each_tenth: Vec<(u16, u64)> = (0..20).map(|at| (at * 10, 4)).collect();
+        assert!(goes_on(&each_tenth, (45, 75), round));
+        // Only once, and too seldom.
+        assert!(!goes_on(&each_tenth, (45, 55), round));
+        let with_a_gap: Vec<(u16, u64)> =
+            each_tenth.iter().copied().filter(|(slot, _)| !(70..150).contains(slot)).collect();
+        assert!(!goes_on(&with_a_gap, (45, 145), round));
+        // All the time: nothing tells one round from the next.
+        let always: Vec<(u16, u64)> = (0..200).map(|at| (at, 4)).collect();
+        assert!(!goes_on(&always, (45, 75), |_| 0));
+        assert!(goes_on(&always, (45, 75), round));
+    }
+}
