@@ -124,7 +124,10 @@ const RANGES: usize = 4;
 #[must_use]
 pub fn ranges(places: &[u64]) -> String {
     let mut out: Vec<String> = Vec::new();
-    let mut rest = places;
+    // Two processes may have the same rank.
+    let mut places = places.to_vec();
+    places.dedup();
+    let mut rest = places.as_slice();
     while let [first, behind @ ..] = rest {
         let step = behind.first().map_or(1, |next| next - first);
         let in_line = rest.windows(2).take_while(|pair| matches!(pair, [a, b] if b - a == step)).count();
@@ -163,6 +166,7 @@ mod tests {
     #[test]
     fn ranks_are_ranges() {
         assert_eq!(ranges(&[0, 1, 2, 3]), "0-3");
+        assert_eq!(ranges(&[0, 0, 1, 2, 2, 5]), "0-2, 5");
         assert_eq!(ranges(&[0, 2, 4, 9]), "0-4 by 2, 9");
         assert_eq!(ranges(&[1, 5]), "1, 5");
         assert_eq!(ranges(&[1, 2]), "1-2");

@@ -12,6 +12,7 @@ mod opened_so;
 mod polled;
 mod servers;
 mod shapes;
+mod targets;
 mod units;
 mod waiting;
 

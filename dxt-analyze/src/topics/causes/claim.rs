@@ -17,13 +17,15 @@ pub struct Claim {
     pub waiting_ns: f64,
     /// Time of calls of MPI-IO and HDF5 outside of system calls that it explains besides, ns, summed over processes.
     pub outside_ns: f64,
+    /// Whether it says why calls take as long as they do, where others of its code only tell how they are made.
+    pub says_why: bool,
 }
 
 impl Claim {
     /// Of calls that would be shorter.
     #[must_use]
     pub fn new(finding: Finding, shortened: Shortened) -> Self {
-        Self { finding, shortened, waiting_ns: 0.0, outside_ns: 0.0 }
+        Self { finding, shortened, waiting_ns: 0.0, outside_ns: 0.0, says_why: false }
     }
 }
 

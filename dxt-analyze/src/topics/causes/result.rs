@@ -122,6 +122,7 @@ pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
 /// Of several units of a sort that save more together than each by itself, since all wait for the other, one finding.
 fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
     let mut out: Vec<Slow> = Vec::new();
+    let a_group: BTreeSet<Unit> = slow.iter().filter(|slow| !slow.more.is_empty()).map(|slow| slow.unit).collect();
     for one in slow {
         let like = |other: &Slow| {
             matches!(
@@ -147,6 +148,9 @@ fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
             _ => out.push(one),
         }
     }
+    // Most ranks are no slow ones, unless all of these stand off from the others.
+    let few = |slow: &Slow| (slow.more.len() + 1) * 2 <= grid.run.processes.len();
+    out.retain(|slow| !matches!(slow.unit, Unit::Process(_)) || a_group.contains(&slow.unit) || few(slow));
     out
 }
 

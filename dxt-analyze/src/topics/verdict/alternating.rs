@@ -51,7 +51,7 @@ pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
     } else {
         (
             "writes",
-            "write while the next step is computed: a thread, aio or MPI_File_iwrite_at with two buffers in turn, HDF5's asynchronous connector",
+            "write after fewer steps, or while the next one is computed: a thread, aio or MPI_File_iwrite_at with two buffers in turn, HDF5's asynchronous connector",
         )
     };
     let evidence = format!(

@@ -113,6 +113,25 @@ const RULES: &[ForCodes] = &[
     (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Mended::ByCost),
 ];
 
+/// Findings of calls on files that several processes use.
+const OF_SHARED: [Code; 6] = [
+    Code::SHARED_INDEPENDENT,
+    Code::NO_MPIIO,
+    Code::SMALL_SHARED_READS,
+    Code::SMALL_SHARED_WRITES,
+    Code::NO_COLLECTIVE_READS,
+    Code::NO_COLLECTIVE_WRITES,
+];
+
+/// Files that several processes read or write.
+fn shared(grid: &Grid<'_>) -> FxHashSet<FileId> {
+    let mut first: FxHashMap<FileId, ProcessId> = FxHashMap::default();
+    let data = grid.entries.iter().filter(|entry| entry.leaf && DATA.contains(&entry.class));
+    data.filter(|entry| *first.entry(entry.file).or_insert(entry.process) != entry.process)
+        .map(|entry| entry.file)
+        .collect()
+}
+
 /// What the fastest calls of each kind on each file take, ns.
 fn fastest(grid: &Grid<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
     let mut of: FxHashMap<(FileId, Class, u8), Vec<(f64, f64)>> = FxHashMap::default();
@@ -192,6 +211,8 @@ pub(crate) struct Mending<'g, 'a> {
     readers: FxHashMap<FileId, usize>,
     /// By file: bytes that are read of it.
     read: FxHashMap<FileId, u64>,
+    /// Files that several processes read or write.
+    shared: FxHashSet<FileId>,
     /// Whether it is a finding of its own that processes read bytes again.
     reread: bool,
     /// What is gained if what one process after another does were done at the same time, ns.
@@ -236,6 +257,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             extents: extents(grid),
             readers: readers(grid),
             read: read(grid),
+            shared: shared(grid),
             reread,
             beside_ns,
         }
@@ -247,11 +269,13 @@ impl<'g, 'a> Mending<'g, 'a> {
         let rule = rule(finding.code).filter(|_| finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some())?;
         let about = finding.about();
         let file = about.file.as_ref().and_then(|name| self.file(name));
+        let of_shared = OF_SHARED.contains(&finding.code);
         let counts = |entry: &Entry| {
             entry.leaf
                 && rule.classes.contains(&entry.class)
                 && rule.inside.is_none_or(|inside| inside == entry.inside)
                 && file.is_none_or(|file| file == entry.file)
+                && (!of_shared || self.shared.contains(&entry.file))
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
         if rule.mended == Mended::Parallel {

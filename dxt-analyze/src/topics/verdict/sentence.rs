@@ -30,7 +30,7 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>, calls_on_recor
         } else if most < 0.1 {
             format!("{what} not the bottleneck: less than 0.1 % of the run time is in {it}.")
         } else {
-            format!("{what} not the bottleneck: without {it} the run would be at most {most:.1} % shorter.")
+            format!("{what} not the bottleneck: at most {most:.1} % of the run time is in {it}.")
         };
         return sentence + &waiting(verdict) + &mapped.map_or_else(String::new, unseen);
     }

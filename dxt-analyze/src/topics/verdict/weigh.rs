@@ -252,6 +252,8 @@ fn rank(claim: &Claim, most: u64, claims: &[Claim]) -> usize {
         0
     } else if is_contrast(code) {
         1
+    } else if claim.says_why {
+        2
     } else if is_of_independent(claim, claims) {
         order(Code::INDEPENDENT)
     } else {

@@ -42,13 +42,14 @@ pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         if let Some(of) = tail.of {
             return vec![at_times(grid, tail, of)];
         }
+        let on_targets = grid.entries.iter().any(|entry| entry.leaf && !entry.targets.is_empty());
+        let of_whom = if on_targets { "rank or target" } else { "rank" };
         let title = format!(
             "{} of {} {} take far longer than their like, {}: {} more than usual, the longest {}",
             show::count(tail.far),
             show::count(tail.calls),
             tail.class.plural(),
-            kind.as_ref()
-                .map_or_else(|| "on no particular rank or target".to_owned(), |kind| format!("nearly all on {kind}")),
+            kind.as_ref().map_or_else(|| format!("on no particular {of_whom}"), |kind| format!("nearly all on {kind}")),
             show::duration(tail.extra_ns as u64),
             show::duration(longest.cell.longest_ns)
         );

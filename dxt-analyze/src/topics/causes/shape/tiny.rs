@@ -68,7 +68,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     }
     let read = class == Class::Read;
     let queue = queue(grid, class, &of, &shortened, time / calls as f64);
-    let hdf5 = in_hdf5 > calls / 2;
+    let (hdf5, says_why) = (in_hdf5 > calls / 2, queue.is_some());
     let title = format!(
         "{} small {}{}{}: {} and {} each on average",
         show::count(calls),
@@ -94,7 +94,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let words = format!("{} in them, in {} processes", show::duration(time as u64), show::count(by.len() as u64));
     let code = if read { Code::SMALL_READS } else { Code::SMALL_WRITES };
     let evidence = std::iter::once(Evidence::from(words)).chain(files(grid, &shortened)).collect();
-    Some(Claim::new(finding(code, title, evidence, hint), shortened))
+    Some(Claim { says_why, ..Claim::new(finding(code, title, evidence, hint), shortened) })
 }
 
 /// Whether most of the writes to a file went to where it ended.

@@ -74,6 +74,13 @@ fn in_order(values: &[f64]) -> f64 {
     sum / f64::max(count, 1.0)
 }
 
+/// Whether those of a range of `values` that reaches to their end become slower and slower.
+#[must_use]
+pub fn grows_to_the_end(values: &[f64], range: Range<usize>) -> bool {
+    let theirs = values.get(range.clone()).unwrap_or_default();
+    range.end == values.len() && theirs.len() >= FEWEST_IN_ALL && in_order(theirs) >= IN_ORDER
+}
+
 /// From which to which of `values`, in the order of time, all are slow, and how these stand against the others. What is slow at first only is how a
 /// program begins. `calls` is how many each is of: what takes longer fills more of the time.
 #[must_use]

@@ -1,6 +1,7 @@
 //! Units that are odd among their like by the calls of some class.
 
 use super::Slow;
+use super::apart::grows_to_the_end;
 use super::members::members;
 use super::moments::{is_of_moment, lasts, moves_less};
 use super::odd::{Odd, odd};
@@ -29,6 +30,7 @@ const APART: u16 = 1;
 pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
     let least = &grid.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
+    let mut growing: BTreeSet<Unit> = BTreeSet::new();
     for class in CLASSES {
         let sorts = members(grid, class);
         if let Some((unit, odd, calls)) = of_two::nodes(grid, &sorts)
@@ -77,13 +79,31 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
                 {
                     continue;
                 }
+                if range(&sort, unit).is_some_and(|range| grows_to_the_end(&values, range)) {
+                    growing.insert(unit);
+                }
                 by.entry(unit).or_default().push((class, odd, sort.len(), calls));
             }
         }
     }
-    by.into_iter()
-        .map(|(unit, by)| Slow { shortened: shortened(grid, unit, &by), unit, more: Vec::new(), by, grows: false })
-        .collect()
+    let slow = |(unit, by): (Unit, Vec<(Class, Odd, usize, u64)>)| Slow {
+        shortened: shortened(grid, unit, &by),
+        grows: growing.contains(&unit),
+        unit,
+        more: Vec::new(),
+        by,
+    };
+    by.into_iter().map(slow).collect()
+}
+
+/// The members that a moment is of.
+fn range(sort: &[Member], unit: Unit) -> Option<std::ops::Range<usize>> {
+    let Unit::Moment(first, last) = unit else { return None };
+    let slot = |member: &Member| match member.unit {
+        Unit::Moment(slot, _) => slot,
+        _ => 0,
+    };
+    Some(sort.partition_point(|member| slot(member) < first)..sort.partition_point(|member| slot(member) <= last))
 }
 
 /// Whether metadata calls on a file or in a folder take no longer than of a server that is not busy, however quick others are: those are answered

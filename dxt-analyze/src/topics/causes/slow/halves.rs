@@ -1,7 +1,7 @@
 //! Where no unit is odd by itself: the slow half of them, or all for a while or from a moment on.
 
 use super::Slow;
-use super::apart::{apart, for_a_while, growing};
+use super::apart::{apart, for_a_while, growing, grows_to_the_end};
 use super::candidates::shortened;
 use super::members::members;
 use super::moments::{lasts, moves_less};
@@ -47,10 +47,8 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
         }
         Unit::Moment(..) => {
             let calls: Vec<u64> = sort.iter().map(|member| member.calls).collect();
-            let (range, odd) = for_a_while(&values, &calls).or_else(|| {
-                grows = true;
-                growing(&values)
-            })?;
+            let (range, odd) = for_a_while(&values, &calls).or_else(|| growing(&values))?;
+            grows = grows_to_the_end(&values, range.clone());
             let of: Vec<&Member> = sort.get(range)?.iter().collect();
             let (Unit::Moment(from, _), Unit::Moment(_, until)) = (of.first()?.unit, of.last()?.unit) else {
                 return None;
@@ -61,7 +59,8 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
         Unit::Folder(_) | Unit::File(_) | Unit::Region(_) => return None,
     };
     let (unit, more) = units.split_first()?;
-    if matches!(unit, Unit::Target(_)) && units.len() * 2 > sort.len() {
+    // The slow are no more than the others.
+    if matches!(unit, Unit::Target(_) | Unit::Process(_)) && units.len() * 2 > sort.len() {
         return None;
     }
     if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class) {

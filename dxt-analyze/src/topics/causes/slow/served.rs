@@ -11,6 +11,8 @@ const FASTEST: f64 = 0.03;
 const FIRST: f64 = 0.3;
 /// Power of what a target is asked for beyond others by which its calls may take longer: who comes more often also finds more that wait.
 const WAITS: f64 = 2.0;
+/// Times that calls take longer, by those that wait, from which it is no chance of who came when.
+const FAR: f64 = 2.0;
 /// Part of what others are asked for up to which a target is less busy.
 const LESS: f64 = 0.8;
 /// Part of what all its calls take longer that its fastest do at least if it is slow.
@@ -64,11 +66,13 @@ pub(super) fn not_only_busy(above: f64, fastest: Option<f64>, loads: &Loads, tar
     let (asked, together) = (loads.asked(target), loads.together(target));
     if above < 0.0 {
         // Nor is one fast that is only less busy.
-        return if asked.min(together) > LESS { above } else { above.max(fastest.min(0.0)) };
+        let by_far = above <= -FAR.ln() && asked.min(together) > LESS;
+        return if by_far { above } else { above.max(fastest.min(0.0)) };
     }
     // Calls may take as long on their way as a slow target takes for one, so that only those that wait there tell: as many do on others, and wait less.
     if fastest >= above * AS_SLOW || asked >= OVERLOADED {
         return above;
     }
-    above.min(fastest).max(above - WAITS * asked.max(together).max(1.0).ln())
+    let waits = above - WAITS * asked.max(together).max(1.0).ln();
+    if waits >= FAR.ln() { waits.max(fastest) } else { above.min(fastest) }
 }

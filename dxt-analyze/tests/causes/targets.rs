@@ -1,0 +1,73 @@
+//! Storage targets before which calls wait: slow ones, and those that too much lies on.
+
+use super::{BARRIER, MS, report, saves_ms, sentence};
+use crate::common::{Builder, process};
+use dxt_synth::lustre::attribute as lustre;
+use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
+
+const US: u64 = 1000;
+
+/// A file for each of 48 ranks on a target of its own choice (`places`), four writes of 1 MiB in each of eight steps, behind which all meet. A write is
+/// 10 ms on its way, and its target takes `serves` µs for it, one after another.
+fn before_targets(places: impl Fn(u64) -> u32, serves: impl Fn(u32) -> u64) -> serde_json::Value {
+    let ranks = 48;
+    let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();
+    for (rank, one) in (0..).zip(&mut all) {
+        let file = one.file(&format!("/lus/{rank}"));
+        let bytes = lustre(1 << 20, &[places(rank)]);
+        one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
+    }
+    let (mut from, mut free) = (0, [0_u64; 16]);
+    for step in 0..8_u64 {
+        from += 150 * MS;
+        let mut ready: Vec<u64> = (0..ranks).map(|rank| from + rank * 10 * US).collect();
+        for call in 0..4_u64 {
+            for (rank, one) in (0..ranks).zip(&mut all) {
+                let (target, begin) = (places(rank), ready[rank as usize]);
+                let free = &mut free[target as usize];
+                *free = (*free).max(begin) + serves(target) * US;
+                let own = 10 * MS + (rank * 7 + call * 5 + step * 3) % 11 * 150 * US;
+                let end = (*free).max(begin + own);
+                one.write(&format!("/lus/{rank}"), ((step * 4 + call) << 20) as i64, 1 << 20, begin, end);
+                ready[rank as usize] = end;
+            }
+        }
+        let met = ready.iter().max().unwrap_or(&0) + MS;
+        for (one, ready) in all.iter_mut().zip(&ready) {
+            one.add("", BARRIER, 0, 0, 0, *ready, met);
+        }
+        from = met;
+    }
+    report(all, from / MS + 1)
+}
+
+#[test]
+fn a_target_that_calls_wait_for_is_slow_though_its_first_is_as_quick_as_others() {
+    // Six ranks to each of eight targets: one takes 7 ms where the others take 1, so that a rank waits for the five before it, 42 ms each time.
+    let found = before_targets(|rank| (rank % 8) as u32, |target| if target == 5 { 7000 } else { 1000 });
+    assert!(sentence(&found).starts_with("OST 5 is slow: writes take "), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
+    assert!((700..=1300).contains(&saves), "{saves} of about 1000 ms");
+}
+
+#[test]
+fn a_target_that_most_lies_on_is_overloaded() {
+    // Half of the files on one of 13.
+    let found = before_targets(|rank| if rank % 2 == 0 { 0 } else { 1 + (rank / 2 % 12) as u32 }, |_| 2000);
+    let text = "OST 0 is overloaded: 12.0 times as many calls as on other OSTs";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
+    assert!((800..=1800).contains(&saves), "{saves} of about 1200 ms");
+    // And most: these are no slow ranks either.
+    let found = before_targets(|rank| if rank % 3 < 2 { 0 } else { 1 + (rank / 3 % 12) as u32 }, |_| 2000);
+    assert!(sentence(&found).starts_with("OST 0 is overloaded: "), "{}", sentence(&found));
+}
+
+#[test]
+fn targets_that_serve_alike_are_no_matter() {
+    let found = before_targets(|rank| (rank % 8) as u32, |_| 1500);
+    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
+    // Twice as many files on one, by chance, and calls that are hardly longer for it.
+    let found = before_targets(|rank| if rank >= 42 { 3 } else { (rank % 7) as u32 }, |_| 1000);
+    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
+}
