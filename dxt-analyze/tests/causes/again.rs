@@ -4,7 +4,7 @@ use super::{
     BARRIER, GATHER, H5_OPEN, H5_WRITE, MPIIO_OPEN, MPIIO_SYNC, MPIIO_WRITE, MS, STAT, SYNC, report, saves_ms,
     sentence, stepped,
 };
-use crate::common::{self, Builder, process};
+use crate::common::{self, Builder, op, process};
 use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
 
 #[test]
@@ -245,4 +245,49 @@ fn a_file_that_ranks_open_together_again_and_again_is_told() {
     let saves = saves_ms(&found, "DXT-C034").unwrap_or(0);
     assert!((370..=385).contains(&saves), "{saves} of 380 ms");
     assert_eq!(saves_ms(&run(1), "DXT-C034"), None);
+}
+
+#[test]
+fn what_each_rank_reads_again_is_told_before_that_all_read_it() {
+    // Eight ranks read 24 MiB in each of ten steps: the same ones each time, or the next.
+    let readers = |again: bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..10_u64 {
+                for call in 0..24_u64 {
+                    let from = step * 200 * MS + call * 6 * MS;
+                    let at = ((if again { call } else { step * 24 + call }) << 20) as i64;
+                    one.add(
+                        "/lus/in",
+                        op::POSIX_READ,
+                        0,
+                        at,
+                        1 << 20,
+                        from,
+                        from + 5 * MS + (rank + call) % 3 * MS / 4,
+                    );
+                }
+                one.add("", BARRIER, 0, 0, 0, step * 200 * MS + 145 * MS, step * 200 * MS + 146 * MS);
+            }
+            one
+        };
+        report((0..8).map(rank).collect(), 2000)
+    };
+    let found = readers(true);
+    assert!(
+        sentence(&found).contains("(90.0 %) of the bytes read had been read before by the same process"),
+        "{}",
+        sentence(&found)
+    );
+    let (again, shared) = (saves_ms(&found, "DXT-C024").unwrap_or(0), saves_ms(&found, "DXT-I004").unwrap_or(0));
+    assert!((1100..=1350).contains(&again) && (60..=140).contains(&shared), "{again} {shared} of 1280 ms");
+    let title = found["verdict"]["findings"][1]["title"].as_str().unwrap();
+    assert!(title.starts_with("8 ranks each read the same 24.0 MiB of /lus/in 10.0 times: 1.88 GiB in all"), "{title}");
+    let found = readers(false);
+    assert!(
+        sentence(&found).starts_with("8 ranks each read the same 240 MiB of /lus/in: 1.88 GiB in all"),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(saves_ms(&found, "DXT-C024"), None);
 }

@@ -280,3 +280,38 @@ fn a_part_of_a_file_is_not_blamed_where_a_moment_is() {
     assert_eq!(reads(true, 1), 0);
     assert!(reads(false, 9) > 0);
 }
+
+#[test]
+fn a_stall_beside_which_the_others_go_on_costs_what_the_end_waits_for_it() {
+    // Eight ranks meet once, at the end. One call of rank 3 takes 500 ms, while the others go on; rank 0 computes longer than all and comes last, or not.
+    let run = |longer: u64| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            let mut now = 20 * MS;
+            for step in 0..25_u64 {
+                now += if rank == 0 { 100 + longer } else { 100 } * MS;
+                for call in 0..4_u64 {
+                    let takes = if (rank, step, call) == (3, 5, 2) { 500 } else { 6 } * MS;
+                    one.write(&format!("/lus/{rank}"), ((step * 4 + call) << 20) as i64, 1 << 20, now, now + takes);
+                    now += takes;
+                }
+            }
+            (one, now)
+        };
+        let all: Vec<_> = (0..8).map(rank).collect();
+        let met = all.iter().map(|(_, now)| *now).max().unwrap_or(0) + MS;
+        let ranks = all.into_iter().map(|(mut one, now)| {
+            one.add("", BARRIER, 0, 0, 0, now, met);
+            one
+        });
+        report(ranks.collect(), met / MS + 10)
+    };
+    let found = run(0);
+    assert!(sentence(&found).starts_with("One call stalled: a write of rank 3 took 500 ms"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V002").unwrap_or(0);
+    assert!((450..=500).contains(&saves), "{saves} of 494 ms");
+    assert!(saves_ms(&run(60), "DXT-V002").unwrap_or(0) <= 2, "{}", sentence(&run(60)));
+    // Rank 0 comes 200 ms before rank 3, which is late by 500.
+    let saves = saves_ms(&run(12), "DXT-V002").unwrap_or(0);
+    assert!((150..=250).contains(&saves), "{saves} of 194 ms");
+}

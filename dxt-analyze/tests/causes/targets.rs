@@ -54,7 +54,7 @@ fn a_target_that_calls_wait_for_is_slow_though_its_first_is_as_quick_as_others()
 fn a_target_that_most_lies_on_is_overloaded() {
     // Half of the files on one of 13.
     let found = before_targets(|rank| if rank % 2 == 0 { 0 } else { 1 + (rank / 2 % 12) as u32 }, |_| 2000);
-    let text = "OST 0 is overloaded: 12.0 times as many calls as on other OSTs";
+    let text = "OST 0 is overloaded: 12.0 times as much is asked of it as of other OSTs";
     assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((800..=1800).contains(&saves), "{saves} of about 1200 ms");

@@ -236,7 +236,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         Unit::Target(_) if asked >= OVERLOADED => (
             Code::SLOW_TARGET,
             format!(
-                "{name} is overloaded: {asked:.1} times as many calls as on {others}, and {first} as long as theirs"
+                "{name} is overloaded: {asked:.1} times as much is asked of it as of {others}, and {first} as long as theirs"
             ),
             "place files evenly: `lfs setstripe -i -1` (any target first) or more stripes (`-c`) for the folder before they are written",
         ),

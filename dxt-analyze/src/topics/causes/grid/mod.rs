@@ -60,6 +60,8 @@ pub struct Entry {
     pub cell: Cell,
     /// What is usual for each of them, ns.
     pub usual_ns: f64,
+    /// The same of all calls of their kind and size, on whatever file and though nothing but counters tells of them, ns.
+    pub usual_of_kind_ns: f64,
     /// Spread of their logarithm, and how far it leans to the fast side.
     pub spread: (f64, f64),
     /// How far the logarithm of their time is above that of their like, without the longest call where there are several.
@@ -218,6 +220,7 @@ impl<'a> Grid<'a> {
                     inside: stream.within() > Within::Nothing,
                     collective,
                     usual_ns: usual.get(&kind).map_or(cell.mean_of_near_ns(), |usual| usual.median_ns),
+                    usual_of_kind_ns: 0.0,
                     spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
                     above: cell.typical_log(),
                     above_kind: cell.typical_log(),
@@ -308,7 +311,9 @@ impl<'a> Grid<'a> {
             of.into_iter().filter_map(|(kind, mut all)| Some((kind, weighted_quantile(&mut all, 0.5)?))).collect();
         for (entry, group) in self.entries.iter_mut().zip(groups) {
             entry.above -= usual.get(group).copied().unwrap_or_default();
-            entry.above_kind -= of_kind.get(&group.0).copied().unwrap_or_default();
+            let usual = of_kind.get(&group.0).copied().unwrap_or_default();
+            entry.above_kind -= usual;
+            entry.usual_of_kind_ns = usual.exp();
         }
     }
 

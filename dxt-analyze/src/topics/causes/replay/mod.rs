@@ -126,14 +126,16 @@ impl Work {
             };
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
-            let meeting = grid.meetings.after(phase);
-            let meeting = meeting.or_else(|| grid.meetings.far_after(phase).filter(|_| goes_on()));
-            let meeting = meeting.filter(|_| self.by_phase);
+            let near = grid.meetings.after(phase).filter(|_| self.by_phase);
+            let none_near = || grid.meetings.far_after(phase).filter(|_| self.by_phase && goes_on());
+            let meeting = near.or_else(none_near);
+            // Who goes on waits for nobody at the phase's end either.
+            let beside = meeting != near;
             if between.last().is_none_or(|last| last.end != meeting) {
                 between.push(meetings::BeforeMeeting { end: meeting, ..Default::default() });
             }
             let Some(last) = between.last_mut() else { continue };
-            last.ns += before - after;
+            last.ns += if beside { less.values().copied().fold(0.0, f64::max) } else { before - after };
             for (process, ns) in less {
                 *last.less.entry(*process).or_default() += ns;
             }

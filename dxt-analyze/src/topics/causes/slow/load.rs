@@ -23,7 +23,8 @@ impl Loads {
     pub fn of(grid: &Grid<'_>, classes: &[Class]) -> Self {
         let mut asked: BTreeMap<u32, f64> = BTreeMap::new();
         for entry in grid.entries.iter().filter(|entry| entry.leaf && classes.contains(&entry.class)) {
-            let each = entry.cell.calls as f64 * entry.usual_ns / entry.targets.len().max(1) as f64;
+            // Of calls on any file: those on one that is slow are no more for that.
+            let each = entry.cell.calls as f64 * entry.usual_of_kind_ns / entry.targets.len().max(1) as f64;
             entry.targets.iter().for_each(|target| *asked.entry(*target).or_default() += each);
         }
         let here = |(target, _): &(&u32, &f64)| asked.contains_key(target);
