@@ -2,6 +2,7 @@
 //! (our own lines). `docs/layouts.md` describes both forms. Bytes in, rules out; reading the file is the caller's.
 
 mod lines;
+pub mod placed;
 pub mod spread;
 mod yaml;
 

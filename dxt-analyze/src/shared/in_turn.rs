@@ -19,13 +19,28 @@ impl<K: PartialEq, V> InTurn<K, V> {
     /// goes into the table.
     #[inline]
     pub fn add(&mut self, number: usize, key: K, value: V, add: impl FnOnce(&mut V, V)) -> Option<(K, V)> {
-        match self.0.get_mut(number % PLACES) {
-            Some(Some((same, sum))) if *same == key => {
+        match self.find(number, &key) {
+            Some(sum) => {
                 add(sum, value);
                 None
             }
-            place => place?.replace((key, value)),
+            None => self.put(number, key, value),
         }
+    }
+
+    /// The sum under `key`, if it is there.
+    #[inline]
+    pub fn find(&mut self, number: usize, key: &K) -> Option<&mut V> {
+        match self.0.get_mut(number % PLACES) {
+            Some(Some((same, sum))) if same == key => Some(sum),
+            _ => None,
+        }
+    }
+
+    /// Begins a sum under `key`, which is not there. What has to make way for it is returned, as by [`Self::add`].
+    #[inline]
+    pub fn put(&mut self, number: usize, key: K, value: V) -> Option<(K, V)> {
+        self.0.get_mut(number % PLACES)?.replace((key, value))
     }
 
     /// All that is left, for the table.

@@ -4,14 +4,14 @@ use super::load::{LoadOverTime, Near, Rows, Share, Span};
 use super::pace::Pace;
 use super::sharing::{Followed, StripeKey};
 use super::stripes_touched::StripesTouched;
+use crate::layouts::placed::Placed;
 use crate::layouts::spread::Parts;
 use crate::model::FileLayout;
 use crate::model::{FileId, ProcessId};
-use crate::scan::{Analysis, Block, Row};
+use crate::scan::{Analysis, Block, Row, Stretch};
 use crate::shared::in_turn::InTurn;
 use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
-use trace_format::layout::Layout;
 use trace_format::op::OpClass;
 
 /// What went to one storage target.
@@ -95,6 +95,19 @@ impl FileAudit {
         }
     }
 
+    /// What no layout is needed for.
+    fn all(&mut self, is_write: bool, calls: Stretch<'_>) {
+        let count = calls.start.len() as u64;
+        *(if is_write { &mut self.writes } else { &mut self.reads }) += count;
+        for &length in calls.length {
+            self.bytes = self.bytes.saturating_add(length);
+            self.max_length = self.max_length.max(length);
+        }
+        for (start, end) in calls.start.iter().zip(calls.end) {
+            self.time_ns = self.time_ns.saturating_add(end - start);
+        }
+    }
+
     fn target(&mut self, target: Option<u32>, sum: &TargetSum) {
         self.targets.entry(target).or_default().add(sum);
     }
@@ -104,15 +117,26 @@ impl FileAudit {
 struct Current {
     file: FileId,
     counts: FileAudit,
-    open: InTurn<Option<u32>, TargetSum>,
+    open: InTurn<OnTarget, TargetSum>,
 }
 
+/// A storage target, and the bin of time if what goes to it there is not in the load yet.
+type OnTarget = (Option<u32>, Option<usize>);
+
 impl Current {
-    fn put_back(mut self, files: &mut FxHashMap<FileId, FileAudit>) {
-        for (target, sum) in self.open.rest() {
-            self.counts.target(target, &sum);
+    fn put_back(mut self, files: &mut FxHashMap<FileId, FileAudit>, rows: &Rows, load: &mut LoadOverTime) {
+        for (on, sum) in self.open.rest() {
+            settle(&mut self.counts, rows, load, on, &sum);
         }
         files.insert(self.file, self.counts);
+    }
+}
+
+/// Adds to a file's targets, and to the load.
+fn settle(counts: &mut FileAudit, rows: &Rows, load: &mut LoadOverTime, (target, bin): OnTarget, sum: &TargetSum) {
+    counts.target(target, sum);
+    if let (Some(target), Some(bin)) = (target, bin) {
+        load.add_within(rows, bin, Share { target, bytes: sum.bytes, time_ns: sum.time_ns });
     }
 }
 
@@ -154,26 +178,23 @@ impl Analysis for Audit<'_> {
             let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
             let is_write = block.run.op(stream).class == Some(OpClass::Write);
             if let Some(other) = current.take_if(|current| current.file != stream.file) {
-                other.put_back(&mut partial.files);
+                other.put_back(&mut partial.files, &self.rows, &mut partial.load);
             }
             let current = current.get_or_insert_with(|| {
                 let counts = partial.files.remove(&stream.file).unwrap_or_default();
                 Current { file: stream.file, counts, open: InTurn::default() }
             });
-            let common = Common { layout: &layout.layout, is_write, process: block.number, node: block.process.node };
+            let placed = Placed::new(&layout.layout);
+            let common = Common { placed, is_write, process: block.number, node: block.process.node };
+            current.counts.all(is_write, stretch);
             for row in stretch.rows() {
-                let spread = one(current, row, &common, &mut parts, &mut partial.followed);
-                let span =
-                    Span::new(&self.rows, &mut near, row.start.saturating_add(shift), row.end.saturating_add(shift));
-                for &(target, bytes) in spread {
-                    let Some(target) = target else { continue };
-                    let time_ns = share_ns(row.duration_ns(), bytes, row.length);
-                    partial.load.add(&self.rows, span, Share { target, bytes, time_ns });
-                }
+                let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+                let span = Span::new(&self.rows, &mut near, start, end);
+                one(current, row, &common, &mut parts, &mut partial.followed, (&self.rows, span, &mut partial.load));
             }
         }
         if let Some(current) = current {
-            current.put_back(&mut partial.files);
+            current.put_back(&mut partial.files, &self.rows, &mut partial.load);
         }
     }
 
@@ -188,54 +209,55 @@ impl Analysis for Audit<'_> {
 
 /// What the segments of a stream have in common.
 struct Common<'a> {
-    layout: &'a Layout,
+    placed: Placed<'a>,
     is_write: bool,
     process: ProcessId,
     node: u32,
 }
 
-/// Counts a segment; returns what of it went to which target.
+/// Counts a segment's place, and what of it went to which target when.
 #[inline]
-fn one<'a>(
+fn one(
     current: &mut Current,
     row: Row,
     common: &Common<'_>,
-    parts: &'a mut Parts,
+    parts: &mut Parts,
     followed: &mut Followed,
-) -> &'a [(Option<u32>, u64)] {
-    let &Common { layout, is_write, process, node } = common;
+    (rows, span, load): (&Rows, Span, &mut LoadOverTime),
+) {
+    let Common { placed, is_write, process, node } = common;
     let Current { file, counts, open } = current;
     let duration = row.duration_ns();
-    counts.reads += u64::from(!is_write);
-    counts.writes += u64::from(is_write);
-    counts.bytes = counts.bytes.saturating_add(row.length);
-    counts.time_ns = counts.time_ns.saturating_add(duration);
-    counts.max_length = counts.max_length.max(row.length);
-    let place = StripesTouched::of(layout, row.offset, row.length);
-    let on_targets = place.filter(|place| !place.on_metadata);
+    // Looked at where it is: a processor waits for what is stored in parts and copied as a whole.
+    let place = &StripesTouched::on(placed, row.offset, row.length);
+    let on_targets = place.as_ref().filter(|place| !place.on_metadata);
     // What begins elsewhere may still reach a storage target; the rest of it is none's.
-    let parts = match place.filter(|place| !place.crosses) {
+    let parts = match place.as_ref().filter(|place| !place.crosses) {
         Some(place) => parts.on(place.target, row.length),
         None => {
             let length = if row.offset < 0 { 0 } else { row.length };
-            parts.of(layout, u64::try_from(row.offset).unwrap_or(0), length)
+            parts.of(placed.layout(), u64::try_from(row.offset).unwrap_or(0), length)
         }
     };
+    let bin = span.only_bin();
     for &(target, bytes) in parts.iter().filter(|(target, _)| target.is_some() || on_targets.is_some()) {
         let time_ns = share_ns(duration, bytes, row.length);
         let number = target.map_or(0, |target| target as usize);
         let sum = TargetSum { operations: 1, bytes, time_ns };
-        if let Some((other, sum)) = open.add(number, target, sum, |sum, more| sum.add(&more)) {
-            counts.target(other, &sum);
+        if let Some((other, sum)) = open.add(number, (target, bin), sum, |sum, more| sum.add(&more)) {
+            settle(counts, rows, load, other, &sum);
+        }
+        if let (Some(target), None) = (target, bin) {
+            load.add(rows, span, Share { target, bytes, time_ns });
         }
     }
     let Some(place) = on_targets else {
         counts.on_metadata += u64::from(place.is_some());
         counts.not_placed += u64::from(place.is_none());
-        return parts;
+        return;
     };
     let is_unaligned = !(place.start_aligned && place.end_aligned);
-    counts.pace.add(is_write, row.length, is_unaligned, duration);
+    counts.pace.add(*is_write, row.length, is_unaligned, duration);
     counts.unaligned_start += u64::from(!place.start_aligned);
     counts.unaligned_end += u64::from(!place.end_aligned);
     if is_unaligned {
@@ -246,10 +268,9 @@ fn one<'a>(
         counts.crossing += 1;
         counts.crossing_needlessly += u64::from(row.length <= place.stripe_size);
     }
-    if is_write {
+    if *is_write {
         for stripe in place.partly_covered() {
-            followed.add(StripeKey { file: *file, start: stripe }, process, node, duration);
+            followed.add(StripeKey { file: *file, start: stripe }, *process, *node, duration);
         }
     }
-    parts
 }

@@ -92,6 +92,15 @@ impl Span {
     }
 }
 
+impl Span {
+    /// The bin that all of it lies in, if one does.
+    #[inline]
+    #[must_use]
+    pub fn only_bin(&self) -> Option<usize> {
+        (self.last <= self.first).then_some(self.first)
+    }
+}
+
 /// A part of an operation: what one target has to do with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
@@ -111,16 +120,12 @@ impl LoadOverTime {
     /// Adds a part of an operation.
     #[inline]
     pub fn add(&mut self, rows: &Rows, span: Span, share: Share) {
-        let Timeline { start_ns, bin_ns, bins } = rows.timeline;
-        if self.0.is_empty() {
-            self.0 = vec![Cell::default(); (rows.targets.len() + 1) * bins];
+        let Timeline { start_ns, bin_ns, .. } = rows.timeline;
+        if let Some(bin) = span.only_bin() {
+            return self.add_within(rows, bin, share);
         }
-        let begin = rows.of(share.target) * bins;
-        let Some(row) = self.0.get_mut(begin..begin + bins) else { return };
         let Span { start_ns: begins, end_ns: ends, first, last } = span;
-        if last <= first {
-            return put(&mut row[first], share.bytes, share.time_ns);
-        }
+        let row = self.of(rows, share.target);
         // What lies in the bins so far, rounded down; so the bins have the whole together.
         let (duration, mut bytes, mut time) = (u128::from(ends - begins).max(1), 0, 0);
         for (bin, cell) in row.iter_mut().enumerate().take(last + 1).skip(first) {
@@ -131,6 +136,24 @@ impl LoadOverTime {
             put(cell, bytes_until - bytes, time_until - time);
             (bytes, time) = (bytes_until, time_until);
         }
+    }
+
+    /// Adds what lies in one bin.
+    pub fn add_within(&mut self, rows: &Rows, bin: usize, share: Share) {
+        if let Some(cell) = self.of(rows, share.target).get_mut(bin) {
+            put(cell, share.bytes, share.time_ns);
+        }
+    }
+
+    /// The bins of a target.
+    #[inline]
+    fn of(&mut self, rows: &Rows, target: u32) -> &mut [Cell] {
+        let bins = rows.timeline.bins;
+        if self.0.is_empty() {
+            self.0 = vec![Cell::default(); (rows.targets.len() + 1) * bins];
+        }
+        let begin = rows.of(target) * bins;
+        self.0.get_mut(begin..begin + bins).unwrap_or_default()
     }
 
     /// Adds what another thread saw.

@@ -1,5 +1,6 @@
 //! How a segment lies on its file's stripes.
 
+use crate::layouts::placed::Placed;
 use trace_format::layout::Layout;
 
 /// How a segment lies on its file's stripes.
@@ -40,6 +41,25 @@ impl StripesTouched {
         })
     }
 
+    /// As [`Self::of`], for who asks often.
+    #[inline]
+    #[must_use]
+    pub fn on(placed: &Placed<'_>, offset: i64, length: u64) -> Option<Self> {
+        let found = u64::try_from(offset).ok().and_then(|offset| Some((offset, placed.stripe(offset, length)?)));
+        let Some((offset, stripe)) = found else { return Self::of(placed.layout(), offset, length) };
+        Some(Self {
+            offset,
+            first_stripe: stripe.start,
+            last_stripe: stripe.start,
+            stripe_size: stripe.size,
+            start_aligned: offset == stripe.start,
+            end_aligned: offset + length == stripe.end,
+            crosses: false,
+            on_metadata: false,
+            target: Some(stripe.target),
+        })
+    }
+
     /// Whether it begins and ends at stripe boundaries.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
@@ -60,7 +80,7 @@ impl StripesTouched {
 
     /// Starts of the stripes of which the segment covers a part and not the whole: its first or its last, at most.
     #[inline]
-    pub fn partly_covered(self) -> impl Iterator<Item = u64> {
+    pub fn partly_covered(&self) -> impl Iterator<Item = u64> {
         let first = if self.crosses { !self.start_aligned } else { !(self.start_aligned && self.end_aligned) };
         let last = self.crosses && !self.end_aligned;
         let on_stripes = !self.on_metadata;
@@ -77,7 +97,11 @@ mod tests {
     #[test]
     fn places_tell_alignment_crossing_and_parts() {
         let layout = Layout::plain(100, 2, vec![0, 1]);
-        let place = |offset, length| StripesTouched::of(&layout, offset, length).unwrap();
+        let place = |offset, length| {
+            let place = StripesTouched::of(&layout, offset, length).unwrap();
+            assert_eq!(StripesTouched::on(&Placed::new(&layout), offset, length), Some(place));
+            place
+        };
         let parts = |place: StripesTouched| place.partly_covered().collect::<Vec<u64>>();
         let whole = place(100, 100);
         assert!(whole.start_aligned && whole.end_aligned && !whole.crosses && parts(whole).is_empty());

@@ -6,6 +6,7 @@ use super::grids::{Grids, Of, OpenTargets};
 use super::moments::Moments;
 use super::slices::{Kind, Slices};
 use super::span::{Near, Piece, Span};
+use crate::layouts::placed::Placed;
 use crate::model::{FileLayout, ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block, Row, Stretch};
 use trace_format::counters::{SIZE_BINS, add_sizes};
@@ -107,7 +108,7 @@ impl<'a> Activity<'a> {
             rank: row(&self.ranks, block.number.0),
             node: row(&self.nodes, block.number.0),
             file: row(&self.files, stream.file.0),
-            targets: self.targets.as_ref().zip(layout),
+            targets: self.targets.as_ref().zip(layout.map(Placed::new)),
             offsets: place.and_then(|place| Some((place, self.offsets.get(place)?))),
         })
     }
@@ -156,7 +157,7 @@ impl<'a> Activity<'a> {
             for row in calls.rows() {
                 let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };
                 let piece = Piece { bin: near.all.bin, busy_ns: row.end.saturating_sub(row.start), bytes, calls: 1 };
-                grids.on_storage(of, &row, &[piece], &mut near.open);
+                grids.on_storage_at_once(of, &row, piece, &mut near.open);
             }
         }
     }

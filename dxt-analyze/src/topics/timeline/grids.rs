@@ -5,12 +5,11 @@ use super::grid::{Cell, Grid};
 use super::moments::Moments;
 use super::slices::Kind;
 use super::span::{Near, Piece, Span, last_moment};
-use crate::layouts::spread::spread;
+use crate::layouts::placed::Placed;
 use crate::scan::Row;
 use crate::shared::in_turn::InTurn;
 use crate::shared::targets::share_ns;
 use trace_format::counters::{SIZE_BINS, size_bin};
-use trace_format::layout::Layout;
 
 /// What a thread has filled.
 #[derive(Clone, Debug)]
@@ -47,7 +46,7 @@ pub(super) struct Of<'a> {
     pub(super) node: Option<usize>,
     pub(super) file: Option<usize>,
     /// Where their bytes lie, if they reach storage targets that are known.
-    pub(super) targets: Option<(&'a Targets, &'a Layout)>,
+    pub(super) targets: Option<(&'a Targets, Placed<'a>)>,
     /// Number of the grid of their file's offsets, if it has one.
     pub(super) offsets: Option<(usize, &'a Offsets)>,
 }
@@ -69,8 +68,8 @@ impl Grids {
     #[inline]
     pub(super) fn on_storage(&mut self, of: &Of<'_>, row: &Row, pieces: &[Piece], open: &mut OpenTargets) {
         let Ok(first) = u64::try_from(row.offset) else { return };
-        if let Some((targets, layout)) = of.targets {
-            spread(layout, first, row.length, |target, bytes| {
+        if let Some((targets, placed)) = &of.targets {
+            placed.spread(first, row.length, |target, bytes| {
                 let Some(target) = target else { return };
                 for piece in pieces {
                     let part = share(piece, bytes, row.length);
@@ -82,6 +81,26 @@ impl Grids {
         }
         if let Some((offsets, grid)) = of.offsets.and_then(|(place, of)| Some((of, self.offsets.get_mut(place)?))) {
             on_offsets(grid, offsets, of.kind, (first, row.length), pieces);
+        }
+    }
+
+    /// As [`Self::on_storage`], of a call that lies in one bin.
+    #[inline]
+    pub(super) fn on_storage_at_once(&mut self, of: &Of<'_>, row: &Row, piece: Piece, open: &mut OpenTargets) {
+        let quickly = of.targets.as_ref().map(|(_, placed)| placed.target(row.offset.cast_unsigned(), row.length));
+        let sum = match quickly {
+            // Without a place, or a stripe that has all of it.
+            _ if row.offset < 0 => None,
+            Some(None) => None,
+            Some(Some(target)) => open.find(target as usize, &(of.slice, target, piece.bin)).map(Some),
+            None => Some(None),
+        };
+        let Some(sum) = sum else { return self.on_storage(of, row, &[piece], open) };
+        if let Some(sum) = sum {
+            sum.merge(&piece.into());
+        }
+        if let Some((offsets, grid)) = of.offsets.and_then(|(place, of)| Some((of, self.offsets.get_mut(place)?))) {
+            on_offsets(grid, offsets, of.kind, (row.offset.cast_unsigned(), row.length), &[piece]);
         }
     }
 
@@ -166,6 +185,17 @@ fn share(piece: &Piece, bytes: u64, length: u64) -> Cell {
 fn on_offsets(grid: &mut Grid, offsets: &Offsets, kind: Kind, (first, length): (u64, u64), pieces: &[Piece]) {
     let end = first.saturating_add(length);
     let mut at = first;
+    if let ([piece], Some(last)) = (pieces, end.checked_sub(1))
+        && first < end
+        && length > 0
+        && offsets.row(first) == offsets.row(last)
+    {
+        let line = offsets.row(first);
+        if line < u64::from(offsets.rows) {
+            grid.add(usize::from(kind == Kind::Write), line as usize, piece.bin, &share(piece, end - first, length));
+        }
+        return;
+    }
     while at < end {
         let line = offsets.row(at);
         if line >= u64::from(offsets.rows) {

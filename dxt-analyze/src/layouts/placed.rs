@@ -1,0 +1,171 @@
+//! Where the bytes of a file's segments lie, for who asks it of one segment after another: what most layouts are (one component whose stripes are
+//! powers of two on known targets) is found out once, and a segment within a stripe of such a layout takes a few shifts.
+
+use super::spread::{Parts, spread};
+use trace_format::layout::Layout;
+
+/// A layout that is asked often.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'l> {
+    layout: &'l Layout,
+    plain: Option<Plain<'l>>,
+}
+
+/// One component, in use, whose stripe size is a power of two and whose objects all have a target.
+#[derive(Clone, Copy, Debug)]
+struct Plain<'l> {
+    from: u64,
+    until: u64,
+    shift: u32,
+    targets: &'l [u32],
+}
+
+/// A stripe that holds all of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stripe {
+    /// Its first byte, as far as the component has it.
+    pub start: u64,
+    /// One past its last byte, likewise.
+    pub end: u64,
+    /// Bytes of a whole one.
+    pub size: u64,
+    /// Storage target.
+    pub target: u32,
+}
+
+impl<'l> Plain<'l> {
+    fn of(layout: &'l Layout) -> Option<Self> {
+        let [only] = layout.components.as_slice() else { return None };
+        let known = !only.targets.is_empty() && only.targets.len() as u64 == u64::from(only.stripe_count);
+        let is_plain = only.active && !only.on_metadata && only.stripe_size.is_power_of_two() && known;
+        is_plain.then_some(Self {
+            from: only.start,
+            until: only.end,
+            shift: only.stripe_size.trailing_zeros(),
+            targets: &only.targets,
+        })
+    }
+
+    #[inline]
+    fn target(&self, stripe: u64) -> Option<u32> {
+        let count = self.targets.len() as u64;
+        let object = if count.is_power_of_two() { stripe & (count - 1) } else { stripe % count };
+        self.targets.get(object as usize).copied()
+    }
+
+    /// The stripe that holds all of `length` bytes at `offset`, and its target.
+    #[inline]
+    fn holds(&self, offset: u64, length: u64) -> Option<(u64, u32)> {
+        let last = offset.checked_add(length.checked_sub(1)?)?;
+        let stripe = offset >> self.shift;
+        if last >> self.shift != stripe || offset < self.from || last >= self.until {
+            return None;
+        }
+        Some((stripe, self.target(stripe)?))
+    }
+}
+
+impl<'l> Placed<'l> {
+    /// Of a layout.
+    #[must_use]
+    pub fn new(layout: &'l Layout) -> Self {
+        Self { layout, plain: Plain::of(layout) }
+    }
+
+    /// The layout.
+    #[must_use]
+    pub fn layout(&self) -> &'l Layout {
+        self.layout
+    }
+
+    /// Number of the stripe that the byte at `offset` lies in, and its storage target if that is known; `None` if no component holds it.
+    #[inline]
+    #[must_use]
+    pub fn locate(&self, offset: u64) -> Option<(u64, Option<u32>)> {
+        match &self.plain {
+            Some(plain) if plain.from <= offset && offset < plain.until => {
+                let stripe = offset >> plain.shift;
+                Some((stripe, plain.target(stripe)))
+            }
+            _ => self.layout.locate(offset).map(|place| (place.stripe, place.target)),
+        }
+    }
+
+    /// The stripe that holds all of `length` bytes at `offset`, if that is quickly told.
+    #[inline]
+    #[must_use]
+    pub fn stripe(&self, offset: u64, length: u64) -> Option<Stripe> {
+        let plain = self.plain.as_ref()?;
+        let (stripe, target) = plain.holds(offset, length)?;
+        let (start, size) = (stripe << plain.shift, 1 << plain.shift);
+        Some(Stripe { start: start.max(plain.from), end: start.saturating_add(size).min(plain.until), size, target })
+    }
+
+    /// The storage target of all of `length` bytes at `offset`, if that is quickly told.
+    #[inline]
+    #[must_use]
+    pub fn target(&self, offset: u64, length: u64) -> Option<u32> {
+        self.plain.as_ref()?.holds(offset, length).map(|(_, target)| target)
+    }
+
+    /// As [`Parts::of`].
+    #[inline]
+    pub fn parts<'p>(&self, offset: u64, length: u64, parts: &'p mut Parts) -> &'p [(Option<u32>, u64)] {
+        match self.target(offset, length) {
+            Some(target) => parts.on(Some(target), length),
+            None => parts.of(self.layout, offset, length),
+        }
+    }
+
+    /// As [`spread`].
+    #[inline]
+    pub fn spread(&self, offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
+        match self.target(offset, length) {
+            Some(target) => each(Some(target), length),
+            None => spread(self.layout, offset, length, each),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::layout::Component;
+
+    #[test]
+    fn the_short_way_gives_what_the_long_one_gives() {
+        let plain = Layout::plain(8, 3, vec![7, 9, 7]);
+        let with = |change: &dyn Fn(&mut Component)| {
+            let mut layout = plain.clone();
+            layout.components.iter_mut().for_each(change);
+            layout
+        };
+        let layouts = [
+            plain.clone(),
+            Layout::plain(8, 4, vec![3, 2, 1, 0]),
+            Layout::plain(6, 2, vec![0, 1]),
+            Layout::plain(8, 2, Vec::new()),
+            with(&|one| (one.start, one.end) = (12, 30)),
+            with(&|one| one.on_metadata = true),
+            with(&|one| one.active = false),
+            Layout { components: [plain.components.clone(), plain.components.clone()].concat() },
+        ];
+        for layout in &layouts {
+            let placed = Placed::new(layout);
+            for (offset, length) in (0..50).flat_map(|offset| (0..20).map(move |length| (offset, length))) {
+                let (mut short, mut long) = (Vec::new(), Vec::new());
+                placed.spread(offset, length, |target, bytes| short.push((target, bytes)));
+                spread(layout, offset, length, |target, bytes| long.push((target, bytes)));
+                assert_eq!(short, long, "{length} at {offset} of {layout:?}");
+                let located = layout.locate(offset);
+                assert_eq!(placed.locate(offset), located.map(|place| (place.stripe, place.target)));
+                if let (Some(found), Some(place)) = (placed.stripe(offset, length), located) {
+                    assert_eq!(Some(found.target), place.target);
+                    assert_eq!((found.start, found.end), (place.stripe_start, place.stripe_end));
+                    assert!(offset + length <= found.end && length > 0);
+                }
+            }
+        }
+        assert!(Placed::new(&plain).stripe(u64::MAX - 3, 4).is_none(), "its end is no number");
+    }
+}
