@@ -3,7 +3,7 @@
 use super::args::{By, Options};
 use super::distribution::{Distribution, GroupSample, Metric};
 use super::result::fences;
-use super::units::{UnitKind, Windows, Work};
+use super::units::{ByProcess, UnitKind, Windows, Work};
 use super::view::{OutliersReport, operations_from, units_from};
 use super::worst::{Fence, GroupWorst, Worst};
 use crate::findings::Finding;
@@ -14,13 +14,13 @@ use anyhow::Result;
 
 together!(
     /// What comparisons want.
-    First, Partial { operations, ranks, nodes, targets }
+    First, Partial { operations, processes, targets }
 );
 
 /// See [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
-    first: First<Distribution<'a, Group>, Work<'a>, Work<'a>, Work<'a>>,
+    first: First<Distribution<'a, Group>, ByProcess<'a>, Work<'a>>,
 }
 
 /// What the first reading tells.
@@ -50,7 +50,7 @@ impl InReport<'_> {
 }
 
 impl<'a> Reported<'a> for InReport<'a> {
-    type First = First<Distribution<'a, Group>, Work<'a>, Work<'a>, Work<'a>>;
+    type First = First<Distribution<'a, Group>, ByProcess<'a>, Work<'a>>;
     type Read = Read;
     type Second<'b>
         = Worst<'b>
@@ -60,12 +60,15 @@ impl<'a> Reported<'a> for InReport<'a> {
     type Found = All;
 
     fn new(job: &'a Job<'a>) -> Self {
-        let work = |kind| Work { kind, groups: &job.groups, layouts: &job.certain, windows: Windows::WHOLE };
         let first = First {
             operations: Distribution { groups: &job.groups, metric: Metric::Bandwidth },
-            ranks: work(UnitKind::Rank),
-            nodes: work(UnitKind::Node),
-            targets: work(UnitKind::Target),
+            processes: ByProcess { groups: &job.groups, windows: Windows::WHOLE },
+            targets: Work {
+                kind: UnitKind::Target,
+                groups: &job.groups,
+                layouts: &job.certain,
+                windows: Windows::WHOLE,
+            },
         };
         Self { job, first }
     }
@@ -77,11 +80,13 @@ impl<'a> Reported<'a> for InReport<'a> {
     fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<Read> {
         let (run, first) = (self.job.run, &self.first);
         let units = |by, work: &Work<'_>, partial| units_from(run, &self.options(by), work, partial, &sums.lost);
+        let of_processes =
+            |by, kind| units(by, &Work { kind, ..first.targets }, ByProcess::of(run, kind, &partial.processes));
         Ok(Read {
             fences: fences(&partial.operations, Metric::Bandwidth, &run.thresholds),
             samples: partial.operations,
-            ranks: units(By::Rank, &first.ranks, partial.ranks),
-            nodes: units(By::Node, &first.nodes, partial.nodes),
+            ranks: of_processes(By::Rank, UnitKind::Rank),
+            nodes: of_processes(By::Node, UnitKind::Node),
             targets: units(By::Ost, &first.targets, partial.targets),
         })
     }

@@ -2,7 +2,7 @@
 
 use super::distribution::Metric;
 use crate::model::{ProcessId, Run, StreamIx};
-use crate::scan::{Analysis, Block};
+use crate::scan::{Analysis, Block, Stretch};
 use crate::shared::groups::group_of;
 use std::collections::BinaryHeap;
 use trace_format::frame::BlockHead;
@@ -93,32 +93,11 @@ impl Analysis for Worst<'_> {
     }
 
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
-        for row in block.rows() {
-            let Some(stream) = block.process.stream(row.stream) else { continue };
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.stream(stretch.stream) else { continue };
             let Some(index) = group_of(self.fences, stream) else { continue };
             let (Some(Some(fence)), Some(group)) = (self.fences.get(index), partial.get_mut(index)) else { continue };
-            let duration = row.duration_ns();
-            let Some(value) = self.metric.of(row.length, duration) else { continue };
-            if !self.beyond(value, fence) {
-                continue;
-            }
-            let (usual_ns, badness) = match self.metric {
-                Metric::Bandwidth => (row.length as f64 * 1e9 / fence.usual.max(1.0), value),
-                Metric::Duration => (fence.usual, u64::MAX - value),
-            };
-            group.count += 1;
-            group.time_ns = group.time_ns.saturating_add(duration);
-            group.extra_ns = group.extra_ns.saturating_add(duration.saturating_sub(usual_ns as u64));
-            let slow = Slow {
-                badness,
-                process: block.number,
-                start: row.start,
-                offset: row.offset,
-                length: row.length,
-                end: row.end,
-                stream: row.stream,
-            };
-            group.keep(slow, self.keep);
+            self.of_group(fence, group, block.number, stretch);
         }
     }
 
@@ -130,6 +109,42 @@ impl Analysis for Worst<'_> {
             for slow in theirs.kept {
                 mine.keep(slow, self.keep);
             }
+        }
+    }
+}
+
+impl Worst<'_> {
+    /// Calls of one stream, which is of a group.
+    fn of_group(&self, fence: &Fence, group: &mut GroupWorst, process: ProcessId, calls: Stretch<'_>) {
+        // Of calls of one length those that take no longer than one within the fence are within it, too: no division for them.
+        let mut within = (u64::MAX, 0);
+        for row in calls.rows() {
+            let duration = row.duration_ns();
+            if row.length == within.0 && duration <= within.1 {
+                continue;
+            }
+            let Some(value) = self.metric.of(row.length, duration) else { continue };
+            if !self.beyond(value, fence) {
+                within = (row.length, duration);
+                continue;
+            }
+            let (usual_ns, badness) = match self.metric {
+                Metric::Bandwidth => (row.length as f64 * 1e9 / fence.usual.max(1.0), value),
+                Metric::Duration => (fence.usual, u64::MAX - value),
+            };
+            group.count += 1;
+            group.time_ns = group.time_ns.saturating_add(duration);
+            group.extra_ns = group.extra_ns.saturating_add(duration.saturating_sub(usual_ns as u64));
+            let slow = Slow {
+                badness,
+                process,
+                start: row.start,
+                offset: row.offset,
+                length: row.length,
+                end: row.end,
+                stream: row.stream,
+            };
+            group.keep(slow, self.keep);
         }
     }
 }

@@ -15,9 +15,9 @@ pub mod work;
 pub use compare::met::Met;
 pub use compare::{UnitGroup, UnitRow, Verdict, compare};
 pub use windows::Windows;
-pub use work::{UnitWork, Work};
+pub use work::{ByProcess, UnitWork, Work};
 
-use crate::model::{ProcessId, Run};
+use crate::model::{Process, ProcessId, Run};
 
 /// Key of a unit without a rank: behind all ranks.
 pub(super) const WITHOUT_RANK: u64 = 1 << 32;
@@ -36,6 +36,18 @@ pub enum UnitKind {
 }
 
 impl UnitKind {
+    /// The unit that a process is part of; `None` if it is of none, or its operations are of several.
+    #[must_use]
+    pub(crate) fn of_process(self, number: ProcessId, process: &Process) -> Option<u64> {
+        // A record that stands for several ranks is none of them, and what is on no known node is on none.
+        let alone = process.reduction.is_none();
+        match self {
+            Self::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number.0))),
+            Self::Node => alone.then_some(u64::from(process.node)),
+            Self::File | Self::Target => None,
+        }
+    }
+
     /// Name of the unit with `key`.
     #[must_use]
     pub fn name(self, run: &Run, key: u64) -> String {

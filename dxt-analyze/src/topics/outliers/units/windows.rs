@@ -10,6 +10,27 @@ pub struct Windows {
     bounds: Cow<'static, [u64]>,
 }
 
+/// The window of the last moment that was asked for, for who asks for one after another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Near {
+    window: u32,
+    from: u64,
+    until: u64,
+}
+
+impl Near {
+    /// As [`Windows::of`].
+    #[inline]
+    pub fn of(&mut self, windows: &Windows, time: u64) -> Option<u32> {
+        if !(self.from..self.until).contains(&time) {
+            let window = windows.of(time)?;
+            let (from, until) = windows.span(window);
+            *self = Self { window, from, until };
+        }
+        Some(self.window)
+    }
+}
+
 impl Windows {
     /// One, of all time.
     pub const WHOLE: &'static Self = {

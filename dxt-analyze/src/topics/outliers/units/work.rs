@@ -5,10 +5,11 @@
 //! all of their bytes lie on one target.
 
 use super::one_target::one_target;
-use super::{UnitKind, WITHOUT_RANK, Windows};
-use crate::layouts::spread::spread;
+use super::windows::Near;
+use super::{UnitKind, Windows};
+use crate::layouts::placed::Placed;
 use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream};
-use crate::scan::{Analysis, Block};
+use crate::scan::{Analysis, Block, Stretch};
 use crate::shared::groups::{Group, group_of};
 use crate::shared::in_turn::InTurn;
 use crate::shared::targets::share_ns;
@@ -49,6 +50,16 @@ impl Cell {
     pub(super) fn of(bytes: u64, time_ns: u64, weight: u64) -> Self {
         let squares = u128::from(time_ns) * u128::from(time_ns);
         Self { operations: 1, bytes, time_ns, squares, weight }
+    }
+
+    /// Adds one whole operation.
+    #[inline]
+    fn add(&mut self, bytes: u64, time_ns: u64) {
+        self.operations += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.time_ns = self.time_ns.saturating_add(time_ns);
+        self.squares = self.squares.saturating_add(u128::from(time_ns) * u128::from(time_ns));
+        self.weight = self.weight.saturating_add(WHOLE);
     }
 
     /// Of operations of which only sums are known: they count as alike.
@@ -98,34 +109,34 @@ pub type Partial = FxHashMap<Key, Cell>;
 impl Work<'_> {
     /// The unit that all operations of a stream belong to; `None` if they belong to none. Not for storage targets.
     pub(super) fn unit(&self, number: ProcessId, process: &Process, stream: &Stream) -> Option<u64> {
-        // A record that stands for several ranks is none of them, and what is on no known node is on none.
-        let alone = process.reduction.is_none();
-        match self.kind {
-            UnitKind::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number.0))),
-            UnitKind::Node => alone.then_some(u64::from(process.node)),
-            UnitKind::File => Some(u64::from(stream.file.0)),
-            UnitKind::Target => None,
-        }
+        if self.kind == UnitKind::File { Some(u64::from(stream.file.0)) } else { self.kind.of_process(number, process) }
     }
 
     fn targets(&self, partial: &mut Partial, block: &Block<'_>) {
         let shift = block.process.shift_ns;
-        let mut open = InTurn::default();
+        let mut open: InTurn<Key, Cell> = InTurn::default();
         let mut put = |(key, cell): (Key, Cell)| partial.entry(key).or_default().merge(&cell);
         for stretch in block.stretches() {
             let Some(stream) = block.process.stream(stretch.stream).filter(|stream| stream.storage) else { continue };
             let Some(group) = group_of(self.groups, stream) else { continue };
             let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
+            let (placed, mut near) = (Placed::new(&layout.layout), Near::default());
             for row in stretch.rows() {
                 let (Ok(offset), true) = (u64::try_from(row.offset), row.length > 0) else { continue };
-                let Some(window) = self.windows.of(row.start.saturating_add(shift)) else { continue };
+                let Some(window) = near.of(self.windows, row.start.saturating_add(shift)) else { continue };
                 let (duration, class) = (row.duration_ns(), size_class(row.length));
-                spread(&layout.layout, offset, row.length, |target, bytes| {
+                if let Some(target) = placed.target(offset, row.length)
+                    && let Some(cell) = open.find(target as usize, &(group as u32, window, u64::from(target), class))
+                {
+                    cell.add(row.length, duration);
+                    continue;
+                }
+                placed.spread(offset, row.length, |target, bytes| {
                     let Some(target) = target else { return };
                     let weight = share_ns(WHOLE, bytes, row.length);
                     let cell = Cell::of(bytes, share_ns(duration, bytes, row.length), weight);
                     let key = (group as u32, window, u64::from(target), class);
-                    let before = open.add(target as usize, key, cell, |sum: &mut Cell, more| sum.merge(&more));
+                    let before = open.add(target as usize, key, cell, |sum, more| sum.merge(&more));
                     before.into_iter().for_each(&mut put);
                 });
             }
@@ -150,30 +161,90 @@ impl Analysis for Work<'_> {
             let Some(stream) = block.process.stream(stretch.stream) else { continue };
             let Some(group) = group_of(self.groups, stream) else { continue };
             let Some(unit) = self.unit(block.number, block.process, stream) else { continue };
-            // Neighbours are mostly alike: the sums of a run of them go into the table at once.
-            let (mut like, mut sum) = (None, Cell::default());
-            let mut put = |like: Option<(u32, u8)>, sum: &mut Cell| {
-                if let Some((window, class)) = like {
-                    partial.entry((group as u32, window, unit, class)).or_default().merge(&std::mem::take(sum));
-                }
-            };
-            for row in stretch.rows() {
-                let Some(window) = self.windows.of(row.start.saturating_add(shift)) else { continue };
-                let now = Some((window, size_class(row.length)));
-                if like != now {
-                    put(like, &mut sum);
-                    like = now;
-                }
-                sum.merge(&Cell::of(row.length, row.duration_ns(), WHOLE));
-            }
-            put(like, &mut sum);
+            sums(stretch, self.windows, shift, |window, class, sum| {
+                partial.entry((group as u32, window, unit, class)).or_default().merge(sum);
+            });
         }
     }
 
     fn merge(&self, into: &mut Partial, other: Partial) {
-        for (key, cell) in other {
-            into.entry(key).or_default().merge(&cell);
+        merge(into, other);
+    }
+}
+
+/// Neighbours are mostly alike: `put` gets the sums of each run of them that lies in one window and class.
+#[inline]
+fn sums(calls: Stretch<'_>, windows: &Windows, shift: u64, mut put: impl FnMut(u32, u8, &Cell)) {
+    let (mut near, mut like, mut sum) = (Near::default(), (0, 0), Cell::default());
+    for row in calls.rows() {
+        let Some(window) = near.of(windows, row.start.saturating_add(shift)) else { continue };
+        let now = (window, size_class(row.length));
+        if like != now {
+            let (window, class) = std::mem::replace(&mut like, now);
+            put_any(window, class, &std::mem::take(&mut sum), &mut put);
         }
+        sum.add(row.length, row.duration_ns());
+    }
+    put_any(like.0, like.1, &sum, &mut put);
+}
+
+fn put_any(window: u32, class: u8, sum: &Cell, put: &mut impl FnMut(u32, u8, &Cell)) {
+    if sum.operations > 0 {
+        put(window, class, sum);
+    }
+}
+
+/// The work of each process, of which that of ranks and of nodes is made in the end.
+#[derive(Clone, Copy, Debug)]
+pub struct ByProcess<'a> {
+    /// Groups, by [`crate::shared::groups::group_index`].
+    pub groups: &'a [Option<Group>],
+    /// Spans of time that are compared apart.
+    pub windows: &'a Windows,
+}
+
+impl ByProcess<'_> {
+    /// What units of a kind did that are made of whole processes.
+    #[must_use]
+    pub fn of(run: &Run, kind: UnitKind, by_process: &Partial) -> Partial {
+        let mut out = Partial::default();
+        for (&(group, window, process, class), cell) in by_process {
+            let number = ProcessId(u32::try_from(process).unwrap_or(u32::MAX));
+            let unit = run.process(number).and_then(|process| kind.of_process(number, process));
+            if let Some(unit) = unit {
+                out.entry((group, window, unit, class)).or_default().merge(cell);
+            }
+        }
+        out
+    }
+}
+
+impl Analysis for ByProcess<'_> {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let (shift, process) = (block.process.shift_ns, u64::from(block.number.0));
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.stream(stretch.stream) else { continue };
+            let Some(group) = group_of(self.groups, stream) else { continue };
+            sums(stretch, self.windows, shift, |window, class, sum| {
+                partial.entry((group as u32, window, process, class)).or_default().merge(sum);
+            });
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        merge(into, other);
+    }
+}
+
+fn merge(into: &mut Partial, other: Partial) {
+    for (key, cell) in other {
+        into.entry(key).or_default().merge(&cell);
     }
 }
 
