@@ -3,7 +3,8 @@
 //! nanosecond, as each slot knows its first start and last end.
 
 use crate::model::{ProcessId, Run};
-use crate::scan::{Analysis, Block};
+use crate::scan::{Analysis, Block, Stretch};
+use crate::shared::divisor::Divisor;
 use trace_format::op::OpClass;
 
 /// Slots that the job's time is cut into.
@@ -20,22 +21,11 @@ pub struct TimeSlot {
     pub metadata: u32,
     first: u64,
     last: u64,
-    /// The process that was counted last, so that each counts once; processes come one after another.
-    seen: ProcessId,
-    seen_moving: ProcessId,
 }
 
 impl Default for TimeSlot {
     fn default() -> Self {
-        Self {
-            processes: 0,
-            moving: 0,
-            metadata: 0,
-            first: u64::MAX,
-            last: 0,
-            seen: ProcessId::NONE,
-            seen_moving: ProcessId::NONE,
-        }
+        Self { processes: 0, moving: 0, metadata: 0, first: u64::MAX, last: 0 }
     }
 }
 
@@ -44,49 +34,79 @@ impl Default for TimeSlot {
 pub struct Slots {
     slots: Vec<TimeSlot>,
     process: ProcessId,
-    any: Done,
-    moving: Done,
+    any: Seen,
+    moving: Seen,
 }
 
 impl Slots {
     /// Goes on with a process.
     fn of(&mut self, process: ProcessId) {
         if self.process != process {
-            (self.process, self.any, self.moving) = (process, Done::default(), Done::default());
+            self.settle();
+            self.process = process;
         }
+        self.slots.resize(SLOTS, TimeSlot::default());
+        self.any.bits.resize(SLOTS / BITS, 0);
+        self.moving.bits.resize(SLOTS / BITS, 0);
+    }
+
+    /// Counts the process that was read last.
+    fn settle(&mut self) {
+        self.any.take(&mut self.slots, |slot| &mut slot.processes);
+        self.moving.take(&mut self.slots, |slot| &mut slot.moving);
     }
 }
 
-/// Neighbouring slots in which the process was counted a moment ago: a call over many slots that follows another, or has others
-/// within it, looks at few of them again.
+/// Slots in a word of [`Seen`].
+const BITS: usize = u64::BITS as usize;
+
+/// In which slots the process that is being read was, a bit for each: all fit a processor's first cache, where the slots themselves do not.
 #[derive(Clone, Debug, Default)]
-struct Done {
-    first: usize,
-    behind: usize,
+struct Seen {
+    bits: Vec<u64>,
 }
 
-impl Done {
-    /// Counts the process in the slots `first..=last` but those that are known to have it.
+impl Seen {
+    /// The slots `first..=last`.
     #[inline]
-    fn add(&mut self, slots: &mut [TimeSlot], first: usize, last: usize, mut count: impl FnMut(&mut TimeSlot)) {
-        if first >= self.first && last < self.behind {
-            return;
+    fn add(&mut self, first: usize, last: usize) {
+        for slot in [first, last] {
+            if let Some(word) = self.bits.get_mut(slot / BITS) {
+                *word |= 1 << (slot % BITS);
+            }
         }
-        let behind = last + 1;
-        let mut each =
-            |range: std::ops::Range<usize>| slots.get_mut(range).unwrap_or_default().iter_mut().for_each(&mut count);
-        if first > self.behind || behind < self.first {
-            each(first..behind);
-            (self.first, self.behind) = (first, behind);
-            return;
+        if last > first + 1 {
+            self.fill(first, last);
         }
-        if first < self.first {
-            each(first..self.first);
+    }
+
+    fn fill(&mut self, first: usize, last: usize) {
+        let (from, to) = (first / BITS, last / BITS);
+        let (head, tail) = (u64::MAX << (first % BITS), u64::MAX >> (BITS - 1 - last % BITS));
+        let Some(words) = self.bits.get_mut(from..=to) else { return };
+        match words {
+            [one] => *one |= head & tail,
+            [one, all @ .., other] => {
+                *one |= head;
+                all.fill(u64::MAX);
+                *other |= tail;
+            }
+            [] => {}
         }
-        if behind > self.behind {
-            each(self.behind..behind);
+    }
+
+    /// Counts the process in its slots, and forgets it.
+    fn take(&mut self, slots: &mut [TimeSlot], count: impl Fn(&mut TimeSlot) -> &mut u32) {
+        for (word, slots) in self.bits.iter_mut().zip(slots.chunks_mut(BITS)) {
+            let mut bits = std::mem::take(word);
+            while bits != 0 {
+                if let Some(slot) = slots.get_mut(bits.trailing_zeros() as usize) {
+                    let count = count(slot);
+                    *count = count.saturating_add(1);
+                }
+                bits &= bits - 1;
+            }
         }
-        (self.first, self.behind) = (self.first.min(first), self.behind.max(behind));
     }
 }
 
@@ -96,7 +116,7 @@ pub struct Timeline {
     /// Start of the first slot, ns since the job's start.
     from: u64,
     /// Length of a slot, ns.
-    width: u64,
+    width: Divisor,
 }
 
 impl Timeline {
@@ -108,54 +128,37 @@ impl Timeline {
         };
         let from = heads().map(|(shift, head)| shift.saturating_add(head.min_start)).min().unwrap_or(0);
         let until = heads().map(|(shift, head)| shift.saturating_add(head.max_end)).max().unwrap_or(0);
-        Self { from, width: until.saturating_sub(from) / SLOTS as u64 + 1 }
+        Self { from, width: Divisor::new(until.saturating_sub(from) / SLOTS as u64 + 1) }
     }
 
     /// Length of a slot, ns.
     #[must_use]
     pub fn width_ns(&self) -> u64 {
-        self.width
+        self.width.get()
     }
 
     #[inline]
     fn slot(&self, time: u64) -> usize {
-        ((time.saturating_sub(self.from) / self.width) as usize).min(SLOTS - 1)
+        (self.width.divide(time.saturating_sub(self.from)) as usize).min(SLOTS - 1)
     }
 
-    /// One call, from `start` to `end`: whether it is of metadata, and whether it reaches storage.
-    #[inline]
-    fn call(
-        &self,
-        partial: &mut Slots,
-        number: ProcessId,
-        (metadata, storage): (bool, bool),
-        (start, end): (u64, u64),
-    ) {
-        let first = self.slot(start);
-        // Most calls end in the slot in which they began: no second division.
-        let last = if end - self.from.min(end) < (first as u64 + 1).saturating_mul(self.width) {
-            first
-        } else {
-            self.slot(end)
-        };
-        if let Some(slot) = partial.slots.get_mut(first) {
-            slot.first = slot.first.min(start);
-            slot.metadata = slot.metadata.saturating_add(u32::from(metadata));
-        }
-        if let Some(slot) = partial.slots.get_mut(last) {
-            slot.last = slot.last.max(end);
-        }
-        partial.any.add(&mut partial.slots, first, last, |slot| {
-            if slot.seen != number {
-                (slot.seen, slot.processes) = (number, slot.processes.saturating_add(1));
+    /// Calls of a stream: whether they are of metadata, and whether they reach storage. Whether a call ends in the slot in which it began
+    /// no processor can guess, so nothing is asked about it unless it lies in more than two.
+    fn calls(&self, partial: &mut Slots, calls: Stretch<'_>, shift: u64, (metadata, storage): (bool, bool)) {
+        for (&start, &end) in calls.start.iter().zip(calls.end) {
+            let (start, end) = (start.saturating_add(shift), end.saturating_add(shift));
+            let (first, last) = (self.slot(start), self.slot(end));
+            if let Some(slot) = partial.slots.get_mut(first) {
+                slot.first = slot.first.min(start);
+                slot.metadata = slot.metadata.saturating_add(u32::from(metadata));
             }
-        });
-        if storage {
-            partial.moving.add(&mut partial.slots, first, last, |slot| {
-                if slot.seen_moving != number {
-                    (slot.seen_moving, slot.moving) = (number, slot.moving.saturating_add(1));
-                }
-            });
+            if let Some(slot) = partial.slots.get_mut(last) {
+                slot.last = slot.last.max(end);
+            }
+            partial.any.add(first, last);
+            if storage {
+                partial.moving.add(first, last);
+            }
         }
     }
 }
@@ -172,7 +175,6 @@ impl Analysis for Timeline {
     }
 
     fn block(&self, partial: &mut Slots, block: &Block<'_>) {
-        partial.slots.resize(SLOTS, TimeSlot::default());
         partial.of(block.number);
         let shift = block.process.shift_ns;
         for stretch in block.stretches() {
@@ -181,14 +183,13 @@ impl Analysis for Timeline {
                 block.run.op(stream).class,
                 Some(OpClass::Open | OpClass::Close | OpClass::Metadata | OpClass::Lock | OpClass::Unlock)
             );
-            for row in stretch.rows() {
-                let moments = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-                self.call(partial, block.number, (metadata, stream.storage), moments);
-            }
+            self.calls(partial, stretch, shift, (metadata, stream.storage));
         }
     }
 
-    fn merge(&self, into: &mut Slots, other: Slots) {
+    fn merge(&self, into: &mut Slots, mut other: Slots) {
+        into.settle();
+        other.settle();
         if into.slots.is_empty() {
             *into = other;
             return;
@@ -239,6 +240,8 @@ pub struct Phases {
 /// Reads the slots.
 #[must_use]
 pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
+    let mut slots = slots.clone();
+    slots.settle();
     let slots = &slots.slots;
     let mut out = Phases::default();
     let mut last_end = None;
@@ -257,7 +260,7 @@ pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
         }
         idle = false;
         last_end = last_end.max((slot.last > 0).then_some(slot.last));
-        let moves = |ns: &mut u64, counts: bool| *ns = ns.saturating_add(if counts { timeline.width } else { 0 });
+        let moves = |ns: &mut u64, counts: bool| *ns = ns.saturating_add(if counts { timeline.width_ns() } else { 0 });
         moves(&mut out.alone_ns, slot.moving == 1);
         moves(&mut out.moving_ns, slot.moving > 0);
     }
@@ -270,8 +273,8 @@ pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
 
 /// Most metadata calls per second in a window of a second, or of a slot if that is longer.
 fn peak(timeline: &Timeline, slots: &[TimeSlot]) -> (f64, u64) {
-    let window = (1_000_000_000 / timeline.width).clamp(1, slots.len().max(1) as u64) as usize;
-    let seconds = (window as u64 * timeline.width).max(1_000_000_000) as f64 / 1e9;
+    let window = (1_000_000_000 / timeline.width_ns()).clamp(1, slots.len().max(1) as u64) as usize;
+    let seconds = (window as u64 * timeline.width_ns()).max(1_000_000_000) as f64 / 1e9;
     let (mut sum, mut best) = (0_u64, (0_u64, 0_usize));
     for (index, slot) in slots.iter().enumerate() {
         sum += u64::from(slot.metadata);
@@ -282,7 +285,7 @@ fn peak(timeline: &Timeline, slots: &[TimeSlot]) -> (f64, u64) {
             best = (sum, (index + 1).saturating_sub(window));
         }
     }
-    (best.0 as f64 / seconds, timeline.from.saturating_add(best.1 as u64 * timeline.width))
+    (best.0 as f64 / seconds, timeline.from.saturating_add(best.1 as u64 * timeline.width_ns()))
 }
 
 #[cfg(test)]
@@ -290,15 +293,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_that_are_done_are_not_counted_again() {
-        let mut slots = vec![TimeSlot::default(); 100];
-        let mut done = Done::default();
-        for (first, last) in [(5, 9), (7, 8), (10, 12), (3, 20), (50, 60), (22, 23), (0, 99)] {
-            done.add(&mut slots, first, last, |slot| slot.processes += 1);
+    fn a_process_counts_once_in_each_slot() {
+        let mut slots = Slots::default();
+        slots.of(ProcessId(0));
+        let calls = [(5, 9), (7, 8), (10, 12), (3, 20), (60, 70), (64, 64), (127, 128), (300, 700), (SLOTS - 1, SLOTS - 1)];
+        calls.iter().for_each(|&(first, last)| slots.any.add(first, last));
+        slots.of(ProcessId(1));
+        slots.any.add(0, 2);
+        slots.settle();
+        for (number, slot) in slots.slots.iter().enumerate() {
+            let expected = calls.iter().any(|&(first, last)| (first..=last).contains(&number)) || number <= 2;
+            assert_eq!(slot.processes, u32::from(expected), "{number}");
         }
-        let twice = |slot: usize| [3..=20, 50..=60].iter().any(|range| range.contains(&slot));
-        let found = slots.iter().enumerate().all(|(number, slot)| slot.processes == 1 + u32::from(twice(number)));
-        assert!(found);
     }
 
     fn filled(timeline: &Timeline, calls: &[(u64, u64)]) -> Slots {
@@ -315,7 +321,7 @@ mod tests {
 
     #[test]
     fn gaps_are_exact_and_sorted_by_length() {
-        let timeline = Timeline { from: 1000, width: 10 };
+        let timeline = Timeline { from: 1000, width: Divisor::new(10) };
         let slots = filled(&timeline, &[(1003, 1100), (1050, 1207), (1222, 1260), (1255, 1261), (5007, 5009)]);
         let found = phases(&timeline, &slots);
         assert_eq!(found.gaps.first(), Some(&Gap { start_ns: 1261, end_ns: 5007 }));
@@ -325,7 +331,7 @@ mod tests {
 
     #[test]
     fn the_peak_is_over_a_second() {
-        let timeline = Timeline { from: 0, width: 250_000_000 };
+        let timeline = Timeline { from: 0, width: Divisor::new(250_000_000) };
         let calls: Vec<(u64, u64)> = (0..40).map(|i| (2_100_000_000 + i, 2_100_000_001 + i)).collect();
         let slots = filled(&timeline, &[calls, vec![(2_900_000_000, 2_900_000_001), (0, 1)]].concat());
         // The window that first holds all of them ends with the slot of the last.

@@ -6,6 +6,7 @@ use super::parts::{LOG_BITS, Part, Parts};
 use super::slots::{SLOTS, Slots};
 use super::threads::{OfThread, Threads};
 use super::usual::{FAR, Kind, Usual, size_class};
+use crate::layouts::placed::Placed;
 use crate::limits::CELLS;
 use crate::model::{FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
@@ -15,7 +16,6 @@ use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
-use trace_format::layout::Layout;
 
 /// Stands for no storage target.
 pub const NO_TARGET: u32 = u32::MAX;
@@ -95,24 +95,47 @@ impl Cell {
         }
     }
 
-    /// Adds a call: `of`, which is of one call. Shorter than [`Cell::add`], since what a call has is known.
-    #[inline]
-    fn add_call(&mut self, of: &Self) {
-        self.calls += 1;
-        self.bytes = self.bytes.saturating_add(of.bytes);
-        self.time_ns = self.time_ns.saturating_add(of.time_ns);
-        self.logs = self.logs.saturating_add(of.logs);
-        self.far_calls += of.far_calls;
-        self.far_ns = self.far_ns.saturating_add(of.far_ns);
-        self.shortest_ns = self.shortest_ns.min(of.shortest_ns);
-        self.first_at = self.first_at.min(of.first_at);
-        if (of.time_ns, self.longest_at) > (self.longest_ns, of.longest_at) {
-            (self.longest_ns, self.longest_at) = (of.time_ns, of.longest_at);
+    /// Of one call.
+    fn of_call(call: &Call) -> Self {
+        let &Call { at, duration, logs, is_far, bytes, range } = call;
+        Self {
+            calls: 1,
+            bytes,
+            time_ns: duration,
+            logs,
+            far_calls: u64::from(is_far),
+            far_ns: if is_far { duration } else { 0 },
+            longest_ns: duration,
+            longest_at: at,
+            shortest_ns: duration.max(1),
+            first_at: at,
+            range,
         }
-        if self.range.0 < self.range.1 && of.range.0 < of.range.1 {
-            self.range = (self.range.0.min(of.range.0), self.range.1.max(of.range.1));
-        } else if of.range.0 < of.range.1 {
-            self.range = of.range;
+    }
+
+    /// Adds a call. Shorter than [`Cell::add`], since what a call has is known.
+    #[inline]
+    fn add_call(&mut self, call: &Call) {
+        let &Call { at, duration, logs, is_far, bytes, range } = call;
+        self.calls += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.time_ns = self.time_ns.saturating_add(duration);
+        self.logs = self.logs.saturating_add(logs);
+        if is_far {
+            self.far_calls += 1;
+            self.far_ns = self.far_ns.saturating_add(duration);
+        }
+        self.shortest_ns = self.shortest_ns.min(duration.max(1));
+        self.first_at = self.first_at.min(at);
+        if duration > self.longest_ns || duration == self.longest_ns && at < self.longest_at {
+            (self.longest_ns, self.longest_at) = (duration, at);
+        }
+        if self.range.0 >= self.range.1 {
+            if range.0 < range.1 {
+                self.range = range;
+            }
+        } else if range.0 < range.1 {
+            self.range = (self.range.0.min(range.0), self.range.1.max(range.1));
         }
     }
 
@@ -176,6 +199,19 @@ impl Cell {
         };
         logs as f64 / f64::from(1 << LOG_BITS) / calls as f64
     }
+}
+
+/// A call, as cells count it.
+struct Call {
+    /// Its beginning, ns since the job's start.
+    at: u64,
+    duration: u64,
+    /// Logarithm of that.
+    logs: i64,
+    is_far: bool,
+    bytes: u64,
+    /// As [`Cell::range`].
+    range: (u64, u64),
 }
 
 /// Natural logarithm of a duration, times 2^16, to 0.5 %: a straight line and a parabola between powers of two.
@@ -262,10 +298,10 @@ struct Like {
 
 /// Storage target of a call's first byte.
 #[inline]
-fn target(layout: Option<&Layout>, row: &Row) -> u32 {
+fn target(placed: Option<&Placed<'_>>, row: &Row) -> u32 {
     let offset = u64::try_from(row.offset).ok().filter(|_| row.length > 0);
-    let place = layout.zip(offset).and_then(|(layout, offset)| layout.locate(offset));
-    place.and_then(|place| place.target).unwrap_or(NO_TARGET)
+    let place = placed.zip(offset).and_then(|(placed, offset)| placed.locate(offset));
+    place.and_then(|(_, target)| target).unwrap_or(NO_TARGET)
 }
 
 /// Cells of a process. Slots are merged in twos, fours, ... if there are too many.
@@ -390,7 +426,8 @@ impl Analysis for Cells<'_> {
         let mut mine = OfThread::default();
         let limit = (self.limit / PER_PARTS).max(FEWEST_PARTS);
         let mut slot = (0, 0..0);
-        let mut open = InTurn::default();
+        let mut open: InTurn<Key, Cell> = InTurn::default();
+        let mut near = depths::Near::default();
         let mut add =
             |(key, cell): (Key, Cell)| partial.cells.entry(coarse(key, merged, whole)).or_default().add(&cell);
         for stretch in block.stretches() {
@@ -406,9 +443,10 @@ impl Analysis for Cells<'_> {
             }
             let Some(stream) = block.process.stream(stretch.stream) else { continue };
             let layout = self.layouts.get(stream.file.index()).and_then(Option::as_ref);
-            let layout = layout.filter(|_| stream.storage).map(|layout| &layout.layout);
+            let placed = layout.filter(|_| stream.storage).map(|layout| Placed::new(&layout.layout));
             let class = Class::of(block.run.op(stream));
             let mut like = self.like(stream, 0);
+            mine.add_all(stretch, shift);
             let any = stretch.rows().any(|row| row.length > 0 && row.offset >= 0);
             let mut parts = if any { parts_of(&mut partial.parts, stretch.stream, limit) } else { None };
             for row in stretch.rows() {
@@ -424,10 +462,9 @@ impl Analysis for Cells<'_> {
                     slot: u16::try_from(slot.0).unwrap_or(u16::MAX),
                     stream: row.stream,
                     size,
-                    target: target(layout, &row),
+                    target: target(placed.as_ref(), &row),
                 };
                 let duration = row.duration_ns();
-                mine.add(at, duration);
                 let is_far = duration >= like.far_ns;
                 let logs = log(duration);
                 let offset = u64::try_from(row.offset);
@@ -439,23 +476,17 @@ impl Analysis for Cells<'_> {
                 }
                 if key.target != NO_TARGET {
                     let above = logs.saturating_sub(like.log);
-                    self.depths.add(&mut partial.depths, class, key.target, at, duration, above);
+                    let call = depths::Call { at, duration, above };
+                    self.depths.add(&mut partial.depths, &mut near, (class, key.target), call);
                 }
-                let call = Cell {
-                    calls: 1,
-                    bytes: row.length,
-                    time_ns: duration,
-                    logs,
-                    far_calls: u64::from(is_far),
-                    far_ns: if is_far { duration } else { 0 },
-                    longest_ns: duration,
-                    longest_at: at,
-                    shortest_ns: duration.max(1),
-                    first_at: at,
-                    range: offset.map_or((0, 0), |offset| (offset, offset.saturating_add(row.length))),
-                };
-                let before = open.add(key.target as usize, key, call, |cell: &mut Cell, call| cell.add_call(&call));
-                before.into_iter().for_each(&mut add);
+                let range = offset.map_or((0, 0), |offset| (offset, offset.saturating_add(row.length)));
+                let call = Call { at, duration, logs, is_far, bytes: row.length, range };
+                match open.find(key.target as usize, &key) {
+                    Some(cell) => Cell::add_call(cell, &call),
+                    None => {
+                        open.put(key.target as usize, key, Cell::of_call(&call)).into_iter().for_each(&mut add);
+                    }
+                }
             }
         }
         open.rest().for_each(add);

@@ -19,6 +19,32 @@ const SPREAD: f64 = 0.4;
 const GROWS: f64 = 0.4;
 const CORRELATES: f64 = 0.5;
 
+/// A call.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Its beginning, ns since the job's start.
+    pub at: u64,
+    /// Ns.
+    pub duration: u64,
+    /// By how much it takes longer than its like, a difference of logarithms.
+    pub above: i64,
+}
+
+/// A part of the run, and its time, ns since the job's start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Near {
+    part: usize,
+    from: u64,
+    until: u64,
+}
+
+impl Near {
+    #[inline]
+    const fn holds(&self, at: u64) -> bool {
+        self.from <= at && at < self.until
+    }
+}
+
 /// What is looked at.
 #[derive(Clone, Debug, Default)]
 pub struct Depths {
@@ -70,16 +96,35 @@ impl Depths {
         Self { targets, parts, width: length / parts as u64 + 1 }
     }
 
-    /// Adds a call that begins at `at`, ns since the job's start, and takes longer than its like by `above`, a difference of logarithms.
+    /// Place of a target. They are mostly numbered without gaps.
     #[inline]
-    pub fn add(&self, partial: &mut Partial, class: Class, target: u32, at: u64, duration: u64, above: i64) {
+    fn place(&self, target: u32) -> Option<usize> {
+        let place = target.checked_sub(*self.targets.first()?)? as usize;
+        if self.targets.get(place) == Some(&target) { Some(place) } else { self.targets.binary_search(&target).ok() }
+    }
+
+    /// The part that a moment lies in.
+    fn near(&self, at: u64) -> Near {
+        let part = ((at / self.width) as usize).min(self.parts - 1);
+        let from = (part as u64).saturating_mul(self.width);
+        Near { part, from, until: if part + 1 < self.parts { from.saturating_add(self.width) } else { u64::MAX } }
+    }
+
+    /// Adds a call; `near` is where the last one began.
+    #[inline]
+    pub fn add(&self, partial: &mut Partial, near: &mut Near, (class, target): (Class, u32), call: Call) {
+        let Call { at, duration, above } = call;
         let Some(sums) = place(class).and_then(|place| partial.0.get_mut(place)) else { return };
-        let Ok(target) = self.targets.binary_search(&target) else { return };
+        let Some(target) = self.place(target) else { return };
         if sums.is_empty() {
             sums.resize(self.parts * self.targets.len(), Sum::default());
         }
-        let part = |at: u64| ((at / self.width) as usize).min(self.parts - 1);
-        let (from, until) = (part(at), part(at.saturating_add(duration)));
+        let end = at.saturating_add(duration);
+        if !near.holds(at) {
+            *near = self.near(at);
+        }
+        let from = near.part;
+        let until = if near.holds(end) { from } else { self.near(end).part };
         let index = |part: usize| part * self.targets.len() + target;
         if let Some(sum) = sums.get_mut(index(from)) {
             sum.calls += 1;
@@ -222,7 +267,8 @@ mod tests {
             let own = (usual + (chance >> 33) % (4 * MS)) * if slow { 4 } else { 1 };
             free = free.max(at) + own;
             let end = if served == Served::InTurn { free } else { at + own };
-            depths.add(&mut partial, Class::Write, 4, at, end - at, log(end - at) - log(usual));
+            let call = Call { at, duration: end - at, above: log(end - at) - log(usual) };
+            depths.add(&mut partial, &mut Near::default(), (Class::Write, 4), call);
             ready[client] = end + (chance >> 20) % (120 * MS);
         }
         depths.grow(&partial, Class::Write, &Slots::new(length, Vec::new(), false))

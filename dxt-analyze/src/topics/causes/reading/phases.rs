@@ -6,7 +6,7 @@ use super::slots::Slots;
 use super::who::{Key, Who, of_all};
 use crate::limits::FOLLOWED_GAPS;
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
-use crate::scan::{Analysis, Block};
+use crate::scan::{Analysis, Block, Stretch};
 use crate::topics::layers::parts::{Form, is_made_together};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
@@ -176,11 +176,20 @@ impl Meetings {
     }
 }
 
-/// Part of a run of `length` ns that a moment lies in.
+/// Parts of a run of `length` ns that a nanosecond is.
+fn parts_in_ns(length: u64) -> f64 {
+    PARTS as f64 / length.max(1) as f64
+}
+
+/// Part of a run that a moment lies in.
 #[inline]
-fn part_of(at: u64, length: u64) -> usize {
+fn part_of(at: u64, parts_in_ns: f64) -> usize {
     // As a float: of every call two are asked for, and whole numbers of 128 bits would take longer than all else that is done with it.
-    ((at as f64 * (PARTS as f64 / length.max(1) as f64)) as usize).min(PARTS - 1)
+    // Signed, which a processor converts at once; no moment is beyond.
+    match i64::try_from(at) {
+        Ok(at) => ((at as f64 * parts_in_ns) as i64).min(PARTS as i64 - 1) as usize,
+        Err(_) => ((at as f64 * parts_in_ns) as usize).min(PARTS - 1),
+    }
 }
 
 /// When a part begins, ns.
@@ -296,6 +305,15 @@ impl Partial {
         self.last.clear();
     }
 
+    /// A process is in a call.
+    #[inline]
+    fn add_busy(&mut self, start: u64, end: u64, parts_in_ns: f64) {
+        let (first, last) = (part_of(start, parts_in_ns), part_of(end, parts_in_ns));
+        if last - first.min(last) > 1 || !self.busy[first] || !self.busy[last] {
+            self.busy[first.min(last)..=last].fill(true);
+        }
+    }
+
     /// How late processes came to collective calls, as far as those of all that made them are kept.
     #[must_use]
     pub fn gaps(&mut self) -> Vec<Gaps> {
@@ -340,6 +358,20 @@ impl Partial {
     }
 }
 
+impl Phases {
+    /// Calls in which nobody meets, by the thread `tid`.
+    fn calls(&self, partial: &mut Partial, calls: Stretch<'_>, shift: u64, tid: u32) {
+        let parts_in_ns = parts_in_ns(self.length);
+        for (start, end) in calls.start.iter().zip(calls.end) {
+            partial.add_busy(start.saturating_add(shift), end.saturating_add(shift), parts_in_ns);
+        }
+        if tid == *partial.thread.get_or_insert(tid) && !partial.last.is_empty() {
+            let took = calls.rows().fold(0, |sum: u64, row| sum.saturating_add(row.duration_ns()));
+            partial.last.iter_mut().for_each(|last| last.since_ns = last.since_ns.saturating_add(took));
+        }
+    }
+}
+
 impl Analysis for Phases {
     type Partial = Partial;
 
@@ -376,6 +408,10 @@ impl Analysis for Phases {
         for stretch in block.stretches() {
             let role = roles.get(stretch.stream.any().index()).copied();
             let Some(role) = role.filter(|role| *role != Role::None) else { continue };
+            if role == Role::Call {
+                self.calls(partial, stretch, shift, tid);
+                continue;
+            }
             for row in stretch.rows() {
                 let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
                 let main = *partial.thread.get_or_insert(tid);
@@ -388,17 +424,9 @@ impl Analysis for Phases {
                     }
                     continue;
                 }
-                let (first, last) = (part_of(start, self.length), part_of(end, self.length));
-                if last - first.min(last) > 1 || !partial.busy[first] || !partial.busy[last] {
-                    partial.busy[first.min(last)..=last].fill(true);
-                }
+                partial.add_busy(start, end, parts_in_ns(self.length));
                 let took = row.duration_ns();
-                let Role::Collective { op, file, sure, group } = role else {
-                    if tid == main {
-                        partial.last.iter_mut().for_each(|last| last.since_ns = last.since_ns.saturating_add(took));
-                    }
-                    continue;
-                };
+                let Role::Collective { op, file, sure, group } = role else { continue };
                 let last = partial.last.iter().find(|last| last.group == group).copied();
                 let gap = last.map_or(FIRST, |last| start.saturating_sub(last.end).saturating_sub(last.since_ns));
                 partial.begins.entry((op, Who::File(file))).or_default().push(

@@ -1,5 +1,6 @@
 //! When the threads of a process are in calls.
 
+use crate::scan::Stretch;
 use crate::sum::Sum;
 
 /// One thread.
@@ -12,9 +13,23 @@ pub struct OfThread {
 }
 
 impl OfThread {
+    /// Adds calls, which began `shift` ns later than they say since the job's start.
+    pub fn add_all(&mut self, calls: Stretch<'_>, shift: u64) {
+        let (mut in_calls, mut span) = (0_u64, (u64::MAX, 0_u64));
+        for (start, end) in calls.start.iter().zip(calls.end) {
+            let (start, duration) = (start.saturating_add(shift), end - start);
+            in_calls = in_calls.saturating_add(duration);
+            span = (span.0.min(start), span.1.max(start.saturating_add(duration)));
+        }
+        if !calls.start.is_empty() {
+            self.in_calls += in_calls;
+            self.cover(span);
+        }
+    }
+
     /// Adds a call.
-    #[inline]
-    pub fn add(&mut self, start: u64, duration: u64) {
+    #[cfg(test)]
+    fn add(&mut self, start: u64, duration: u64) {
         self.in_calls += duration;
         self.cover((start, start.saturating_add(duration)));
     }

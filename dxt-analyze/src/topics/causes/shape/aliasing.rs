@@ -5,8 +5,10 @@
 //! processes begin requests on each target. Where the run has more moments than [`MOMENTS`], some of them, chosen by hash.
 
 use crate::findings::{About, Code, Evidence};
+use crate::layouts::placed::Placed;
 use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
+use crate::shared::divisor::Divisor;
 use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::class::Class;
@@ -55,9 +57,9 @@ struct Of<'a> {
 pub struct Aliasing<'a> {
     files: Vec<Of<'a>>,
     /// Length of a moment, ns.
-    width_ns: u64,
+    width_ns: Divisor,
     /// Moments of which one is kept.
-    one_in: u64,
+    one_in: Divisor,
 }
 
 /// Of a group of targets in a moment: processes that begin requests, the last of these, and a stripe with its votes: those for it less those for others, so
@@ -128,8 +130,8 @@ impl<'a> Aliasing<'a> {
         shared.sort_by_key(|(file, count)| (std::cmp::Reverse(*count), *file));
         Self {
             files: shared.into_iter().filter_map(of).take(FILES).collect(),
-            width_ns,
-            one_in: (span / width_ns / MOMENTS).max(1),
+            width_ns: Divisor::new(width_ns),
+            one_in: Divisor::new(span / width_ns / MOMENTS),
         }
     }
 
@@ -148,8 +150,9 @@ impl<'a> Aliasing<'a> {
     }
 
     /// Whether a moment is kept.
+    #[inline]
     fn keeps(&self, moment: u64) -> bool {
-        self.one_in == 1 || (moment.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20).is_multiple_of(self.one_in)
+        self.one_in.get() == 1 || self.one_in.divides(moment.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20)
     }
 
     /// What the moments say.
@@ -239,21 +242,21 @@ impl Analysis for Aliasing<'_> {
         for stretch in block.stretches() {
             let Some(place) = places.get(stretch.stream.index()).copied().flatten() else { continue };
             let Some(of) = self.files.get(place) else { continue };
+            let placed = Placed::new(of.layout);
             for row in stretch.rows() {
                 if row.length == 0 || row.length > of.longest {
                     continue;
                 }
-                let moment = row.start.saturating_add(shift) / self.width_ns;
+                let moment = self.width_ns.divide(row.start.saturating_add(shift));
                 if !self.keeps(moment) {
                     continue;
                 }
-                let Some(at) = u64::try_from(row.offset).ok().and_then(|offset| of.layout.locate(offset)) else {
-                    continue;
-                };
-                let Some(group) = at.target.and_then(|target| of.groups.get(&target)) else { continue };
+                let at = u64::try_from(row.offset).ok().and_then(|offset| placed.locate(offset));
+                let Some((stripe, target)) = at else { continue };
+                let Some(group) = target.and_then(|target| of.groups.get(&target)) else { continue };
                 let counts = partial.entry((place, moment)).or_insert_with(|| vec![Begun::default(); of.count]);
                 if let Some(of) = counts.get_mut(*group) {
-                    of.add(block.number, at.stripe);
+                    of.add(block.number, stripe);
                 }
             }
         }
