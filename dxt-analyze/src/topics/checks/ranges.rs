@@ -45,6 +45,15 @@ impl Ranges {
         if start >= end {
             return 0;
         }
+        // A file written or read from its beginning on: the last range grows.
+        if let Some((place, (first, run))) = self.runs.last()
+            && run.count == 1
+            && start == first + run.length
+        {
+            self.newest = first;
+            self.runs.set(place, first, Comb { length: end - first, time: run.time.max(time), ..run });
+            return 0;
+        }
         // The last run that can touch this range, in order of first bytes.
         let place = self.runs.floor(end);
         match place.and_then(|place| Some((place, self.runs.get(place)?))) {

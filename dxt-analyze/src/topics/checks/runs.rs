@@ -39,6 +39,9 @@ impl Run {
     /// Ends the run.
     #[inline]
     pub fn finish(&mut self, into: &mut Direction, process: ProcessId, goal: u64) {
+        if self.calls.count == 0 {
+            return;
+        }
         let Self { calls, start, .. } = std::mem::take(self);
         // Most that are not part of a longer run stand alone.
         if calls.count <= 1 {

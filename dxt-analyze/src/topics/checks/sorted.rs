@@ -71,6 +71,14 @@ impl Sorted {
         Some(Position { chunk, index })
     }
 
+    /// The last entry.
+    #[inline]
+    pub(super) fn last(&self) -> Option<(Position, Entry)> {
+        let entries = self.chunks.last()?;
+        let place = Position { chunk: self.chunks.len() - 1, index: entries.len().checked_sub(1)? };
+        Some((place, *entries.last()?))
+    }
+
     #[inline]
     pub(super) fn get(&self, place: Position) -> Option<Entry> {
         self.chunks.get(place.chunk)?.get(place.index).copied()

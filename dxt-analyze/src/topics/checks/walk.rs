@@ -9,7 +9,7 @@ use super::sums::FileSums;
 use super::walked_file::WalkedFile;
 use crate::limits::{FOLLOWED_CELLS, HELD_RANGES};
 use crate::model::{FileId, Process, ProcessId, Run};
-use crate::scan::{Analysis, Block, Row};
+use crate::scan::{Analysis, Block, Row, Stretch};
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 use trace_format::meta::WholeDef;
@@ -79,8 +79,17 @@ impl Current {
         }
     }
 
-    fn row(&mut self, row: &Row, least: &Thresholds) {
-        let Some(&(role, place)) = self.roles.get(row.stream.index()) else { return };
+    fn calls(&mut self, calls: Stretch<'_>, least: &Thresholds) {
+        let Some(&(role, place)) = self.roles.get(calls.stream.index()) else { return };
+        let Some(slot) = self.slots.get_mut(place as usize) else { return };
+        if let Role::Data { writes, requests, .. } = role {
+            slot.all(calls, writes, requests);
+        }
+        calls.rows().for_each(|row| self.row(&row, (role, place), least));
+    }
+
+    #[inline]
+    fn row(&mut self, row: &Row, (role, place): (Role, u32), least: &Thresholds) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         match role {
             Role::None => {}
@@ -149,7 +158,7 @@ impl Analysis for Walk<'_> {
             current.end_thread(self.thresholds);
             current.thread = block.thread;
         }
-        block.rows().for_each(|row| current.row(&row, self.thresholds));
+        block.stretches().for_each(|calls| current.calls(calls, self.thresholds));
     }
 
     fn merge(&self, into: &mut Partial, mut other: Partial) {

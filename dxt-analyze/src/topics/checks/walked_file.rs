@@ -5,9 +5,9 @@ use super::cells::Cells;
 use super::ranges::Ranges;
 use super::roles::Caller;
 use super::runs::Run as SmallRun;
-use super::sums::{FileSums, Repeated};
+use super::sums::{Calls, FileSums, Repeated};
 use crate::model::{FileId, ProcessId};
-use crate::scan::Row;
+use crate::scan::{Row, Stretch};
 use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
@@ -55,7 +55,21 @@ pub(super) struct WalkedFile {
 }
 
 impl WalkedFile {
+    /// Reads or writes, of which each is looked at by [`Self::bytes`], and by [`Self::request`] if they are requests: what is summed of all.
+    pub(super) fn all(&mut self, calls: Stretch<'_>, writes: bool, requests: bool) {
+        let mut sum = Calls { count: calls.start.len() as u64, ..Calls::default() };
+        for row in calls.rows() {
+            sum.bytes = sum.bytes.saturating_add(row.length);
+            sum.time_ns = sum.time_ns.saturating_add(row.duration_ns());
+        }
+        if requests {
+            self.sums.direction(writes).all.merge(&sum);
+        }
+        if writes { &mut self.sums.written } else { &mut self.sums.read }.merge(&sum);
+    }
+
     /// One read or write as a request: its size and its place after the last one, unless another tool `told` how they followed.
+    #[inline]
     pub(super) fn request(
         &mut self,
         run: &mut SmallRun,
@@ -67,7 +81,6 @@ impl WalkedFile {
         let (offset, time_ns) = (u64::try_from(row.offset).ok(), row.duration_ns());
         let last = self.last.get_mut(usize::from(writes));
         let sums = self.sums.direction(writes);
-        sums.all.add(row.length, time_ns);
         let small = row.length > 0 && row.length < least.small_request_bytes;
         if small {
             sums.small.add(row.length, time_ns);
@@ -93,9 +106,8 @@ impl WalkedFile {
     }
 
     /// The bytes of one read or write against those of all before.
+    #[inline]
     pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: ProcessId, thread: u32) {
-        let moved = if writes { &mut self.sums.written } else { &mut self.sums.read };
-        moved.add(row.length, row.duration_ns());
         let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };
         let end = start.saturating_add(row.length);
         let sums = &mut self.sums;
