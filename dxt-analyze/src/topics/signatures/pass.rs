@@ -1,10 +1,10 @@
 //! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
 //! `places` says what each call is; where calls may overlap, `order` puts them in that of their starts first.
 
-use super::engine::{Limits, Recogniser, Signature};
+use super::engine::{Accesses, Limits, Recogniser, Signature};
 use super::places::{Places, Reading, Taken};
 use crate::model::{FileId, ProcessId, StreamIx, Within};
-use crate::scan::{Analysis, Block};
+use crate::scan::{Analysis, Block, Stretch};
 use trace_format::op::Layer;
 
 /// Files and interfaces of a thread that are followed at a time; what comes beyond is counted.
@@ -93,6 +93,24 @@ struct Current {
 }
 
 impl Current {
+    /// Takes as many of `calls` as go on with the loop that their signature is in: a process mostly does the same again and again.
+    fn take_expected(&mut self, block: &Block<'_>, calls: Stretch<'_>) -> usize {
+        let place = self.places.plain(calls.stream);
+        let recogniser = place.and_then(|place| self.recognisers.get_mut(place as usize)?.as_mut());
+        let (Some(recogniser), Some(stream)) = (recogniser, block.process.stream(calls.stream)) else { return 0 };
+        let Stretch { offset, length, start, end, .. } = calls;
+        let shift = block.process.shift_ns;
+        let taken = recogniser.push_expected(stream.op, &Accesses { offset, length, start, end, shift });
+        if let Some(of) = self.times.get_mut(calls.stream.index()).filter(|_| taken > 0) {
+            of.op = stream.op;
+            of.calls += taken as u64;
+            for row in calls.part(0, taken).rows() {
+                of.time_ns = of.time_ns.saturating_add(row.duration_ns());
+            }
+        }
+        taken
+    }
+
     /// By place: the calls of its streams, by operation. They begin anew.
     fn calls(&mut self) -> Vec<Vec<Calls>> {
         let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
@@ -176,22 +194,42 @@ impl Analysis for Signing {
             partial.current = Some(Current { process, thread, places, recognisers, times, followed: 0, reading });
         }
         let Some(current) = &mut partial.current else { return };
-        for row in block.rows() {
+        for mut calls in block.stretches() {
+            while !calls.start.is_empty() {
+                let taken = current.take_expected(block, calls);
+                self.take_each(current, &mut partial.apart, block, calls.part(taken, taken + 1));
+                calls = calls.part(taken + 1, calls.start.len());
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, mut other: Partial) {
+        into.end_thread();
+        other.end_thread();
+        into.done.append(&mut other.done);
+        into.apart.add(&other.apart);
+    }
+}
+
+impl Signing {
+    /// Takes calls one by one.
+    fn take_each(&self, current: &mut Current, apart: &mut Apart, block: &Block<'_>, calls: Stretch<'_>) {
+        for row in calls.rows() {
             let (place, access) = match current.reading.take(&current.places, block, &row) {
                 Taken::Nothing => continue,
                 Taken::Nowhere => {
-                    partial.apart.no_offset += 1;
+                    apart.no_offset += 1;
                     continue;
                 }
                 Taken::Access(place, access, view_known) => {
-                    partial.apart.view_unknown += u64::from(!view_known);
+                    apart.view_unknown += u64::from(!view_known);
                     (place, access)
                 }
             };
             let Some(recogniser) = current.recognisers.get_mut(place as usize) else { continue };
             if recogniser.is_none() {
                 if current.followed >= FOLLOWED {
-                    partial.apart.too_many_files += 1;
+                    apart.too_many_files += 1;
                     continue;
                 }
                 current.followed += 1;
@@ -206,7 +244,7 @@ impl Analysis for Signing {
                 recogniser.push(&access);
                 continue;
             }
-            partial.apart.by_start += 1;
+            apart.by_start += 1;
             let recognisers = &mut current.recognisers;
             current.reading.order.push(place, access, |place, access| {
                 if let Some(Some(recogniser)) = recognisers.get_mut(place as usize) {
@@ -214,12 +252,5 @@ impl Analysis for Signing {
                 }
             });
         }
-    }
-
-    fn merge(&self, into: &mut Partial, mut other: Partial) {
-        into.end_thread();
-        other.end_thread();
-        into.done.append(&mut other.done);
-        into.apart.add(&other.apart);
     }
 }

@@ -82,6 +82,14 @@ impl Places {
         }
     }
 
+    /// The place of a stream's signature, if all that its calls are is known at once: they come in the order of the trace, and under no view.
+    pub(super) fn plain(&self, stream: StreamIx) -> Option<u32> {
+        match self.of_stream.get(stream.index())? {
+            Member::At(place) if !self.by_start(*place) => Some(*place),
+            _ => None,
+        }
+    }
+
     /// Whether calls of this place are taken in the order of their starts.
     #[inline]
     pub(super) fn by_start(&self, place: u32) -> bool {

@@ -15,6 +15,21 @@ pub struct Access {
     pub end_ns: u64,
 }
 
+/// Accesses by one operation, as a trace has them.
+#[derive(Clone, Copy, Debug)]
+pub struct Accesses<'a> {
+    /// First bytes; negative where they are not known.
+    pub offset: &'a [i64],
+    /// Bytes.
+    pub length: &'a [u64],
+    /// When the calls began, less `shift`.
+    pub start: &'a [u64],
+    /// When they returned, likewise.
+    pub end: &'a [u64],
+    /// Ns.
+    pub shift: u64,
+}
+
 impl Access {
     /// What the structure is made of: times are not in it.
     #[must_use]

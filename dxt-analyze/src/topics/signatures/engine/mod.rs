@@ -27,7 +27,7 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use access::Access;
+pub use access::{Access, Accesses};
 pub use nest::{Leaf, Loop, Node, Step};
 pub use recognise::{Limits, Recogniser};
 pub use signature::{Item, Pattern, Residue, Signature};

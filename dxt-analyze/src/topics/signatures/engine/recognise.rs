@@ -1,6 +1,6 @@
 //! The recogniser: accesses in, a signature out, in one pass and in bounded memory beside what it gives.
 
-use super::access::Access;
+use super::access::{Access, Accesses};
 use super::cursor::NestCursor;
 use super::nest::Node;
 use super::run::{RunCursor, Took};
@@ -80,6 +80,14 @@ impl Recogniser {
             Took::Watch => self.watch(),
             Took::No => self.push_slowly(access),
         }
+    }
+
+    /// Takes as many of `calls` as go on with what is being followed; how many. What it does not take is for [`Self::push`].
+    pub fn push_expected(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
+        let Cursor::Run(run) = &mut self.cursor else { return 0 };
+        let taken = run.take_all(op, calls);
+        self.ring.push_all(op, calls, taken);
+        taken
     }
 
     /// Takes the next accesses.

@@ -1,6 +1,6 @@
 //! The fast path of a run: one operation, constant strides. A few instructions an access.
 
-use super::access::Access;
+use super::access::{Access, Accesses};
 use super::nest::{Leaf, Loop, moved};
 use super::stack::Element;
 use super::times::Intervals;
@@ -67,14 +67,49 @@ impl RunCursor {
         self.accesses = self.accesses.saturating_add(1);
         self.bytes = self.bytes.wrapping_add(u128::from(access.length));
         if self.known_start {
-            let ns = (access.start_ns.saturating_sub(self.start_ns) & (u64::MAX >> 1)).cast_signed() as f64;
-            self.sum_ns += ns;
-            self.sum_squares += ns * ns;
-            self.intervals += 1;
+            self.interval(self.start_ns, access.start_ns);
         }
         self.start_ns = access.start_ns;
         self.known_start = true;
         if self.count == self.watch { Took::Watch } else { Took::Yes }
+    }
+
+    /// Takes as many of these as are expected, but none that is to be told of ([`Took::Watch`]); how many. Starts are `shift` ns later than they say.
+    pub(super) fn take_all(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
+        if op != self.op {
+            return 0;
+        }
+        let room = self.watch.checked_sub(self.count).and_then(|left| left.checked_sub(1)).unwrap_or(u64::MAX);
+        let most = usize::try_from(room).unwrap_or(usize::MAX);
+        let (mut taken, mut last) = (0, self.known_start.then_some(self.start_ns));
+        for ((&offset, &length), &start) in calls.offset.iter().zip(calls.length).zip(calls.start).take(most) {
+            if offset < 0 || offset.cast_unsigned() != self.offset || length != self.length {
+                break;
+            }
+            self.offset = self.offset.wrapping_add(self.offset_step);
+            self.length = self.length.wrapping_add(self.length_step);
+            self.bytes = self.bytes.wrapping_add(u128::from(length));
+            let start_ns = start.saturating_add(calls.shift);
+            if let Some(last) = last {
+                self.interval(last, start_ns);
+            }
+            last = Some(start_ns);
+            taken += 1;
+        }
+        self.count = self.count.saturating_add(taken as u64);
+        self.accesses = self.accesses.saturating_add(taken as u64);
+        if let Some(last) = last {
+            (self.start_ns, self.known_start) = (last, true);
+        }
+        taken
+    }
+
+    #[inline]
+    fn interval(&mut self, from_ns: u64, to_ns: u64) {
+        let ns = (to_ns.saturating_sub(from_ns) & (u64::MAX >> 1)).cast_signed() as f64;
+        self.sum_ns += ns;
+        self.sum_squares += ns * ns;
+        self.intervals += 1;
     }
 
     /// Writes what was taken into the element, and begins anew.

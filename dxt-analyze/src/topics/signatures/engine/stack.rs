@@ -3,7 +3,7 @@
 //! After Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition"
 //! (CGO 2008): the last elements are compared with those one and two periods before, for each period up to a bound.
 
-use super::access::Access;
+use super::access::{Access, Accesses};
 use super::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf};
 use super::times::Intervals;
 
@@ -36,6 +36,17 @@ impl Ring {
         self.offsets[at] = access.offset;
         self.offsets[at + KEPT] = access.offset;
         self.total += 1;
+    }
+
+    /// The first `count` of `calls`, of which the last have room.
+    pub(super) fn push_all(&mut self, op: u16, calls: &Accesses<'_>, count: usize) {
+        let passed = count.saturating_sub(KEPT);
+        self.total += passed as u64;
+        let places = calls.offset.iter().zip(calls.length).zip(calls.start.iter().zip(calls.end));
+        for ((&offset, &length), (&start, &end)) in places.take(count).skip(passed) {
+            let (start_ns, end_ns) = (start.saturating_add(calls.shift), end.saturating_add(calls.shift));
+            self.push(&Access { op, offset: offset.cast_unsigned(), length, start_ns, end_ns });
+        }
     }
 
     /// The access so many before the last one.
