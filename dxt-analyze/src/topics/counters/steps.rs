@@ -187,12 +187,15 @@ impl Analysis for Steps {
                     strides.accesses += stretch.offset.len() as u64;
                     strides.after_seek += u64::from(std::mem::take(&mut place.sought));
                     let last = &mut place.ends[usize::from(writes)];
-                    for row in stretch.rows().filter(|row| row.offset >= 0) {
-                        if let Some(end) = last {
-                            strides.add(*end, row.offset);
+                    for (&offset, &length) in stretch.offset.iter().zip(stretch.length) {
+                        if offset < 0 {
+                            continue;
                         }
-                        *last = Some(row.offset.saturating_add_unsigned(row.length));
-                        aligned.add(row.offset.unsigned_abs(), alignment);
+                        if let Some(end) = last {
+                            strides.add(*end, offset);
+                        }
+                        *last = Some(offset.saturating_add_unsigned(length));
+                        aligned.add(offset.unsigned_abs(), alignment);
                     }
                     if aligned.known > 0 {
                         partial.aligned.entry(form).or_default().merge(&aligned);

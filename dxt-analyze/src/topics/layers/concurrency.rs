@@ -109,23 +109,24 @@ fn one(what: What, flights: Flights, span: Span, used: usize, together: usize) -
 /// Time by class, and the most at once, from every start and end.
 fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
     let (mut starts, mut ends): (Vec<u64>, Vec<u64>) = held.into_iter().filter(|(start, end)| start < end).unzip();
-    starts.sort_unstable();
-    ends.sort_unstable();
+    // Those of a process mostly come in order: stable sorting finds such parts and only merges them.
+    rayon::join(|| starts.sort(), || ends.sort());
     let (mut times, mut most, mut number, mut last) = ([0; CLASSES], 0, 0_u64, 0);
-    let (mut starts, mut ends) = (starts.into_iter().peekable(), ends.into_iter().peekable());
-    while let Some(&end) = ends.peek() {
+    let (mut starts, mut ends) = (starts.as_slice(), ends.as_slice());
+    while let [end, later_ends @ ..] = ends {
         // A call that ends when another begins is not in flight with it.
-        let start = starts.next_if(|&start| start < end);
-        let now = start.unwrap_or(end);
+        let start = starts.split_first().filter(|(start, _)| *start < end);
+        let now = start.map_or(*end, |(start, _)| *start);
         if let (true, Some(time)) = (number > 0, times.get_mut(class(number))) {
             *time = u64::saturating_add(*time, now - last);
         }
         last = now;
-        if start.is_some() {
+        if let Some((_, later_starts)) = start {
             number += 1;
+            starts = later_starts;
         } else {
-            ends.next();
             number = number.saturating_sub(1);
+            ends = later_ends;
         }
         most = most.max(number);
     }

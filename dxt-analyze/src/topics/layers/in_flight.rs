@@ -4,6 +4,7 @@
 
 use crate::limits::HELD_CALLS;
 use crate::model::{Op, Run, Stream};
+use crate::scan::Stretch;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass};
 
@@ -122,6 +123,7 @@ impl Flights {
         Self { partly: vec![0; BINS], wholly: vec![0; BINS + 1], held: hold.then(Vec::new), calls: 0 }
     }
 
+    #[inline]
     pub(super) fn add(&mut self, span: Span, start: u64, end: u64) {
         self.calls += 1;
         let ((first, from), (last, to)) = (span.place(start), span.place(end));
@@ -174,12 +176,13 @@ impl InFlight {
         Self { span, hold: segments <= HELD_CALLS, kinds: Default::default() }
     }
 
-    /// A call; moments are ns since the job's start.
-    #[inline]
-    pub fn add(&mut self, what: What, start: u64, end: u64) {
+    /// Calls, which began `shift` ns later than they say since the job's start.
+    pub fn add(&mut self, what: What, calls: Stretch<'_>, shift: u64) {
         let (span, hold) = (self.span, self.hold);
-        if let Some(place) = self.kinds.get_mut(what as usize) {
-            place.get_or_insert_with(|| Box::new(Flights::new(hold))).add(span, start, end);
+        let Some(place) = self.kinds.get_mut(what as usize) else { return };
+        let flights = place.get_or_insert_with(|| Box::new(Flights::new(hold)));
+        for (start, end) in calls.start.iter().zip(calls.end) {
+            flights.add(span, start.saturating_add(shift), end.saturating_add(shift));
         }
     }
 

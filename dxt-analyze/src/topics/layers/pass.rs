@@ -138,25 +138,30 @@ impl Analysis for Pass {
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         partial.switch(block);
         let shift = block.process.shift_ns;
-        for row in block.rows() {
-            let Some(&(part, what, collective, file)) = partial.now.parts.get(row.stream.index()) else { continue };
-            let start = row.start.saturating_add(shift);
+        for calls in block.stretches() {
+            let Some(&(part, what, collective, file)) = partial.now.parts.get(calls.stream.index()) else { continue };
             if let Some(what) = what {
-                partial.in_flight.add(what, start, row.end.saturating_add(shift));
+                partial.in_flight.add(what, calls, shift);
             }
-            match part {
-                Part::Apart => {}
-                Part::Inner(kind) => partial.now.state.inner(kind, file, row.length, row.start, row.end),
-                Part::Outer { failed, hdf5, .. } => {
-                    let made = partial.now.state.outer(part, file, row.length, row.start, row.end);
-                    if failed && !hdf5 {
-                        partial.elsewhere.entry(block.number).or_default().add(&made.inside);
-                    }
-                    if let (false, Some(sum)) = (failed, partial.now.made.get_mut(row.stream.index())) {
-                        sum.add(&made);
-                    }
-                    if collective && self.matches {
-                        partial.collective(block.process, row.stream, start, &made, !failed);
+            if part == Part::Apart {
+                continue;
+            }
+            for row in calls.rows() {
+                match part {
+                    Part::Apart => {}
+                    Part::Inner(kind) => partial.now.state.inner(kind, file, row.length, row.start, row.end),
+                    Part::Outer { failed, hdf5, .. } => {
+                        let made = partial.now.state.outer(part, file, row.length, row.start, row.end);
+                        if failed && !hdf5 {
+                            partial.elsewhere.entry(block.number).or_default().add(&made.inside);
+                        }
+                        if let (false, Some(sum)) = (failed, partial.now.made.get_mut(row.stream.index())) {
+                            sum.add(&made);
+                        }
+                        if collective && self.matches {
+                            let start = row.start.saturating_add(shift);
+                            partial.collective(block.process, row.stream, start, &made, !failed);
+                        }
                     }
                 }
             }
