@@ -18,12 +18,14 @@ impl Sum {
 }
 
 impl From<u64> for Sum {
+    #[inline]
     fn from(number: u64) -> Self {
         Self(number)
     }
 }
 
 impl From<&u64> for Sum {
+    #[inline]
     fn from(number: &u64) -> Self {
         Self(*number)
     }

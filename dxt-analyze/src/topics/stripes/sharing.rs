@@ -4,7 +4,7 @@
 
 use crate::limits::FOLLOWED_STRIPES;
 use crate::model::{FileId, ProcessId};
-use crate::shared::followed::{Key, Value};
+use crate::shared::followed::{Followed as Hashed, Key, Value};
 use crate::shared::followed_in_order::FollowedInOrder;
 
 /// A stripe of a file.
@@ -62,10 +62,77 @@ impl Value for Writers {
     }
 }
 
+/// Most stripes that a processor's cache holds in any order.
+const SMALL: usize = 1 << 13;
+
+/// The same table in two forms: a small one is fastest as a hash table, whatever the order of writes, a large one in order.
+#[derive(Clone, Debug)]
+enum Table {
+    Small(Hashed<StripeKey, Writers>),
+    Large(FollowedInOrder<StripeKey, Writers>),
+}
+
+impl Table {
+    fn with_limit(limit: usize) -> Self {
+        if limit <= SMALL {
+            Self::Small(Hashed::with_limit(limit))
+        } else {
+            Self::Large(FollowedInOrder::with_limit(limit))
+        }
+    }
+
+    #[inline]
+    fn follows(&self, stripe: StripeKey) -> bool {
+        match self {
+            Self::Small(table) => table.follows(stripe),
+            Self::Large(table) => table.follows(stripe),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, stripe: StripeKey, writers: Writers) {
+        match self {
+            Self::Small(table) => table.add(stripe, writers),
+            Self::Large(table) => table.add(stripe, writers),
+        }
+    }
+
+    fn settle(&mut self) {
+        if let Self::Large(table) = self {
+            table.settle();
+        }
+    }
+
+    /// Both have one limit, and so one form.
+    fn merge(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Small(mine), Self::Small(theirs)) => mine.merge(theirs),
+            (Self::Large(mine), Self::Large(theirs)) => mine.merge(theirs),
+            _ => {}
+        }
+    }
+
+    fn one_in(&self) -> u64 {
+        match self {
+            Self::Small(table) => table.one_in(),
+            Self::Large(table) => table.one_in(),
+        }
+    }
+
+    /// Those followed, in no order.
+    fn iter(&self) -> impl Iterator<Item = (&StripeKey, &Writers)> {
+        let (small, large) = match self {
+            Self::Small(table) => (Some(table.iter()), None),
+            Self::Large(table) => (None, Some(table.iter().map(|(stripe, writers)| (stripe, writers)))),
+        };
+        small.into_iter().flatten().chain(large.into_iter().flatten())
+    }
+}
+
 /// The stripes that are followed.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    stripes: FollowedInOrder<StripeKey, Writers>,
+    stripes: Table,
     /// The stripe that was written to last, not in the table yet: a process often writes to one stripe many times in a row.
     open: Option<(StripeKey, Writers)>,
 }
@@ -80,7 +147,7 @@ impl Followed {
     /// Follows `limit` stripes at most.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self { stripes: FollowedInOrder::with_limit(limit), open: None }
+        Self { stripes: Table::with_limit(limit), open: None }
     }
 
     /// One write of a part of `stripe`. [`Self::settle`] before the next question.

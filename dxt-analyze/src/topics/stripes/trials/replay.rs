@@ -1,7 +1,9 @@
 //! The pass: what every layout would make of the segments of each file.
 
+use super::finest::{Finest, add_to};
 use super::plan::{Plan, with_targets};
 use super::stripes::OnStripes;
+use crate::layouts::placed::Placed;
 use crate::layouts::spread::Parts;
 use crate::limits::{LOAD_TARGETS, TRIAL_OPERATIONS, TRIAL_STRIPES};
 use crate::model::{FileId, FileLayout, ProcessId, Run};
@@ -24,13 +26,16 @@ pub struct Fit {
     pub unaligned: Sum,
     /// Those that touch more than one stripe.
     pub crossing: Sum,
+    /// Bytes of those that touch one.
+    within_bytes: Sum,
     /// Partly written stripes.
     pub followed: Followed,
 }
 
 impl Default for Fit {
     fn default() -> Self {
-        Self { operations: Sum(0), unaligned: Sum(0), crossing: Sum(0), followed: Followed::with_limit(TRIAL_STRIPES) }
+        let (operations, unaligned, crossing, within_bytes) = Default::default();
+        Self { operations, unaligned, crossing, within_bytes, followed: Followed::with_limit(TRIAL_STRIPES) }
     }
 }
 
@@ -39,6 +44,7 @@ impl Fit {
         self.operations += other.operations;
         self.unaligned += other.unaligned;
         self.crossing += other.crossing;
+        self.within_bytes += other.within_bytes;
         self.followed.merge(other.followed);
     }
 }
@@ -52,31 +58,42 @@ pub struct Work {
     pub longest: Sum,
     /// Bytes and requests by moment and object; empty while there are none.
     pub cells: Vec<[u64; 2]>,
+    /// The same of segments within a stripe, until they are added to all layouts that have not been asked about them.
+    within: Vec<[u64; 2]>,
 }
 
 impl Work {
-    #[inline]
-    fn add(&mut self, objects: usize, bins: usize, bin: usize, object: usize, bytes: u64) {
-        if self.cells.is_empty() {
-            self.cells = vec![[0; 2]; objects * bins];
-        }
-        self.touched += 1_u64;
-        if let Some([sum, requests]) = self.cells.get_mut(bin * objects + object) {
-            *sum = sum.saturating_add(bytes);
-            *requests += 1;
-        }
-    }
 
     fn merge(&mut self, other: Self) {
         self.touched += other.touched;
         self.longest += other.longest;
-        if self.cells.is_empty() {
-            self.cells = other.cells;
-            return;
+        for (mine, theirs) in [(&mut self.cells, other.cells), (&mut self.within, other.within)] {
+            if mine.is_empty() {
+                *mine = theirs;
+                continue;
+            }
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine = [mine[0].saturating_add(theirs[0]), mine[1].saturating_add(theirs[1])];
+            }
         }
-        for (mine, theirs) in self.cells.iter_mut().zip(other.cells) {
-            *mine = [mine[0].saturating_add(theirs[0]), mine[1].saturating_add(theirs[1])];
-        }
+    }
+}
+
+/// The objects in a moment.
+#[inline]
+fn moment(cells: &mut Vec<[u64; 2]>, objects: usize, bins: usize, bin: usize) -> &mut [[u64; 2]] {
+    if cells.is_empty() {
+        *cells = vec![[0; 2]; objects * bins];
+    }
+    cells.get_mut(bin * objects..(bin + 1) * objects).unwrap_or_default()
+}
+
+/// Adds a request to an object.
+#[inline]
+fn add(moment: &mut [[u64; 2]], object: usize, bytes: u64) {
+    if let Some([sum, requests]) = moment.get_mut(object) {
+        *sum = sum.saturating_add(bytes);
+        *requests += 1;
     }
 }
 
@@ -124,6 +141,7 @@ pub struct Replay<'a> {
     pub plan: &'a Plan,
     /// Files.
     pub files: Vec<Tried>,
+    finest: Finest,
     slots: FxHashMap<FileId, Vec<usize>>,
 }
 
@@ -151,7 +169,29 @@ impl<'a> Replay<'a> {
         for (slot, tried) in files.iter().enumerate() {
             slots.entry(tried.file).or_default().push(slot);
         }
-        Self { plan, files, slots }
+        Self { plan, files, finest: Finest::new(plan), slots }
+    }
+
+    /// What was found, with all of it in all layouts.
+    #[must_use]
+    pub fn settled(&self, mut tallies: Vec<FileTally>) -> Vec<FileTally> {
+        let objects = |number: usize| self.plan.candidates.get(number).map_or(0, |candidate| candidate.osts.len());
+        for tally in &mut tallies {
+            let within: Vec<_> = tally.works.iter_mut().map(|work| std::mem::take(&mut work.within)).collect();
+            for ((_, numbers), fit) in self.plan.sizes.iter().zip(&tally.fits) {
+                for &number in numbers {
+                    let finest = self.finest.of(number);
+                    let (Some(work), Some(within)) = (tally.works.get_mut(number), within.get(finest)) else { continue };
+                    if within.is_empty() {
+                        continue;
+                    }
+                    work.touched += fit.operations.get() - fit.crossing.get();
+                    work.longest += fit.within_bytes;
+                    add_to(&mut work.cells, objects(number), within, objects(finest));
+                }
+            }
+        }
+        tallies
     }
 }
 
@@ -178,30 +218,30 @@ impl Analysis for Replay<'_> {
 
     fn block(&self, partial: &mut Vec<FileTally>, block: &Block<'_>) {
         let mut parts = Parts::default();
-        for row in block.rows() {
-            let Some(stream) = block.process.stream(row.stream).filter(|stream| stream.storage) else {
+        for stretch in block.stretches() {
+            let Some(stream) = block.process.stream(stretch.stream).filter(|stream| stream.storage) else {
                 continue;
             };
-            let (Ok(offset), true) = (u64::try_from(row.offset), row.length > 0) else { continue };
-            let start = row.start.saturating_add(block.process.shift_ns);
+            let writes = block.run.op(stream).class == Some(OpClass::Write);
             for &slot in self.slots.get(&stream.file).map(Vec::as_slice).unwrap_or_default() {
                 let (Some(tally), Some(tried)) = (partial.get_mut(slot), self.files.get(slot)) else { continue };
-                if tried.span.is_some_and(|(from, to)| !(from..=to).contains(&start)) {
-                    continue;
+                let placed = Placed::new(&tried.today);
+                for row in stretch.rows() {
+                    let (Ok(offset), true) = (u64::try_from(row.offset), row.length > 0) else { continue };
+                    let start = row.start.saturating_add(block.process.shift_ns);
+                    if tried.span.is_some_and(|(from, to)| !(from..=to).contains(&start)) {
+                        continue;
+                    }
+                    let access = Access {
+                        offset,
+                        length: row.length,
+                        writer: writes.then_some((block.number, block.process.node, row.duration_ns())),
+                        file: stream.file,
+                        bin: tried.timeline.bin(start),
+                    };
+                    today(&mut tally.today, (tried, &placed), &access, &mut parts);
+                    self.candidates(tally, &access, tried.timeline.bins);
                 }
-                let access = Access {
-                    offset,
-                    length: row.length,
-                    writer: (block.run.op(stream).class == Some(OpClass::Write)).then_some((
-                        block.number,
-                        block.process.node,
-                        row.duration_ns(),
-                    )),
-                    file: stream.file,
-                    bin: tried.timeline.bin(start),
-                };
-                today(&mut tally.today, tried, &access, &mut parts);
-                self.candidates(tally, &access, tried.timeline.bins);
             }
         }
     }
@@ -238,22 +278,34 @@ impl Access {
 
 impl Replay<'_> {
     fn candidates(&self, tally: &mut FileTally, access: &Access, bins: usize) {
-        for ((size, candidates), fit) in self.plan.sizes.iter().zip(&mut tally.fits) {
+        for (place, ((size, candidates), fit)) in self.plan.sizes.iter().zip(&mut tally.fits).enumerate() {
             let there = OnStripes::new(access.offset, access.length, *size);
             fit.operations += 1;
             fit.unaligned += u64::from(!there.is_aligned());
             fit.crossing += u64::from(there.crosses());
             access.follow(fit, there.partly_covered());
-            for &number in candidates {
+            if !there.crosses() {
+                fit.within_bytes += access.length;
+            }
+            for &number in if there.crosses() { candidates } else { self.finest.asked(place) } {
                 let (Some(candidate), Some(work)) = (self.plan.candidates.get(number), tally.works.get_mut(number))
                 else {
                     continue;
                 };
-                let (objects, mut longest) = (candidate.osts.len(), 0);
+                let objects = candidate.osts.len();
+                if !there.crosses() {
+                    let moment = moment(&mut work.within, objects, bins, access.bin);
+                    there.objects(objects as u64, |object, bytes| add(moment, object as usize, bytes));
+                    continue;
+                }
+                let (mut touched, mut longest) = (0_u64, 0);
+                let moment = moment(&mut work.cells, objects, bins, access.bin);
                 there.objects(objects as u64, |object, bytes| {
                     longest = longest.max(bytes);
-                    work.add(objects, bins, access.bin, object as usize, bytes);
+                    touched += 1;
+                    add(moment, object as usize, bytes);
                 });
+                work.touched += touched;
                 work.longest += longest;
             }
         }
@@ -261,19 +313,25 @@ impl Replay<'_> {
 }
 
 /// The same on today's layout, whatever its form.
-fn today((fit, work): &mut (Fit, Work), tried: &Tried, access: &Access, parts: &mut Parts) {
-    let place =
-        i64::try_from(access.offset).ok().and_then(|offset| StripesTouched::of(&tried.today, offset, access.length));
+fn today(
+    (fit, work): &mut (Fit, Work),
+    (tried, placed): (&Tried, &Placed<'_>),
+    access: &Access,
+    parts: &mut Parts,
+) {
+    let place = i64::try_from(access.offset).ok().and_then(|offset| StripesTouched::on(placed, offset, access.length));
     let Some(place) = place.filter(|place| !place.is_on_metadata()) else { return };
     fit.operations += 1;
     fit.unaligned += u64::from(!place.is_aligned());
     fit.crossing += u64::from(place.is_crossing());
     access.follow(fit, place.partly_covered());
-    let mut longest = 0;
-    for &(target, bytes) in parts.of(&tried.today, access.offset, access.length) {
+    let (mut touched, mut longest) = (0_u64, 0);
+    for &(target, bytes) in placed.parts(access.offset, access.length, parts) {
         let Some(object) = target.and_then(|target| tried.targets.binary_search(&target).ok()) else { continue };
         longest = longest.max(bytes);
-        work.add(tried.targets.len(), tried.timeline.bins, access.bin, object, bytes);
+        touched += 1;
+        add(moment(&mut work.cells, tried.targets.len(), tried.timeline.bins, access.bin), object, bytes);
     }
+    work.touched += touched;
     work.longest += longest;
 }

@@ -97,7 +97,7 @@ pub fn results(
             how,
         })
     };
-    replay.files.iter().zip(tallies).filter_map(one).collect()
+    replay.files.iter().zip(replay.settled(tallies)).filter_map(one).collect()
 }
 
 fn of_plan(plan: &Plan, tally: &FileTally, processes: u64, least: &Thresholds) -> Vec<Trial> {

@@ -16,9 +16,10 @@ impl OnStripes {
     #[must_use]
     pub fn new(offset: u64, length: u64, size: u64) -> Self {
         let end = offset.saturating_add(length);
-        Self { offset, length, size, first: offset / size, last: end.saturating_sub(1) / size }
+        Self { offset, length, size, first: divided(offset, size).0, last: divided(end.saturating_sub(1), size).0 }
     }
 
+    #[inline]
     fn end(self) -> u64 {
         self.offset.saturating_add(self.length)
     }
@@ -30,12 +31,14 @@ impl OnStripes {
         self.begins_at_boundary() && self.ends_at_boundary()
     }
 
+    #[inline]
     fn begins_at_boundary(self) -> bool {
-        self.offset.is_multiple_of(self.size)
+        self.offset == self.first * self.size
     }
 
+    #[inline]
     fn ends_at_boundary(self) -> bool {
-        self.end().is_multiple_of(self.size)
+        self.end() - self.last * self.size == self.size
     }
 
     /// Whether it touches more than one stripe.
@@ -57,21 +60,31 @@ impl OnStripes {
     /// Calls `each` with every object of `count` that it touches, once, and the bytes there.
     #[inline]
     pub fn objects(self, count: u64, mut each: impl FnMut(u64, u64)) {
+        let mut object = divided(self.first, count).1;
         if !self.crosses() {
-            return each(self.first % count, self.length);
+            return each(object, self.length);
         }
         let stripes = self.last - self.first + 1;
         let before = self.offset - self.first * self.size;
         let behind = (self.last + 1).saturating_mul(self.size).saturating_sub(self.end());
-        let holds_last = (stripes - 1) % count;
+        // `more` objects get one stripe more than the others.
+        let (rounds, more) = divided(stripes, count);
+        let holds_last = if more == 0 { count - 1 } else { more - 1 };
+        let all = [rounds.saturating_mul(self.size), (rounds + 1).saturating_mul(self.size)];
         for step in 0..stripes.min(count) {
-            let rounds = (stripes - 1 - step) / count + 1;
-            let mut bytes = rounds.saturating_mul(self.size);
+            let mut bytes = if step < more { all[1] } else { all[0] };
             bytes -= if step == 0 { before } else { 0 };
             bytes = bytes.saturating_sub(if step == holds_last { behind } else { 0 });
-            each((self.first + step) % count, bytes);
+            each(object, bytes);
+            object = if object + 1 == count { 0 } else { object + 1 };
         }
     }
+}
+
+/// How often `by` is in `number`, and what is left. Sizes and counts are powers of two, nearly always, and divisions would be most of the work.
+#[inline]
+fn divided(number: u64, by: u64) -> (u64, u64) {
+    if by.is_power_of_two() { (number >> by.trailing_zeros(), number & (by - 1)) } else { (number / by, number % by) }
 }
 
 #[cfg(test)]

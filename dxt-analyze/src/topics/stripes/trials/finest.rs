@@ -1,0 +1,82 @@
+//! Segments within one stripe: one object has all of them. Which it is on a layout of few objects can be told from one of the same stripe size
+//! with a multiple of them, so of a grid only the layouts with most objects are asked segment by segment.
+
+use super::plan::Plan;
+
+/// Which layouts are asked, and which of them tells of each.
+#[derive(Clone, Debug)]
+pub struct Finest {
+    /// By candidate of the plan.
+    of: Vec<usize>,
+    /// By size of the plan: those that are asked.
+    asked: Vec<Vec<usize>>,
+}
+
+impl Finest {
+    /// Of a plan.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let count = |number: usize| plan.candidates.get(number).map_or(0, |candidate| candidate.osts.len());
+        let mut of: Vec<usize> = (0..plan.candidates.len()).collect();
+        let mut asked = Vec::with_capacity(plan.sizes.len());
+        for (_, numbers) in &plan.sizes {
+            for &number in numbers {
+                let fits = numbers.iter().copied().filter(|other| count(*other).is_multiple_of(count(number)));
+                if let (Some(finest), Some(of)) = (fits.max_by_key(|other| count(*other)), of.get_mut(number)) {
+                    *of = finest;
+                }
+            }
+            asked.push(numbers.iter().copied().filter(|number| of.get(*number) == Some(number)).collect());
+        }
+        Self { of, asked }
+    }
+
+    /// Those of a size that are asked.
+    #[must_use]
+    pub fn asked(&self, size: usize) -> &[usize] {
+        self.asked.get(size).map_or(&[], Vec::as_slice)
+    }
+
+    /// Which of them tells of a candidate.
+    #[must_use]
+    pub fn of(&self, number: usize) -> usize {
+        self.of.get(number).copied().unwrap_or(number)
+    }
+}
+
+/// Adds bytes and requests by moment and object to `cells`, which have fewer objects.
+pub fn add_to(cells: &mut Vec<[u64; 2]>, objects: usize, finest: &[[u64; 2]], most: usize) {
+    let (objects, most) = (objects.max(1), most.max(1));
+    cells.resize(finest.len() / most * objects, [0; 2]);
+    for (mine, theirs) in cells.chunks_exact_mut(objects).zip(finest.chunks_exact(most)) {
+        for (object, [bytes, requests]) in theirs.iter().enumerate() {
+            if let Some([sum, count]) = mine.get_mut(object % objects) {
+                *sum = sum.saturating_add(*bytes);
+                *count = count.saturating_add(*requests);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::grid;
+    use super::*;
+
+    #[test]
+    fn the_layouts_with_most_objects_tell_of_the_others() {
+        let plan = Plan::new(grid(&[10, 11, 12, 13, 14, 15]));
+        let count = |number: usize| plan.candidates[number].osts.len();
+        let finest = Finest::new(&plan);
+        for (size, (_, numbers)) in plan.sizes.iter().enumerate() {
+            assert_eq!(finest.asked(size).iter().map(|number| count(*number)).collect::<Vec<_>>(), [4, 6]);
+            for &number in numbers {
+                assert!(count(finest.of(number)).is_multiple_of(count(number)));
+                assert!(finest.asked(size).contains(&finest.of(number)));
+            }
+        }
+        let mut cells = Vec::new();
+        add_to(&mut cells, 2, &[[1, 1], [2, 1], [4, 1], [8, 1], [0, 0], [16, 2], [0, 0], [0, 0]], 4);
+        assert_eq!(cells, [[5, 2], [10, 2], [0, 0], [16, 2]]);
+    }
+}
