@@ -19,6 +19,7 @@ use crate::model::Run;
 use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::text::units as show;
+use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,9 +84,7 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     out.extend(shapes);
     out.extend(super::shape::hdf5_metadata::claims(&grid));
     out.extend(super::shape::aliasing::claims(&grid, aliased));
-    for claim in &mut out {
-        price(&grid, &phases, &slots, claim);
-    }
+    out.par_iter_mut().for_each(|claim| price(&grid, &phases, &slots, claim));
     out.sort_by_key(|claim| (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.title.clone()));
     out.retain(|claim| claim.finding.saving.is_some_and(|saving| saving.saves_ns > 0));
     (grid, out)

@@ -296,7 +296,8 @@ mod tests {
     fn a_process_counts_once_in_each_slot() {
         let mut slots = Slots::default();
         slots.of(ProcessId(0));
-        let calls = [(5, 9), (7, 8), (10, 12), (3, 20), (60, 70), (64, 64), (127, 128), (300, 700), (SLOTS - 1, SLOTS - 1)];
+        let calls =
+            [(5, 9), (7, 8), (10, 12), (3, 20), (60, 70), (64, 64), (127, 128), (300, 700), (SLOTS - 1, SLOTS - 1)];
         calls.iter().for_each(|&(first, last)| slots.any.add(first, last));
         slots.of(ProcessId(1));
         slots.any.add(0, 2);

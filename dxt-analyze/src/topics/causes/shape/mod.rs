@@ -49,6 +49,7 @@ pub mod who_is_late;
 use super::claim::Claim;
 use super::grid::Grid;
 use super::reading::phases::Gaps;
+use rayon::prelude::*;
 
 /// All of it.
 #[must_use]
@@ -59,32 +60,43 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     // A queue of reads of one block is the block's.
     out.extend(queue::claims(grid, &mut blocks));
     out.extend(blocks.into_iter().map(|block| shared_block::claim(grid, block)));
-    out.extend(locks::claims(grid));
-    out.extend(syncs::claims(grid));
-    out.extend(slow_metadata::claim(grid));
-    out.extend(filling::claim(grid));
-    out.extend(shared_records::claims(grid.run));
-    out.extend(longer::claims(grid));
-    out.extend(tiny::claims(grid));
-    out.extend(tiny_collective::claims(grid));
-    out.extend(stream_buffer::claims(grid));
-    out.extend(past_cache::claims(grid));
-    out.extend(asked_again::claim(grid));
-    out.extend(polled::claims(grid));
-    out.extend(many_files::claims(grid));
-    out.extend(reopened::claim(grid));
-    out.extend(mpiio_reopened::claim(grid));
-    out.extend(rewritten::claim(grid));
-    out.extend(header::claim(grid));
-    out.extend(independent::claims(grid));
-    out.extend(seeks::claim(grid));
-    out.extend(hdf5_amplified::claims(grid));
-    out.extend(hdf5_flushed::claim(grid));
-    out.extend(hdf5_reopened::claim(grid));
-    out.extend(one_aggregator::claims(grid));
-    out.extend(many_aggregators::claims(grid));
-    out.extend(long_collective::claims(grid));
-    out.extend(meeting_late::claim(grid));
+    // None of them knows of the others.
+    let apart: Vec<Vec<Claim>> = APART.par_iter().with_max_len(1).map(|claims| claims(grid)).collect();
+    out.extend(apart.into_iter().flatten());
     out.extend(late::claim(grid, gaps));
     out
+}
+
+/// Those that are found each by itself.
+const APART: [fn(&Grid<'_>) -> Vec<Claim>; 26] = [
+    |grid| all(locks::claims(grid)),
+    |grid| all(syncs::claims(grid)),
+    |grid| all(slow_metadata::claim(grid)),
+    |grid| all(filling::claim(grid)),
+    |grid| all(shared_records::claims(grid.run)),
+    |grid| all(longer::claims(grid)),
+    |grid| all(tiny::claims(grid)),
+    |grid| all(tiny_collective::claims(grid)),
+    |grid| all(stream_buffer::claims(grid)),
+    |grid| all(past_cache::claims(grid)),
+    |grid| all(asked_again::claim(grid)),
+    |grid| all(polled::claims(grid)),
+    |grid| all(many_files::claims(grid)),
+    |grid| all(reopened::claim(grid)),
+    |grid| all(mpiio_reopened::claim(grid)),
+    |grid| all(rewritten::claim(grid)),
+    |grid| all(header::claim(grid)),
+    |grid| all(independent::claims(grid)),
+    |grid| all(seeks::claim(grid)),
+    |grid| all(hdf5_amplified::claims(grid)),
+    |grid| all(hdf5_flushed::claim(grid)),
+    |grid| all(hdf5_reopened::claim(grid)),
+    |grid| all(one_aggregator::claims(grid)),
+    |grid| all(many_aggregators::claims(grid)),
+    |grid| all(long_collective::claims(grid)),
+    |grid| all(meeting_late::claim(grid)),
+];
+
+fn all(claims: impl IntoIterator<Item = Claim>) -> Vec<Claim> {
+    claims.into_iter().collect()
 }

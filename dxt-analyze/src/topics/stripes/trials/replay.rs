@@ -63,7 +63,6 @@ pub struct Work {
 }
 
 impl Work {
-
     fn merge(&mut self, other: Self) {
         self.touched += other.touched;
         self.longest += other.longest;
@@ -181,7 +180,9 @@ impl<'a> Replay<'a> {
             for ((_, numbers), fit) in self.plan.sizes.iter().zip(&tally.fits) {
                 for &number in numbers {
                     let finest = self.finest.of(number);
-                    let (Some(work), Some(within)) = (tally.works.get_mut(number), within.get(finest)) else { continue };
+                    let (Some(work), Some(within)) = (tally.works.get_mut(number), within.get(finest)) else {
+                        continue;
+                    };
                     if within.is_empty() {
                         continue;
                     }
@@ -313,12 +314,7 @@ impl Replay<'_> {
 }
 
 /// The same on today's layout, whatever its form.
-fn today(
-    (fit, work): &mut (Fit, Work),
-    (tried, placed): (&Tried, &Placed<'_>),
-    access: &Access,
-    parts: &mut Parts,
-) {
+fn today((fit, work): &mut (Fit, Work), (tried, placed): (&Tried, &Placed<'_>), access: &Access, parts: &mut Parts) {
     let place = i64::try_from(access.offset).ok().and_then(|offset| StripesTouched::on(placed, offset, access.length));
     let Some(place) = place.filter(|place| !place.is_on_metadata()) else { return };
     fit.operations += 1;
