@@ -60,6 +60,15 @@ impl CommonValues {
         self.add_other(value);
     }
 
+    /// Counts one value so many times.
+    #[inline]
+    pub fn add_times(&mut self, value: i64, times: u64) {
+        if let Some(more) = times.checked_sub(1) {
+            self.add(value);
+            self.counts[self.last] += more;
+        }
+    }
+
     fn add_other(&mut self, value: i64) {
         let used = self.used.min(TRACKED);
         let at = match self.values[..used].iter().position(|&known| known == value) {

@@ -82,6 +82,26 @@ pub struct Last {
     ends: [Option<i64>; 2],
 }
 
+/// Accesses by their fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Accesses<'a> {
+    /// As [`Access::offset`].
+    pub offset: &'a [i64],
+    /// As [`Access::length`].
+    pub length: &'a [u64],
+    /// As [`Access::start`].
+    pub start: &'a [u64],
+    /// As [`Access::end`].
+    pub end: &'a [u64],
+}
+
+/// Whether an offset is a multiple of an alignment: nearly always a power of two, and a division takes long.
+#[inline]
+const fn is_aligned(offset: u64, alignment: u64) -> bool {
+    let beside = if alignment.is_power_of_two() { offset & (alignment - 1) } else { offset % alignment };
+    beside == 0
+}
+
 impl Profile {
     /// Adds one access, which follows the one that `last` tells of. `alignment` is the file's, 0 if it is not known.
     ///
@@ -103,6 +123,46 @@ impl Profile {
         self.fold_alone(access, alignment);
     }
 
+    /// As [`Profile::fold`] of accesses one after another, all of them reads or all writes, of which it is not known where in memory they began. The
+    /// slices are as long as each other.
+    pub fn fold_all(&mut self, last: &mut Last, writes: bool, all: Accesses<'_>, alignment: u64) {
+        let Accesses { offset, length, start, end } = all;
+        if offset.is_empty() {
+            return;
+        }
+        self.switches += u64::from(last.writes.is_some_and(|before| before != writes));
+        last.writes = Some(writes);
+        self.accesses += offset.len() as u64;
+        for alike in length.chunk_by(|a, b| a == b) {
+            let value = alike.first().map_or(0, |length| i64::try_from(*length).unwrap_or(i64::MAX));
+            self.sizes.add_times(value, alike.len() as u64);
+        }
+        let (mut before, mut placed) = (last.ends[usize::from(writes)], false);
+        for (&offset, &length) in offset.iter().zip(length) {
+            if offset >= 0 {
+                if let Some(end) = before {
+                    self.strides.add(offset.saturating_sub(end));
+                }
+                before = Some(offset.saturating_add_unsigned(length));
+                placed = true;
+            }
+        }
+        last.ends[usize::from(writes)] = before;
+        if alignment > 0 && placed {
+            self.alignment = self.alignment.max(alignment);
+            let unaligned =
+                offset.iter().filter(|offset| **offset >= 0 && !is_aligned(offset.unsigned_abs(), alignment));
+            self.file_unaligned += unaligned.count() as u64;
+        }
+        let slowest = if writes { &mut self.slowest_write } else { &mut self.slowest_read };
+        for ((&start, &end), &bytes) in start.iter().zip(end).zip(length) {
+            let duration = end.saturating_sub(start);
+            if duration >= slowest.duration && end > NO_TIME {
+                slowest.offer(Slowest { duration, start, bytes });
+            }
+        }
+    }
+
     /// Adds one access that is not compared with any other: no switch, no stride.
     #[inline]
     pub fn fold_alone(&mut self, access: Access, alignment: u64) {
@@ -110,10 +170,7 @@ impl Profile {
         self.sizes.add(i64::try_from(access.length).unwrap_or(i64::MAX));
         if alignment > 0 && access.offset >= 0 {
             self.alignment = self.alignment.max(alignment);
-            let offset = access.offset.unsigned_abs();
-            // Nearly always a power of two, and a division takes long.
-            let beside = if alignment.is_power_of_two() { offset & (alignment - 1) } else { offset % alignment };
-            self.file_unaligned += u64::from(beside != 0);
+            self.file_unaligned += u64::from(!is_aligned(access.offset.unsigned_abs(), alignment));
         }
         if let Some(unaligned) = access.memory_unaligned {
             self.memory_known += 1;
@@ -192,6 +249,35 @@ mod tests {
         let mut odd = Profile::default();
         (0..6).for_each(|i| odd.fold_alone(access(true, i * 500, 4, 1, 0), 1000));
         assert_eq!(odd.file_unaligned, 3);
+    }
+
+    #[test]
+    fn many_at_once_are_the_same_one_by_one() {
+        let all: Vec<Access> = (0..300_i64)
+            .map(|i| {
+                let one = access(
+                    i / 50 % 2 == 1,
+                    i * 37 % 23 * 512 - i % 9 / 8 * 99_999,
+                    (i / 3 % 4) as u64,
+                    i as u64,
+                    i as u64 % 7,
+                );
+                Access { memory_unaligned: None, ..one }
+            })
+            .collect();
+        for alignment in [0, 512, 1000] {
+            let (mut one_by_one, mut at_once) = (Profile::default(), Profile::default());
+            let (mut last, mut last_of_all) = (Last::default(), Last::default());
+            all.iter().for_each(|one| one_by_one.fold(&mut last, *one, alignment));
+            for some in all.chunk_by(|a, b| a.writes == b.writes) {
+                let offset: Vec<i64> = some.iter().map(|one| one.offset).collect();
+                let column = |of: fn(&Access) -> u64| some.iter().map(of).collect::<Vec<u64>>();
+                let (length, start, end) = (column(|one| one.length), column(|one| one.start), column(|one| one.end));
+                let some_of = Accesses { offset: &offset, length: &length, start: &start, end: &end };
+                at_once.fold_all(&mut last_of_all, some[0].writes, some_of, alignment);
+            }
+            assert_eq!((at_once, last_of_all), (one_by_one, last));
+        }
     }
 
     #[test]

@@ -57,10 +57,12 @@ impl Reader {
             Ok(columns) => {
                 lost.without_stream += resolve(run, process, columns, &mut self.streams);
                 self.ends.clear();
-                self.ends.extend(self.streams.chunk_by(|a, b| a == b).scan(0, |end, stretch| {
-                    *end += stretch.len() as u32;
-                    Some(*end)
-                }));
+                let (mut rest, mut end) = (self.streams.as_slice(), 0);
+                while let Some((_, others)) = rest.split_at_checked(alike(rest)).filter(|_| !rest.is_empty()) {
+                    end += (rest.len() - others.len()) as u32;
+                    self.ends.push(end);
+                    rest = others;
+                }
                 let (thread, streams, ends) = (block.head.thread, self.streams.as_slice(), self.ends.as_slice());
                 Some(Block { run, number, process, thread, columns, streams, ends })
             }
@@ -77,6 +79,23 @@ impl Reader {
     }
 }
 
+/// Values that are looked at together, where many are alike.
+const AT_ONCE: usize = 64;
+
+/// How many values, from the first on, are the same as it. Of most blocks that is all: then many are compared at once.
+#[inline]
+fn alike<T: Copy + PartialEq>(values: &[T]) -> usize {
+    let Some(&first) = values.first() else { return 0 };
+    let few = values.iter().take(AT_ONCE / 8).take_while(|value| **value == first).count();
+    if few < AT_ONCE / 8 {
+        return few;
+    }
+    let is_alike = |some: &[T]| some.iter().fold(true, |all, value| all & (*value == first));
+    let many = values.chunks_exact(AT_ONCE).take_while(|some| is_alike(some)).count() * AT_ONCE;
+    let rest = values.get(many..).unwrap_or_default();
+    many + rest.iter().take_while(|value| **value == first).count()
+}
+
 /// Segments that block `block` of process `number` has by its head.
 #[must_use]
 pub fn segments_of(run: &Run, number: ProcessId, block: u32) -> u64 {
@@ -90,7 +109,9 @@ pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<S
     into.clear();
     into.reserve(columns.stream.len());
     let mut unknown = 0;
-    for same in columns.stream.chunk_by(|a, b| a == b) {
+    let mut rest = columns.stream.as_slice();
+    while let Some((same, others)) = rest.split_at_checked(alike(rest)).filter(|_| !rest.is_empty()) {
+        rest = others;
         let mut index = same.first().and_then(|id| process.stream_index(*id)).unwrap_or(StreamIx::NONE);
         match process.stream(index) {
             Some(stream) if !stream.chosen => index = StreamIx::LEFT_OUT,
@@ -109,4 +130,20 @@ pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<S
         }
     }
     unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_are_alike_are_counted() {
+        for length in (0..20).chain([63, 64, 65, 127, 128, 200]) {
+            let mut values = vec![7_u32; length];
+            assert_eq!(alike(&values), length);
+            values.push(8);
+            values.extend([7; 100]);
+            assert_eq!(alike(&values), if length == 0 { 1 } else { length }, "{length}");
+        }
+    }
 }

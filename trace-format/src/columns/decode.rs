@@ -93,10 +93,17 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
     work.predicted.fill(0);
     // Asked before the first tile: `patch` takes exceptions off the list as it goes.
     let one_stream = stored[column::STREAM].width == 0 && stored[column::STREAM].exceptions.is_empty();
+    // Lengths and streams mostly are: their values stand in the tile once for all.
+    let constant = stored.each_ref().map(|stored| stored.width == 0 && stored.exceptions.is_empty());
+    for ((stored, values), _) in stored.iter().zip(work.tile.iter_mut()).zip(constant).filter(|(_, constant)| *constant)
+    {
+        values.fill(stored.base);
+    }
     let mut last_end = 0;
     for first in (0..count).step_by(TILE) {
         let rows = TILE.min(count - first);
-        for (stored, values) in stored.iter_mut().zip(work.tile.iter_mut()) {
+        let columns = stored.iter_mut().zip(work.tile.iter_mut()).zip(constant);
+        for ((stored, values), _) in columns.filter(|(_, constant)| !constant) {
             gather(stored, count, first, &mut values[..rows]);
             patch(stored, first, &mut values[..rows]).map_err(malformed)?;
         }

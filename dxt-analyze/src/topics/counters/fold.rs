@@ -1,7 +1,7 @@
 //! Folds segments as the tracer folds what it keeps no segments of: per process and stream, in the order of the calls.
 
 use crate::model::{FileId, ProcessId, Run, Stream, Within};
-use crate::scan::{Analysis, Block, group_of_process};
+use crate::scan::{Analysis, Block, Stretch, group_of_process};
 use crate::shared::memory;
 use crate::shared::profiles::Profiles;
 use rustc_hash::FxHashMap;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::{Counters, Previous, add_sizes};
 use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
-use trace_format::profile::{Access, Last, Profile};
+use trace_format::profile::{Accesses, Last, Profile};
 
 /// Operations that are told apart on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -291,17 +291,8 @@ impl Analysis for Fold {
             };
             let alignment = block.run.file(stream.file).map_or(0, crate::model::File::alignment);
             let (profile, last) = current.profiles.entry((stream.file, layer)).or_default();
-            for row in stretch.rows() {
-                let access = Access {
-                    writes: class == OpClass::Write,
-                    offset: row.offset,
-                    length: row.length,
-                    start: row.start,
-                    end: row.end,
-                    memory_unaligned: None,
-                };
-                profile.fold(last, access, alignment);
-            }
+            let Stretch { offset, length, start, end, .. } = stretch;
+            profile.fold_all(last, class == OpClass::Write, Accesses { offset, length, start, end }, alignment);
         }
     }
 
