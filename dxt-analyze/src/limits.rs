@@ -76,7 +76,7 @@ pub const TRIAL_FILES: usize = 8;
 pub const TRIAL_MOMENTS: usize = 64;
 /// Fewest operations per moment and object: with few, chance makes some targets busier than others.
 pub const TRIAL_OPERATIONS: u64 = 128;
-/// Bytes that moments may take, per thread.
+/// Bytes that moments may take, per thread; as much again at most while segments within a stripe are counted apart.
 pub const TRIAL_BYTES: usize = 64 << 20;
 /// Partly written stripes that are followed, per file and stripe size that is tried.
 pub const TRIAL_STRIPES: usize = 1 << 12;

@@ -58,6 +58,21 @@ pub fn add_to(cells: &mut Vec<[u64; 2]>, objects: usize, finest: &[[u64; 2]], mo
     }
 }
 
+/// Adds bytes and requests that each object got, by moment, to `cells` of so many objects.
+pub fn add_to_all(cells: &mut Vec<[u64; 2]>, objects: usize, even: &[[u64; 2]]) {
+    if even.is_empty() {
+        return;
+    }
+    let objects = objects.max(1);
+    cells.resize(even.len() * objects, [0; 2]);
+    for (mine, [bytes, requests]) in cells.chunks_exact_mut(objects).zip(even) {
+        for [sum, count] in mine {
+            *sum = sum.saturating_add(*bytes);
+            *count = count.saturating_add(*requests);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::plan::grid;
@@ -78,5 +93,7 @@ mod tests {
         let mut cells = Vec::new();
         add_to(&mut cells, 2, &[[1, 1], [2, 1], [4, 1], [8, 1], [0, 0], [16, 2], [0, 0], [0, 0]], 4);
         assert_eq!(cells, [[5, 2], [10, 2], [0, 0], [16, 2]]);
+        add_to_all(&mut cells, 2, &[[1, 1], [0, 0]]);
+        assert_eq!(cells, [[6, 3], [11, 3], [0, 0], [16, 2]]);
     }
 }

@@ -1,6 +1,6 @@
 //! The pass: what every layout would make of the segments of each file.
 
-use super::finest::{Finest, add_to};
+use super::finest::{Finest, add_to, add_to_all};
 use super::plan::{Plan, with_targets};
 use super::stripes::OnStripes;
 use crate::layouts::placed::Placed;
@@ -60,13 +60,16 @@ pub struct Work {
     pub cells: Vec<[u64; 2]>,
     /// The same of segments within a stripe, until they are added to all layouts that have not been asked about them.
     within: Vec<[u64; 2]>,
+    /// Bytes and requests by moment that every object got, until they are added.
+    even: Vec<[u64; 2]>,
 }
 
 impl Work {
     fn merge(&mut self, other: Self) {
         self.touched += other.touched;
         self.longest += other.longest;
-        for (mine, theirs) in [(&mut self.cells, other.cells), (&mut self.within, other.within)] {
+        let all = [(&mut self.cells, other.cells), (&mut self.within, other.within), (&mut self.even, other.even)];
+        for (mine, theirs) in all {
             if mine.is_empty() {
                 *mine = theirs;
                 continue;
@@ -183,6 +186,8 @@ impl<'a> Replay<'a> {
                     let (Some(work), Some(within)) = (tally.works.get_mut(number), within.get(finest)) else {
                         continue;
                     };
+                    let even = std::mem::take(&mut work.even);
+                    add_to_all(&mut work.cells, objects(number), &even);
                     if within.is_empty() {
                         continue;
                     }
@@ -297,6 +302,12 @@ impl Replay<'_> {
                 if !there.crosses() {
                     let moment = moment(&mut work.within, objects, bins, access.bin);
                     there.objects(objects as u64, |object, bytes| add(moment, object as usize, bytes));
+                    continue;
+                }
+                if let Some(bytes) = there.even(objects as u64) {
+                    add(moment(&mut work.even, 1, bins, access.bin), 0, bytes);
+                    work.touched += objects as u64;
+                    work.longest += bytes;
                     continue;
                 }
                 let (mut touched, mut longest) = (0_u64, 0);

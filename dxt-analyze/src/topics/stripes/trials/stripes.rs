@@ -57,6 +57,17 @@ impl OnStripes {
         first.then_some(start(self.first)).into_iter().chain(last.then_some(start(self.last)))
     }
 
+    /// The bytes that each of `count` objects gets, if it touches several stripes and all objects get as much: what aligned requests do.
+    #[inline]
+    #[must_use]
+    pub fn even(self, count: u64) -> Option<u64> {
+        if !self.crosses() || !self.is_aligned() {
+            return None;
+        }
+        let (rounds, more) = divided(self.last - self.first + 1, count);
+        (more == 0).then(|| rounds.saturating_mul(self.size))
+    }
+
     /// Calls `each` with every object of `count` that it touches, once, and the bytes there.
     #[inline]
     pub fn objects(self, count: u64, mut each: impl FnMut(u64, u64)) {
@@ -107,6 +118,9 @@ mod tests {
                     let mut fast = BTreeMap::new();
                     there.objects(count, |object, bytes| assert!(fast.insert(object, bytes).is_none()));
                     assert_eq!(fast, slow, "{length} at {offset} on {size} x {count}");
+                    if let Some(bytes) = there.even(count) {
+                        assert!(slow.len() as u64 == count && slow.values().all(|of| *of == bytes));
+                    }
                     let parts: Vec<u64> =
                         covered.iter().filter(|(_, bytes)| **bytes < size).map(|(at, _)| *at).collect();
                     assert_eq!(there.partly_covered().collect::<Vec<u64>>(), parts);
