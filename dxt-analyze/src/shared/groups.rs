@@ -61,5 +61,11 @@ pub fn group_of<T>(groups: &[Option<T>], stream: &Stream) -> Option<usize> {
 #[inline]
 #[must_use]
 pub fn bandwidth(length: u64, duration_ns: u64) -> Option<u64> {
-    (length > 0).then(|| (length as f64 * 1e9 / duration_ns.max(1) as f64) as u64)
+    (length > 0).then(|| (float(length) * 1e9 / float(duration_ns.max(1))) as u64)
+}
+
+/// As a float. Signed numbers are, which a processor converts at once.
+#[inline]
+fn float(number: u64) -> f64 {
+    i64::try_from(number).map_or(number as f64, |number| number as f64)
 }

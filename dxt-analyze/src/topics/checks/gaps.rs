@@ -150,7 +150,9 @@ impl Timeline {
             let (first, last) = (self.slot(start), self.slot(end));
             if let Some(slot) = partial.slots.get_mut(first) {
                 slot.first = slot.first.min(start);
-                slot.metadata = slot.metadata.saturating_add(u32::from(metadata));
+                if metadata {
+                    slot.metadata = slot.metadata.saturating_add(1);
+                }
             }
             if let Some(slot) = partial.slots.get_mut(last) {
                 slot.last = slot.last.max(end);
