@@ -6,6 +6,7 @@
 
 use super::in_flight::{Flights, InFlight, Span, What};
 use crate::sum::Sum;
+use rayon::prelude::*;
 use serde::Serialize;
 
 /// Bins of the series that is reported, at most.
@@ -69,9 +70,16 @@ impl InFlight {
             width_ns: span.width.saturating_mul(together as u64),
             bins: used.div_ceil(together),
         };
-        let kinds = What::ALL.into_iter().zip(this.kinds);
+        let kinds = What::ALL.into_par_iter().zip(Vec::from(this.kinds));
         let of = |(what, flights): (What, Option<Box<Flights>>)| Some(one(what, *flights?, span, used, together));
-        (series, kinds.filter_map(of).collect())
+        let mut found: Vec<Concurrency> = kinds.with_max_len(1).filter_map(of).collect();
+        // Where POSIX only reads, or only writes, that is all that it does.
+        let only = found.iter().position(|one| matches!(one.what, What::PosixReads | What::PosixWrites));
+        if let Some(only) = only.filter(|_| found.iter().all(|one| one.what != What::Posix)) {
+            let whole = found.get(only).map(|one| Concurrency { what: What::Posix, ..one.clone() });
+            whole.into_iter().for_each(|whole| found.insert(only, whole));
+        }
+        (series, found)
     }
 }
 
@@ -108,9 +116,14 @@ fn one(what: What, flights: Flights, span: Span, used: usize, together: usize) -
 
 /// Time by class, and the most at once, from every start and end.
 fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
-    let (mut starts, mut ends): (Vec<u64>, Vec<u64>) = held.into_iter().filter(|(start, end)| start < end).unzip();
     // Those of a process mostly come in order: stable sorting finds such parts and only merges them.
-    rayon::join(|| starts.sort(), || ends.sort());
+    let sorted = |of: fn(&(u64, u64)) -> u64| {
+        let mut moments: Vec<u64> = held.iter().filter(|(start, end)| start < end).map(of).collect();
+        moments.sort();
+        moments
+    };
+    let (starts, ends) = rayon::join(|| sorted(|call| call.0), || sorted(|call| call.1));
+    drop(held);
     let (mut times, mut most, mut number, mut last) = ([0; CLASSES], 0, 0_u64, 0);
     let (mut starts, mut ends) = (starts.as_slice(), ends.as_slice());
     while let [end, later_ends @ ..] = ends {
@@ -153,7 +166,10 @@ mod tests {
 
     fn of(calls: &[(u64, u64)], span: Span) -> (Series, Concurrency) {
         let mut flight = InFlight::new(span, calls.len() as u64);
-        calls.iter().for_each(|&(start, end)| flight.add(What::Locks, start, end));
+        let (start, end): (Vec<u64>, Vec<u64>) = calls.iter().copied().unzip();
+        let stream = crate::model::StreamIx::at(0);
+        let calls = crate::scan::Stretch { stream, offset: &[], length: &[], start: &start, end: &end };
+        flight.add(What::Locks, calls, 0);
         let (series, mut all) = flight.result();
         (series, all.remove(0))
     }

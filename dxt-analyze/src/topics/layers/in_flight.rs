@@ -186,8 +186,12 @@ impl InFlight {
         }
     }
 
-    /// Puts POSIX reads and writes together.
+    /// Puts POSIX reads and writes together, if there are both.
     pub(super) fn with_posix(mut self) -> Self {
+        let has = |what: What| self.kinds.get(what as usize).is_some_and(Option::is_some);
+        if !(has(What::PosixReads) && has(What::PosixWrites)) {
+            return self;
+        }
         for part in [What::PosixReads, What::PosixWrites] {
             let Some(flights) = self.kinds.get(part as usize).cloned().flatten() else { continue };
             let Some(whole) = self.kinds.get_mut(What::Posix as usize) else { continue };
