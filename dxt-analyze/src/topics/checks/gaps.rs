@@ -46,14 +46,26 @@ impl Slots {
             self.process = process;
         }
         self.slots.resize(SLOTS, TimeSlot::default());
-        self.any.bits.resize(SLOTS / BITS, 0);
-        self.moving.bits.resize(SLOTS / BITS, 0);
+        for seen in [&mut self.any, &mut self.moving] {
+            seen.bits.resize(SLOTS / BITS, 0);
+            seen.changes.resize(SLOTS, 0);
+        }
     }
 
     /// Counts the process that was read last.
     fn settle(&mut self) {
-        self.any.take(&mut self.slots, |slot| &mut slot.processes);
-        self.moving.take(&mut self.slots, |slot| &mut slot.moving);
+        self.any.settle();
+        self.moving.settle();
+    }
+
+    /// All slots, with their processes.
+    fn counted(&self) -> Vec<TimeSlot> {
+        let mut all = self.clone();
+        all.settle();
+        for (slot, (processes, moving)) in all.slots.iter_mut().zip(all.any.counts().zip(all.moving.counts())) {
+            (slot.processes, slot.moving) = (slot.processes + processes, slot.moving + moving);
+        }
+        all.slots
     }
 }
 
@@ -64,6 +76,8 @@ const BITS: usize = u64::BITS as usize;
 #[derive(Clone, Debug, Default)]
 struct Seen {
     bits: Vec<u64>,
+    /// Of the processes before: how many more were in each slot than in the one before it.
+    changes: Vec<i32>,
 }
 
 impl Seen {
@@ -95,18 +109,34 @@ impl Seen {
         }
     }
 
-    /// Counts the process in its slots, and forgets it.
-    fn take(&mut self, slots: &mut [TimeSlot], count: impl Fn(&mut TimeSlot) -> &mut u32) {
-        for (word, slots) in self.bits.iter_mut().zip(slots.chunks_mut(BITS)) {
-            let mut bits = std::mem::take(word);
-            while bits != 0 {
-                if let Some(slot) = slots.get_mut(bits.trailing_zeros() as usize) {
-                    let count = count(slot);
-                    *count = count.saturating_add(1);
+    /// Counts the process in its slots, and forgets it. Only where it begins to be in slots and where it ceases to is anything to do.
+    fn settle(&mut self) {
+        let mut before = 0;
+        for (word, changes) in self.bits.iter_mut().zip(self.changes.chunks_mut(BITS)) {
+            let bits = std::mem::take(word);
+            let mut edges = bits ^ (bits << 1 | before);
+            before = bits >> (BITS - 1);
+            while edges != 0 {
+                let at = edges.trailing_zeros();
+                if let Some(change) = changes.get_mut(at as usize) {
+                    *change += if bits >> at & 1 == 1 { 1 } else { -1 };
                 }
-                bits &= bits - 1;
+                edges &= edges - 1;
             }
         }
+    }
+
+    /// Adds what another thread saw.
+    fn merge(&mut self, other: &Self) {
+        self.changes.iter_mut().zip(&other.changes).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// Processes, by slot.
+    fn counts(&self) -> impl Iterator<Item = u32> {
+        self.changes.iter().scan(0_i32, |sum, change| {
+            *sum += change;
+            Some(u32::try_from(*sum).unwrap_or(0))
+        })
     }
 }
 
@@ -196,9 +226,9 @@ impl Analysis for Timeline {
             *into = other;
             return;
         }
+        into.any.merge(&other.any);
+        into.moving.merge(&other.moving);
         for (mine, theirs) in into.slots.iter_mut().zip(other.slots) {
-            mine.processes = mine.processes.saturating_add(theirs.processes);
-            mine.moving = mine.moving.saturating_add(theirs.moving);
             mine.metadata = mine.metadata.saturating_add(theirs.metadata);
             (mine.first, mine.last) = (mine.first.min(theirs.first), mine.last.max(theirs.last));
         }
@@ -242,9 +272,7 @@ pub struct Phases {
 /// Reads the slots.
 #[must_use]
 pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
-    let mut slots = slots.clone();
-    slots.settle();
-    let slots = &slots.slots;
+    let slots = &slots.counted();
     let mut out = Phases::default();
     let mut last_end = None;
     let mut first_start = u64::MAX;
@@ -303,8 +331,7 @@ mod tests {
         calls.iter().for_each(|&(first, last)| slots.any.add(first, last));
         slots.of(ProcessId(1));
         slots.any.add(0, 2);
-        slots.settle();
-        for (number, slot) in slots.slots.iter().enumerate() {
+        for (number, slot) in slots.counted().iter().enumerate() {
             let expected = calls.iter().any(|&(first, last)| (first..=last).contains(&number)) || number <= 2;
             assert_eq!(slot.processes, u32::from(expected), "{number}");
         }
