@@ -71,3 +71,28 @@ fn targets_that_serve_alike_are_no_matter() {
     let found = before_targets(|rank| if rank >= 42 { 3 } else { (rank % 7) as u32 }, |_| 1000);
     assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
 }
+
+#[test]
+fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
+    // Requests of 4 MiB on a file of eight targets: those of even ranks reach the first four of them, those of odd ranks the others.
+    let rank = |rank: u64, slower: u64| {
+        let mut one = process(rank as i32, &format!("n{}", rank / 8));
+        let file = one.file("/lus/a");
+        let bytes = lustre(1 << 20, &(0..8).collect::<Vec<u32>>());
+        one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
+        for step in 0..30_u64 {
+            let from = step * 100 * MS;
+            let takes = (12 * MS + (rank * 7 + step * 5) % 11 * 150 * US) * if rank % 2 == 0 { slower } else { 1 };
+            one.write("/lus/a", ((step * 32 + rank) << 22) as i64, 4 << 20, from, from + takes);
+            one.add("", BARRIER, 0, 0, 0, from + takes, from + (15 * slower + 1) * MS);
+        }
+        one
+    };
+    let found = report((0..32).map(|number| rank(number, 4)).collect(), 3000);
+    let text = "One of OST 0, OST 1, OST 2, OST 3 (the same requests reach all of them) is slow: writes take ";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
+    assert!((1000..=1400).contains(&saves), "{saves} of about 1200 ms");
+    let found = report((0..32).map(|number| rank(number, 1)).collect(), 3000);
+    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
+}

@@ -182,7 +182,10 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let either = alike(grid, slow);
     if !either.is_empty() {
         let all: Vec<String> = either.iter().map(|target| named(grid, Unit::Target(*target)).0).collect();
-        name = format!("{name} or {} (the same requests reach both)", all.join(" or "));
+        name = match all.as_slice() {
+            [other] => format!("{name} or {other} (the same requests reach both)"),
+            _ => format!("one of {name}, {} (the same requests reach all of them)", all.join(", ")),
+        };
     }
     let mut by = slow.by.clone();
     by.sort_by_key(|(class, odd, ..)| {

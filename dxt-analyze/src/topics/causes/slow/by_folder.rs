@@ -25,25 +25,25 @@ pub(super) fn folders_by_process(grid: &Grid<'_>, class: Class) -> BTreeMap<(u32
 /// unless several have the same.
 pub(super) fn folders(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
     let (mut of_folder, mut of_process) = (BTreeMap::<u32, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
-    for ((folder, process), mean) in folders_by_process(grid, class) {
+    let by = folders_by_process(grid, class);
+    for (&(folder, process), &mean) in &by {
         of_folder.entry(folder).or_default().push(mean);
         *of_process.entry(process).or_default() += 1;
     }
     if of_process.values().all(|folders| *folders == 1) {
         of_folder.retain(|_, means| means.len() >= FEWEST);
-        if !across_nodes(grid, class) {
+        if !across_nodes(grid, by.keys().copied()) {
             return Vec::new();
         }
     }
     of_folder.iter().filter_map(|(&folder, means)| member(Unit::Folder(folder), means)).collect()
 }
 
-/// Whether folders are no matter of nodes, where each process uses one: some node has processes that use one folder and others that use another.
-pub(super) fn across_nodes(grid: &Grid<'_>, class: Class) -> bool {
+/// Whether what processes use (`used`) is no matter of nodes, where each process uses one: some node has processes that use one and others that use another.
+pub(super) fn across_nodes(grid: &Grid<'_>, mut used: impl Iterator<Item = (u32, ProcessId)>) -> bool {
     let mut of_node: BTreeMap<u32, u32> = BTreeMap::new();
-    let used = folders_by_process(grid, class);
-    used.keys().any(|(folder, process)| {
-        let node = grid.run.process(*process).map_or(u32::MAX, |process| process.node);
-        *of_node.entry(node).or_insert(*folder) != *folder
+    used.any(|(one, process)| {
+        let node = grid.run.process(process).map_or(u32::MAX, |process| process.node);
+        *of_node.entry(node).or_insert(one) != one
     })
 }

@@ -3,7 +3,7 @@
 use super::Slow;
 use super::apart::grows_to_the_end;
 use super::members::members;
-use super::moments::{is_of_moment, lasts, moves_less};
+use super::moments::{LESS, is_of_moment, lasts, moves_less};
 use super::odd::{Odd, odd};
 use super::of_two;
 use super::unit::{Member, Unit};
@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Times longer that calls take on a storage target that happens to be asked by several at once: what is less is no property of it.
 const ONLY_BUSY: f64 = 1.4;
+/// The same of two groups of targets.
+const TARGETS_DIFFER: f64 = 2.0;
 /// Times longer that calls on a file may take by how it is used.
 const FILES_DIFFER: f64 = 1.5;
 /// The same of folders: what lies in one is mostly of one kind.
@@ -36,6 +38,13 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
         if let Some((unit, odd, calls)) = of_two::nodes(grid, &sorts)
             && odd.above >= least.min_slowdown.ln()
             && odd.p <= least.false_discovery_rate / 8.0
+        {
+            by.entry(unit).or_default().push((class, odd, 2, calls));
+        }
+        if let Some((unit, odd, calls)) = of_two::targets(grid, class)
+            && odd.above >= least.min_slowdown.max(TARGETS_DIFFER).ln()
+            && odd.p <= least.false_discovery_rate / 8.0
+            && !known.contains(&(unit, class))
         {
             by.entry(unit).or_default().push((class, odd, 2, calls));
         }
@@ -71,7 +80,7 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
                 continue;
             }
             for (unit, odd, calls) in
-                found.into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class))
+                found.into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class, LESS))
             {
                 if known.contains(&(unit, class))
                     || is_of_moment(grid, known, unit, class)

@@ -4,7 +4,7 @@ use super::Slow;
 use super::apart::{apart, for_a_while, growing, grows_to_the_end};
 use super::candidates::shortened;
 use super::members::members;
-use super::moments::{lasts, moves_less};
+use super::moments::{LESS, LESS_AS_IT_GROWS, lasts, moves_less};
 use super::odd::FEW;
 use super::unit::{Member, Unit};
 use crate::sum::Sum;
@@ -49,6 +49,7 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
             let calls: Vec<u64> = sort.iter().map(|member| member.calls).collect();
             let (range, odd) = for_a_while(&values, &calls).or_else(|| growing(&values))?;
             grows = grows_to_the_end(&values, range.clone());
+            grows |= range.end == values.len() && growing(&values).is_some();
             let of: Vec<&Member> = sort.get(range)?.iter().collect();
             let (Unit::Moment(from, _), Unit::Moment(_, until)) = (of.first()?.unit, of.last()?.unit) else {
                 return None;
@@ -63,7 +64,8 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     if matches!(unit, Unit::Target(_) | Unit::Process(_)) && units.len() * 2 > sort.len() {
         return None;
     }
-    if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class) {
+    let part = if grows { LESS_AS_IT_GROWS } else { LESS };
+    if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class, part) {
         return None;
     }
     let calls = of.iter().map(|member| member.calls).sum::<Sum>().get();

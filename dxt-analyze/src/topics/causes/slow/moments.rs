@@ -11,7 +11,9 @@ const LONG_ENOUGH: (u16, f64) = (2, 0.02);
 /// Part of the calls on a part of a file that are made in slow moments from which it is slow by those.
 const MOSTLY: f64 = 0.5;
 /// Part of the rate at other times that a slow moment has at most: where more is moved than usual, calls take longer by their number.
-const LESS: f64 = 0.7;
+pub(super) const LESS: f64 = 0.7;
+/// The same where calls take longer and longer.
+pub(super) const LESS_AS_IT_GROWS: f64 = 0.85;
 
 /// Whether a moment is long enough to be one; all else is.
 pub(super) fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
@@ -21,8 +23,8 @@ pub(super) fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
     until + 1 - from >= LONG_ENOUGH.0 && (begin(until + 1) - begin(from)) as f64 >= length as f64 * LONG_ENOUGH.1
 }
 
-/// Whether less is moved in a moment than at other times in which calls of the class are made; true of all else.
-pub(super) fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
+/// Whether less than a part of what is moved at other times is moved in a moment, of those in which calls of the class are made; true of all else.
+pub(super) fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class, part: f64) -> bool {
     let Unit::Moment(from, until) = unit else { return true };
     let (mut amounts, mut mine) = (BTreeMap::<u16, f64>::new(), 0.0);
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
@@ -39,7 +41,7 @@ pub(super) fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
             (other, other_time) = (other + amount, other_time + busy);
         }
     }
-    other_time <= 0.0 || time <= 0.0 || mine / time < other / other_time * LESS
+    other_time <= 0.0 || time <= 0.0 || mine / time < other / other_time * part
 }
 
 /// Whether a part of a file is only reached in a slow moment: who goes through a file in order is at one part of it then.

@@ -1,4 +1,5 @@
-//! Which of two nodes or folders is slow. Two members tell nothing by themselves, but each rank of a node does, and each process that uses both folders.
+//! Which of two nodes, folders or groups of storage targets is slow. Two members tell nothing by themselves, but each rank of a node does, and each process
+//! that uses both of the others.
 
 use super::by_folder::{across_nodes, folders_by_process};
 use super::mean::Mean;
@@ -8,8 +9,10 @@ use crate::model::ProcessId;
 use crate::shared::stats::upper_tail_t;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+/// Times what is asked of the other group of targets that is no more.
+const AS_MUCH: f64 = 1.2;
 /// Least error of a mean of logarithms.
 const LEAST_ERROR: f64 = 0.02;
 
@@ -52,28 +55,63 @@ fn clearly_slower(mine: &[f64], theirs: &[f64]) -> Option<Odd> {
 /// The slower of two folders, by the processes that use both; where none does, by all that use either.
 pub fn folders(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let by = folders_by_process(grid, class);
-    let mut both: Vec<u32> = by.keys().map(|(folder, _)| *folder).collect();
+    let (slow, odd, calls) = slower(grid, &by)?;
+    Some((Unit::Folder(slow), odd, calls))
+}
+
+/// The slower of two groups of storage targets, each of which all its requests reach, if no more is asked of it: one of them, since nothing tells which
+/// it is.
+pub fn targets(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
+    let mut groups: BTreeSet<Vec<u32>> = BTreeSet::new();
+    let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
+    let mut asked: BTreeMap<u32, f64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && !entry.targets.is_empty()) {
+        let mut group = entry.targets.clone();
+        group.sort_unstable();
+        let first = *group.first()?;
+        by.entry((first, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
+        *asked.entry(first).or_default() += entry.cell.calls as f64 * entry.usual_of_kind_ns;
+        groups.insert(group);
+        if groups.len() > 2 {
+            return None;
+        }
+    }
+    let [a, b]: [Vec<u32>; 2] = groups.into_iter().collect::<Vec<_>>().try_into().ok()?;
+    if a.iter().any(|target| b.contains(target)) {
+        return None;
+    }
+    let (slow, odd, calls) = slower(grid, &by)?;
+    let mine = asked.remove(&slow)?;
+    let as_much = asked.into_values().all(|theirs| mine <= theirs * AS_MUCH);
+    as_much.then_some((Unit::Target(slow), odd, calls))
+}
+
+/// The slower of two of something that processes use, with its calls.
+fn slower(grid: &Grid<'_>, by: &BTreeMap<(u32, ProcessId), Mean>) -> Option<(u32, Odd, u64)> {
+    let mut both: Vec<u32> = by.keys().map(|(one, _)| *one).collect();
     both.dedup();
     let [a, b] = both.as_slice() else { return None };
+    let calls =
+        |one: u32| by.iter().filter(|((of, _), _)| *of == one).map(|(_, mean)| mean.weight()).sum::<f64>() as u64;
     let differences: Vec<f64> = by
         .iter()
-        .filter(|((folder, _), _)| folder == a)
+        .filter(|((one, _), _)| one == a)
         .filter_map(|((_, process), mine)| Some(mine.get() - by.get(&(*b, *process))?.get()))
         .collect();
     let uses_both = |process: &ProcessId| by.contains_key(&(*a, *process)) && by.contains_key(&(*b, *process));
-    let users = |folder: u32| {
-        let only = by.iter().filter(move |((of, process), _)| *of == folder && !uses_both(process));
+    let users = |one: u32| {
+        let only = by.iter().filter(move |((of, process), _)| *of == one && !uses_both(process));
         only.map(|(_, mean)| mean.get())
     };
     if differences.len() < FEWEST {
-        if !across_nodes(grid, class) {
+        if !across_nodes(grid, by.keys().copied()) {
             return None;
         }
         let (mine, theirs): (Vec<f64>, Vec<f64>) = (users(*a).collect(), users(*b).collect());
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let slow = if mean(&mine) > mean(&theirs) { *a } else { *b };
         let odd = if slow == *a { clearly_slower(&mine, &theirs) } else { clearly_slower(&theirs, &mine) }?;
-        return Some((Unit::Folder(slow), odd, calls_in(&by, slow)));
+        return Some((slow, odd, calls(slow)));
     }
     let count = differences.len() as f64;
     let above = differences.iter().sum::<f64>() / count.max(1.0);
@@ -85,10 +123,5 @@ pub fn folders(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let error = (squares / (count - 1.0) / count).sqrt().max(LEAST_ERROR);
     let score = above.abs() / error;
     let odd = Odd { above: above.abs(), score, p: upper_tail_t(score, count - 1.0) };
-    Some((Unit::Folder(slow), odd, calls_in(&by, slow)))
-}
-
-/// Calls in a folder.
-fn calls_in(by: &BTreeMap<(u32, ProcessId), Mean>, folder: u32) -> u64 {
-    by.iter().filter(|((of, _), _)| *of == folder).map(|(_, mean)| mean.weight()).sum::<f64>() as u64
+    Some((slow, odd, calls(slow)))
 }
