@@ -3,7 +3,6 @@
 pub mod bandwidth;
 pub mod calls;
 pub mod completeness;
-pub mod divisor;
 pub mod followed;
 pub mod followed_in_order;
 pub mod groups;

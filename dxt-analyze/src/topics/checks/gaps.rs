@@ -4,7 +4,7 @@
 
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block, Stretch};
-use crate::shared::divisor::Divisor;
+use strength_reduce::StrengthReducedU64;
 use trace_format::op::OpClass;
 
 /// Slots that the job's time is cut into.
@@ -146,7 +146,7 @@ pub struct Timeline {
     /// Start of the first slot, ns since the job's start.
     from: u64,
     /// Length of a slot, ns.
-    width: Divisor,
+    width: StrengthReducedU64,
 }
 
 impl Timeline {
@@ -158,7 +158,7 @@ impl Timeline {
         };
         let from = heads().map(|(shift, head)| shift.saturating_add(head.min_start)).min().unwrap_or(0);
         let until = heads().map(|(shift, head)| shift.saturating_add(head.max_end)).max().unwrap_or(0);
-        Self { from, width: Divisor::new(until.saturating_sub(from) / SLOTS as u64 + 1) }
+        Self { from, width: StrengthReducedU64::new(until.saturating_sub(from) / SLOTS as u64 + 1) }
     }
 
     /// Length of a slot, ns.
@@ -169,7 +169,7 @@ impl Timeline {
 
     #[inline]
     fn slot(&self, time: u64) -> usize {
-        (self.width.divide(time.saturating_sub(self.from)) as usize).min(SLOTS - 1)
+        ((time.saturating_sub(self.from) / self.width) as usize).min(SLOTS - 1)
     }
 
     /// Calls of a stream: whether they are of metadata, and whether they reach storage. Whether a call ends in the slot in which it began
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn gaps_are_exact_and_sorted_by_length() {
-        let timeline = Timeline { from: 1000, width: Divisor::new(10) };
+        let timeline = Timeline { from: 1000, width: StrengthReducedU64::new(10) };
         let slots = filled(&timeline, &[(1003, 1100), (1050, 1207), (1222, 1260), (1255, 1261), (5007, 5009)]);
         let found = phases(&timeline, &slots);
         assert_eq!(found.gaps.first(), Some(&Gap { start_ns: 1261, end_ns: 5007 }));
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn the_peak_is_over_a_second() {
-        let timeline = Timeline { from: 0, width: Divisor::new(250_000_000) };
+        let timeline = Timeline { from: 0, width: StrengthReducedU64::new(250_000_000) };
         let calls: Vec<(u64, u64)> = (0..40).map(|i| (2_100_000_000 + i, 2_100_000_001 + i)).collect();
         let slots = filled(&timeline, &[calls, vec![(2_900_000_000, 2_900_000_001), (0, 1)]].concat());
         // The window that first holds all of them ends with the slot of the last.

@@ -8,7 +8,6 @@ use crate::findings::{About, Code, Evidence};
 use crate::layouts::placed::Placed;
 use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::scan::{Analysis, Block};
-use crate::shared::divisor::Divisor;
 use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::class::Class;
@@ -17,6 +16,7 @@ use crate::topics::causes::reading::usual::{Kind, Usual};
 use crate::topics::causes::replay::Shortened;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use strength_reduce::StrengthReducedU64;
 use trace_format::layout::Layout;
 
 /// Fewest targets of a file: with fewer, chance puts most requests on one of them.
@@ -57,9 +57,9 @@ struct Of<'a> {
 pub struct Aliasing<'a> {
     files: Vec<Of<'a>>,
     /// Length of a moment, ns.
-    width_ns: Divisor,
+    width_ns: StrengthReducedU64,
     /// Moments of which one is kept.
-    one_in: Divisor,
+    one_in: StrengthReducedU64,
 }
 
 /// Of a group of targets in a moment: processes that begin requests, the last of these, and a stripe with its votes: those for it less those for others, so
@@ -130,8 +130,8 @@ impl<'a> Aliasing<'a> {
         shared.sort_by_key(|(file, count)| (std::cmp::Reverse(*count), *file));
         Self {
             files: shared.into_iter().filter_map(of).take(FILES).collect(),
-            width_ns: Divisor::new(width_ns),
-            one_in: Divisor::new(span / width_ns / MOMENTS),
+            width_ns: StrengthReducedU64::new(width_ns),
+            one_in: StrengthReducedU64::new((span / width_ns / MOMENTS).max(1)),
         }
     }
 
@@ -152,7 +152,7 @@ impl<'a> Aliasing<'a> {
     /// Whether a moment is kept.
     #[inline]
     fn keeps(&self, moment: u64) -> bool {
-        self.one_in.get() == 1 || self.one_in.divides(moment.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20)
+        self.one_in.get() == 1 || (moment.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % self.one_in == 0
     }
 
     /// What the moments say.
@@ -247,7 +247,7 @@ impl Analysis for Aliasing<'_> {
                 if row.length == 0 || row.length > of.longest {
                     continue;
                 }
-                let moment = self.width_ns.divide(row.start.saturating_add(shift));
+                let moment = row.start.saturating_add(shift) / self.width_ns;
                 if !self.keeps(moment) {
                     continue;
                 }
