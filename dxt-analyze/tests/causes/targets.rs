@@ -82,7 +82,8 @@ fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
         one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
         for step in 0..30_u64 {
             let from = step * 100 * MS;
-            let takes = (12 * MS + (rank * 7 + step * 5) % 11 * 150 * US) * if rank % 2 == 0 { slower } else { 1 };
+            let takes =
+                (12 * MS + (rank * 7 + step * 5) % 11 * 150 * US) * if rank.is_multiple_of(2) { slower } else { 1 };
             one.write("/lus/a", ((step * 32 + rank) << 22) as i64, 4 << 20, from, from + takes);
             one.add("", BARRIER, 0, 0, 0, from + takes, from + (15 * slower + 1) * MS);
         }
