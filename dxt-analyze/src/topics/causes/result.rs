@@ -175,6 +175,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
     let (mut name, others, mut about) = named(grid, slow.unit);
     let are = if slow.more.is_empty() && !matches!(slow.unit, Unit::Folder(_)) { "is" } else { "are" };
+    let it = if slow.more.is_empty() { "it" } else { "each" };
     match ranks(run, slow) {
         Some(all) if slow.more.len() >= LISTED => name = format!("ranks {all}"),
         _ => slow.more.iter().for_each(|unit| name.push_str(&format!(", {}", named(grid, *unit).0))),
@@ -238,7 +239,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         Unit::Target(_) if asked >= OVERLOADED => (
             Code::SLOW_TARGET,
             format!(
-                "{name} is overloaded: {asked:.1} times as much is asked of it as of {others}, and {first} as long as theirs"
+                "{name} {are} overloaded: {asked:.1} times as much is asked of {it} as of {others}, and {first} as long as theirs"
             ),
             "place files evenly: `lfs setstripe -i -1` (any target first) or more stripes (`-c`) for the folder before they are written",
         ),
@@ -278,13 +279,15 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
 }
 
-/// Times what is asked of other targets, if it is one.
+/// Times what is asked of other targets, at least, if they are targets.
 fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
-    match slow.unit {
-        Unit::Target(target) if slow.more.is_empty() => Loads::of(grid, &classes).asked(target),
+    let loads = Loads::of(grid, &classes);
+    let of = |unit: &Unit| match unit {
+        Unit::Target(target) => loads.asked(*target),
         _ => 0.0,
-    }
+    };
+    slow.more.iter().chain([&slow.unit]).map(of).fold(f64::INFINITY, f64::min)
 }
 
 /// Targets that just the same calls reach as the slow one: each may be the slow one.

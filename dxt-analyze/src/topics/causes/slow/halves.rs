@@ -2,7 +2,7 @@
 
 use super::Slow;
 use super::apart::{apart, for_a_while, growing, grows_to_the_end};
-use super::candidates::shortened;
+use super::candidates::{is_of_target, shortened};
 use super::members::members;
 use super::moments::{LESS, LESS_AS_IT_GROWS, lasts, moves_less};
 use super::odd::FEW;
@@ -10,25 +10,30 @@ use super::unit::{Member, Unit};
 use crate::sum::Sum;
 use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
+use std::collections::BTreeSet;
 
 /// Several slow nodes or targets of few: each by itself is not odd, since the others that are slow are among those that it is compared with.
-pub(super) fn several_of_few(grid: &Grid<'_>) -> Vec<Slow> {
+pub(super) fn several_of_few(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
     // The others are what they are slower than: they are no fewer.
     let few = |slow: &Slow| {
         let fewest = |among: usize| among <= FEW && (slow.more.len() + 1) * 2 <= among;
         matches!(slow.unit, Unit::Node(_) | Unit::Target(_)) && slow.by.iter().all(|(_, _, among, _)| fewest(*among))
     };
-    halves(grid).into_iter().filter(few).collect()
+    halves(grid, known).into_iter().filter(few).collect()
 }
 
 /// All slow halves.
-pub(super) fn halves(grid: &Grid<'_>) -> Vec<Slow> {
+pub(super) fn halves(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
     let rate = grid.run.thresholds.false_discovery_rate;
     let of_class = |class: Class| {
         let sorts = members(grid, class);
         sorts.into_iter().filter_map(move |sort| half(grid, class, &sort, rate / (sort.len() * 4) as f64))
     };
-    CLASSES.into_iter().flat_map(of_class).collect()
+    let of_targets = |slow: &Slow| {
+        let mut all = slow.more.iter().chain([&slow.unit]);
+        all.all(|unit| slow.by.iter().all(|(class, ..)| is_of_target(grid, known, *unit, *class)))
+    };
+    CLASSES.into_iter().flat_map(of_class).filter(|slow| !of_targets(slow)).collect()
 }
 
 /// Where none is odd: the slow half of ranks or nodes, or all for a while or from a moment on.

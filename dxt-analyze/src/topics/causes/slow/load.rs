@@ -6,7 +6,7 @@ use crate::topics::causes::grid::Grid;
 use std::collections::BTreeMap;
 
 /// Times what is asked of other targets from which one is overloaded.
-pub const OVERLOADED: f64 = 3.0;
+pub const OVERLOADED: f64 = 2.0;
 
 /// By target.
 #[derive(Clone, Debug, Default)]

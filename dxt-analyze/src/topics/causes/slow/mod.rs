@@ -102,9 +102,11 @@ fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
     while out.len() < ROUNDS {
         // Only where none is odd is it a half: what is odd on one side looks like halves on another. Parts of a file that all go through in order
         // look like moments.
-        let half = |grid: &Grid<'_>| most(halves(grid).into_iter().filter(looked_at), least);
-        let best = match most(candidates(grid, &known).into_iter().chain(several_of_few(grid)).filter(looked_at), least)
-        {
+        let half = |grid: &Grid<'_>| most(halves(grid, &known).into_iter().filter(looked_at), least);
+        let best = match most(
+            candidates(grid, &known).into_iter().chain(several_of_few(grid, &known)).filter(looked_at),
+            least,
+        ) {
             Some(best) if matches!(best.unit, Unit::Region(_)) => {
                 half(grid).filter(|half| half.weight() >= best.weight()).or(Some(best))
             }
