@@ -130,12 +130,12 @@ fn no_directory_for_spools() {
         return skip_here("needs root and unshare(1)");
     }
     let scratch = Scratch::new();
-    let script =
-        "mount -t tmpfs -o ro tmpfs /tmp && mount -t tmpfs -o ro tmpfs /dev/shm && exec env LD_PRELOAD=\"$0\" \"$@\"";
+    // What is written to stays writable, and programs can be read, wherever below /tmp they lie.
+    let script = "s=$1; shift; mount --bind \"$s\" \"$s\" && mount --rbind /tmp /tmp && mount -o remount,bind,ro /tmp \
+                  && mount -t tmpfs -o ro tmpfs /dev/shm && exec env LD_PRELOAD=\"$0\" \"$@\"";
     let launch = Launch::new(&scratch, "unshare").untraced().args(["-m", "sh", "-c", script]);
-    let launch =
-        launch.arg(crate::harness::library()).arg(workload("exits")).arg(scratch.data()).args(["return", "500"]);
-    let outcome = launch.env("DXT_SPOOL", "auto").env("TMPDIR", "/no/such/place").run();
+    let launch = launch.arg(crate::harness::library()).arg(scratch.root()).arg(workload("exits")).arg(scratch.data());
+    let outcome = launch.args(["return", "500"]).env("DXT_SPOOL", "auto").env("TMPDIR", "/no/such/place").run();
     if outcome.code != 7 && outcome.stderr.contains("unshare") {
         return skip_here("file systems of one's own cannot be mounted here");
     }
