@@ -51,9 +51,13 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         if (most as f64) < run_ns as f64 * least.least_run_share {
             break;
         }
+        let of_time = |claim: &&Claim| claim.finding.code == Code::TIME_IMBALANCE && saves(claim) == most;
+        let only_who = claims.iter().any(|claim| of_time(&claim));
         let near = |claim: &&(usize, &Claim)| {
             // That names are asked for again says why metadata calls take as long as they do, and that a rank waits for a file, why it is late.
             let says_why = is_contrast(claim.1.finding.code) || WHY.contains(&claim.1.finding.code);
+            // And that a rank has more to do, why it is in calls for longer.
+            let says_why = says_why || only_who && claim.1.finding.code == Code::BYTE_IMBALANCE;
             let least = if says_why { CLEARLY } else { NEARLY };
             counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
         };
