@@ -1,6 +1,8 @@
 //! What storage makes of calls: a server that takes one after another, one aggregator, lists of folders; and who waits meanwhile.
 
-use super::{BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, report, report_of, saves_ms, sentence};
+use super::{
+    BARRIER, BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, report, report_of, saves_ms, sentence,
+};
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
 use trace_format::meta::stream_flags::NESTED;
@@ -221,4 +223,47 @@ fn ranks_that_do_the_io_of_all_are_not_blamed_one_by_one() {
     assert_eq!(saves_ms(&found, "DXT-C014"), None, "{}", sentence(&found));
     let found = writers(1);
     assert!(sentence(&found).starts_with("Rank 0 writes 100 % of the bytes"), "{}", sentence(&found));
+}
+
+#[test]
+fn that_a_rank_has_more_to_write_is_told_before_that_it_is_in_writes_for_longer() {
+    let writers = |more: u64| {
+        let rank = |rank: u64| {
+            let mut one: Builder = process(rank as i32, "n");
+            for step in 0..10_u64 {
+                let calls = if rank == 2 { more } else { 5 };
+                let mut now = step * 400 * MS + 50 * MS;
+                for call in 0..calls {
+                    let takes = 9 * MS + (rank + step + call) % 5 * MS / 2;
+                    one.write(&format!("/lus/{rank}"), ((step * calls + call) << 20) as i64, 1 << 20, now, now + takes);
+                    now += takes;
+                }
+                one.add("", BARRIER, 0, 0, 0, now, step * 400 * MS + 350 * MS);
+            }
+            one
+        };
+        report((0..3).map(rank).collect(), 4000)
+    };
+    let found = writers(25);
+    assert!(sentence(&found).starts_with("Rank 2 writes 2.1 times as much as the mean"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&writers(5), "DXT-C014"), None);
+}
+
+#[test]
+fn what_is_said_of_shared_files_is_priced_by_their_calls_alone() {
+    // Small reads of a shared file that take little, and longer writes of each rank's own.
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, "n");
+        for step in 0..100_u64 {
+            let (from, at) = (step * 20 * MS, ((step * 8 + rank) << 15) as i64);
+            one.add("/lus/in", op::POSIX_READ, 0, at, 32 << 10, from, from + MS / 20);
+            one.write(&format!("/lus/{rank}"), (step << 15) as i64, 32 << 10, from + MS, from + 9 * MS);
+        }
+        one
+    };
+    let found = report((0..8).map(rank).collect(), 2000);
+    for code in ["DXT-C010", "DXT-C006", "DXT-C018"] {
+        let saves = saves_ms(&found, code).unwrap_or(0);
+        assert!(saves <= 5, "{code}: {saves} of at most 5 ms");
+    }
 }

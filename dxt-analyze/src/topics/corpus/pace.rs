@@ -3,7 +3,7 @@
 use super::JobFile;
 use crate::model::{Run, Within};
 use crate::scan::{Analysis, Block};
-use crate::topics::causes::reading::cells::log;
+use crate::topics::causes::reading::cell::log;
 use crate::topics::causes::reading::parts::LOG_BITS;
 use crate::topics::causes::reading::phases::length;
 use crate::topics::causes::reading::usual::size_class;

@@ -4,7 +4,7 @@
 use super::overlap::Write;
 use crate::model::FileId;
 use crate::sum::Sum;
-use crate::topics::causes::reading::cells::log;
+use crate::topics::causes::reading::cell::log;
 use crate::topics::causes::reading::parts::LOG_BITS;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

@@ -11,7 +11,8 @@ pub mod stalled_once;
 pub mod whole_waits;
 
 use super::class::Class;
-use super::reading::cells::{Cell, Key, NO_TARGET, OfProcess, coarse, looked_at};
+use super::reading::cell::{Cell, Key, NO_TARGET, coarse};
+use super::reading::cells::{OfProcess, looked_at};
 use super::reading::parts::Parts;
 use super::reading::slots::{SLOTS, Slots};
 use super::reading::threads::Threads;

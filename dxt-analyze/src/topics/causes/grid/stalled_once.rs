@@ -2,7 +2,7 @@
 
 use crate::model::Run;
 use crate::shared::stats::median;
-use crate::topics::causes::reading::cells::Cell;
+use crate::topics::causes::reading::cell::Cell;
 use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 

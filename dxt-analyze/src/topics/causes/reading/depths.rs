@@ -233,7 +233,7 @@ impl Regression {
 mod tests {
     use super::*;
     use crate::model::LayoutOrigin;
-    use crate::topics::causes::reading::cells::log;
+    use crate::topics::causes::reading::cell::log;
     use trace_format::layout::Layout;
 
     const MS: u64 = 1_000_000;

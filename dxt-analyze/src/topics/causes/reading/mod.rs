@@ -2,10 +2,11 @@
 //!
 //! * [`phases`]: first reading: where ranks meet ([`who`]), and when no process does I/O; [`slots`]: the run divided there.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
-//! * [`cells`]: second reading: time of calls by process, slot, stream, size and storage target; [`callers`]: who makes collective ones; [`depths`]: how many others they find
+//! * [`cells`]: second reading: time of calls, in a [`cell`] for each process, slot, stream, size and storage target; [`callers`]: who makes collective ones; [`depths`]: how many others they find
 //!   on their target; [`threads`]: when those of a process are in calls; [`parts`]: of files.
 
 pub mod callers;
+pub mod cell;
 pub mod cells;
 pub mod depths;
 pub mod parts;
