@@ -326,6 +326,19 @@ fn a_dry_run_says_what_a_shell_would_set_and_changes_nothing() {
 }
 
 #[test]
+fn version_is_the_projects_whatever_is_installed_beside_it() {
+    let scratch = Scratch::new();
+    let version = Launch::new(&scratch, dxt_run()).untraced().arg("--lib").arg(library()).arg("--version").run();
+    let expected = format!("dxt-run {}\ntracer ", env!("CARGO_PKG_VERSION"));
+    assert!(version.code == 0 && version.stdout.starts_with(&expected), "{version:?}");
+    // Alone, as somebody may have copied it.
+    let copy = scratch.root().join("dxt-run");
+    std::fs::copy(dxt_run(), &copy).expect("a copy");
+    let alone = Launch::new(&scratch, copy).untraced().arg("-V").run();
+    assert!(alone.code == 0 && alone.stdout.starts_with(&expected), "{alone:?}");
+}
+
+#[test]
 fn a_dry_run_shows_nothing_that_opens_a_database() {
     let scratch = Scratch::new();
     let wheres = [

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 /// An option of the script: its short name, its long one, its value, and what it does.
 type Row = (Option<char>, &'static str, Option<&'static str>, &'static str);
 
-const OPTIONS: [Row; 16] = [
+const OPTIONS: [Row; 17] = [
     (
         Some('o'),
         "output",
@@ -46,6 +46,7 @@ const OPTIONS: [Row; 16] = [
     (None, "print-preload", None, "Print the path of the tracer library, for LD_PRELOAD, and end"),
     (Some('v'), "verbose", None, "The tracer says what it writes"),
     (Some('q'), "quiet", None, "Do not say which traces were written, or that none was"),
+    (Some('V'), "version", None, "Print the version and the files that would be used, and end"),
     (Some('h'), "help", None, "Print help"),
 ];
 
