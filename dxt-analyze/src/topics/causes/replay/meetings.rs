@@ -102,6 +102,16 @@ impl Meetings {
         self.ends.get(phase).copied().flatten()
     }
 
+    /// What ranks waited at meetings before which all did not meet for long, ns, with the first phase since and the one that each ends.
+    pub fn far(&self) -> impl Iterator<Item = (usize, (usize, &Times))> {
+        let first =
+            |end: usize| self.ends.iter().take(end).rposition(|of| *of != Some(end)).map_or(0, |before| before + 1);
+        let far = move |(end, waits)| {
+            (self.far_after(end) == Some(end) && self.after(end).is_none()).then(|| (end, (first(end), waits)))
+        };
+        self.waits.iter().enumerate().filter_map(far)
+    }
+
     /// How long the others wait for a rank at the next meeting, at or behind `phase`, ns, however long they have not met before, and which phase that meeting
     /// ends: where it waits little, and they wait much. `None` if they do not.
     #[must_use]

@@ -1,7 +1,9 @@
 //! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
 //!
-//! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on.
+//! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on;
+//!   [`ahead`]: who is tied to nobody.
 
+pub mod ahead;
 pub mod alone;
 pub mod kept_waiting;
 pub mod meetings;
@@ -11,6 +13,7 @@ pub mod pace;
 use super::grid::{Entry, Grid};
 use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
 
 /// Time that each process works in each phase, ns.
 #[derive(Clone, Debug)]
@@ -21,12 +24,17 @@ pub struct Work {
     of_slot: Vec<u32>,
     /// Whether these are the phases of the grid.
     by_phase: bool,
+    /// Who comes to far meetings ahead of the last.
+    ahead: OnceLock<ahead::Ahead>,
 }
 
 /// Part of a phase's work from which one process does it alone.
 const ALONE: f64 = 0.95;
 /// Times an even share that one of several has at most if they take turns.
 const EVEN: f64 = 1.5;
+
+/// Part of what is shortened that is of ranks which come to the next meeting a round ahead, for it to cost no more than it does there.
+const AHEAD: f64 = 0.8;
 
 /// Calls shortened: entry of the grid, and by how much, ns.
 pub type Shortened = Vec<(u32, f64)>;
@@ -50,7 +58,8 @@ impl Work {
 
     fn sum(grid: &Grid<'_>, of_slot: Vec<u32>, counts: impl Fn(&Entry) -> bool) -> Self {
         let count = of_slot.last().map_or(0, |last| *last as usize + 1);
-        let mut work = Self { phases: vec![FxHashMap::default(); count], of_slot, by_phase: true };
+        let mut work =
+            Self { phases: vec![FxHashMap::default(); count], of_slot, by_phase: true, ahead: OnceLock::new() };
         for entry in grid.entries.iter().filter(|entry| entry.leaf && counts(entry)) {
             let phase = work.phase(entry.slot);
             if let Some(phase) = work.phases.get_mut(phase) {
@@ -127,7 +136,13 @@ impl Work {
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
             let near = grid.meetings.after(phase).filter(|_| self.by_phase);
-            let none_near = || grid.meetings.far_after(phase).filter(|_| self.by_phase && goes_on());
+            let ahead = |end: usize| {
+                let ahead = self.ahead.get_or_init(|| ahead::Ahead::of(grid));
+                let of_those: f64 = less.iter().filter(|of| ahead.is(*of.0, end)).map(|of| of.1).sum();
+                of_those >= less.values().sum::<f64>() * AHEAD
+            };
+            let far = || grid.meetings.far_after(phase).filter(|_| self.by_phase);
+            let none_near = || far().filter(|end| ahead(*end) || goes_on());
             let meeting = near.or_else(none_near);
             // Who goes on waits for nobody at the phase's end either.
             let beside = meeting != near;

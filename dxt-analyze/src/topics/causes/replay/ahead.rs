@@ -1,0 +1,125 @@
+//! Ranks that come to a meeting a whole round ahead of the last one: who waits for others' messages in each round, as at halos, cannot be. What slows
+//! such a rank down costs the run only what it does not wait at that meeting.
+
+use super::super::grid::Grid;
+use crate::model::ProcessId;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest rounds of calls that tell how long one is.
+const FEWEST: usize = 3;
+/// Part of the longest pause between two calls from which one parts two rounds.
+const PAUSE: f64 = 0.5;
+/// Part by which two ranks' numbers of rounds may differ: who makes more has work of its own at the end, for which the others may wait.
+const AS_MANY: f64 = 0.2;
+
+/// Who is, by the phase that the meeting ends.
+#[derive(Clone, Debug, Default)]
+pub struct Ahead(BTreeSet<(usize, ProcessId)>);
+
+impl Ahead {
+    /// Of meetings before which all did not meet for long: between others there is no more than a round.
+    #[must_use]
+    pub fn of(grid: &Grid<'_>) -> Self {
+        // By slot, when calls that begin there end, as far as a long one tells.
+        let mut slots: FxHashMap<ProcessId, BTreeMap<u16, u64>> = FxHashMap::default();
+        let far: Vec<_> = grid.meetings.far().collect();
+        if !far.is_empty() {
+            for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+                let until = entry.cell.longest_began().map_or(0, |began| began.saturating_add(entry.cell.longest_ns));
+                let end = slots.entry(entry.process).or_default().entry(entry.slot).or_default();
+                *end = until.max(*end);
+            }
+        }
+        let mut out = BTreeSet::new();
+        for (end, (first, waits)) in far {
+            let phases = first..=end;
+            let rounds = |process: ProcessId| {
+                let of = slots.get(&process)?.iter().map(|(slot, until)| (usize::from(*slot), *until));
+                let within = of.filter(|(slot, _)| phases.contains(&grid.slots.phase(*slot)));
+                let calls: Vec<(u64, u64)> =
+                    within.filter_map(|(slot, until)| Some((grid.slots.begin(slot)?, until))).collect();
+                Rounds::of(&calls)
+            };
+            let last = waits.iter().min_by(|a, b| a.1.total_cmp(b.1).then(a.0.cmp(b.0))).map(|(process, _)| *process);
+            let Some(of_last) = last.and_then(rounds) else { continue };
+            let is = |(process, ns): (&ProcessId, &f64)| {
+                rounds(*process).is_some_and(|mine| mine.is_ahead(&of_last, *ns)).then_some((end, *process))
+            };
+            out.extend(waits.iter().filter_map(is));
+        }
+        Self(out)
+    }
+
+    /// Whether a rank is, before the meeting that ends a phase.
+    #[must_use]
+    pub fn is(&self, process: ProcessId, end: usize) -> bool {
+        self.0.contains(&(end, process))
+    }
+}
+
+/// What a process does again and again: calls, and a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rounds {
+    count: usize,
+    /// From the beginning of one to that of the next, or to the end of the last, ns.
+    longest_ns: u64,
+}
+
+impl Rounds {
+    /// Of when calls begin and end, ns, in order; `None` if these are too few.
+    fn of(calls: &[(u64, u64)]) -> Option<Self> {
+        let apart = |two: &[(u64, u64)]| two[1].0.saturating_sub(two[0].1.max(two[0].0));
+        let pause = (calls.windows(2).map(apart).max()? as f64 * PAUSE) as u64;
+        let mut begins: Vec<u64> = calls.first().map(|call| call.0).into_iter().collect();
+        begins.extend(calls.windows(2).filter(|two| apart(two) >= pause).map(|two| two[1].0));
+        let count = begins.len();
+        begins.extend(calls.last().map(|call| call.0));
+        let longest_ns = begins.windows(2).map(|two| two[1].saturating_sub(two[0])).max()?;
+        (count >= FEWEST).then_some(Self { count, longest_ns })
+    }
+
+    /// Whether who waits for `ns` is a round ahead of who comes last, the longest of that one's.
+    fn is_ahead(&self, last: &Self, ns: f64) -> bool {
+        let (fewer, more) = (self.count.min(last.count) as f64, self.count.max(last.count) as f64);
+        ns >= last.longest_ns as f64 && more - fewer <= more * AS_MANY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn of(begins_ms: &[u64]) -> Option<Rounds> {
+        Rounds::of(&begins_ms.iter().map(|ms| (ms * MS, (ms + 1) * MS)).collect::<Vec<_>>())
+    }
+
+    fn rounds(each_ms: u64, count: u64) -> Rounds {
+        let calls: Vec<u64> = (0..count).flat_map(|round| [0, 5].map(|at| round * each_ms + at)).collect();
+        of(&calls).expect("rounds")
+    }
+
+    #[test]
+    fn who_is_a_round_ahead_of_the_last_is_tied_to_nobody() {
+        let (mine, last) = (rounds(400, 8), rounds(550, 8));
+        assert_eq!(mine, Rounds { count: 8, longest_ns: 400 * MS });
+        assert!(mine.is_ahead(&last, 0.6e9));
+        // Within a round it may have waited for the other in each.
+        assert!(!mine.is_ahead(&last, 0.5e9));
+        // The last one does more at the end, while the others wait.
+        assert!(!mine.is_ahead(&rounds(400, 12), 1.6e9));
+        let writes_at_the_end: Vec<u64> = (0..8).map(|round| round * 400).chain((3200..5000).step_by(50)).collect();
+        assert!(!mine.is_ahead(&of(&writes_at_the_end).expect("rounds"), 1.6e9));
+    }
+
+    #[test]
+    fn a_few_calls_tell_no_rounds_and_a_long_one_is_no_pause() {
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[1, 400]), None);
+        let calls: Vec<(u64, u64)> =
+            [(0, 1), (400, 2900), (3300, 3301), (3700, 3701)].map(|(from, to)| (from * MS, to * MS)).into();
+        assert_eq!(Rounds::of(&calls), Some(Rounds { count: 4, longest_ns: 2900 * MS }));
+    }
+}
