@@ -19,13 +19,15 @@ pub struct Claim {
     pub outside_ns: f64,
     /// Whether it says why calls take as long as they do, where others of its code only tell how they are made.
     pub says_why: bool,
+    /// Whether it is of calls that wait at storage targets for each other.
+    pub is_load: bool,
 }
 
 impl Claim {
     /// Of calls that would be shorter.
     #[must_use]
     pub fn new(finding: Finding, shortened: Shortened) -> Self {
-        Self { finding, shortened, waiting_ns: 0.0, outside_ns: 0.0, says_why: false }
+        Self { finding, shortened, waiting_ns: 0.0, outside_ns: 0.0, says_why: false, is_load: false }
     }
 }
 

@@ -276,7 +276,8 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         evidence.push(Evidence::of(format!("{name}: which of them is slow cannot be told"), about));
     }
     evidence.extend(files(grid, &slow.shortened));
-    Claim::new(finding(code, title, evidence, hint), slow.shortened.clone())
+    let is_load = matches!(slow.unit, Unit::Target(_)) && asked >= OVERLOADED;
+    Claim { is_load, ..Claim::new(finding(code, title, evidence, hint), slow.shortened.clone()) }
 }
 
 /// Times what is asked of other targets, at least, if they are targets.

@@ -3,6 +3,7 @@
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
 //! * [`joined`]: the same said of several files, as one.
 //! * [`gathered`]: one rank that does all I/O and brings the data together for that.
+//! * [`wanted`]: what waits for bytes that all want.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
 //! * [`overlap`]: asynchronous operations that nothing overlaps.
 //! * [`alternating`]: I/O and computing by turns, where nothing else is to blame.
@@ -23,6 +24,7 @@ pub(crate) mod result;
 pub(crate) mod sentence;
 pub(crate) mod threads;
 pub(crate) mod typed;
+pub(crate) mod wanted;
 pub(crate) mod weigh;
 
 pub(crate) use judge::{findings, give_weight, top_codes, verdict};

@@ -101,7 +101,7 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
         about,
     );
     let evidence = std::iter::once(evidence).chain(files(grid, &queue.shortened)).collect();
-    Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened)
+    Claim { is_load: true, ..Claim::new(finding(Code::FEW_TARGETS, title, evidence, &hint), queue.shortened) }
 }
 
 /// Whether targets serve the calls of a class one after another: then one is done each time that a call takes which meets no other, and none takes longer

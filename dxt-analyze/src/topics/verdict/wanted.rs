@@ -1,0 +1,56 @@
+//! Reads that wait at a storage target since all want the same bytes of it: more targets would not help, so the wait is of those bytes.
+
+use crate::findings::Code;
+use crate::topics::causes::claim::Claim;
+use std::collections::BTreeMap;
+
+/// Part of the time that waits at targets which is of reads of the same bytes, from which all of it is.
+const MOST: f64 = 0.5;
+
+/// Takes claims of busy targets out of `causes` whose reads are those of one of the `patterns` that all ranks read the same bytes, which gets
+/// what they say these wait.
+pub(crate) fn joined(causes: &mut Vec<Claim>, patterns: &mut [Claim]) {
+    causes.retain(|cause| {
+        let mut same = patterns.iter_mut().filter(|claim| claim.finding.code == Code::SAME_BYTES);
+        !(cause.is_load && same.any(|claim| takes(claim, cause)))
+    });
+}
+
+fn takes(same: &mut Claim, load: &Claim) -> bool {
+    let all: f64 = load.shortened.iter().map(|(_, ns)| ns).sum();
+    let mut by: BTreeMap<u32, f64> = same.shortened.iter().copied().collect();
+    let theirs: f64 = load.shortened.iter().filter(|(index, _)| by.contains_key(index)).map(|(_, ns)| ns).sum();
+    if theirs < all * MOST {
+        return false;
+    }
+    for (index, ns) in &load.shortened {
+        let most = by.entry(*index).or_default();
+        *most = most.max(*ns);
+    }
+    same.shortened = by.into_iter().collect();
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topics::causes::claim::finding;
+
+    fn claim(code: Code, shortened: &[(u32, f64)]) -> Claim {
+        Claim::new(finding(code, String::new(), Vec::new(), ""), shortened.to_vec())
+    }
+
+    #[test]
+    fn what_waits_for_bytes_that_all_want_is_of_these() {
+        let load = |shortened: &[(u32, f64)]| Claim { is_load: true, ..claim(Code::FEW_TARGETS, shortened) };
+        let mut same = [claim(Code::SAME_BYTES, &[(1, 10.0), (2, 50.0)])];
+        let mut causes = vec![load(&[(1, 40.0), (2, 30.0), (3, 20.0)]), claim(Code::SLOW_TARGET, &[(1, 40.0)])];
+        joined(&mut causes, &mut same);
+        assert_eq!(causes.len(), 1, "a target that is slow by itself stays");
+        assert_eq!(same[0].shortened, [(1, 40.0), (2, 50.0), (3, 20.0)]);
+        // Others wait there, too.
+        let mut causes = vec![load(&[(1, 40.0), (7, 50.0)])];
+        joined(&mut causes, &mut same);
+        assert_eq!(causes.len(), 1);
+    }
+}
