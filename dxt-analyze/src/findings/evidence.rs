@@ -9,6 +9,8 @@ pub struct Evidence {
     words: String,
     /// What it is about.
     pub about: About,
+    /// Files that it counts and does not name, and what the same costs on each, ns, where that can be told.
+    others: Vec<(String, Option<u64>)>,
 }
 
 /// What has a name or a number. Times are ns since the job's start, amounts ns and bytes.
@@ -47,7 +49,18 @@ impl Evidence {
     /// A sentence and what it is about.
     #[must_use]
     pub fn of(words: String, about: About) -> Self {
-        Self { words, about }
+        Self { words, about, others: Vec::new() }
+    }
+
+    /// A sentence that counts what is said of other files besides.
+    pub(super) fn counting(words: String, others: Vec<(String, Option<u64>)>) -> Self {
+        Self { words, about: About::default(), others }
+    }
+
+    /// Files that it counts and does not name, and what the same costs on each, ns, where that can be told.
+    #[must_use]
+    pub fn others(&self) -> &[(String, Option<u64>)] {
+        &self.others
     }
 
     /// Changes the sentence.
@@ -64,7 +77,7 @@ impl Evidence {
 
 impl<T: Into<String>> From<T> for Evidence {
     fn from(words: T) -> Self {
-        Self { words: words.into(), about: About::default() }
+        Self { words: words.into(), about: About::default(), others: Vec::new() }
     }
 }
 

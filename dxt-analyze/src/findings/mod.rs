@@ -56,6 +56,18 @@ impl Severity {
     }
 }
 
+/// The first `most` of findings that say the same of a file each; the last of them counts the rest, in the words that `count` finds for their number.
+#[must_use]
+pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> String) -> Vec<Finding> {
+    let rest = all.split_off(most.min(all.len()));
+    let of = |finding: &Finding| Some((finding.about().file?, finding.cost_ns));
+    let others: Vec<(String, Option<u64>)> = rest.iter().filter_map(of).collect();
+    if let (Some(last), false) = (all.last_mut(), rest.is_empty()) {
+        last.evidence.push(Evidence::counting(count(rest.len()), others));
+    }
+    all
+}
+
 /// A conclusion.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
@@ -87,6 +99,11 @@ impl Finding {
             .find(|about| **about != nothing)
             .cloned()
             .unwrap_or(nothing)
+    }
+
+    /// Files of which it says the same without naming them, and what that costs on each, ns, where that can be told.
+    pub fn others(&self) -> impl Iterator<Item = &(String, Option<u64>)> {
+        self.evidence.iter().flat_map(Evidence::others)
     }
 }
 

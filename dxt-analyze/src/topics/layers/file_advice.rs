@@ -6,7 +6,7 @@ use super::evidence::severity;
 use super::parts::Form;
 use super::result::Layers;
 use super::rounds::RoundsRow;
-use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding, Severity, first_few};
 use crate::shared::ratio::share;
 use crate::text::units;
 use crate::thresholds::Thresholds;
@@ -33,13 +33,8 @@ fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> 
 
 /// Adds the findings of the first few rows that have one, and says how many more have.
 fn listed<T>(out: &mut Vec<Finding>, rows: &[T], of: impl Fn(&T) -> Option<Finding>) {
-    let mut all: Vec<Finding> = rows.iter().filter_map(of).collect();
-    let more = all.len().saturating_sub(PER_CODE);
-    all.truncate(PER_CODE);
-    if let (Some(last), true) = (all.last_mut(), more > 0) {
-        last.evidence.push(format!("and {more} more files").into());
-    }
-    out.extend(all);
+    let all: Vec<Finding> = rows.iter().filter_map(of).collect();
+    out.extend(first_few(all, PER_CODE, |more| format!("and {more} more files")));
 }
 
 fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding> {

@@ -3,7 +3,7 @@
 
 use super::pace::PacePart;
 use super::parts::{FilePart, StripePart, Stripes};
-use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::findings::{About, Code, Evidence, Finding, Severity, first_few};
 use crate::model::LayoutOrigin;
 use crate::shared::ratio::share;
 use crate::sum::Sum;
@@ -107,13 +107,8 @@ pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
     for (code, applies) in kinds {
         let mut files: Vec<&FilePart> = report.files.iter().filter(|file| applies(file, least)).collect();
         files.sort_by_key(|file| std::cmp::Reverse(file.sharing.time_ns));
-        let more = files.len().saturating_sub(PER_CODE);
-        let mut found: Vec<Finding> =
-            files.into_iter().take(PER_CODE).map(|file| one(code, file, io_ns, least)).collect();
-        if let (Some(last), true) = (found.last_mut(), more > 0) {
-            last.evidence.push(format!("and the same for {more} more files").into());
-        }
-        out.extend(found);
+        let all: Vec<Finding> = files.into_iter().map(|file| one(code, file, io_ns, least)).collect();
+        out.extend(first_few(all, PER_CODE, |more| format!("and the same for {more} more files")));
     }
     out
 }

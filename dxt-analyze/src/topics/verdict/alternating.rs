@@ -14,23 +14,27 @@ const BURSTS: u64 = 4;
 /// Part of the I/O that is in reads or in writes, at least.
 const MOST: f64 = 0.6;
 
-/// What could go on at once, if the run is such a one.
-pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
-    let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
-    let run_ns = whole.causes.result.run_ns;
+/// Time in calls of a class, ns, and in how many phases it is.
+fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
+    let grid = &whole.causes.grid;
     let mut busy = vec![false; grid.slots.phases()];
-    let (mut read, mut write) = (0.0, 0.0);
-    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-        match entry.class {
-            Class::Read => read += entry.left_ns,
-            Class::Write => write += entry.left_ns,
-            _ => continue,
-        }
+    let mut time = 0.0;
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        time += entry.left_ns;
         if let Some(phase) = busy.get_mut(grid.phase(entry)) {
             *phase = true;
         }
     }
-    let bursts = busy.iter().filter(|busy| **busy).count() as u64;
+    (time, busy.into_iter().filter(|busy| *busy).count() as u64)
+}
+
+/// What could go on at once, if the run is such a one.
+pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
+    let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
+    let run_ns = whole.causes.result.run_ns;
+    let (read, reads) = of_class(whole, Class::Read);
+    let (write, writes) = of_class(whole, Class::Write);
+    let bursts = if read > write { reads } else { writes };
     let processes = ledger.processes.max(1);
     let (io_ns, computes_ns) = (ledger.job.io_ns() / processes, ledger.job.no_io_ns / processes);
     // Where others compute while one thread does I/O, that is what the thread is for.

@@ -269,12 +269,13 @@ impl<'g, 'a> Mending<'g, 'a> {
         let rule = rule(finding.code).filter(|_| finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some())?;
         let about = finding.about();
         let file = about.file.as_ref().and_then(|name| self.file(name));
+        let others = self.others(finding);
         let of_shared = OF_SHARED.contains(&finding.code);
         let counts = |entry: &Entry| {
             entry.leaf
                 && rule.classes.contains(&entry.class)
                 && rule.inside.is_none_or(|inside| inside == entry.inside)
-                && file.is_none_or(|file| file == entry.file)
+                && file.is_none_or(|file| file == entry.file || others.contains_key(&entry.file))
                 && (!of_shared || self.shared.contains(&entry.file))
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
@@ -295,15 +296,34 @@ impl<'g, 'a> Mending<'g, 'a> {
             return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), shortened) });
         }
         let small = |entry: &Entry| rule.mended != Mended::Rows || entry.size < SMALL;
-        let all: f64 = theirs.iter().filter(|(_, entry)| small(entry)).map(|(_, entry)| entry.left_ns).sum();
+        // What it says of other files besides, it says of each by itself.
+        let whose = |entry: &Entry| Some(entry.file).filter(|file| others.contains_key(file));
+        let mut all: FxHashMap<Option<FileId>, f64> = FxHashMap::default();
+        for (_, entry) in theirs.iter().filter(|(_, entry)| small(entry)) {
+            *all.entry(whose(entry)).or_default() += entry.left_ns;
+        }
         let unknown = if rule.mended == Mended::Random { 1.0 } else { 0.0 };
-        let cost = finding.cost_ns.map_or(unknown, |cost| cost as f64 / all.max(1.0));
+        let cost = |entry: &Entry| {
+            let (whose, time) = (whose(entry), all.get(&whose(entry)).copied().unwrap_or_default());
+            let cost = whose.map_or(finding.cost_ns, |file| others.get(&file).copied().flatten());
+            cost.map_or(unknown, |cost| cost as f64 / time.max(1.0)).min(1.0)
+        };
         let shortened: Shortened = theirs
             .into_iter()
-            .map(|(index, entry)| (index, self.less(rule.mended, (index, entry), cost.min(1.0))))
+            .map(|(index, entry)| (index, self.less(rule.mended, (index, entry), cost(entry))))
             .filter(|(_, ns)| *ns > 0.0)
             .collect();
         (!shortened.is_empty()).then(|| Claim::new(finding.clone(), shortened))
+    }
+
+    /// Files of which a finding says the same without naming them, and what that costs on each, ns.
+    fn others(&self, finding: &Finding) -> FxHashMap<FileId, Option<u64>> {
+        let named: FxHashMap<&str, Option<u64>> = finding.others().map(|(name, cost)| (name.as_str(), *cost)).collect();
+        if named.is_empty() {
+            return FxHashMap::default();
+        }
+        let files = self.grid.run.numbered_files();
+        files.filter_map(|(id, file)| Some((id, *named.get(file.name.as_str())?))).collect()
     }
 
     fn file(&self, name: &str) -> Option<FileId> {

@@ -34,14 +34,17 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> 
     let files: BTreeSet<String> = alike.iter().filter_map(|claim| claim.finding.about().file).collect();
     // What all ranks read is read by all of them in one file as in the other.
     let by_all = alike.iter().all(|claim| claim.finding.code == Code::SAME_BYTES);
-    let together = by_all || none_alone || waiting_ns == 0.0 && phases.saved(grid, &all) > each * MORE_TOGETHER;
+    // What says the same of more files than are named is not of the named ones alone.
+    let unnamed = alike.iter().flat_map(|claim| claim.finding.others()).count() as u64;
+    let together =
+        unnamed > 0 || by_all || none_alone || waiting_ns == 0.0 && phases.saved(grid, &all) > each * MORE_TOGETHER;
     if alike.len() < 2 || files.len() < alike.len() || !together {
         return alike;
     }
     alike.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then_with(|| a.finding.title.cmp(&b.finding.title)));
     let others = alike.split_off(1);
     let Some(mut first) = alike.pop() else { return others };
-    let more = others.len() as u64;
+    let more = (others.len() as u64).saturating_add(unnamed);
     first.finding.title = format!("{} (and {} alike)", first.finding.title, units::counted(more, "other file"));
     first.finding.cost_ns = others
         .iter()

@@ -118,11 +118,12 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let facts = facts.with_loops(&whole.signatures.result.advice.one_call);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
     let facts = facts.with_slow(cards.iter().filter(matters).map(|card| &card.finding));
-    // Of a sum that nobody can do without altogether, how much could be saved is a guess.
+    // Of a sum that nobody can do without altogether, how much could be saved is a guess; and of what each process does once, it is the less the longer
+    // a run is.
     let guess = |finding: &Finding| {
         let share = share(saves(finding), run_ns);
         is_sum(finding) && share < least.io_matters_share
-            || finding.code == Code::FIRST_CALLS && share < least.high_run_share
+            || is_of_the_beginning(finding, ledger.processes) && share < least.high_run_share
     };
     let told = |card: &Card| io_matters && !guess(&card.finding);
     let mut findings: Vec<Weighed> =
@@ -152,6 +153,15 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     };
     verdict.sentence = sentence(&verdict, mapped(grid), summary.segments > 0);
     verdict
+}
+
+/// Slow metadata calls of a process up to which it makes them once: it opens a file and closes it.
+const ONCE: u64 = 2;
+
+/// Whether a finding is of what each process does but once, as it begins.
+fn is_of_the_beginning(finding: &Finding, processes: u64) -> bool {
+    let few = || finding.about().calls.is_some_and(|calls| calls <= processes.saturating_mul(ONCE));
+    finding.code == Code::FIRST_CALLS || finding.code == Code::METADATA_SHARE && few()
 }
 
 /// Bytes of mapped files from which they are worth a word.

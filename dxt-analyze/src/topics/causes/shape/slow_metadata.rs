@@ -1,6 +1,6 @@
 //! Opens and other metadata calls that take longer than those of a server that is not busy.
 
-use crate::findings::Code;
+use crate::findings::{About, Code, Evidence};
 use crate::model::ProcessId;
 use crate::shared::totals::add;
 use crate::text::units as show;
@@ -68,7 +68,9 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
             "open fewer files from fewer ranks (many small ones packed into one; one rank, then broadcast), and not all at once"
         }
     };
-    let evidence = files(grid, &found.shortened).into_iter().collect();
+    let about = About { calls: Some(found.calls), ..About::default() };
+    let evidence = files(grid, &found.shortened).map(|files| Evidence::of(files.words().to_owned(), about));
+    let evidence = evidence.into_iter().collect();
     Some(Claim::new(finding(Code::METADATA_SHARE, title, evidence, hint), found.shortened))
 }
 

@@ -54,6 +54,13 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
         {
             by.entry(unit).or_default().push((class, odd, 2, calls));
         }
+        if let Some((unit, odd, calls)) = of_two::files(grid, class)
+            && odd.above >= least.min_slowdown.max(FILES_DIFFER).ln()
+            && odd.p <= least.false_discovery_rate / 8.0
+            && !answers_soon(grid, unit, class)
+        {
+            by.entry(unit).or_default().push((class, odd, 2, calls));
+        }
         for sort in sorts {
             let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
             let errors: Vec<f64> = sort.iter().map(|member| member.error).collect();

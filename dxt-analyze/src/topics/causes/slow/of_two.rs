@@ -1,11 +1,11 @@
-//! Which of two nodes, folders or groups of storage targets is slow. Two members tell nothing by themselves, but each rank of a node does, and each process
+//! Which of two nodes, files, folders or groups of storage targets is slow. Two members tell nothing by themselves, but each rank of a node does, and each process
 //! that uses both of the others.
 
 use super::by_folder::{across_nodes, folders_by_process};
 use super::mean::Mean;
 use super::odd::{FEWEST, Odd};
 use super::unit::{Member, Unit};
-use crate::model::ProcessId;
+use crate::model::{FileId, ProcessId};
 use crate::shared::stats::upper_tail_t;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Times what is asked of the other group of targets that is no more.
 const AS_MUCH: f64 = 1.2;
+/// Part of the moments in which a process uses any of two files that it uses both, for it to use them by turns.
+const BY_TURNS: f64 = 0.5;
 /// Least error of a mean of logarithms.
 const LEAST_ERROR: f64 = 0.02;
 
@@ -57,6 +59,31 @@ pub fn folders(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let by = folders_by_process(grid, class);
     let (slow, odd, calls) = slower(grid, &by)?;
     Some((Unit::Folder(slow), odd, calls))
+}
+
+/// The slower of two files, by the processes that use both by turns: what one takes at another time than the other may be a matter of that time.
+pub fn files(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
+    let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
+    let mut slots: BTreeMap<(ProcessId, u16), u32> = BTreeMap::new();
+    let mut both: Vec<FileId> = Vec::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && !grid.lists(entry)) {
+        let known = both.iter().position(|file| *file == entry.file);
+        let at = known.unwrap_or_else(|| {
+            both.push(entry.file);
+            both.len() - 1
+        });
+        if at > 1 {
+            return None;
+        }
+        by.entry((at as u32, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
+        *slots.entry((entry.process, entry.slot)).or_default() |= 1 << at;
+    }
+    let together = slots.values().filter(|of| **of == 3).count();
+    if (together as f64) < slots.len() as f64 * BY_TURNS {
+        return None;
+    }
+    let (slow, odd, calls) = slower(grid, &by)?;
+    Some((Unit::File(*both.get(slow as usize)?), odd, calls))
 }
 
 /// The slower of two groups of storage targets, each of which all its requests reach, if no more is asked of it: one of them, since nothing tells which
