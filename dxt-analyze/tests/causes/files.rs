@@ -1,8 +1,8 @@
 //! What files are used for: many small ones, temporary ones, one that is opened or written anew again and again, HDF5 that reads more than it is asked for.
 
 use super::{
-    H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK, report,
-    report_of, saves_ms, sentence,
+    BARRIER, H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK,
+    report, report_of, saves_ms, sentence,
 };
 use crate::common::{self, Builder, process};
 use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
@@ -317,6 +317,56 @@ fn of_mapped_files_only_calls_are_known_to_be_quick() {
     let found = report(vec![one], 1000);
     assert!(sentence(&found).starts_with("Calls of I/O are not the bottleneck: "), "{}", sentence(&found));
     assert!(sentence(&found).ends_with("1 mapped file (6.00 MiB) is not on record."), "{}", sentence(&found));
+}
+
+/// 16 ranks that open a file each, for so long, and write to it and meet in each of ten steps.
+fn openers(ms: u64) -> serde_json::Value {
+    let rank = |rank: u64| {
+        let (mut one, name) = (process(rank as i32, "n"), format!("/out/{rank}"));
+        one.add(&name, common::op::POSIX_OPEN, 0, -1, 0, 0, ms * MS);
+        for step in 0..10_u64 {
+            let now = if step == 0 { ms * MS } else { step * 100 * MS };
+            let until = now + 12 * MS + (rank * 7 + step * 3) % 10 * MS / 10;
+            one.write(&name, (step << 20) as i64, 1 << 20, now, until);
+            one.add("", BARRIER, 0, 0, 0, until, ((step + 1) * 100).max(ms + 20) * MS);
+        }
+        one
+    };
+    report((0..16).map(rank).collect(), 1000)
+}
+
+#[test]
+fn what_each_rank_opens_once_is_told_and_is_no_warning_unless_it_is_long() {
+    let severity = |ms: u64| {
+        let found = openers(ms);
+        let all = found["verdict"]["findings"].as_array().cloned().unwrap_or_default();
+        all.iter().find(|one| one["code"] == "DXT-C012").map(|one| one["severity"].clone())
+    };
+    assert_eq!(severity(75), Some("info".into()));
+    assert_eq!(severity(130), Some("high".into()));
+}
+
+#[test]
+fn of_reads_that_are_not_by_turns_with_computing_nothing_is_said() {
+    // All is read at first, and a little is written after each step.
+    let mut one = process(-1, "n");
+    for call in 0..40_u64 {
+        one.add(
+            "/in/all",
+            common::op::POSIX_READ,
+            0,
+            (call << 20) as i64,
+            1 << 20,
+            call * 10 * MS,
+            (call + 1) * 10 * MS,
+        );
+    }
+    for step in 0..6_u64 {
+        let at = (step * 100 + 500) * MS;
+        one.write("/out/all", (step << 20) as i64, 1 << 20, at, at + 10 * MS);
+    }
+    let found = report(vec![one], 1100);
+    assert!(!sentence(&found).contains("take turns"), "{}", sentence(&found));
 }
 
 /// Each rank has files in one of several folders, and reads 40 times, 8 ms in a folder that is slow and 2 ms in others.

@@ -1,7 +1,7 @@
 //! Storage targets before which calls wait: slow ones, and those that too much lies on.
 
 use super::{BARRIER, MS, report, saves_ms, sentence};
-use crate::common::{Builder, process};
+use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
@@ -96,4 +96,74 @@ fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
     assert!((1000..=1400).contains(&saves), "{saves} of about 1200 ms");
     let found = report((0..32).map(|number| rank(number, 1)).collect(), 3000);
     assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
+}
+
+#[test]
+fn what_waits_for_a_block_that_all_read_is_told_of_the_block() {
+    // 64 ranks read the same MiB in each of six steps, or each another one; it lies on one target, which takes 2 ms for each.
+    let run = |same: bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, &format!("n{}", rank / 8));
+            let file = one.file("/lus/table");
+            let bytes = lustre(1 << 20, &[3]);
+            one.process.layouts.push(LayoutDef {
+                file,
+                moment: LayoutMoment::Close,
+                source: LayoutSource::Lustre,
+                bytes,
+            });
+            for step in 0..6_u64 {
+                let from = step * 200 * MS;
+                let takes = ((rank * 29 + step * 11) % 64 + 1) * 2 * MS;
+                let at = if same { 0 } else { step * 64 + rank };
+                one.add("/lus/table", op::POSIX_READ, 0, (at << 20) as i64, 1 << 20, from, from + takes);
+                one.add("", BARRIER, 0, 0, 0, from + takes, from + 130 * MS);
+            }
+            one
+        };
+        report((0..64).map(rank).collect(), 1200)
+    };
+    let found = run(true);
+    let text = "64 ranks each read the same 1.00 MiB of /lus/table 6.0 times: 384 MiB in all";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-I004").unwrap_or(0);
+    assert!((500..=780).contains(&saves), "{saves} of 760 ms");
+    let queue = found["findings"].as_array().unwrap().iter().find(|one| one["code"] == "DXT-V006");
+    assert!(queue.is_none_or(|queue| queue["severity"] == "info"), "{queue:?}");
+    assert!(sentence(&run(false)).starts_with("Reads queue at OST 3: "), "{}", sentence(&run(false)));
+}
+
+#[test]
+fn what_crosses_stripes_on_more_files_than_are_named_is_priced_on_all() {
+    // A file for each of 24 ranks; 1 MiB each 100 ms in 20 ms, behind a header or not.
+    let run = |header: u64| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            let file = one.file(&format!("/lus/{rank}"));
+            let bytes = lustre(1 << 20, &[(rank % 4) as u32, (rank % 4) as u32 + 1]);
+            one.process.layouts.push(LayoutDef {
+                file,
+                moment: LayoutMoment::Close,
+                source: LayoutSource::Lustre,
+                bytes,
+            });
+            for step in 0..24_u64 {
+                let (from, at) = (step * 100 * MS, (step << 20) + header);
+                let takes = 20 * MS + (rank * 7 + step * 3) % 10 * MS / 5;
+                one.write(&format!("/lus/{rank}"), at as i64, 1 << 20, from, from + takes);
+                one.add("", BARRIER, 0, 0, 0, from + takes, from + 25 * MS);
+            }
+            one
+        };
+        report((0..24).map(rank).collect(), 2400)
+    };
+    let found = run(512);
+    assert!(
+        sentence(&found).contains("cross a stripe boundary though they would fit in one (and 23 other files alike)"),
+        "{}",
+        sentence(&found)
+    );
+    let saves = saves_ms(&found, "DXT-S002").unwrap_or(0);
+    assert!((200..=280).contains(&saves), "{saves} of half of 500 ms");
+    assert_eq!(saves_ms(&run(0), "DXT-S002"), None);
 }

@@ -29,9 +29,15 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
         let by_turns = busy >= all * IN_TURN && busy >= run_ns * MOST && most <= all * SHARED && meanwhile;
         by_turns.then_some((number, busy, *of))
     });
-    let (number, busy, of) = found.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let mut found: Vec<_> = found.collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let &(number, busy, of) = found.first()?;
+    let others = match found.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and of {} alike)", units::processes(others as u64)),
+    };
     let title = format!(
-        "the {} threads of {} that do I/O do so one after another: never two calls at once in {}",
+        "the {} threads of {}{others} that do I/O do so one after another: never two calls at once in {}",
         units::count(of.count),
         grid.run.process_name(number),
         units::duration(busy as u64)

@@ -21,7 +21,7 @@ const FAR_BELOW: f64 = 6.0;
 /// Least spread that is told from none.
 const LEAST_SPREAD: f64 = 0.1;
 /// How much further the fast end is from the median than the slow one, for the same.
-const LEANS: f64 = 0.35;
+pub const LEANS: f64 = 0.35;
 
 /// Times that the median call takes of the fastest at least; and where calls take the longer the more are in flight, so that half may meet few.
 const SLOWER: f64 = 2.0;

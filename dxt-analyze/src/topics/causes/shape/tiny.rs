@@ -9,6 +9,7 @@ use crate::topics::causes::claim::{Claim, files, finding};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::shape::queue::LEANS;
 use std::collections::BTreeMap;
 
 /// Octave of the longest tiny request: less than 16 KiB.
@@ -108,7 +109,14 @@ fn appended(grid: &Grid<'_>, file: FileId) -> bool {
     appended > others
 }
 
-/// Where nearly all are on one file that several processes use, and take far longer than the fastest of them.
+/// Whether the fastest of so many calls, which they take `times` as long as on the mean, is further below them than the least of as many that differ by chance
+/// would be: by the spread of the logarithm, and how far it leans to the fast side.
+fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
+    let least = (2.0 * (calls.max(2) as f64).ln()).sqrt();
+    times.ln() >= spread * (least + 1.0) || leans >= LEANS
+}
+
+/// Where nearly all are on one file that several processes use, and take far longer than the fastest of them, more than chance makes them differ.
 fn queue(
     grid: &Grid<'_>,
     class: Class,
@@ -127,12 +135,10 @@ fn queue(
     let calls = by.values().map(|(calls, _)| *calls).sum::<Sum>().get();
     let all = of.values().copied().sum::<Sum>().get();
     let entries = theirs.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
-    let fastest = entries
-        .filter(|entry| by.contains_key(&entry.file))
-        .map(|entry| entry.cell.shortest_ns)
-        .filter(|ns| *ns > 0)
-        .min()?;
-    let waits = calls as f64 >= all as f64 * ONE && mean_ns >= fastest as f64 * QUEUED;
+    let entries = entries.filter(|entry| by.contains_key(&entry.file) && entry.cell.shortest_ns > 0);
+    let (fastest, spread) = entries.map(|entry| (entry.cell.shortest_ns, entry.spread)).min_by_key(|of| of.0)?;
+    let times = mean_ns / fastest as f64;
+    let waits = calls as f64 >= all as f64 * ONE && times >= QUEUED && is_no_chance(times, spread, calls);
     waits.then(|| {
         format!(
             " of {} on {}, which {}wait for each other (the fastest of these {} takes {})",
@@ -150,4 +156,16 @@ fn queue(
             show::duration(fastest)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_of_many_is_far_below_by_chance() {
+        assert!(is_no_chance(4.3, (0.25, 0.0), 160));
+        assert!(!is_no_chance(7.1, (0.48, 0.0), 57_600));
+        assert!(is_no_chance(7.1, (0.48, 0.4), 57_600));
+    }
 }

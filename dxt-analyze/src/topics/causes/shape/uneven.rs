@@ -27,6 +27,8 @@ struct Uneven {
     class: Class,
     /// Process with most bytes, and those.
     most: (ProcessId, u64),
+    /// All that have about as many, that one among them.
+    like: Vec<ProcessId>,
     /// All bytes.
     bytes: u64,
     /// Processes that could share them.
@@ -105,11 +107,25 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
     } else {
         (
             Code::BYTE_IMBALANCE,
-            format!("{name} {does} {times:.1} times as much as the mean of all {all}, and the others wait"),
+            match several(grid, &found.like) {
+                Some(names) => {
+                    let do_ = does.trim_end_matches('s');
+                    format!("{names} {do_} {times:.1} times as much as the mean of all {all}, and the others wait")
+                }
+                None => format!("{name} {does} {times:.1} times as much as the mean of all {all}, and the others wait"),
+            },
             "share the bytes out evenly: another decomposition, or collective MPI-IO",
         )
     };
     Claim::new(finding(code, title, evidence, hint), found.shortened.clone())
+}
+
+/// `ranks 0-7`, if these are several and ranks.
+fn several(grid: &Grid<'_>, like: &[ProcessId]) -> Option<String> {
+    let rank = |process: &ProcessId| u64::try_from(grid.run.process(*process)?.rank).ok();
+    let mut ranks: Vec<u64> = like.iter().map(rank).collect::<Option<_>>()?;
+    ranks.sort_unstable();
+    (ranks.len() > 1).then(|| format!("ranks {}", show::ranges(&ranks)))
 }
 
 /// Of reads and of writes that each rank asked for itself: collective buffering gives few ranks all bytes by design.
@@ -146,8 +162,9 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         return None;
     }
     // Ranks that do the I/O of all share it among themselves: it is no matter of one of them.
-    let as_much = || whole.values().filter(|mine| **mine as f64 >= most.1 as f64 * AS_MUCH);
-    if as_much().count() >= SERVERS && as_much().copied().sum::<Sum>().get() as f64 >= bytes as f64 * ALL {
+    let as_much = || whole.iter().filter(|(_, mine)| **mine as f64 >= most.1 as f64 * AS_MUCH);
+    let like: Vec<ProcessId> = as_much().map(|(process, _)| *process).collect();
+    if like.len() >= SERVERS && as_much().map(|of| *of.1).sum::<Sum>().get() as f64 >= bytes as f64 * ALL {
         return None;
     }
     // Of ranks without any record nobody knows more than that they do no I/O.
@@ -198,7 +215,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         shortened.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
-    Some(Uneven { class, most, bytes, processes, one, alone, shortened })
+    Some(Uneven { class, most, like, bytes, processes, one, alone, shortened })
 }
 
 /// Fewest processes of one parent that share its work.
