@@ -146,9 +146,10 @@ codes! {
         "Read ahead or write behind: a thread, asynchronous calls, two buffers in turn.",
         "ours";
     POLLED = "DXT-V027",
-        "Processes wait for a lock file, a lock, or a file that others make, by asking again and again.",
+        "Processes wait for a lock file, a lock, or a file that others make, by asking again and again, or too seldom.",
         "Opens that fail since a file is there, locks that are not to be had at once, or calls that fail since it is not there yet, in a row 4, 2 or 8 at least and one a second, until one of the same process succeeds; not where it makes other calls meanwhile, \
-         meets all other ranks, or makes the file itself. Saving: how long the process waits that waits longest, as far as slots of time tell.",
+         meets all other ranks, or makes the file itself. Saving: how long the process waits that waits longest, as far as slots of time tell. Where another process's call on the file ends between the last question in vain and the first like it that succeeds, \
+         the file was there by then: 4 questions in vain suffice, one a second, or 3 such waits of the process, or 3 of two questions for one file; saving: from then to the question that finds it, of the process with most.",
         "Hold lock files for less; let a message tell that a file is there.",
         "ours; open(2)";
     HDF5_FLUSHED = "DXT-V028",

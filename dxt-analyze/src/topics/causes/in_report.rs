@@ -1,10 +1,8 @@
 //! Causes in a report: what is slow, for the verdict. They have no section of their own: they are its first screen.
 
 use super::reading::cells::{self, Cells};
-use super::reading::phases::Phases;
-use super::reading::usual::Durations;
 use super::shape::aliasing::{self, Aliasing};
-use super::view::{CausesReport, First, Frame};
+use super::view::{CausesReport, Frame, ReadsFirst};
 use crate::findings::Finding;
 use crate::scan::Analysis;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
@@ -13,11 +11,11 @@ use anyhow::Result;
 /// See [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
-    first: First<Phases, Durations>,
+    first: ReadsFirst,
 }
 
 impl<'a> Reported<'a> for InReport<'a> {
-    type First = First<Phases, Durations>;
+    type First = ReadsFirst;
     type Read = Frame;
     type Second<'b>
         = (Cells<'b>, Aliasing<'b>)
@@ -27,7 +25,7 @@ impl<'a> Reported<'a> for InReport<'a> {
     type Found = CausesReport<'a>;
 
     fn new(job: &'a Job<'a>) -> Self {
-        Self { job, first: First { phases: Phases::new(job.run), durations: Durations } }
+        Self { job, first: ReadsFirst::new(job.run) }
     }
 
     fn first(&self) -> &Self::First {
@@ -35,7 +33,7 @@ impl<'a> Reported<'a> for InReport<'a> {
     }
 
     fn read(&self, partial: <Self::First as Analysis>::Partial, _sums: &Sums) -> Result<Frame> {
-        Ok(Frame::of(self.job.run, partial.phases, &partial.durations))
+        Ok(Frame::of(self.job.run, partial, &self.first.questions))
     }
 
     fn second<'b>(&'b self, read: &'b Frame, _sums: &'b Sums) -> Option<Self::Second<'b>> {

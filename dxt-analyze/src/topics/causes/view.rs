@@ -7,6 +7,7 @@ use super::grid::Grid;
 use super::reading::cells::{self, Cells};
 use super::reading::depths::Depths;
 use super::reading::phases::{self, Phases};
+use super::reading::questions::{self, Found, Questions};
 use super::reading::usual::{self, Durations, Usual};
 use super::result::claims;
 use super::shape::aliasing::{self, Aliasing};
@@ -24,8 +25,20 @@ use serde::Serialize;
 
 together!(
     /// What the first reading is for.
-    First, FirstRead { phases, durations }
+    First, FirstRead { phases, durations, questions }
 );
+
+/// All analyses of the first reading, and what they read.
+pub(super) type ReadsFirst = First<Phases, Durations, Questions>;
+/// See above.
+pub(super) type ReadFirst = FirstRead<phases::Partial, usual::Partial, questions::Partial>;
+
+impl ReadsFirst {
+    /// Of `run`.
+    pub(super) fn new(run: &Run) -> Self {
+        Self { phases: Phases::new(run), durations: Durations, questions: Questions::new(run) }
+    }
+}
 
 /// How the run is divided and what is usual in it.
 #[derive(Debug)]
@@ -36,12 +49,15 @@ pub struct Frame {
     pub usual: FxHashMap<usual::Kind, Usual>,
     /// How late ranks came to collective calls.
     pub gaps: Vec<phases::Gaps>,
+    /// Files that processes asked for before they were there.
+    pub found: Vec<Found>,
 }
 
 impl Frame {
-    pub(super) fn of(run: &Run, mut phases: phases::Partial, durations: &usual::Partial) -> Self {
+    pub(super) fn of(run: &Run, read: ReadFirst, questions: &Questions) -> Self {
+        let FirstRead { mut phases, durations, questions: kept } = read;
         let gaps = phases.gaps();
-        Self { gaps, slots: phases.slots(run), usual: durations.usual() }
+        Self { gaps, slots: phases.slots(run), usual: durations.usual(), found: questions.found(run, kept) }
     }
 }
 
@@ -84,7 +100,7 @@ impl<'a> CausesReport<'a> {
         let grows = |class: &Class| depths.grow(&sums, *class, &frame.slots);
         let grow_with_depth: Vec<Class> = [Class::Read, Class::Write].into_iter().filter(grows).collect();
         let mut grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
-        (grid.begin_together, grid.grow_with_depth) = (begun.together, grow_with_depth);
+        (grid.begin_together, grid.grow_with_depth, grid.found) = (begun.together, grow_with_depth, frame.found);
         let (grid, claims) = claims(grid, &frame.gaps, &begun.files);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
@@ -107,9 +123,10 @@ pub fn causes(args: &Args) -> Result<Causes> {
 #[must_use]
 pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesReport<'a> {
     let bar = Bar::new(run.segments(), "what is usual");
-    let (first, lost) = scan(run, &First { phases: Phases::new(run), durations: Durations }, &bar);
+    let reads = ReadsFirst::new(run);
+    let (first, lost) = scan(run, &reads, &bar);
     drop(bar);
-    let frame = Frame::of(run, first.phases, &first.durations);
+    let frame = Frame::of(run, first, &reads.questions);
     let bar = Bar::new(run.segments(), "what is slow");
     let reading = (Cells::new(run, &frame.slots, &frame.usual, layouts), Aliasing::new(run, &frame.usual, layouts));
     let ((cells, moments), _) = scan(run, &reading, &bar);

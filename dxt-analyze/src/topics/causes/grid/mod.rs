@@ -14,6 +14,7 @@ use super::class::Class;
 use super::reading::cell::{Cell, Key, NO_TARGET, coarse};
 use super::reading::cells::{OfProcess, looked_at};
 use super::reading::parts::Parts;
+use super::reading::questions::Found;
 use super::reading::slots::{SLOTS, Slots};
 use super::reading::threads::Threads;
 use super::reading::usual::{Kind, Usual};
@@ -111,6 +112,8 @@ pub struct Grid<'a> {
     kept_waiting: KeptWaiting,
     /// By storage target: processes that begin a request on it together, mean over requests; of targets that most processes use.
     pub begin_together: BTreeMap<u32, f64>,
+    /// Files that processes asked for before they were there, by process.
+    pub found: Vec<Found>,
     /// Reads, or writes, if these take the longer the more others they find on their storage target.
     pub grow_with_depth: Vec<Class>,
     /// Who is left alone at the end, and since when, ns since the job's start.
@@ -249,6 +252,7 @@ impl<'a> Grid<'a> {
             folders: Folders::new(run),
             kept_waiting: KeptWaiting::default(),
             begin_together: BTreeMap::new(),
+            found: Vec::new(),
             grow_with_depth: Vec::new(),
             last_alone: super::replay::alone::last_alone(run),
             has_time_left: Vec::new(),

@@ -1,6 +1,7 @@
 //! What is read of a trace to tell causes, in two readings.
 //!
 //! * [`phases`]: first reading: where ranks meet ([`who`]), and when no process does I/O; [`slots`]: the run divided there.
+//! * [`questions`]: first reading: when files were there that processes asked for.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
 //! * [`cells`]: second reading: time of calls, in a [`cell`] for each process, slot, stream, size and storage target; [`callers`]: who makes collective ones; [`depths`]: how many others they find
 //!   on their target; [`threads`]: when those of a process are in calls; [`parts`]: of files.
@@ -11,6 +12,7 @@ pub mod cells;
 pub mod depths;
 pub mod parts;
 pub mod phases;
+pub mod questions;
 pub mod slots;
 pub mod threads;
 pub mod usual;

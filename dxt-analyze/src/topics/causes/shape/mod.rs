@@ -3,7 +3,7 @@
 //! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: ranks that are in calls for longer;
 //!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]).
 //! * Who waits: [`queue`]: for too few targets; [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: a block that all read; [`long_collective`]: a call that held
-//!   its ranks; [`polled`]: files that are waited for; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
+//!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
 //! * Requests of few bytes: [`tiny`]; [`tiny_collective`]: of all ranks together; [`independent`]: of MPI-IO one by one; [`stream_buffer`]: of C streams; [`filling`]: reads for writes of less than a
 //!   block; [`seeks`]: by their price; [`put_together`]: what they would save as long ones.
 //! * Work done again: [`asked_again`]: names; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`]: files that are opened, [`rewritten`]: or written; [`hdf5_flushed`]; [`hdf5_amplified`]: more read than asked for.
@@ -13,6 +13,7 @@
 pub mod aliasing;
 pub mod asked_again;
 pub mod filling;
+pub mod found_late;
 pub mod hdf5_amplified;
 pub mod hdf5_flushed;
 pub mod hdf5_metadata;
@@ -68,7 +69,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
 }
 
 /// Those that are found each by itself.
-const APART: [fn(&Grid<'_>) -> Vec<Claim>; 26] = [
+const APART: [fn(&Grid<'_>) -> Vec<Claim>; 27] = [
     |grid| all(locks::claims(grid)),
     |grid| all(syncs::claims(grid)),
     |grid| all(slow_metadata::claim(grid)),
@@ -81,6 +82,7 @@ const APART: [fn(&Grid<'_>) -> Vec<Claim>; 26] = [
     |grid| all(past_cache::claims(grid)),
     |grid| all(asked_again::claim(grid)),
     |grid| all(polled::claims(grid)),
+    |grid| all(found_late::claim(grid)),
     |grid| all(many_files::claims(grid)),
     |grid| all(reopened::claim(grid)),
     |grid| all(mpiio_reopened::claim(grid)),

@@ -9,6 +9,7 @@ use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::reading::questions::{ASK, Found, MAKE};
 use crate::topics::causes::replay::Shortened;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,7 +102,9 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             calls >= what.fewest() && ns <= SELDOM_NS * calls as f64
         };
         let mut waits = waits(&asked);
-        waits.retain(|wait| enough(wait) && !others.is_work(grid, process, (what, file), wait));
+        // When the file was there is on record: then that is what is said ([`super::found_late`]).
+        let known = |wait: &Wait| what == What::File && is_found(grid, (process, file), wait);
+        waits.retain(|wait| enough(wait) && !known(wait) && !others.is_work(grid, process, (what, file), wait));
         let ns: f64 = waits.iter().map(|wait| length(grid, &asked, wait)).sum();
         if ns <= 0.0 {
             continue;
@@ -116,6 +119,14 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
         of.shortened.extend(left);
     }
     waited.into_iter().filter_map(|(what, of)| claim(grid, what, of)).collect()
+}
+
+/// Whether the trace tells when the file of a wait was there.
+fn is_found(grid: &Grid<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> bool {
+    let slots = |found: &Found| (grid.slots.of(found.asked_ns), grid.slots.of(found.found_ns));
+    let begin = grid.found.partition_point(|found| found.process < of.0);
+    let mine = grid.found.iter().skip(begin).take_while(|found| found.process == of.0);
+    mine.filter(|found| found.file == of.1).any(|found| slots(found).0 <= usize::from(*last) && slots(found).1 >= usize::from(*first))
 }
 
 /// Questions of the program, by who asks for what.
@@ -159,12 +170,8 @@ fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
     out
 }
 
-/// Operations by which a process makes a file, or puts it in its place; and those that ask whether it is there.
-const MAKE: [&str; 3] = ["rename", "mmap", "link"];
-const ASK: [&str; 4] = ["stat", "access", "open", "opendir"];
-
 /// By process: what it does beside asking.
-struct Others {
+pub(super) struct Others {
     /// Slots of which its reads and writes take a good part.
     moves: BTreeSet<(ProcessId, u16)>,
     /// Slots with calls that succeed, and the file of one of them, or that they are several files'.
@@ -172,7 +179,8 @@ struct Others {
 }
 
 impl Others {
-    fn of(grid: &Grid<'_>) -> Self {
+    /// Of all processes.
+    pub(super) fn of(grid: &Grid<'_>) -> Self {
         let mut times: BTreeMap<(ProcessId, u16), f64> = BTreeMap::new();
         let mut calls: BTreeMap<(ProcessId, u16), Option<FileId>> = BTreeMap::new();
         for entry in grid.entries.iter().filter(|entry| entry.leaf) {
@@ -187,6 +195,12 @@ impl Others {
         }
         let moves = times.into_iter().filter(|((_, slot), ns)| *ns >= width(grid, *slot) * WORKS).map(|(at, _)| at);
         Self { moves: moves.collect(), calls }
+    }
+
+    /// Whether a process does something else before it finds a file.
+    pub(super) fn are_work(&self, grid: &Grid<'_>, found: &Found) -> bool {
+        let slot = |at: u64| u16::try_from(grid.slots.of(at)).unwrap_or(u16::MAX);
+        self.is_work(grid, found.process, (What::File, found.file), &(slot(found.asked_ns), slot(found.found_ns)))
     }
 
     /// Whether a process does something else in a wait for a file, and asks only now and then: it reads and writes, makes calls on other files, or meets all

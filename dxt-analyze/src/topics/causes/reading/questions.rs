@@ -1,0 +1,269 @@
+//! When a process asked for a file that was not there, when another used that file, and when the first one found it: first reading, of the few names for which a trace
+//! can tell all three. What the trace's tables say about streams chooses them, so that other files cost nothing.
+
+use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
+use crate::scan::{Analysis, Block};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use trace_format::frame::BlockHead;
+
+/// `ENOENT`, the same number on all of Linux (errno(3)).
+const ENOENT: u16 = 2;
+/// Operations that ask whether a file is there; by which a process makes it, or puts it in its place, besides writes; and that say it is gone.
+pub const ASK: [&str; 4] = ["stat", "access", "open", "opendir"];
+/// See above.
+pub const MAKE: [&str; 3] = ["rename", "mmap", "link"];
+const GONE: [&str; 3] = ["unlink", "rename", "rmdir"];
+
+/// Events that are kept of all files together, and of each that a process uses: at most, and at least. Of files with more nothing is told.
+const EVENTS: u64 = 1 << 20;
+const OF_EACH: (u64, u64) = (16, 1 << 12);
+
+/// What calls of a stream tell of its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Role {
+    #[default]
+    None,
+    /// That it is not there.
+    Missing(u16),
+    /// That it is, and by which operation.
+    There(u16),
+}
+
+/// Neighbouring calls of a stream. Times in ns since the job's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Calls {
+    /// When the first begins.
+    from: u64,
+    /// When the last begins.
+    last: u64,
+    /// When the first ends.
+    ended: u64,
+    count: u64,
+    missing: bool,
+    op: u16,
+}
+
+/// A process that asked for a file which was not there, and found it after another process had used it. Times in ns since the job's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Who asked.
+    pub process: ProcessId,
+    /// For what.
+    pub file: FileId,
+    /// Calls that failed.
+    pub calls: u64,
+    /// When the first of them began.
+    pub asked_ns: u64,
+    /// When a call of another process on the file had ended, the first since the last that failed.
+    pub there_ns: u64,
+    /// When the call began that found it.
+    pub found_ns: u64,
+}
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Questions {
+    /// By process and stream; nothing of processes without any.
+    roles: Vec<Vec<Role>>,
+    /// Events of a file and process that are kept.
+    limit: u64,
+}
+
+/// What is kept of a file and process: events, and how many there were.
+type Kept = (Vec<Calls>, u64);
+/// What a thread keeps, by file and process.
+#[derive(Debug, Default)]
+pub struct Partial(FxHashMap<(FileId, ProcessId), Kept>);
+
+impl Questions {
+    /// Of `run`.
+    #[must_use]
+    pub fn new(run: &Run) -> Self {
+        // By file: the operations by which each process asks for it in vain.
+        let mut asked: FxHashMap<FileId, FxHashMap<ProcessId, FxHashSet<u16>>> = FxHashMap::default();
+        for (number, process) in run.numbered_processes() {
+            for stream in process.streams.iter().filter(|stream| is_question(run, stream) && stream.failed) {
+                asked.entry(stream.file).or_default().entry(number).or_default().insert(stream.op);
+            }
+        }
+        if asked.is_empty() {
+            return Self { roles: Vec::new(), limit: 0 };
+        }
+        // And who finds it by one of these, without making it; and who else uses it.
+        let mut found: FxHashSet<FileId> = FxHashSet::default();
+        let mut used_by: FxHashMap<FileId, FxHashSet<ProcessId>> = FxHashMap::default();
+        for (number, process) in run.numbered_processes() {
+            for stream in process.streams.iter().filter(|stream| shows(run, stream)) {
+                let Some(of) = asked.get(&stream.file) else { continue };
+                used_by.entry(stream.file).or_default().insert(number);
+                let same = of.get(&number).is_some_and(|ops| ops.contains(&stream.op));
+                if same && is_question(run, stream) && !makes(run, process, stream.file) {
+                    found.insert(stream.file);
+                }
+            }
+        }
+        found.retain(|file| used_by.get(file).is_some_and(|by| by.len() > 1));
+        let role = |stream: &Stream| match stream {
+            _ if !found.contains(&stream.file) => Role::None,
+            _ if stream.failed && is_question(run, stream) => Role::Missing(stream.op),
+            _ if shows(run, stream) => Role::There(stream.op),
+            _ => Role::None,
+        };
+        let of = |process: &Process| {
+            let roles: Vec<Role> = process.streams.iter().map(role).collect();
+            if roles.iter().all(|role| *role == Role::None) { Vec::new() } else { roles }
+        };
+        let roles = if found.is_empty() { Vec::new() } else { run.processes.iter().map(of).collect() };
+        let uses: u64 = found.iter().filter_map(|file| used_by.get(file)).map(|by| by.len() as u64).sum();
+        Self { roles, limit: (EVENTS / uses.max(1)).clamp(OF_EACH.0, OF_EACH.1) }
+    }
+
+    /// All files that were found so, by process and moment.
+    #[must_use]
+    pub fn found(&self, run: &Run, kept: Partial) -> Vec<Found> {
+        let mut files: BTreeMap<FileId, BTreeMap<ProcessId, Vec<Calls>>> = BTreeMap::new();
+        let mut whole: FxHashMap<FileId, bool> = FxHashMap::default();
+        for ((file, process), (mut calls, all)) in kept.0 {
+            calls.sort_unstable();
+            files.entry(file).or_default().insert(process, calls);
+            *whole.entry(file).or_insert(true) &= all <= self.limit;
+        }
+        let mut out = Vec::new();
+        for (file, by) in files.iter().filter(|(file, _)| whole.get(file).copied().unwrap_or_default()) {
+            for (number, calls) in by.iter().filter(|(_, calls)| calls.iter().any(|of| of.missing)) {
+                if run.process(*number).is_some_and(|process| makes(run, process, *file)) {
+                    continue;
+                }
+                let mut others: Vec<u64> = by
+                    .iter()
+                    .filter(|(other, _)| *other != number)
+                    .flat_map(|(_, calls)| calls.iter().filter(|of| !of.missing).map(|of| of.ended))
+                    .collect();
+                others.sort_unstable();
+                waits(calls, &others, |wait| out.push(Found { process: *number, file: *file, ..wait }));
+            }
+        }
+        out.sort_unstable_by_key(|found| (found.process, found.asked_ns, found.file));
+        out
+    }
+}
+
+/// Whether calls of a stream are the program's own and ask for a file, and fail only because it is not there.
+fn is_question(run: &Run, stream: &Stream) -> bool {
+    stream.chosen
+        && stream.within() == Within::Nothing
+        && (!stream.failed || stream.errno == ENOENT)
+        && ASK.contains(&run.op(stream).name.as_str())
+}
+
+/// Whether calls of a stream show that its file is there when they end.
+fn shows(run: &Run, stream: &Stream) -> bool {
+    stream.chosen
+        && !stream.failed
+        && !stream.overview
+        && !stream.meets
+        && !GONE.contains(&run.op(stream).name.as_str())
+}
+
+/// Whether a process makes a file itself.
+fn makes(run: &Run, process: &Process, file: FileId) -> bool {
+    let makes = |stream: &&Stream| {
+        let op = run.op(stream);
+        MAKE.contains(&op.name.as_str()) || op.class == Some(trace_format::op::OpClass::Write)
+    };
+    process.streams.iter().filter(|stream| stream.file == file && !stream.failed).any(|stream| makes(&stream))
+}
+
+/// The waits of a process with these `calls` on a file, in order, that others' calls have ended at these times on.
+fn waits(calls: &[Calls], others: &[u64], mut found: impl FnMut(Found)) {
+    let mut asks: Option<(Calls, u64)> = None;
+    for of in calls {
+        if of.missing {
+            let (first, failed) = asks.unwrap_or((*of, 0));
+            asks = Some((Calls { last: of.last.max(first.last), op: of.op, ..first }, failed.saturating_add(of.count)));
+            continue;
+        }
+        // Who asks by one kind of call, and goes on by another, does not wait for the answer.
+        let Some((first, failed)) = asks.take().filter(|(first, _)| first.op == of.op) else { continue };
+        let behind = others.partition_point(|ended| *ended <= first.last);
+        let there = others.get(behind).copied().filter(|there| *there <= of.from);
+        if let Some(there_ns) = there {
+            let (process, file) = (ProcessId::NONE, FileId::NONE);
+            found(Found { process, file, calls: failed, asked_ns: first.from, there_ns, found_ns: of.from });
+        }
+    }
+}
+
+impl Analysis for Questions {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn wants(&self, _run: &Run, process: ProcessId, _head: &BlockHead) -> bool {
+        self.roles.get(process.index()).is_some_and(|roles| !roles.is_empty())
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let Some(roles) = self.roles.get(block.number.index()).filter(|roles| !roles.is_empty()) else { return };
+        let shift = block.process.shift_ns;
+        for stretch in block.stretches() {
+            let role = roles.get(stretch.stream.index()).copied().unwrap_or_default();
+            let (Role::Missing(op) | Role::There(op)) = role else { continue };
+            let (Some(from), Some(last), Some(ended)) =
+                (stretch.start.first(), stretch.start.last(), stretch.end.first())
+            else {
+                continue;
+            };
+            let [from, last, ended] = [*from, *last, *ended].map(|at| at.saturating_add(shift));
+            let missing = matches!(role, Role::Missing(_));
+            let calls = Calls { from, last, ended, count: stretch.start.len() as u64, missing, op };
+            let Some(file) = block.process.stream(stretch.stream).map(|stream| stream.file)
+            else {
+                continue;
+            };
+            let (kept, all) = partial.0.entry((file, block.number)).or_default();
+            *all = all.saturating_add(1);
+            if kept.len() as u64 <= self.limit {
+                kept.push(calls);
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (key, (theirs, all)) in other.0 {
+            let (kept, sum) = into.0.entry(key).or_default();
+            *sum = sum.saturating_add(all);
+            if *sum <= self.limit {
+                kept.extend(theirs);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls(missing: bool, op: u16, from: u64, last: u64, count: u64) -> Calls {
+        Calls { from, last, ended: from + 1, count, missing, op }
+    }
+
+    fn all(mine: &[Calls], others: &[u64]) -> Vec<(u64, u64, u64)> {
+        let mut out = Vec::new();
+        waits(mine, others, |found| out.push((found.calls, found.there_ns, found.found_ns)));
+        out
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_question_that_finds_the_file_and_another_has_used_it_before() {
+        let twice = [calls(true, 1, 0, 30, 3), calls(false, 1, 50, 50, 1), calls(true, 1, 100, 110, 2)];
+        assert_eq!(all(&twice, &[10, 42, 45]), [(3, 42, 50)], "the first since the last question in vain");
+        let again = [&twice[..], &[calls(false, 1, 130, 130, 1)]].concat();
+        assert_eq!(all(&again, &[42, 115]), [(3, 42, 50), (2, 115, 130)]);
+        assert_eq!(all(&again, &[20, 60]), [], "nobody else has used it between");
+        assert_eq!(all(&[calls(true, 1, 0, 30, 3), calls(false, 2, 50, 50, 1)], &[42]), [], "another kind of call");
+    }
+}
