@@ -10,6 +10,7 @@ mod logs;
 mod long_calls;
 mod opened_so;
 mod polled;
+mod read_before;
 mod servers;
 mod shapes;
 mod targets;

@@ -21,13 +21,23 @@ pub struct Claim {
     pub says_why: bool,
     /// Whether it is of calls that wait at storage targets for each other.
     pub is_load: bool,
+    /// How severe it is at most: what may be needful is no more than a warning, whatever it takes.
+    pub at_most: Severity,
 }
 
 impl Claim {
     /// Of calls that would be shorter.
     #[must_use]
     pub fn new(finding: Finding, shortened: Shortened) -> Self {
-        Self { finding, shortened, waiting_ns: 0.0, outside_ns: 0.0, says_why: false, is_load: false }
+        Self {
+            finding,
+            shortened,
+            waiting_ns: 0.0,
+            outside_ns: 0.0,
+            says_why: false,
+            is_load: false,
+            at_most: Severity::High,
+        }
     }
 }
 

@@ -189,6 +189,12 @@ codes! {
          being short (as DXT-C004); the exchange of each call comes to that.",
         "Gather the data of many steps, and write them in one collective call.",
         "ours";
+    READ_BEFORE = "DXT-V034",
+        "Processes read blocks that they then overwrite as a whole, so soon that they cannot have looked at them.",
+        "Reads of 64 KiB or more by the program itself, each followed by the same thread's write of the same bytes: 8 of a process on a file or more, half of its reads there, 0.8 of such pairs with less time between than a \
+         processor needs to look at the bytes (1 ns for 32). Not where a library uses the file, nor where it is mapped. Saving: these reads, but for what some take far longer than their like. Never above warn: some of the bytes may be kept.",
+        "If the new content does not depend on the old, do not read it; if few bytes change, write only those.",
+        "ours";
     NO_OVERLAP = "DXT-V016",
         "Asynchronous operations keep the program waiting: nothing else goes on while they do.",
         "Of processes with one thread whose waits are on record: time in the calls that hand operations over and that wait for them is at least 0.9 of the time with one in \

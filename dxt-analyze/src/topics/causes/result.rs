@@ -114,7 +114,7 @@ pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
     }
     claim.finding.cost_ns = Some(saving.explains.time_ns);
     let run_ns = super::reading::phases::length(grid.run);
-    claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds);
+    claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds).min(claim.at_most);
     claim.finding.saving = Some(saving);
 }
 

@@ -8,6 +8,7 @@ use super::reading::cells::{self, Cells};
 use super::reading::depths::Depths;
 use super::reading::phases::{self, Phases};
 use super::reading::questions::{self, Found, Questions};
+use super::reading::read_before::{self, ReadBefore};
 use super::reading::usual::{self, Durations, Usual};
 use super::result::claims;
 use super::shape::aliasing::{self, Aliasing};
@@ -25,18 +26,19 @@ use serde::Serialize;
 
 together!(
     /// What the first reading is for.
-    First, FirstRead { phases, durations, questions }
+    First, FirstRead { phases, durations, questions, read_before }
 );
 
 /// All analyses of the first reading, and what they read.
-pub(super) type ReadsFirst = First<Phases, Durations, Questions>;
+pub(super) type ReadsFirst = First<Phases, Durations, Questions, ReadBefore>;
 /// See above.
-pub(super) type ReadFirst = FirstRead<phases::Partial, usual::Partial, questions::Partial>;
+pub(super) type ReadFirst = FirstRead<phases::Partial, usual::Partial, questions::Partial, read_before::Partial>;
 
 impl ReadsFirst {
     /// Of `run`.
     pub(super) fn new(run: &Run) -> Self {
-        Self { phases: Phases::new(run), durations: Durations, questions: Questions::new(run) }
+        let (questions, read_before) = (Questions::new(run), ReadBefore::new(run));
+        Self { phases: Phases::new(run), durations: Durations, questions, read_before }
     }
 }
 
@@ -51,13 +53,16 @@ pub struct Frame {
     pub gaps: Vec<phases::Gaps>,
     /// Files that processes asked for before they were there.
     pub found: Vec<Found>,
+    /// Blocks that processes read and overwrite at once.
+    pub read_before: read_before::Partial,
 }
 
 impl Frame {
     pub(super) fn of(run: &Run, read: ReadFirst, questions: &Questions) -> Self {
-        let FirstRead { mut phases, durations, questions: kept } = read;
+        let FirstRead { mut phases, durations, questions: kept, read_before } = read;
         let gaps = phases.gaps();
-        Self { gaps, slots: phases.slots(run), usual: durations.usual(), found: questions.found(run, kept) }
+        let found = questions.found(run, kept);
+        Self { gaps, slots: phases.slots(run), usual: durations.usual(), found, read_before }
     }
 }
 
@@ -100,7 +105,8 @@ impl<'a> CausesReport<'a> {
         let grows = |class: &Class| depths.grow(&sums, *class, &frame.slots);
         let grow_with_depth: Vec<Class> = [Class::Read, Class::Write].into_iter().filter(grows).collect();
         let mut grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
-        (grid.begin_together, grid.grow_with_depth, grid.found) = (begun.together, grow_with_depth, frame.found);
+        (grid.begin_together, grid.grow_with_depth) = (begun.together, grow_with_depth);
+        (grid.found, grid.read_before) = (frame.found, frame.read_before);
         let (grid, claims) = claims(grid, &frame.gaps, &begun.files);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));

@@ -241,6 +241,7 @@ const ORDER: [&[Code]; 7] = [
         Code::ASKED_AGAIN,
         Code::UNASKED,
         Code::SERIAL,
+        Code::READ_BEFORE,
     ],
     &[Code::SMALL_READS, Code::SMALL_WRITES, Code::ONE_RANK],
     &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],

@@ -15,6 +15,7 @@ use super::reading::cell::{Cell, Key, NO_TARGET, coarse};
 use super::reading::cells::{OfProcess, looked_at};
 use super::reading::parts::Parts;
 use super::reading::questions::Found;
+use super::reading::read_before;
 use super::reading::slots::{SLOTS, Slots};
 use super::reading::threads::Threads;
 use super::reading::usual::{Kind, Usual};
@@ -114,6 +115,8 @@ pub struct Grid<'a> {
     pub begin_together: BTreeMap<u32, f64>,
     /// Files that processes asked for before they were there, by process.
     pub found: Vec<Found>,
+    /// Blocks that processes read and overwrite at once, by file.
+    pub read_before: read_before::Partial,
     /// Reads, or writes, if these take the longer the more others they find on their storage target.
     pub grow_with_depth: Vec<Class>,
     /// Who is left alone at the end, and since when, ns since the job's start.
@@ -253,6 +256,7 @@ impl<'a> Grid<'a> {
             kept_waiting: KeptWaiting::default(),
             begin_together: BTreeMap::new(),
             found: Vec::new(),
+            read_before: read_before::Partial::default(),
             grow_with_depth: Vec::new(),
             last_alone: super::replay::alone::last_alone(run),
             has_time_left: Vec::new(),

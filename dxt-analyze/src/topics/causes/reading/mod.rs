@@ -2,6 +2,7 @@
 //!
 //! * [`phases`]: first reading: where ranks meet ([`who`]), and when no process does I/O; [`slots`]: the run divided there.
 //! * [`questions`]: first reading: when files were there that processes asked for.
+//! * [`read_before`]: first reading: blocks that are read and overwritten at once.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
 //! * [`cells`]: second reading: time of calls, in a [`cell`] for each process, slot, stream, size and storage target; [`callers`]: who makes collective ones; [`depths`]: how many others they find
 //!   on their target; [`threads`]: when those of a process are in calls; [`parts`]: of files.
@@ -13,6 +14,7 @@ pub mod depths;
 pub mod parts;
 pub mod phases;
 pub mod questions;
+pub mod read_before;
 pub mod slots;
 pub mod threads;
 pub mod usual;

@@ -220,8 +220,7 @@ impl Analysis for Questions {
             let [from, last, ended] = [*from, *last, *ended].map(|at| at.saturating_add(shift));
             let missing = matches!(role, Role::Missing(_));
             let calls = Calls { from, last, ended, count: stretch.start.len() as u64, missing, op };
-            let Some(file) = block.process.stream(stretch.stream).map(|stream| stream.file)
-            else {
+            let Some(file) = block.process.stream(stretch.stream).map(|stream| stream.file) else {
                 continue;
             };
             let (kept, all) = partial.0.entry((file, block.number)).or_default();

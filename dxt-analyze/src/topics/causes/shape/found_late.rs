@@ -75,7 +75,8 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         show::duration(*most),
         show::counted(calls, "call")
     );
-    let rank = grid.run.process(*longest).map(|process| process.rank).filter(|rank| *rank >= 0 && by_process.len() == 1);
+    let rank =
+        grid.run.process(*longest).map(|process| process.rank).filter(|rank| *rank >= 0 && by_process.len() == 1);
     let file = files.first().filter(|_| files.len() == 1).map(|file| grid.run.file_name(*file).to_owned());
     let about = About { rank, file, calls: Some(calls), ..About::default() };
     let hint = "let who makes the file say so: a message (MPI, a pipe, a socket) or inotify(7) on one node comes at once; or ask more often, beginning with a \

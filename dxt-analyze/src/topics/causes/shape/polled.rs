@@ -126,7 +126,8 @@ fn is_found(grid: &Grid<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> b
     let slots = |found: &Found| (grid.slots.of(found.asked_ns), grid.slots.of(found.found_ns));
     let begin = grid.found.partition_point(|found| found.process < of.0);
     let mine = grid.found.iter().skip(begin).take_while(|found| found.process == of.0);
-    mine.filter(|found| found.file == of.1).any(|found| slots(found).0 <= usize::from(*last) && slots(found).1 >= usize::from(*first))
+    mine.filter(|found| found.file == of.1)
+        .any(|found| slots(found).0 <= usize::from(*last) && slots(found).1 >= usize::from(*first))
 }
 
 /// Questions of the program, by who asks for what.

@@ -1,0 +1,166 @@
+//! Reads of blocks that the same thread overwrites next, in whole, before it can have looked at them: first reading, of files that a process both reads and writes
+//! by calls of its own to the system. Of neighbouring calls of a kind only the last read and the first write can be such a pair: others cost nothing.
+
+use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
+use crate::scan::{Analysis, Block};
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::frame::BlockHead;
+use trace_format::op::{Layer, OpClass, OpMode};
+
+/// Bytes of a block of which time tells whether it was looked at: of shorter ones, that takes less than a call.
+const SHORTEST: u64 = 64 << 10;
+/// Bytes that a processor can look at in a nanosecond, at most: what the second-level cache of one gives, half a line of it. From memory it is less.
+const LOOKED_AT: u64 = 32;
+
+/// Pairs of a read and the write of the same bytes that comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pairs {
+    /// All of them.
+    pub all: u64,
+    /// Those between which there is too little time to look at the bytes.
+    pub at_once: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Time between the two calls of those, ns.
+    pub between_ns: u64,
+}
+
+impl Pairs {
+    /// Adds a pair.
+    fn add(&mut self, bytes: u64, between_ns: u64) {
+        self.all = self.all.saturating_add(1);
+        if between_ns < bytes / LOOKED_AT {
+            self.at_once = self.at_once.saturating_add(1);
+            self.bytes = self.bytes.saturating_add(bytes);
+            self.between_ns = self.between_ns.saturating_add(between_ns);
+        }
+    }
+
+    /// Adds others.
+    pub fn join(&mut self, other: &Self) {
+        self.all = self.all.saturating_add(other.all);
+        self.at_once = self.at_once.saturating_add(other.at_once);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.between_ns = self.between_ns.saturating_add(other.between_ns);
+    }
+}
+
+/// What calls of a stream do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Role {
+    #[default]
+    None,
+    Read(FileId),
+    Write(FileId),
+}
+
+/// By process and file.
+pub type Partial = FxHashMap<(ProcessId, FileId), Pairs>;
+
+/// The analysis.
+#[derive(Debug)]
+pub struct ReadBefore {
+    /// By process and stream; nothing of processes without any.
+    roles: Vec<Vec<Role>>,
+}
+
+impl ReadBefore {
+    /// Of `run`.
+    #[must_use]
+    pub fn new(run: &Run) -> Self {
+        // Other tools' logs do not tell what libraries do from what the program does, nor moments to the nanosecond.
+        if run.was_log() {
+            return Self { roles: Vec::new() };
+        }
+        let left_out: FxHashSet<FileId> = run
+            .processes
+            .iter()
+            .flat_map(|process| &process.streams)
+            .filter(|stream| is_of_others(run, stream))
+            .map(|stream| stream.file)
+            .collect();
+        let of = |process: &Process| {
+            let role = |stream: &Stream| {
+                let op = run.op(stream);
+                let own = stream.chosen && !stream.failed && !left_out.contains(&stream.file);
+                match op.class.filter(|_| own && op.layer == Some(Layer::Posix) && op.mode == OpMode::Plain) {
+                    Some(OpClass::Read) => Role::Read(stream.file),
+                    Some(OpClass::Write) => Role::Write(stream.file),
+                    _ => Role::None,
+                }
+            };
+            let roles: Vec<Role> = process.streams.iter().map(role).collect();
+            let written: FxHashSet<FileId> =
+                roles.iter().filter_map(|role| if let Role::Write(file) = role { Some(*file) } else { None }).collect();
+            let both = |role: &Role| matches!(role, Role::Read(file) if written.contains(file));
+            if roles.iter().any(both) { roles } else { Vec::new() }
+        };
+        Self { roles: run.processes.iter().map(of).collect() }
+    }
+}
+
+/// Whether calls of a stream tell that its file is not only the program's to read and write by calls: a library does so for it, or it is mapped.
+fn is_of_others(run: &Run, stream: &Stream) -> bool {
+    let op = run.op(stream);
+    let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf | Layer::Stdio));
+    library || stream.within() != Within::Nothing || op.class == Some(OpClass::Map)
+}
+
+impl Analysis for ReadBefore {
+    type Partial = Partial;
+
+    fn start(&self) -> Partial {
+        Partial::default()
+    }
+
+    fn wants(&self, _run: &Run, process: ProcessId, _head: &BlockHead) -> bool {
+        self.roles.get(process.index()).is_some_and(|roles| !roles.is_empty())
+    }
+
+    fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let Some(roles) = self.roles.get(block.number.index()).filter(|roles| !roles.is_empty()) else { return };
+        let mut last = None;
+        for stretch in block.stretches() {
+            match roles.get(stretch.stream.index()).copied().unwrap_or_default() {
+                Role::None => {}
+                Role::Read(file) => {
+                    let end = stretch.end.last().copied().unwrap_or_default();
+                    let place = stretch.offset.last().copied().zip(stretch.length.last().copied());
+                    last = place.map(|place| (file, place, end));
+                }
+                Role::Write(file) => {
+                    let place = stretch.offset.first().copied().zip(stretch.length.first().copied());
+                    let start = stretch.start.first().copied().unwrap_or_default();
+                    if let (Some((read, of, end)), Some((offset, length))) = (last.take(), place)
+                        && (read, of) == (file, (offset, length))
+                        && offset >= 0
+                        && length >= SHORTEST
+                    {
+                        partial.entry((block.number, file)).or_default().add(length, start.saturating_sub(end));
+                    }
+                }
+            }
+        }
+    }
+
+    fn merge(&self, into: &mut Partial, other: Partial) {
+        for (key, theirs) in other {
+            into.entry(key).or_default().join(&theirs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_writes_a_block_at_once_has_not_looked_at_it() {
+        let mut pairs = Pairs::default();
+        pairs.add(1 << 20, 5_000);
+        assert_eq!(pairs, Pairs { all: 1, at_once: 1, bytes: 1 << 20, between_ns: 5_000 });
+        pairs.add(1 << 20, 40_000);
+        pairs.add(SHORTEST, 2_100);
+        assert_eq!((pairs.all, pairs.at_once), (3, 1), "a core can have looked at these");
+    }
+}

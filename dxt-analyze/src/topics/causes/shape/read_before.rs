@@ -1,0 +1,84 @@
+//! Blocks that a process reads and then overwrites in whole, so soon that it cannot have looked at them: the reads bring nothing, if what is written
+//! does not depend on them. It may, as far as few bytes are changed in a block: then these are all that must be written.
+
+use crate::findings::{About, Code, Evidence, Severity};
+use crate::model::{FileId, ProcessId};
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::reading::read_before::Pairs;
+use crate::topics::causes::replay::Shortened;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Blocks of a file that a process reads and overwrites at once, at least.
+const AGAIN: u64 = 8;
+/// Part of those that it reads and overwrites next, at least: who takes its time now and then looks at what it reads.
+const AT_ONCE: f64 = 0.8;
+/// Part of all its reads of the file, at least.
+const OF_READS: f64 = 0.5;
+
+/// Of all files together.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    if grid.read_before.is_empty() {
+        return None;
+    }
+    let reads = |entry: &Entry| entry.leaf && !entry.inside && entry.class == Class::Read;
+    let mut calls: FxHashMap<(ProcessId, FileId), u64> = FxHashMap::default();
+    for entry in grid.entries.iter().filter(|entry| reads(entry)) {
+        let of = calls.entry((entry.process, entry.file)).or_default();
+        *of = of.saturating_add(entry.cell.calls);
+    }
+    let part =
+        |key: &(ProcessId, FileId), of: &Pairs| of.at_once as f64 / calls.get(key).copied().unwrap_or(0).max(1) as f64;
+    let is = |(key, of): &(&(ProcessId, FileId), &Pairs)| {
+        of.at_once >= AGAIN && of.at_once as f64 >= of.all as f64 * AT_ONCE && part(key, of) >= OF_READS
+    };
+    let found: BTreeMap<(ProcessId, FileId), Pairs> =
+        grid.read_before.iter().filter(is).map(|(key, of)| (*key, *of)).collect();
+    let mut all = Pairs::default();
+    let mut by_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    for ((process, _), of) in &found {
+        all.join(of);
+        *by_process.entry(*process).or_default() += of.at_once;
+    }
+    let ((_, file), _) = found.iter().max_by_key(|(key, of)| (of.bytes, std::cmp::Reverse(**key)))?;
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| reads(entry)) {
+        let key = (entry.process, entry.file);
+        if let Some(of) = found.get(&key) {
+            // What is slow about some of them is a matter of its own.
+            let usual = entry.left_ns - entry.beyond_ns(1.0);
+            shortened.push((index, usual * part(&key, of).min(1.0)));
+        }
+    }
+    let who = match by_process.first_key_value() {
+        Some((process, _)) if by_process.len() == 1 => format!("{} reads", grid.run.process_name(*process)),
+        _ => format!("{} read", show::processes(by_process.len() as u64)),
+    };
+    let names: BTreeSet<FileId> = found.keys().map(|(_, file)| *file).collect();
+    let name = grid.run.file_name(*file).to_owned();
+    let on = match names.len() {
+        1 => name.clone(),
+        many => show::counted(many as u64, "file"),
+    };
+    let overwrite = if by_process.len() == 1 { "overwrites" } else { "overwrite" };
+    let title = format!(
+        "{who} {} of {on} and {overwrite} each at once as a whole: reads of {} that may be needless",
+        show::counted(all.at_once, "block"),
+        show::bytes(all.bytes)
+    );
+    let each = |sum: u64| sum / all.at_once.max(1);
+    let words = format!(
+        "{} from the end of a read to the write of the same {}, on the mean: too little to look at them all; whether some bytes are kept is not on record",
+        show::duration(each(all.between_ns)),
+        show::bytes(each(all.bytes))
+    );
+    let about = About { file: Some(name), calls: Some(all.at_once), bytes: Some(all.bytes), ..About::default() };
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
+    let hint = "if the new content does not depend on the old, do not read it first: write whole blocks; if it does in part, write only the bytes that change";
+    let claim = Claim::new(finding(Code::READ_BEFORE, title, evidence, hint), shortened);
+    Some(Claim { at_most: Severity::Warn, ..claim })
+}
