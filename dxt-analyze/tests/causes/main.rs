@@ -14,6 +14,7 @@ mod read_before;
 mod servers;
 mod shapes;
 mod targets;
+mod threads;
 mod units;
 mod waiting;
 

@@ -195,6 +195,13 @@ codes! {
          processor needs to look at the bytes (1 ns for 32). Not where a library uses the file, nor where it is mapped. Saving: these reads, but for what some take far longer than their like. Never above warn: some of the bytes may be kept.",
         "If the new content does not depend on the old, do not read it; if few bytes change, write only those.",
         "ours";
+    SLOW_THREAD = "DXT-V035",
+        "One thread of a process takes longer for its reads or writes than the others that do the same.",
+        "At least 3 threads of a process that make 16 reads (or writes) or more each, in numbers and of lengths within a quarter of their median, on the same files or on one of its own each. By thread the mean logarithm of the \
+         durations over that of their like (same operation and size), without calls far from it; threads are compared as ranks are (DXT-O002), at least min_slowdown times slower, false_discovery_rate shared out over \
+         them. The same thread in half of the processes with several is told as that. Saving: by phase, what the process with most is in calls of one thread for, less what it would be if that thread were as quick.",
+        "See what that thread does besides, and where it runs; let threads take the next piece when they are done with one.",
+        "ours";
     NO_OVERLAP = "DXT-V016",
         "Asynchronous operations keep the program waiting: nothing else goes on while they do.",
         "Of processes with one thread whose waits are on record: time in the calls that hand operations over and that wait for them is at least 0.9 of the time with one in \

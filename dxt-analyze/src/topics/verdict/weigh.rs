@@ -172,7 +172,7 @@ pub(super) fn is_longer(code: Code) -> bool {
 
 /// Whether a finding is of what differs within the run, which proves it, rather than of another form of its I/O.
 pub(super) fn is_contrast(code: Code) -> bool {
-    const CODES: [Code; 3] = [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::COMMON_READS];
+    const CODES: [Code; 4] = [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::COMMON_READS, Code::SLOW_THREAD];
     is_longer(code) || CODES.contains(&code)
 }
 

@@ -11,6 +11,7 @@ pub mod stalled_once;
 pub mod whole_waits;
 
 use super::class::Class;
+use super::reading::at_work::AtWork;
 use super::reading::cell::{Cell, Key, NO_TARGET, coarse};
 use super::reading::cells::{OfProcess, looked_at};
 use super::reading::parts::Parts;
@@ -103,6 +104,8 @@ pub struct Grid<'a> {
     pub at_once: Vec<f64>,
     /// By process: its threads.
     pub threads: Vec<Threads>,
+    /// By process: what these do, where they can be compared.
+    pub at_work: Vec<Option<AtWork>>,
     /// Who waits for whom.
     pub meetings: Meetings,
     /// Parts of files.
@@ -161,6 +164,7 @@ impl<'a> Grid<'a> {
         let mut groups: Vec<Group> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
         let mut threads: Vec<Threads> = Vec::new();
+        let mut at_work: Vec<Option<AtWork>> = Vec::new();
         let mut parts: FxHashMap<(ProcessId, StreamIx), Parts> = FxHashMap::default();
         let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
         let stalls = Stalls::of(run);
@@ -180,6 +184,7 @@ impl<'a> Grid<'a> {
             let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(reaches_system));
             parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
             threads.push(of.threads);
+            at_work.push(of.at_work);
             at_once.push(of.threads.at_once());
             for (phase, ns) in super::replay::meetings::with_counted(process, &slots, of.waits) {
                 if let Some(waits) = waits.get_mut(phase) {
@@ -250,6 +255,7 @@ impl<'a> Grid<'a> {
             spread,
             at_once,
             threads,
+            at_work,
             meetings,
             regions,
             folders: Folders::new(run),

@@ -1,6 +1,7 @@
 //! Time in calls by process, slot, stream, size and storage target: second reading. A call of the program that has others inside (of
 //! MPI-IO or HDF5) has a cell of its own beside theirs.
 
+use super::at_work::{self, AtWork, Several};
 use super::cell::{Call, Cell, Key, NO_TARGET, coarse, log};
 use super::depths::{self, Depths};
 use super::parts::{Part, Parts};
@@ -17,12 +18,23 @@ use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
+use trace_format::op::{Layer, OpMode};
 
 /// Cells that each process may have at least.
 const FEWEST: usize = 16;
 /// Cells that take as much room as the parts of one stream's file, and streams of a process that have such parts at least.
 const PER_PARTS: usize = 16;
 const FEWEST_PARTS: usize = 4;
+
+/// Threads of a process, with those of MPI's own calls, from which what each does is kept.
+const FEWEST_THREADS: usize = 3;
+
+/// Whether threads are compared by such calls: reads and writes that reach the system.
+fn is_compared(run: &Run, stream: &Stream, class: Class) -> bool {
+    let op = run.op(stream);
+    let system = matches!(op.layer, Some(Layer::Posix | Layer::Stdio)) && op.mode == OpMode::Plain;
+    system && !stream.failed && matches!(class, Class::Read | Class::Write)
+}
 
 /// The analysis.
 #[derive(Clone, Debug)]
@@ -112,6 +124,8 @@ pub struct OfProcess {
     pub parts: Vec<(StreamIx, Parts)>,
     /// Its threads: several may be in calls at once.
     pub threads: Threads,
+    /// What these do, where they can be compared.
+    pub at_work: Option<AtWork>,
     /// By phase: time in MPI's calls in which processes meet, ns.
     pub waits: FxHashMap<u32, u64>,
 }
@@ -126,6 +140,8 @@ pub struct Partial {
     merged: u32,
     /// Each thread of the process that is being read.
     threads: FxHashMap<u32, OfThread>,
+    /// And what it does, of processes with several.
+    at_work: FxHashMap<u32, at_work::OfThread>,
     /// By phase: time in MPI's calls in which processes meet, ns.
     waits: FxHashMap<u32, u64>,
     depths: depths::Partial,
@@ -139,10 +155,12 @@ impl Partial {
             let threads = Threads::of(self.threads.values());
             let waits = std::mem::take(&mut self.waits);
             let parts = self.parts.drain().collect();
-            self.done.insert(process, OfProcess { cells, parts, merged: self.merged, threads, waits });
+            let at_work = AtWork::of(std::mem::take(&mut self.at_work));
+            self.done.insert(process, OfProcess { cells, parts, merged: self.merged, threads, at_work, waits });
         }
         self.parts.clear();
         self.waits.clear();
+        self.at_work.clear();
         self.threads.clear();
         self.merged = 0;
     }
@@ -208,6 +226,8 @@ impl Analysis for Cells<'_> {
         };
         let (whole, merged) = (SLOTS.ilog2(), partial.merged);
         let mut mine = OfThread::default();
+        let several = block.process.threads.len() >= FEWEST_THREADS;
+        let mut at_work = at_work::OfThread::default();
         let limit = (self.limit / PER_PARTS).max(FEWEST_PARTS);
         let mut slot = (0, 0..0);
         let mut open: InTurn<Key, Cell> = InTurn::default();
@@ -231,6 +251,8 @@ impl Analysis for Cells<'_> {
             let class = Class::of(block.run.op(stream));
             let mut like = self.like(stream, 0);
             mine.add_all(stretch, shift);
+            let compared = several && is_compared(block.run, stream, class);
+            let mut some = Several::default();
             let any = stretch.rows().any(|row| row.length > 0 && row.offset >= 0);
             let mut parts = if any { parts_of(&mut partial.parts, stretch.stream, limit) } else { None };
             for row in stretch.rows() {
@@ -240,6 +262,7 @@ impl Analysis for Cells<'_> {
                     like = self.like(stream, size);
                 }
                 if !slot.1.contains(&at) {
+                    at_work.add(class, stream.file, self.slots.phase(slot.0), &std::mem::take(&mut some));
                     slot = self.slots.around(at);
                 }
                 let key = Key {
@@ -264,6 +287,9 @@ impl Analysis for Cells<'_> {
                     self.depths.add(&mut partial.depths, &mut near, (class, key.target), call);
                 }
                 let range = offset.map_or((0, 0), |offset| (offset, offset.saturating_add(row.length)));
+                if compared && !is_far {
+                    some.add(row.length, duration, logs.saturating_sub(like.log), range);
+                }
                 let call = Call { at, duration, logs, is_far, bytes: row.length, range };
                 match open.find(key.target as usize, &key) {
                     Some(cell) => Cell::add_call(cell, &call),
@@ -272,8 +298,12 @@ impl Analysis for Cells<'_> {
                     }
                 }
             }
+            at_work.add(class, stream.file, self.slots.phase(slot.0), &some);
         }
         open.rest().for_each(add);
+        if several {
+            partial.at_work.entry(block.process.tid(block.thread)).or_default().join(at_work);
+        }
         partial.threads.entry(block.process.tid(block.thread)).or_default().join(&mine);
         if partial.cells.len() > self.limit {
             partial.coarser(self.limit);

@@ -1,0 +1,301 @@
+//! What each thread of a process reads and writes, and whether one takes longer for its calls than the others that do the same. Only of processes with so many threads that these can
+//! be compared; calls that are far from their like are left out, since a stall makes no thread slow.
+
+use super::parts::LOG_BITS;
+use crate::model::FileId;
+use crate::shared::stats::median;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::slow::odd::{FEWEST, odd};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Reads, or writes, of a thread, at least, to be compared.
+const CALLS: u64 = 16;
+/// Part of all reads, or writes, that a thread makes at least to be one of those that do them, in even shares.
+const COUNTS: f64 = 0.1;
+/// Times as many as the median of the threads, or as long on the mean: who makes more or longer ones does other work.
+const ALIKE: f64 = 1.25;
+/// Spread of the logarithm of single durations, as if they varied by half: what is more regular is only told more surely.
+const SPREAD: f64 = 0.5;
+
+/// Reads, or writes, of a thread. Times in ns.
+#[derive(Clone, Debug)]
+struct Calls {
+    count: u64,
+    bytes: u64,
+    /// Sum of the logarithms of their durations over what is usual for each, times 2^16.
+    above: i64,
+    /// Time, by phase.
+    phases: FxHashMap<u32, u64>,
+    /// The file of the first, and whether all are on it.
+    file: FileId,
+    one_file: bool,
+    /// Bytes of files between which they lie.
+    range: (u64, u64),
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            bytes: 0,
+            above: 0,
+            phases: FxHashMap::default(),
+            file: FileId::NONE,
+            one_file: true,
+            range: (u64::MAX, 0),
+        }
+    }
+}
+
+/// One call, or several of a stream and phase.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Several {
+    pub(super) calls: u64,
+    pub(super) bytes: u64,
+    /// Time in them, ns.
+    pub(super) time_ns: u64,
+    /// Sum of the logarithms of their durations over what is usual for each, times 2^16.
+    pub(super) above: i64,
+    /// Bytes of the file between which they lie; the first behind the second if that is not known.
+    pub(super) range: (u64, u64),
+}
+
+impl Several {
+    /// Adds a call.
+    #[inline]
+    pub(super) fn add(&mut self, bytes: u64, time_ns: u64, above: i64, range: (u64, u64)) {
+        if self.calls == 0 {
+            self.range = (u64::MAX, 0);
+        }
+        self.calls += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.time_ns = self.time_ns.saturating_add(time_ns);
+        self.above = self.above.saturating_add(above);
+        self.range = (self.range.0.min(range.0), self.range.1.max(range.1));
+    }
+}
+
+/// A thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OfThread([Calls; 2]);
+
+/// What threads do that are compared.
+const CLASSES: [Class; 2] = [Class::Read, Class::Write];
+
+impl OfThread {
+    /// Adds calls of a class on a file in a phase.
+    pub(super) fn add(&mut self, class: Class, file: FileId, phase: usize, some: &Several) {
+        let Some(at) = CLASSES.iter().position(|of| *of == class).filter(|_| some.calls > 0) else { return };
+        let Some(of) = self.0.get_mut(at) else { return };
+        of.one_file &= of.count == 0 || of.file == file;
+        if of.count == 0 {
+            of.file = file;
+        }
+        of.count = of.count.saturating_add(some.calls);
+        of.bytes = of.bytes.saturating_add(some.bytes);
+        of.above = of.above.saturating_add(some.above);
+        let ns = of.phases.entry(u32::try_from(phase).unwrap_or(u32::MAX)).or_default();
+        *ns = ns.saturating_add(some.time_ns);
+        of.range = (of.range.0.min(some.range.0), of.range.1.max(some.range.1));
+    }
+
+    /// Adds what the same thread did in another block.
+    pub(super) fn join(&mut self, other: Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            if theirs.count == 0 {
+                continue;
+            }
+            mine.one_file =
+                mine.count == 0 && theirs.one_file || mine.one_file && theirs.one_file && mine.file == theirs.file;
+            mine.file = if mine.count == 0 { theirs.file } else { mine.file };
+            mine.count = mine.count.saturating_add(theirs.count);
+            mine.bytes = mine.bytes.saturating_add(theirs.bytes);
+            mine.above = mine.above.saturating_add(theirs.above);
+            mine.range = (mine.range.0.min(theirs.range.0), mine.range.1.max(theirs.range.1));
+            for (phase, ns) in theirs.phases {
+                let of = mine.phases.entry(phase).or_default();
+                *of = of.saturating_add(ns);
+            }
+        }
+    }
+}
+
+/// What a thread has for itself, beside that it is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// Nothing: all go through the same bytes of the same files.
+    Nothing,
+    /// A file.
+    File(FileId),
+    /// A part of the file that all use.
+    Part(FileId),
+}
+
+/// A thread that takes longer for its calls than the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowThread {
+    /// What calls.
+    pub class: Class,
+    /// Which of the threads that make them, from 0 on, in the order of their numbers; and how many there are.
+    pub place: usize,
+    /// See above.
+    pub of: usize,
+    /// Its number in its process.
+    pub tid: u32,
+    /// How far the logarithm of its calls' times is above that of the others.
+    pub above: f64,
+    /// Probability of at least that by chance, for one of them.
+    pub p: f64,
+    /// Its calls.
+    pub calls: u64,
+    /// Time in them beyond what they would take if it were as quick as the others, ns.
+    pub beyond_ns: f64,
+    /// Whether something else may be slow.
+    pub own: Own,
+}
+
+/// The threads of a process that read or write, and the slow one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AtWork {
+    /// The slow one.
+    pub slow: Option<SlowThread>,
+    /// By phase: time in calls of the thread with most, ns; and if the slow one took as long for its calls as the others.
+    pub phases: Vec<(u32, u64, u64)>,
+}
+
+impl AtWork {
+    /// Of threads by their numbers; nothing of a process where none can be compared.
+    pub(super) fn of(threads: FxHashMap<u32, OfThread>) -> Option<Self> {
+        let threads: BTreeMap<u32, OfThread> = threads.into_iter().collect();
+        if threads.len() < FEWEST {
+            return None;
+        }
+        let slow = CLASSES.iter().enumerate().filter_map(|(at, class)| {
+            let of: Vec<(u32, &Calls)> = threads.iter().filter_map(|(tid, of)| Some((*tid, of.0.get(at)?))).collect();
+            slow_one(*class, of)
+        });
+        let slow = slow.max_by(|a, b| a.above.total_cmp(&b.above));
+        let mut phases: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for (tid, of) in &threads {
+            let mut mine: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
+            for (class, of) in CLASSES.iter().zip(&of.0) {
+                let is = slow.is_some_and(|slow| (slow.tid, slow.class) == (*tid, *class));
+                let times = slow.filter(|_| is).map_or(1.0, |slow| (-slow.above).exp());
+                for (phase, ns) in &of.phases {
+                    let sum = mine.entry(*phase).or_default();
+                    *sum = (sum.0.saturating_add(*ns), sum.1 + *ns as f64 * times);
+                }
+            }
+            for (phase, (now, then)) in mine {
+                let most = phases.entry(phase).or_default();
+                *most = (most.0.max(now), most.1.max(then as u64));
+            }
+        }
+        let phases = phases.into_iter().map(|(phase, (now, then))| (phase, now, then)).collect();
+        Some(Self { slow, phases })
+    }
+}
+
+/// The one thread that is slow among those that do the same.
+fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
+    let calls: u64 = all.iter().map(|(_, of)| of.count).sum();
+    let counts = |of: &Calls| of.count as f64 * all.len() as f64 >= calls as f64 * COUNTS;
+    let members: Vec<(u32, &Calls)> = all.iter().copied().filter(|(_, of)| of.count > 0 && counts(of)).collect();
+    let middle =
+        |value: &dyn Fn(&Calls) -> f64| median(&mut members.iter().map(|(_, of)| value(of)).collect::<Vec<f64>>());
+    let count = |of: &Calls| of.count as f64;
+    let length = |of: &Calls| of.bytes as f64 / of.count.max(1) as f64;
+    let (usual_count, usual_length) = (middle(&count)?, middle(&length)?);
+    let alike = |value: f64, usual: f64| value <= usual * ALIKE && value * ALIKE >= usual;
+    let same = |of: &Calls| of.count >= CALLS && alike(count(of), usual_count) && alike(length(of), usual_length);
+    if members.len() < FEWEST || !members.iter().all(|(_, of)| same(of)) {
+        return None;
+    }
+    let above = |of: &Calls| of.above as f64 / f64::from(1 << LOG_BITS) / of.count.max(1) as f64;
+    let values: Vec<f64> = members.iter().map(|(_, of)| above(of)).collect();
+    let errors: Vec<f64> = members.iter().map(|(_, of)| SPREAD / (of.count as f64).sqrt()).collect();
+    let found = odd(&values, &errors);
+    let place = (0..values.len()).max_by(|a, b| values[*a].total_cmp(&values[*b]))?;
+    let (&(tid, slow), of) = (members.get(place)?, found.get(place)?);
+    let others = || members.iter().filter(|(other, _)| *other != tid).map(|(_, of)| *of);
+    let files = || members.iter().map(|(_, of)| of.file);
+    let one_each = members.iter().all(|(_, of)| of.one_file);
+    let apart = |of: &Calls| of.range.0 >= slow.range.1 || of.range.1 <= slow.range.0;
+    let own = if one_each && others().all(|of| of.file != slow.file) {
+        // One that alone is on another file does other work; all that have one each do the same.
+        let mut each: Vec<FileId> = files().collect();
+        each.sort_unstable();
+        each.dedup();
+        if each.len() < members.len() {
+            return None;
+        }
+        Own::File(slow.file)
+    } else if one_each && files().all(|file| file == slow.file) && others().all(apart) {
+        Own::Part(slow.file)
+    } else {
+        Own::Nothing
+    };
+    let (above, p) = (of.above, of.p * members.len() as f64);
+    let beyond_ns = slow.phases.values().map(|ns| *ns as f64).sum::<f64>() * (1.0 - (-above).exp());
+    Some(SlowThread { class, place, of: members.len(), tid, above, p, calls: slow.count, beyond_ns, own })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four threads with so many calls of so many bytes each, on a file at a place, that take so many times what is usual.
+    fn threads(of: impl Fn(u32) -> (u64, u64, u32, f64)) -> Option<SlowThread> {
+        let mut all: FxHashMap<u32, OfThread> = FxHashMap::default();
+        for thread in 0..4_u32 {
+            let (calls, bytes, file, times) = of(thread);
+            for phase in 0..calls {
+                let above = (times.ln() * f64::from(1 << LOG_BITS)) as i64;
+                let mut some = Several::default();
+                some.add(bytes, (1e6 * times) as u64, above, (phase * bytes, (phase + 1) * bytes));
+                all.entry(100 + thread).or_default().add(Class::Read, FileId(file), phase as usize / 2, &some);
+            }
+        }
+        let found = AtWork::of(all)?;
+        found.slow.filter(|slow| slow.p < 0.01 && slow.above > 0.2)
+    }
+
+    #[test]
+    fn one_of_several_threads_that_do_the_same_is_slow() {
+        let slow = |thread: u32| if thread == 2 { 1.8 } else { 1.0 };
+        let found = threads(|thread| (40, 1 << 20, 0, slow(thread)));
+        assert_eq!(found.map(|of| (of.place, of.of, of.tid, of.own)), Some((2, 4, 102, Own::Nothing)));
+        let own = threads(|thread| (40, 1 << 20, thread, slow(thread)));
+        assert_eq!(own.map(|of| of.own), Some(Own::File(FileId(2))), "thread or file");
+        assert_eq!(threads(|thread| (40, 1 << 20, 0, 1.0 + f64::from(thread) * 0.2)), None, "they spread");
+    }
+
+    #[test]
+    fn threads_with_other_work_are_not_compared() {
+        let slow = |thread: u32| if thread == 2 { 1.8 } else { 1.0 };
+        assert_eq!(threads(|thread| (if thread == 2 { 80 } else { 40 }, 1 << 20, 0, slow(thread))), None);
+        assert_eq!(threads(|thread| (40, if thread == 2 { 1 << 21 } else { 1 << 20 }, 0, slow(thread))), None);
+        assert_eq!(threads(|thread| (40, 1 << 20, u32::from(thread == 2), slow(thread))), None, "on another file");
+        assert_eq!(threads(|thread| (8, 1 << 20, 0, slow(thread))), None, "too few calls");
+    }
+
+    #[test]
+    fn what_a_slow_thread_costs_is_by_phase() {
+        let mut all: FxHashMap<u32, OfThread> = FxHashMap::default();
+        for thread in 0..4_u32 {
+            for call in 0..40_u64 {
+                let times = if thread == 3 { 2.0_f64 } else { 1.0 };
+                let mut some = Several::default();
+                some.add(1 << 20, (1e6 * times) as u64, (times.ln() * f64::from(1 << LOG_BITS)) as i64, (0, 1 << 20));
+                all.entry(thread).or_default().add(Class::Write, FileId(0), call as usize / 20, &some);
+            }
+        }
+        let found = AtWork::of(all).map(|of| of.phases).unwrap_or_default();
+        let near = |ns: u64| (19_900_000..20_100_000).contains(&ns);
+        assert!(
+            matches!(found.as_slice(), [(0, 40_000_000, one), (1, 40_000_000, two)] if near(*one) && near(*two)),
+            "{found:?}"
+        );
+    }
+}

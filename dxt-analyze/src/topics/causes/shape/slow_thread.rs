@@ -1,0 +1,133 @@
+//! One thread of a process that takes longer for its reads or writes than the others, which do the same: those wait for it, where they all meet.
+//! If it is the same one in most processes, it is by what it is, not by where it runs.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, ProcessId};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::reading::at_work::{AtWork, Own, SlowThread};
+use crate::topics::causes::replay::{Shortened, Work};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Part of the processes with several threads in which the same one is slow, at least, to say so.
+const MOST: f64 = 0.5;
+
+/// The same thread of most processes, or those of single ones.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let least = &grid.run.thresholds;
+    let with = grid.at_work.iter().flatten().count();
+    let all: BTreeMap<ProcessId, SlowThread> = grid
+        .run
+        .numbered_processes()
+        .filter_map(|(number, _)| Some((number, grid.at_work.get(number.index())?.as_ref()?.slow?)))
+        .filter(|(_, slow)| slow.above >= least.min_slowdown.ln() && slow.p <= least.false_discovery_rate)
+        .collect();
+    let mut alike: BTreeMap<(Class, usize, usize), BTreeSet<ProcessId>> = BTreeMap::new();
+    for (number, slow) in &all {
+        alike.entry((slow.class, slow.place, slow.of)).or_default().insert(*number);
+    }
+    let most = alike.into_values().max_by_key(BTreeSet::len)?;
+    let same = most.len() > 1 && most.len() as f64 >= with as f64 * MOST;
+    // Of many processes one may have such a thread by chance.
+    let sure = |slow: &SlowThread| slow.p * with as f64 <= least.false_discovery_rate;
+    let found: BTreeMap<ProcessId, SlowThread> =
+        all.into_iter().filter(|(number, slow)| if same { most.contains(number) } else { sure(slow) }).collect();
+    let work = Work::of(grid, false);
+    let (saved, shortened) = (saved(grid, &work, &found), shortened(grid, &found));
+    // Calls of several threads are one sum: what they save by that is less than what the slow one does.
+    let waiting_ns = (saved - work.saved(grid, &shortened)).max(0.0);
+    let (number, slow) = found.iter().max_by(|a, b| a.1.above.total_cmp(&b.1.above).then(b.0.cmp(a.0)))?;
+    let times = found.values().map(|slow| slow.above).sum::<f64>() / found.len() as f64;
+    let which = format!("thread {} of the {} that {}", slow.place + 1, slow.of, verb(slow.class));
+    let who = match found.len() {
+        1 => format!("{which} in {} is", grid.run.process_name(*number)),
+        many if same => format!("{which} in each of {} is", show::processes(many as u64)),
+        many => format!("one thread in each of {} is", show::processes(many as u64)),
+    };
+    let title = format!("{who} slow: its {} take {:.1} times as long as the others'", slow.class.plural(), times.exp());
+    let mut calls = 0;
+    found.values().for_each(|slow| add(&mut calls, slow.calls));
+    let words = format!(
+        "{} by {}, p = {:.0e}; thread {} of {}{}",
+        show::counted(calls, slow.class.singular()),
+        show::counted(found.len() as u64, "such thread"),
+        found.values().map(|slow| slow.p).fold(0.0, f64::max),
+        slow.tid,
+        grid.run.process_name(*number),
+        owns(grid, slow.own)
+    );
+    let rank = grid.run.process(*number).map(|process| process.rank).filter(|rank| *rank >= 0 && found.len() == 1);
+    let about = About {
+        rank,
+        file: own_file(slow.own).map(|file| grid.run.file_name(file).to_owned()),
+        calls: Some(calls),
+        ..About::default()
+    };
+    let hint = "see what it does besides, and where it runs (a busy or distant core: taskset, numactl); let threads take the next piece when they are done with one, rather than a fixed \
+                share each; swap the shares of two threads, and see whether thread or share stays slow";
+    let claim = Claim::new(finding(Code::SLOW_THREAD, title, vec![Evidence::of(words, about)], hint), shortened);
+    Some(Claim { waiting_ns, ..claim })
+}
+
+const fn verb(class: Class) -> &'static str {
+    if matches!(class, Class::Write) { "write" } else { "read" }
+}
+
+const fn own_file(own: Own) -> Option<FileId> {
+    match own {
+        Own::Nothing => None,
+        Own::File(file) | Own::Part(file) => Some(file),
+    }
+}
+
+/// What else may be slow.
+fn owns(grid: &Grid<'_>, own: Own) -> String {
+    match own {
+        Own::Nothing => String::new(),
+        Own::File(file) => {
+            format!("; each has a file of its own: whether it or {} is slow cannot be told", grid.run.file_name(file))
+        }
+        Own::Part(file) => format!(
+            "; each has a part of {} of its own: whether it or that part is slow cannot be told",
+            grid.run.file_name(file)
+        ),
+    }
+}
+
+/// Calls of their processes, each shorter by its part of what those of the threads take too long: which are theirs is not known one by one.
+fn shortened(grid: &Grid<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Shortened {
+    let of = |entry: &Entry| found.get(&entry.process).filter(|slow| entry.leaf && entry.class == slow.class);
+    let mut all: BTreeMap<ProcessId, f64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| of(entry).is_some()) {
+        *all.entry(entry.process).or_default() += entry.left_ns;
+    }
+    let part = |entry: &Entry| Some(of(entry)?.beyond_ns / all.get(&entry.process)?.max(1.0));
+    let entries = (0_u32..).zip(&grid.entries);
+    entries.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?.min(1.0)))).collect()
+}
+
+/// What the run would be shorter by if these threads were as quick as the others, ns: by phase, the process with most.
+fn saved(grid: &Grid<'_>, work: &Work, found: &BTreeMap<ProcessId, SlowThread>) -> f64 {
+    let phases = grid.slots.phases();
+    let (mut now, mut then) = (vec![0.0_f64; phases], vec![0.0_f64; phases]);
+    for (number, _) in grid.run.numbered_processes() {
+        let of: Option<&AtWork> = grid.at_work.get(number.index()).and_then(Option::as_ref);
+        let is_slow = found.contains_key(&number);
+        let known: BTreeMap<usize, (u64, u64)> = of
+            .map(|of| of.phases.iter().map(|(phase, now, then)| (*phase as usize, (*now, *then))).collect())
+            .unwrap_or_default();
+        for (phase, (now, then)) in now.iter_mut().zip(&mut then).enumerate() {
+            let (mine, other) = match known.get(&phase) {
+                Some((mine, other)) => (*mine as f64, if is_slow { *other } else { *mine } as f64),
+                None if of.is_none() => (work.time(phase, number), work.time(phase, number)),
+                None => (0.0, 0.0),
+            };
+            (*now, *then) = (now.max(mine), then.max(other));
+        }
+    }
+    now.iter().zip(&then).map(|(now, then)| (now - then).max(0.0)).sum()
+}

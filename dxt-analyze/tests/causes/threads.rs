@@ -1,0 +1,88 @@
+//! Threads of a process that do the same, of which one is slower.
+
+use super::{BARRIER, KIB, MS, report, saves_ms, sentence};
+use crate::common::{Builder, op, process};
+use trace_format::meta::ThreadDef;
+use trace_format::segment::{Segment, StreamId};
+
+/// What a thread reads in a step: how many times, of which file, how many bytes, for how long, ms.
+type Reads = (u64, String, u64, u64);
+
+/// Three ranks of which each has four threads that read in ten steps of 100 ms; all meet in a barrier when the slowest is done.
+fn threads(of: impl Fn(u64, u64) -> Reads) -> serde_json::Value {
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, "n");
+        let tid = 1000 + rank as u32;
+        // The first only meets.
+        one.process.threads = (0..5).map(|index| ThreadDef { index, tid: tid + index * 10 }).collect();
+        one.threads = (0..5).map(|index| (index, Vec::new())).collect();
+        for step in 0..10_u64 {
+            let mut until = 0;
+            for thread in 0..4_u64 {
+                let (calls, name, bytes, ms) = of(rank, thread);
+                let stream = StreamId(one.stream(&name, op::POSIX_READ, 0));
+                let mut at = step * 100 * MS + 1000;
+                for call in 0..calls {
+                    // Not the same each time: no two calls of a real program are.
+                    let takes = ms * MS + (rank * 7 + thread * 3 + step * 13 + call * 5) % 10 * MS / 50;
+                    let place = (((step * 3 + rank) * 4 + thread) * calls + call) * bytes;
+                    let segment = Segment::new(stream, place as i64, bytes, at, at + takes);
+                    one.threads[thread as usize + 1].1.push(segment);
+                    at += takes;
+                }
+                until = at.max(until);
+            }
+            one.add("", BARRIER, 0, 0, 0, until.min((step + 1) * 100 * MS - 1000), (step + 1) * 100 * MS);
+        }
+        one
+    };
+    report((0..3).map(rank).collect(), 1000)
+}
+
+fn shared(ms: u64) -> Reads {
+    (4, "/scratch/grid".to_owned(), 1024 * KIB, ms)
+}
+
+#[test]
+fn the_thread_that_is_slow_in_each_process_is_told_by_what_all_wait_for_it() {
+    let found = threads(|_, thread| shared(if thread == 2 { 18 } else { 10 }));
+    let expected =
+        "Thread 3 of the 4 that read in each of 3 processes is slow: its reads take 1.8 times as long as the others'";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V035").unwrap_or(0);
+    assert!((310..=330).contains(&saves), "{saves} of 320 ms");
+    assert_eq!(saves_ms(&threads(|_, _| shared(10)), "DXT-V035"), None, "they are alike");
+}
+
+#[test]
+fn the_thread_of_one_process_is_told_with_its_rank() {
+    let found = threads(|rank, thread| shared(if (rank, thread) == (1, 0) { 20 } else { 10 }));
+    let expected = "Thread 1 of the 4 that read in rank 1 is slow: its reads take 2.0 times as long as the others'";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V035").unwrap_or(0);
+    assert!((390..=410).contains(&saves), "{saves} of 400 ms");
+}
+
+#[test]
+fn where_each_thread_has_its_file_which_of_both_is_slow_is_not_said() {
+    let own = |ms: u64, thread: u64| (4, format!("/scratch/part.{thread}"), 1024 * KIB, ms);
+    let found = threads(|_, thread| own(if thread == 2 { 18 } else { 10 }, thread));
+    let words = found["findings"].to_string();
+    assert!(saves_ms(&found, "DXT-V035").is_some(), "{}", sentence(&found));
+    assert!(words.contains("whether it or /scratch/part.2 is slow cannot be told"), "{words}");
+}
+
+#[test]
+fn threads_that_do_other_work_are_not_compared() {
+    let code = "DXT-V035";
+    let more =
+        threads(|_, thread| if thread == 2 { (8, "/scratch/grid".to_owned(), 1024 * KIB, 10) } else { shared(10) });
+    assert_eq!(saves_ms(&more, code), None, "it reads more");
+    let longer = |thread| if thread == 2 { 1800 * KIB } else { 1024 * KIB };
+    let longer =
+        threads(|_, thread| (4, "/scratch/grid".to_owned(), longer(thread), if thread == 2 { 18 } else { 10 }));
+    assert_eq!(saves_ms(&longer, code), None, "its reads are longer");
+    let other =
+        threads(|_, thread| if thread == 2 { (4, "/archive/a".to_owned(), 1024 * KIB, 18) } else { shared(10) });
+    assert_eq!(saves_ms(&other, code), None, "it reads another file");
+}
