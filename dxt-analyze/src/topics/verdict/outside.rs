@@ -67,7 +67,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let mut by: BTreeMap<(Class, Way), Sum> = BTreeMap::new();
     let mut each: BTreeMap<(Class, Way, ProcessId), f64> = BTreeMap::new();
     let mut aggregators: BTreeMap<(Class, Way), BTreeSet<ProcessId>> = BTreeMap::new();
-    let forms = forms(grid);
+    let forms = forms(grid, &|class, collective| inside_of(whole, class, collective));
     for entry in &grid.entries {
         let data = matches!(entry.class, Class::Read | Class::Write);
         match (entry.leaf, entry.inside, data) {
@@ -80,10 +80,13 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
                 *each.entry((entry.class, way, entry.process)).or_default() += entry.left_ns;
             }
             (true, true, true) => {
-                let way = forms.get(&(entry.file, entry.class)).copied().unwrap_or_default();
-                by.entry((entry.class, way)).or_default().inside += entry.left_ns;
-                aggregators.entry((entry.class, way)).or_default().insert(entry.process);
-                *each.entry((entry.class, way, entry.process)).or_default() -= entry.left_ns;
+                let unknown = [(Way::default(), 1.0)];
+                let ways = forms.get(&(entry.file, entry.class)).map_or(unknown.as_slice(), Vec::as_slice);
+                for &(way, part) in ways {
+                    by.entry((entry.class, way)).or_default().inside += entry.left_ns * part;
+                    aggregators.entry((entry.class, way)).or_default().insert(entry.process);
+                    *each.entry((entry.class, way, entry.process)).or_default() -= entry.left_ns * part;
+                }
             }
             _ => {}
         }
@@ -228,16 +231,32 @@ fn views(grid: &Grid<'_>) -> Option<Sum> {
     (out.calls > 0).then_some(out)
 }
 
-/// By file and class: how the calls are made that take most of the time.
-fn forms(grid: &Grid<'_>) -> BTreeMap<(FileId, Class), Way> {
+/// Time of system calls inside of those of MPI-IO that are collective, or not, ns.
+fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f64 {
+    let (layer, op) = (Layer::Mpiio.name(), if class == Class::Read { "read" } else { "write" });
+    let rows = whole.layers.result.calls.iter().filter(|row| (row.layer, row.op) == (layer, op));
+    let of_form = rows.filter(|row| (row.form == Some(Form::Collective)) == collective);
+    of_form.map(|row| row.made.inside.data().time_ns as f64).sum()
+}
+
+/// By file and class: how calls are made, and which part of the time in system calls inside is inside of those: as over all files, where a file's calls of MPI-IO
+/// are made in both ways (`inside`: by class and whether they are collective); or else all of it inside of those that take most of the time.
+fn forms(grid: &Grid<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(FileId, Class), Vec<(Way, f64)>> {
     let mut of: BTreeMap<(FileId, Class), BTreeMap<Way, f64>> = BTreeMap::new();
     let program = |entry: &&Entry| !entry.leaf && !entry.inside;
     for entry in grid.entries.iter().filter(program) {
         let ways = of.entry((entry.file, entry.class)).or_default();
         *ways.entry(Way::of(grid, entry)).or_default() += entry.left_ns;
     }
-    let most = |ways: BTreeMap<Way, f64>| ways.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(way, _)| way);
-    of.into_iter().filter_map(|(key, ways)| Some((key, most(ways)?))).collect()
+    let parts = |class: Class, ways: BTreeMap<Way, f64>| {
+        let both = [false, true].map(|collective| inside(class, collective));
+        let all: f64 = both.iter().sum();
+        if ways.len() > 1 && all > 0.0 && ways.keys().all(|way| !way.hdf5) {
+            return Some(ways.into_keys().map(|way| (way, both[usize::from(way.collective)] / all)).collect());
+        }
+        ways.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(way, _)| vec![(way, 1.0)])
+    };
+    of.into_iter().filter_map(|(key, ways)| Some((key, parts(key.1, ways)?))).collect()
 }
 
 /// Large files with a single stripe, in words.
