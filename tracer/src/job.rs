@@ -20,7 +20,8 @@ const SCHEDULERS: [(&CStr, Option<&CStr>); 10] = [
 ];
 
 /// The variables by which launchers number the processes they start: for parallel programs that do not use MPI. The last
-/// one is torchrun's, which is believed only beside `WORLD_SIZE`.
+/// one is torchrun's, which is believed only beside `WORLD_SIZE`; Slurm's only beside `SLURM_STEP_ID`: it numbers batch scripts, too, and all that they
+/// start without srun.
 const RANKS: [&CStr; 8] = [
     c"PMIX_RANK",
     c"PMI_RANK",
@@ -191,7 +192,11 @@ pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'st
 /// The number that a launcher gave this process; -1 if none did.
 pub(crate) fn launcher_rank(environment: &impl Environment) -> i32 {
     let number = |name: &&CStr| {
-        let believed = *name != c"RANK" || environment.get(c"WORLD_SIZE").is_some();
+        let believed = match name.to_bytes() {
+            b"RANK" => environment.get(c"WORLD_SIZE").is_some(),
+            b"SLURM_PROCID" => environment.get(c"SLURM_STEP_ID").is_some(),
+            _ => true,
+        };
         let text = environment.get(name).filter(|_| believed)?;
         std::str::from_utf8(text).ok()?.parse::<i32>().ok().filter(|&rank| rank >= 0)
     };

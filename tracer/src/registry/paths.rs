@@ -3,6 +3,7 @@
 //! wants left out.
 
 use crate::filters::{self, Choice, Paths};
+use crate::job;
 
 /// What becomes of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ const DEVICES: [&[u8]; 7] =
     [b"/dev/null", b"/dev/tty", b"/dev/console", b"/dev/ptmx", b"/dev/random", b"/dev/urandom", b"/dev/log"];
 
 /// What MPI libraries put into shared memory and temporary directories.
-const MPI_INTERNAL: [&[u8]; 9] = [
+const MPI_INTERNAL: [&[u8]; 7] = [
     b"/dev/shm/mpich_",
     b"/dev/shm/vader_segment",
     b"/dev/shm/sm_segment",
@@ -50,9 +51,11 @@ const MPI_INTERNAL: [&[u8]; 9] = [
     b"/dev/shm/ucx_shm",
     b"/dev/shm/psm2_shm",
     b"/dev/shm/ompi",
-    b"/tmp/ompi.",
-    b"/tmp/prte.",
 ];
+
+/// How the names of directories begin in which Open MPI (`ompi.HOST.UID`) and PRRTE (`prte.` and, as a part of Open MPI 5, `prterun.HOST.PID.UID`) keep the
+/// files of a session, wherever temporary files go.
+const MPI_SESSIONS: [&[u8]; 3] = [b"ompi.", b"prte.", b"prterun."];
 
 /// Settings that MPI libraries look for, in the working directory and the user's home, too.
 const MPI_SETTINGS: [&[u8]; 3] = [b"/ucx.conf", b"/.openmpi/mca-params.conf", b"/.pmix/mca-params.conf"];
@@ -80,11 +83,26 @@ fn by_default(path: &[u8]) -> Verdict {
         |list: &[&[u8]]| list.iter().any(|prefix| path.starts_with(prefix) || prefix.strip_suffix(b"/") == Some(path));
     if under(&SYSTEM) || DEVICES.contains(&path) {
         Verdict::System
-    } else if under(&MPI_INTERNAL) || MPI_SETTINGS.iter().any(|name| path.ends_with(name)) {
+    } else if under(&MPI_INTERNAL)
+        || is_in_session(path, job::identity().map_or("", |job| &job.host))
+        || MPI_SETTINGS.iter().any(|name| path.ends_with(name))
+    {
         Verdict::MpiInternal
     } else {
         Verdict::Recorded
     }
+}
+
+/// Whether it is the directory of a session on `host`, or in it. Names of hosts may be told without their domain.
+fn is_in_session(path: &[u8], host: &str) -> bool {
+    let host = host.split('.').next().unwrap_or_default().as_bytes();
+    let is = |name: &[u8]| {
+        let of_host = |begin: &&[u8]| name.strip_prefix(*begin).and_then(|rest| rest.strip_prefix(host));
+        let rest = MPI_SESSIONS.iter().find_map(of_host).and_then(|rest| rest.strip_prefix(b"."));
+        let number = rest.and_then(|rest| rest.rsplit(|&byte| byte == b'.').next());
+        number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+    };
+    !host.is_empty() && path.split(|&byte| byte == b'/').any(is)
 }
 
 #[cfg(test)]
@@ -101,6 +119,19 @@ mod tests {
             assert_eq!(judge(path.as_bytes()), Verdict::System, "{path}");
         }
         assert_eq!(judge(b"/dev/shm/vader_segment.node.1"), Verdict::MpiInternal);
+        let sessions = [
+            "/tmp/prterun.n1.77.1000/1/pmix-gds-shmem2",
+            "/local/x/ompi.n1.0/pid.7/contact.txt",
+            "/tmp/prte.n1.1.0",
+            "/x/ompi.n1.site.0",
+        ];
+        for path in sessions {
+            assert!(is_in_session(path.as_bytes(), "n1.site"), "{path}");
+            assert!(!is_in_session(path.as_bytes(), "n2") && !is_in_session(path.as_bytes(), ""), "{path}");
+        }
+        for name in ["ompi.log", "ompi.n1", "ompi.n1.log", "ompi.n10.1", "my.ompi.n1.1/x"] {
+            assert!(!is_in_session(format!("/scratch/{name}").as_bytes(), "n1"), "{name}");
+        }
         assert_eq!(judge(b"/scratch/run/ucx.conf"), Verdict::MpiInternal);
         assert_eq!(judge(b"/scratch/run/my-ucx.conf"), Verdict::Recorded);
     }

@@ -62,6 +62,7 @@ fn children_of_a_process_that_is_left_out_are_left_out() {
         .arg(scratch.data())
         .env("DXT_RANKS", "1:")
         .env("SLURM_PROCID", "0")
+        .env("SLURM_STEP_ID", "0")
         .traced();
     assert!(!log.is_empty() && traces.files.is_empty());
 }
@@ -73,11 +74,28 @@ fn processes_that_a_launcher_numbers_are_chosen_by_that_number() {
         let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("3");
         let launch = launch.env("DXT_RANKS", "0:2");
         let launch = match number {
-            Some(number) => launch.env("SLURM_PROCID", number),
+            Some(number) => launch.env("SLURM_PROCID", number).env("SLURM_STEP_ID", "0"),
             None => launch.without("SLURM_PROCID"),
         };
         assert_eq!(launch.run().code, 7);
         assert_eq!(Traces::read(&scratch.traces()).files.len(), files, "{number:?}");
         assert!(!read_log(&scratch).is_empty());
+    }
+}
+
+#[test]
+fn a_batch_script_of_slurm_is_no_rank() {
+    for (step, rank) in [(None, -1), (Some("0"), 1)] {
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("3");
+        let launch = launch.env("SLURM_JOB_ID", "7").env("SLURM_PROCID", "1");
+        let launch = match step {
+            Some(step) => launch.env("SLURM_STEP_ID", step),
+            None => launch.without("SLURM_STEP_ID"),
+        };
+        assert_eq!(launch.run().code, 7);
+        let traces = Traces::read(&scratch.traces());
+        let ranks: Vec<i32> = traces.processes.iter().map(|process| process.info.rank).collect();
+        assert_eq!(ranks, [rank], "{step:?}");
     }
 }
