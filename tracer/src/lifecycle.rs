@@ -78,7 +78,8 @@ fn looks_like_mpi(rank: i32) -> bool {
 
 fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     if config::is_off(environment) {
-        return;
+        let (file, _) = config::File::named_in(environment);
+        return spool::sweep_everywhere(&Layered { environment, file: &file });
     }
     say::remember_stderr();
     // As the dynamic linker, which does not look at LD_PRELOAD then.
@@ -119,7 +120,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     let mut config = match read {
         Ok(Some(config)) => config,
         // A node whose file is another than the others', or that has just been given a new one: its ranks are waited for.
-        Ok(None) if !file.is_named() || !looks_like_mpi(job::launcher_rank(environment)) => return,
+        Ok(None) if !file.is_named() || !looks_like_mpi(job::launcher_rank(environment)) => {
+            return spool::sweep_everywhere(environment);
+        }
         Ok(None) | Err(()) => match config::standing_by(environment) {
             Some(config) => {
                 STANDS_BY.store(true, Ordering::Relaxed);

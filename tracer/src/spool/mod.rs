@@ -80,6 +80,14 @@ pub(crate) fn sweep(config: &config::Config) -> Option<(u64, u64)> {
     file::sweep(place::directory_by(config))
 }
 
+/// The same of one that is off, by its environment: wherever spools may be.
+pub(crate) fn sweep_everywhere(environment: &impl config::Environment) {
+    let told = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
+    for place in told.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/")) {
+        file::sweep(std::ffi::CString::new(place).ok());
+    }
+}
+
 /// The spool has been removed: the first call that comes now begins a new one, unless the user wants none.
 pub(crate) fn begin_anew() {
     let wanted = MAY_BE.load(Ordering::Relaxed) && config::current().is_some_and(|config| config.spool != Spool::Off);

@@ -338,6 +338,22 @@ fn a_program_that_becomes_another_has_a_trace_of_each() {
 }
 
 #[test]
+fn one_that_becomes_a_program_that_is_not_traced_leaves_nothing() {
+    for change in ["export DXT_ENABLE=off", "export DXT_ENABLE=0", "unset DXT_ENABLE"] {
+        let scratch = Scratch::new();
+        let file = scratch.data().join("x");
+        let script = format!("echo x >'{0}'; {change}; exec cat '{0}'", file.display());
+        let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
+        assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (0, "x\n", ""), "{change}");
+        assert_eq!(Traces::read(&scratch.traces()).files.len(), 1, "{change}");
+        let left: Vec<_> = std::fs::read_dir(scratch.spools())
+            .map(|all| all.flatten().map(|one| one.path()).collect())
+            .unwrap_or_default();
+        assert_eq!(left, Vec::<std::path::PathBuf>::new(), "{change}");
+    }
+}
+
+#[test]
 fn one_that_does_so_past_the_c_library_leaves_its_spool() {
     for way in ["execveat", "syscall"] {
         assert_eq!(becomes(way), 1, "{way}");
