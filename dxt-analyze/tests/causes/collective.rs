@@ -42,6 +42,28 @@ fn views_that_are_set_for_each_small_collective_call_are_part_of_what_it_costs()
 }
 
 #[test]
+fn system_calls_of_independent_calls_are_not_those_of_collective_ones_on_the_same_file() {
+    // 20 collective calls of 20 ms, 1 ms of it in a system call, and 200 independent ones of 2 ms, all but 0.1 ms of it in one.
+    let rank = |rank: i32| {
+        let mut one = process(rank, "n");
+        for call in 0..20 {
+            let (from, at) = (call * 20 * MS, ((call * 4 + rank as u64) << 20) as i64);
+            one.add(FILE, op::POSIX_WRITE, NESTED, at, 1 << 20, from + 18 * MS, from + 19 * MS);
+            one.add(FILE, op::MPIIO_WRITE_ALL, 0, at, 1 << 20, from, from + 20 * MS);
+        }
+        for call in 0..200 {
+            let (from, at) = ((400 + call * 2) * MS, ((100 << 20) + (call * 4 + rank as u64) * 100) as i64);
+            one.add(FILE, op::POSIX_WRITE, NESTED, at, 100, from, from + 2 * MS - MS / 10);
+            one.add(FILE, MPIIO_WRITE, 0, at, 100, from, from + 2 * MS);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 900);
+    assert_eq!(saves_ms(&found, "DXT-V008"), None, "{}", sentence(&found));
+    assert!(saves_ms(&found, "DXT-L004").is_some_and(|saves| saves > 150), "{}", sentence(&found));
+}
+
+#[test]
 fn what_takes_its_time_in_the_library_is_explained_by_who_says_so() {
     let rank = |rank: i32| {
         let mut one: Builder = process(rank, "n");
