@@ -7,8 +7,15 @@ whatis("Version: @version@")
 whatis("Description: preloads the tracer into every program, with the site's configuration")
 
 local prefix = "@prefix@"
-prepend_path("PATH", pathJoin(prefix, "bin"))
-prepend_path("MANPATH", pathJoin(prefix, "share/man"))
+-- The system's own places are in all of these, where they belong.
+if prefix ~= "/usr" then
+    prepend_path("PATH", pathJoin(prefix, "bin"))
+    local man = pathJoin(prefix, "share/man")
+    prepend_path("MANPATH", man)
+    -- Where MANPATH had nothing, man would look nowhere else: an empty entry stands for the system's places.
+    local left = (os.getenv("MANPATH") or ""):gsub("^:*(.-):*$", "%1")
+    if left == "" or left == man then append_path("MANPATH", "") end
+end
 setenv("DXT_TRACER", pathJoin(prefix, "lib/dxt/libdxt_tracer.so"))
 
 -- Where it cannot be loaded, as it asks for a newer glibc than this node has, no program with it would start.

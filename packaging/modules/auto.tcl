@@ -9,9 +9,15 @@ module-whatis "Version: @version@"
 module-whatis "Description: preloads the tracer into every program, with the site's configuration"
 
 set prefix "@prefix@"
-prepend-path PATH       "$prefix/bin"
-prepend-path MANPATH    "$prefix/share/man"
-setenv       DXT_TRACER "$prefix/lib/dxt/libdxt_tracer.so"
+# The system's own places are in all of these, where they belong.
+if {$prefix ne "/usr"} {
+    prepend-path PATH    "$prefix/bin"
+    prepend-path MANPATH "$prefix/share/man"
+    # Where MANPATH had nothing, man would look nowhere else: an empty entry stands for the system's places.
+    set left [expr {[info exists env(MANPATH)] ? [string trim $env(MANPATH) :] : ""}]
+    if {$left eq "" || $left eq "$prefix/share/man"} { append-path MANPATH "" }
+}
+setenv DXT_TRACER "$prefix/lib/dxt/libdxt_tracer.so"
 
 # Where it cannot be loaded, as it asks for a newer glibc than this node has, no program with it would start.
 set library "$prefix/lib/dxt/libdxt_tracer.so"

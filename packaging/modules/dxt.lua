@@ -6,7 +6,14 @@ whatis("Version: @version@")
 whatis("Description: traces every I/O call of a parallel program and finds what makes its I/O slow")
 
 local prefix = "@prefix@"
-prepend_path("PATH", pathJoin(prefix, "bin"))
-prepend_path("MANPATH", pathJoin(prefix, "share/man"))
-prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, "share/pkgconfig"))
+-- The system's own places are in all of these, where they belong.
+if prefix ~= "/usr" then
+    prepend_path("PATH", pathJoin(prefix, "bin"))
+    prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, "share/pkgconfig"))
+    local man = pathJoin(prefix, "share/man")
+    prepend_path("MANPATH", man)
+    -- Where MANPATH had nothing, man would look nowhere else: an empty entry stands for the system's places.
+    local left = (os.getenv("MANPATH") or ""):gsub("^:*(.-):*$", "%1")
+    if left == "" or left == man then append_path("MANPATH", "") end
+end
 setenv("DXT_TRACER", pathJoin(prefix, "lib/dxt/libdxt_tracer.so"))

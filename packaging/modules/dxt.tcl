@@ -8,7 +8,13 @@ module-whatis "Version: @version@"
 module-whatis "Description: traces every I/O call of a parallel program and finds what makes its I/O slow"
 
 set prefix "@prefix@"
-prepend-path PATH            "$prefix/bin"
-prepend-path MANPATH         "$prefix/share/man"
-prepend-path PKG_CONFIG_PATH "$prefix/share/pkgconfig"
-setenv       DXT_TRACER      "$prefix/lib/dxt/libdxt_tracer.so"
+# The system's own places are in all of these, where they belong.
+if {$prefix ne "/usr"} {
+    prepend-path PATH            "$prefix/bin"
+    prepend-path PKG_CONFIG_PATH "$prefix/share/pkgconfig"
+    prepend-path MANPATH         "$prefix/share/man"
+    # Where MANPATH had nothing, man would look nowhere else: an empty entry stands for the system's places.
+    set left [expr {[info exists env(MANPATH)] ? [string trim $env(MANPATH) :] : ""}]
+    if {$left eq "" || $left eq "$prefix/share/man"} { append-path MANPATH "" }
+}
+setenv DXT_TRACER "$prefix/lib/dxt/libdxt_tracer.so"

@@ -135,14 +135,17 @@ fn modules_and_pkg_config_point_at_it() {
     }
     for modules in [prefix.join("share/modulefiles"), tcl.parent().expect("a directory").to_owned()] {
         let script = format!(
-            ". {}; module use {}; module load dxt; echo $DXT_TRACER; command -v dxt-run; echo ${{LD_PRELOAD:-none}}; module unload dxt
+            ". {}; unset MANPATH; module use {}; module load dxt; echo $DXT_TRACER; command -v dxt-run; echo ${{LD_PRELOAD:-none}}
+             echo \"$MANPATH\" | tr -s :; module unload dxt; echo ${{MANPATH-none}}
              echo ${{DXT_TRACER:-none}}; module load dxt/auto; echo $LD_PRELOAD $DXT_CONFIG; module unload dxt/auto; echo ${{LD_PRELOAD:-none}}",
             lmod.display(),
             modules.display()
         );
         let said = shell(&scratch, &script);
         let tracer = format!("{place}/lib/dxt/libdxt_tracer.so");
-        let expected = format!("{tracer}\n{place}/bin/dxt-run\nnone\nnone\n{tracer} {place}/etc/dxt/dxt.conf\nnone\n");
+        // The empty entry of MANPATH stands for the system's manual pages.
+        let loaded = format!("{tracer}\n{place}/bin/dxt-run\nnone\n{place}/share/man:\nnone\n");
+        let expected = format!("{loaded}none\n{tracer} {place}/etc/dxt/dxt.conf\nnone\n");
         assert_eq!(said.stdout, expected, "{}: {said:?}", modules.display());
     }
     // Where no program would start with it, none is given it, and nothing fails.
