@@ -59,12 +59,13 @@ if demo_python; then
 elif demo_compiled "$directory"; then
     arguments=("$directory/pieces" 4096)
 else
-    die "no MPI here can start two processes of a program (see what scripts/setup.sh --for demo says)"
+    die "$(demo_why) (scripts/setup.sh --for demo installs what is missing, where it can)"
 fi
 rm -rf -- "$directory/traces" "$directory/shared.h5" "$directory/pieces"
 echo "$demo_what"
 (cd -- "$directory" && "$project/scripts/dxt-run" --lib "${analyze%/*}/libdxt_tracer.so" -o "$directory/traces" -- "${demo_command[@]}" "${arguments[@]}")
-trace=$(find "$directory/traces" -name '*.dxt' | head -n 1)
+# Where there are several, the largest is that of all ranks.
+trace=$(find "$directory/traces" -name '*.dxt' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
 [ -n "$trace" ] || die "the run left no trace"
 
 heading "4 of 4: what the trace says (its file is taken to lie on Lustre, in 4 stripes of 1 MiB)"

@@ -60,6 +60,11 @@ python_has() {
     /usr/bin/python3 -c "import importlib.util as u, sys; sys.exit(u.find_spec('$1') is None)"
 }
 
+# Not only its parallel part, which lies in the same directory: Debian 13 does not install the rest with it.
+python_has_h5py() {
+    /usr/bin/python3 -c "import importlib.util as u, sys; spec = u.find_spec('h5py'); sys.exit(spec is None or spec.origin is None)"
+}
+
 # The modules' own packages only: importing h5py itself would start MPI.
 python_has_parallel_h5py() {
     [ -d /usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi ] || python_has h5py._debian_h5py_mpi
@@ -76,6 +81,7 @@ for_python_with_mpi() {
     need python3 "programs to trace" -- test -x /usr/bin/python3
     need python3-mpi4py "the demo's program" -- python_has mpi4py
     need python3-numpy "the demo's program" -- python_has numpy
+    need python3-h5py "the demo's program" -- python_has_h5py
     need python3-h5py-mpi "the demo's program" -- python_has_parallel_h5py
 }
 

@@ -68,3 +68,32 @@ demo_compiled() {
     done < <(demo_launchers)
     return 1
 }
+
+# demo_why: says why neither of them found a program.
+demo_why() {
+    local launcher name works=''
+    while read -r launcher; do
+        if tries "$launcher" true; then
+            works=$launcher
+            break
+        fi
+    done < <(demo_launchers)
+    if [ -n "$works" ]; then
+        printf '%s works, but no Python here has mpi4py and parallel h5py for it' "$works"
+        for name in "mpicc.${works##*.}" "${works%/*}/mpicc" mpicc; do
+            have "$name" || continue
+            if "$name" -o /dev/null "$project/testdata/workloads/s3d.c" >/dev/null 2>&1; then
+                echo ", and what $name makes of testdata/workloads/s3d.c does not run"
+            else
+                echo ", and $name does not compile testdata/workloads/s3d.c"
+            fi
+            return
+        done
+        echo ", and there is no compiler for MPI (mpicc)"
+    elif [ -n "$(demo_launchers)" ]; then
+        launch_with "$(demo_launchers | head -n 1)"
+        echo "no MPI here can start two processes of a program: see what ${demo_command[*]} 2 true says"
+    else
+        echo "there is no MPI here: neither mpirun nor mpiexec"
+    fi
+}
