@@ -16,6 +16,26 @@ die() {
     exit 1
 }
 
+# The oldest Rust that builds this: rust-version in Cargo.toml.
+least_rust=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' "$project/Cargo.toml")
+found_rust() { rustc --version 2>/dev/null | awk '{ print $2 }' | grep . || echo none; }
+
+# Whether cargo and rustc will do. Those of rustup go first where the system's, which stand before them in PATH, are too old.
+rust_is_new_enough() {
+    local of_rustup=${CARGO_HOME:-$HOME/.cargo}/bin
+    if rust_will_do; then return 0; fi
+    case $PATH in "$of_rustup":*) return 1 ;; esac
+    PATH=$of_rustup:$PATH
+    hash -r
+    rust_will_do
+}
+rust_will_do() {
+    local found
+    have cargo && have rustc || return 1
+    found=$(found_rust)
+    [ "$found" != none ] && [ "$(printf '%s\n%s\n' "$least_rust" "$found" | sort -V | head -n 1)" = "$least_rust" ]
+}
+
 # Where cargo puts what it builds.
 target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$project/target}"

@@ -50,6 +50,8 @@ build() {
     echo "built in $((SECONDS - began)) s"
 }
 heading "2 of 4: build the tracer and the analyzer"
+# Puts the Rust that setup.sh has got before an older one of the system.
+rust_is_new_enough || die "Rust $least_rust or newer is needed (found: $(found_rust)): scripts/setup.sh --for build gets it"
 build
 analyze=$(target_dir)/demo/dxt-analyze
 

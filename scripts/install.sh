@@ -43,6 +43,7 @@ case $prefix in *[!A-Za-z0-9/._+~@%=,-]*) die "the prefix may have letters, digi
 [ -z "$destdir" ] || destdir=$(readlink -m -- "$destdir")
 cd "$project"
 if [ -z "$from" ]; then
+    rust_is_new_enough || die "Rust $least_rust or newer is needed (found: $(found_rust)): scripts/setup.sh --for build gets it"
     from=$(target_dir)/release
     [ "$features" != none ] || features=
     cargo build --release --locked -p dxt-tracer -p dxt-tracer-static -p dxt-analyze --features "$(sed 's/[a-z]/dxt-analyze\/&/; s/,/,dxt-analyze\//g' <<<"$features")"

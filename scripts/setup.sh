@@ -28,9 +28,6 @@ build | demo | test) ;;
 *) die "--for is build, demo or test" ;;
 esac
 
-# The oldest Rust that builds this: rust-version in Cargo.toml.
-least_rust=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' "$project/Cargo.toml")
-
 missing=()    # Debian packages
 essential=()  # of these, what the build cannot do without
 why=()
@@ -196,13 +193,6 @@ install_packages() {
     say "done in $((SECONDS - before)) s"
 }
 
-rust_is_new_enough() {
-    local found
-    have cargo && have rustc || return 1
-    found=$(rustc --version 2>/dev/null | awk '{print $2}')
-    [ -n "$found" ] && [ "$(printf '%s\n%s\n' "$least_rust" "$found" | sort -V | head -n 1)" = "$least_rust" ]
-}
-
 # Parts of Rust that only tests need.
 components=()
 if [ "$purpose" = test ]; then components=(-c clippy -c rustfmt); fi
@@ -244,7 +234,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 if ! rust_is_new_enough; then
     say "installing Rust by rustup: some 150 MB to download, 600 MB on disk in ${RUSTUP_HOME:-~/.rustup}" \
-        "($least_rust or newer is needed; found: $(rustc --version 2>/dev/null || echo none))"
+        "($least_rust or newer is needed; found: $(found_rust))"
     install_rust || { [ -z "$log" ] || say "it failed; what was said is in $log"; }
     hash -r
     rust_is_new_enough || die "Rust $least_rust or newer is needed: see https://rustup.rs"
