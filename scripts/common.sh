@@ -41,15 +41,12 @@ target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$project/target}"
 }
 
-# older_glibc: from here on cargo builds what runs below an older glibc too, in a directory of its own. Where that cannot be had it is said.
+# older_glibc: from here on cargo builds what runs below an older glibc too, in a directory of its own. Fails where that cannot be had.
 older_glibc() {
     local place
     place=$(target_dir)/older
-    if "$project/scripts/older-glibc.sh" "$place/glibc"; then
-        export PATH="$place/glibc/bin:$PATH" CARGO_TARGET_DIR=$place
-    else
-        echo "${0##*/}: what is built asks for this machine's glibc" >&2
-    fi
+    "$project/scripts/older-glibc.sh" "$place/glibc" || return
+    export PATH="$place/glibc/bin:$PATH" CARGO_TARGET_DIR=$place
 }
 
 # newest_glibc FILE...: the least glibc that has all that files ask for, such as 2.17.

@@ -3,17 +3,18 @@
 #   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/dxt/libdxt_static.a and link-flags (for static programs), share/pkgconfig, share/man, completions of shells, share/doc/dxt,
 #   share/modulefiles/dxt (for `module use`), share/dxt (a prologue for Slurm, a unit for systemd), etc/dxt/dxt.conf (kept if it is there)
 #
-# Usage: scripts/install.sh --prefix DIR [--destdir DIR] [--features LIST | --from DIR]
+# Usage: scripts/install.sh --prefix DIR [--destdir DIR] [--features LIST] [--older-glibc | --from DIR]
 #   --prefix DIR     where it will lie, such as $HOME/.local or /usr/local
 #   --destdir DIR    put DIR before it, for packages
 #   --features LIST  of dxt-analyze, besides the usual: live-http,postgres,nats or `none` for no more (default: all of them)
+#   --older-glibc    build what runs below an older glibc, too, as packages do (scripts/older-glibc.sh)
 #   --from DIR       do not build, install what lies in DIR, such as target/release
 # Needs a C compiler and Rust (scripts/setup.sh --for build gets them); no network with the sources of scripts/package.sh source.
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-prefix='' destdir='' features=live-http,postgres,nats from=''
+prefix='' destdir='' features=live-http,postgres,nats from='' older=''
 while [ $# -gt 0 ]; do
     case $1 in
     --prefix | --destdir | --features | --from)
@@ -25,7 +26,8 @@ while [ $# -gt 0 ]; do
         name=${1%%=*}
         declare "${name#--}=${1#*=}"
         ;;
-    -h | --help) sed -n '2,12s/^# \?//p' "$0" && exit ;;
+    --older-glibc) older=yes ;;
+    -h | --help) sed -n '2,13s/^# \?//p' "$0" && exit ;;
     *) die "unknown option $1; see scripts/install.sh --help" ;;
     esac
     shift
@@ -44,6 +46,8 @@ case $prefix in *[!A-Za-z0-9/._+~@%=,-]*) die "the prefix may have letters, digi
 cd "$project"
 if [ -z "$from" ]; then
     rust_is_new_enough || die "Rust $least_rust or newer is needed (found: $(found_rust)): scripts/setup.sh --for build gets it"
+    # In a directory of its own: cargo does not see that it links with other libraries than before.
+    [ -z "$older" ] || older_glibc || die "nothing can be linked for an older glibc here"
     from=$(target_dir)/release
     [ "$features" != none ] || features=
     cargo build --release --locked -p dxt-tracer -p dxt-tracer-static -p dxt-analyze --features "$(sed 's/[a-z]/dxt-analyze\/&/; s/,/,dxt-analyze\//g' <<<"$features")"

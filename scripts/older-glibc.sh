@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes libraries in DIR to link with instead of the system's, so that what is linked runs below an older glibc, and a compiler that takes them:
-#     PATH=DIR/bin:$PATH cargo build ...
+#     CARGO_TARGET_DIR=DIR/target PATH=DIR/bin:$PATH cargo build ...
+# (The directory of its own is needed: cargo does not see that another compiler links. scripts/install.sh --older-glibc does both.)
 # They have the names of the system's and no code. Of each name they have the newest version that glibc VERSION had; what came later is not
 # there, so that linking fails where it is needed. Linker, compiler, headers and Rust's own library (which asks for 2.17) stay the system's.
 #
@@ -9,7 +10,7 @@ set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-if [ $# -lt 1 ] || [ "$1" = --help ]; then sed -n '2,7s/^# \?//p' "$0" >&2 && exit 2; fi
+if [ $# -lt 1 ] || [ "$1" = --help ]; then sed -n '2,8s/^# \?//p' "$0" >&2 && exit 2; fi
 case $1 in *[!A-Za-z0-9/._+~@%=,-]*) die "linker scripts cannot name $1" ;; esac
 mkdir -p "$1"
 dir=$(cd "$1" && pwd -P)

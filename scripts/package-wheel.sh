@@ -34,7 +34,7 @@ if [ -n "$python" ]; then maturin=("$python" -m maturin); fi
 if ! have readelf || ! have strip; then die "readelf and strip are needed: install binutils"; fi
 
 cd "$project"
-[ -n "$plain$tools" ] || older_glibc
+[ -n "$plain$tools" ] || older_glibc || echo "${0##*/}: what is built asks for this machine's glibc" >&2
 if [ -z "$tools" ]; then
     cargo build --release --quiet ${offline[@]+"${offline[@]}"} -p dxt-analyze -p dxt-tracer
     tools=$(target_dir)/release

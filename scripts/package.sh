@@ -40,7 +40,7 @@ stage() {
     [ -z "$staged" ] || return 0
     staged=yes
     rm -rf -- "$out/root"
-    [ -n "$plain${from[*]-}" ] || older_glibc
+    [ -n "$plain${from[*]-}" ] || older_glibc || echo "${0##*/}: what is built asks for this machine's glibc" >&2
     scripts/install.sh --prefix /usr --destdir "$out/root" ${from[@]+"${from[@]}"}
     scripts/licences.sh "$out/root/usr/share/doc/dxt/THIRD-PARTY.txt" dxt-analyze dxt-tracer
     asks=$(newest_glibc "$out"/root/usr/bin/dxt-analyze "$out"/root/usr/lib/dxt/libdxt_tracer.so)
