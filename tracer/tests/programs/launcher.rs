@@ -215,6 +215,8 @@ fn without_a_trace_it_says_so_and_why() {
     let outcome = run(&scratch, &[], &["/bin/true".as_ref()]);
     assert_eq!((outcome.code, said(&outcome).len()), (0, 0));
     assert!(outcome.stderr.contains("no trace was written") && outcome.stderr.contains("did no I/O"), "{outcome:?}");
+    let outcome = run(&scratch, &[], &["/bin/false".as_ref()]);
+    assert!(outcome.stderr.contains("no trace was written; false ended with status 1"), "{outcome:?}");
     let outcome = run(&scratch, &[], &["no-such-program".as_ref()]);
     assert_eq!(outcome.code, 127);
     assert!(outcome.stderr.contains("was not found"), "{outcome:?}");
