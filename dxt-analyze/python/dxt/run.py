@@ -26,11 +26,16 @@ WITH_VALUE = frozenset(
     }
 )
 
+#: Options that have dxt-run print something and end; what follows --link-flags is its own.
+ENDS = frozenset({"-V", "--version", "--print-preload", "--link-flags"})
+
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Options of ``dxt-run``, and what is for Python."""
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--", "-m", "-c"):
+        if words[at] == "--link-flags":
+            return list(words), []
         at += 2 if words[at] in WITH_VALUE else 1
     behind = at + 1 if words[at : at + 1] == ["--"] else at
     return list(words[:at]), list(words[behind:])
@@ -42,7 +47,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     if "-h" in options or "--help" in options:
         print(__doc__)
         options, rest = ["--help"], []
-    elif not rest:
+    elif not rest and ENDS.isdisjoint(options):
         print("usage: python -m dxt.run [OPTION...] SCRIPT [ARGUMENT...]; see --help", file=sys.stderr)
         return 2
     run = str(find("dxt-run"))

@@ -108,6 +108,8 @@ def test_python_m_dxt_run(program: Path, tmp_path: Path) -> None:
     assert module("-o", tmp_path / "other", "-c", "print(open('/proc/self/comm').read())").stdout
     assert module("-o", tmp_path / "other", "-m", "this").stdout.startswith("The Zen")
     assert "dxt-run" in module("--help").stdout
+    assert [module(word).stdout.split()[0] for word in ("-V", "--version")] == ["dxt-run", "dxt-run"]
+    assert module("--print-preload").stdout.endswith("/libdxt_tracer.so\n")
     assert (module().returncode, module("--bad", program).returncode) == (2, 2)
 
 
@@ -118,6 +120,7 @@ def test_options_are_those_of_dxt_run() -> None:
     assert with_value == run.WITH_VALUE
     assert run.split(["-o", "d", "-v", "-c", "x", "-y"]) == (["-o", "d", "-v"], ["-c", "x", "-y"])
     assert run.split(["--counters", "--", "s.py", "-o"]) == (["--counters"], ["s.py", "-o"])
+    assert run.split(["-v", "--link-flags", "-lz", "mpicc", "-c"]) == (["-v", "--link-flags", "-lz", "mpicc", "-c"], [])
 
 
 def test_the_package_carries_its_programs(program: Path, tmp_path: Path) -> None:
