@@ -85,7 +85,10 @@ class Recording:
 
     @cached_property
     def ranks(self) -> list[dict[str, Any]]:
-        """A dict for each process, with the columns of the table *ranks* of docs/interop.md."""
+        """A dict for each process, with the columns of the table *ranks* of docs/interop.md; ``job["mpi_ranks"]`` is how many ranks there were.
+
+        Rank -1 is a process without MPI, or what a Darshan log counts of all ranks together.
+        """
         return self._opened.ranks().rows()
 
     @cached_property

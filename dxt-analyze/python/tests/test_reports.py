@@ -25,6 +25,12 @@ def test_of_a_log(log: Path, commands: Callable[..., Any]) -> None:
     assert recording.findings() == commands("report", log)["findings"]
 
 
+def test_what_a_log_counts_of_all_ranks_is_no_rank() -> None:
+    recording = dxt.open(LOG)
+    assert recording.job["mpi_ranks"] == 8
+    assert [rank["rank"] for rank in recording.ranks] == [-1, *range(8)]
+
+
 def test_of_a_part(commands: Callable[..., Any]) -> None:
     recording = dxt.open(LOG)
     part = recording.summary(ranks=[0, 1], layer="posix", top=3)
