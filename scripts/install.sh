@@ -96,9 +96,10 @@ printf '#%%Module1.0\nset ModulesVersion "%s"\n' "$version" | install -D -m 644 
 install -d "$root/share/doc/dxt/docs" "$root/share/doc/dxt/trace-format"
 install -m 644 LICENSE "$root/share/doc/dxt/"
 install -m 644 docs/report.png "$root/share/doc/dxt/docs/"
+# Links to sources, which are not there, become their paths, behind the words where these are more than a name.
+sources='\((\.\.\/)?((dxt-analyze|packaging|scripts|testdata|tracer|trace-format\/(src|tests|fuzz|goldens?))[^)]*)\)'
 for file in README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md docs/*.md trace-format/FORMAT.md trace-format/SPOOL.md; do
-    # Links to sources, which are not there, become their words.
-    sed -E 's/\[([^]]*)\]\((\.\.\/)?(dxt-analyze|packaging|scripts|testdata|tracer|trace-format\/(src|tests|fuzz|goldens?))[^)]*\)/\1/g' "$file" |
+    sed -E "s/\[([^] ]*)\]$sources/\`\3\`/g; s/\[([^]]*)\]$sources/\1 (\`\3\`)/g" "$file" |
         install -m 644 /dev/stdin "$root/share/doc/dxt/$file"
 done
 [ -e "$destdir$conf" ] || [ ! -e scripts/site/dxt.conf ] || install -D -m 644 scripts/site/dxt.conf "$destdir$conf"
