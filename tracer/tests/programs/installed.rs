@@ -4,6 +4,7 @@ use crate::harness::{
     Launch, Outcome, Scratch, Traces, analyzer, library, skip, skip_here, static_library, workload_source,
 };
 use crate::launcher::unloadable;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -71,8 +72,32 @@ fn one_directory_holds_all_and_traces_from_there() {
     assert!(flags.stdout.contains("--wrap=write,") && flags.stdout.contains(&library), "{flags:?}");
     links_beside_another_zstd(&scratch, &flags.stdout);
     links_lead_somewhere(&prefix.join("share/doc/dxt"));
+    packages_list_programs_and_others(&prefix);
     // Again, over what is there and may be in use.
-    assert_eq!(install(&scratch), Some(prefix));
+    assert_eq!(install(&scratch).as_ref(), Some(&prefix));
+    all_is_removed(&scratch, &prefix);
+}
+
+/// As docs/install.md says.
+fn all_is_removed(scratch: &Scratch, prefix: &Path) {
+    let (_, rest) = include_str!("../../../docs/install.md").split_once("    cd PREFIX && ").expect("how to remove it");
+    let (command, _) = rest.split_once("\n\n").expect("an end");
+    let outcome = shell(scratch, &format!("cd {} && {command}; find . -type f -o -type l", prefix.display()));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ""), "{outcome:?}");
+}
+
+/// Where programs and other files lie together, the packages' manifests name each with its mode.
+fn packages_list_programs_and_others(prefix: &Path) {
+    let manifest = include_str!("../../../dxt-analyze/Cargo.toml");
+    for folder in ["lib/dxt", "share/dxt"] {
+        for file in std::fs::read_dir(prefix.join(folder)).expect("a directory").flatten() {
+            let (name, mode) = (file.file_name(), file.metadata().expect("a file").permissions().mode() & 0o777);
+            let source = format!("target/package/root/usr/{folder}/{}\"", name.display());
+            let deb = format!("{source}, \"usr/{folder}/\", \"{mode:o}\"]");
+            let rpm = format!("{source}, dest = \"/usr/{folder}/\", mode = \"{mode:o}\" }}");
+            assert!(manifest.contains(&deb) && manifest.contains(&rpm), "{deb} {rpm}");
+        }
+    }
 }
 
 /// The documentation of an installation names no file that is not there.
@@ -228,7 +253,7 @@ fn tools_for_packages_come_before_the_build() {
     let cargo =
         "#!/bin/sh\necho \"$* in ${CARGO_TARGET_DIR:-target}, $(command -v cc)\" >>\"${0%/*}/../calls\"\nexit 1\n";
     std::fs::write(tools.join("cargo"), cargo).expect("a file");
-    std::fs::set_permissions(tools.join("cargo"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("mode");
+    std::fs::set_permissions(tools.join("cargo"), PermissionsExt::from_mode(0o755)).expect("mode");
     for (kind, tool) in [("deb", "cargo-deb"), ("rpm", "cargo-generate-rpm")] {
         let run = format!(
             "CARGO_HOME={0}/none PATH={0}:/usr/bin:/bin CARGO_TARGET_DIR={0}/target {1} {kind}",
@@ -243,6 +268,37 @@ fn tools_for_packages_come_before_the_build() {
         }
         assert_eq!(called, first);
         std::fs::remove_file(&calls).expect("a file");
+    }
+}
+
+/// Before it builds: cargo's own words on a manifest that it is too old for say neither.
+#[test]
+fn install_says_which_rust_it_needs() {
+    let scratch = Scratch::new();
+    let tools = scratch.root().join("tools");
+    std::fs::create_dir_all(&tools).expect("a directory");
+    let tool = |name: &str, says: &str| {
+        std::fs::write(tools.join(name), format!("#!/bin/sh\n{says}\n")).expect("a file");
+        std::fs::set_permissions(tools.join(name), PermissionsExt::from_mode(0o755)).expect("mode");
+    };
+    let script = workload_source("../../scripts/install.sh");
+    let install = |more: &str| {
+        let (tools, script) = (tools.display(), script.display());
+        let place = format!("CARGO_HOME={tools}/none PATH={tools}:/usr/bin:/bin CARGO_TARGET_DIR={tools}/target");
+        shell(&scratch, &format!("{place} {script} --prefix {tools}/prefix {more}"))
+    };
+    tool("cargo", "echo \"builds in $CARGO_TARGET_DIR with $(command -v cc)\"; exit 1");
+    tool("rustc", "echo 'rustc 1.65.0 (of a distribution)'");
+    let said = install("");
+    let needed =
+        concat!("Rust ", env!("CARGO_PKG_RUST_VERSION"), " or newer is needed (found: 1.65.0): scripts/setup.sh");
+    assert!(said.code == 1 && said.stderr.contains(needed) && said.stdout.is_empty(), "{said:?}");
+    tool("rustc", "echo 'rustc 99.0.0'");
+    assert_eq!(install("").stdout, format!("builds in {0}/target with /usr/bin/cc\n", tools.display()));
+    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        // What is linked with other libraries lies elsewhere: cargo would take what is there for built.
+        let older = format!("{}/target/older", tools.display());
+        assert_eq!(install("--older-glibc").stdout, format!("builds in {older} with {older}/glibc/bin/cc\n"));
     }
 }
 
