@@ -61,6 +61,6 @@ pub(super) fn files(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<Evidenc
 }
 
 /// A finding whose price is not known yet.
-pub(super) fn finding(code: Code, title: String, evidence: Vec<Evidence>, hint: &str) -> Finding {
+pub(crate) fn finding(code: Code, title: String, evidence: Vec<Evidence>, hint: &str) -> Finding {
     Finding { code, severity: Severity::Info, title, evidence, cost_ns: None, saving: None, hint: hint.into() }
 }

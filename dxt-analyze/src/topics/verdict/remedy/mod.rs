@@ -17,6 +17,7 @@ use crate::findings::{Code, Finding};
 use crate::sum::Sum;
 use crate::text::units;
 use crate::topics::causes::shape::locks::{AROUND_EACH, SHARED_POINTER};
+use crate::topics::verdict::weigh::is_longer;
 use facts::Facts;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -222,6 +223,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
 
 /// Remedies of a finding, or else of the first that says the same of the same calls and has any; each setting once.
 pub(crate) fn of_card(facts: &Facts<'_, '_>, finding: &Finding, also: &[Finding]) -> Vec<Remedy> {
+    // What makes calls longer than their like is mended by no other form of them.
+    let also = if is_longer(finding.code) { &[] } else { also };
     let mut all = std::iter::once(finding).chain(also).map(|finding| remedies(facts, finding));
     let mut known = BTreeSet::new();
     let first = all.find(|found| !found.is_empty()).unwrap_or_default();
