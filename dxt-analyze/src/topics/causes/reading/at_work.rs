@@ -1,6 +1,7 @@
 //! What each thread of a process reads and writes, and whether one takes longer for its calls than the others that do the same. Only of processes with so many threads that these can
 //! be compared; calls that are far from their like are left out, since a stall makes no thread slow.
 
+use super::cell::Cell;
 use super::parts::LOG_BITS;
 use crate::model::FileId;
 use crate::shared::stats::median;
@@ -48,34 +49,6 @@ impl Default for Calls {
     }
 }
 
-/// One call, or several of a stream and phase.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Several {
-    pub(super) calls: u64,
-    pub(super) bytes: u64,
-    /// Time in them, ns.
-    pub(super) time_ns: u64,
-    /// Sum of the logarithms of their durations over what is usual for each, times 2^16.
-    pub(super) above: i64,
-    /// Bytes of the file between which they lie; the first behind the second if that is not known.
-    pub(super) range: (u64, u64),
-}
-
-impl Several {
-    /// Adds a call.
-    #[inline]
-    pub(super) fn add(&mut self, bytes: u64, time_ns: u64, above: i64, range: (u64, u64)) {
-        if self.calls == 0 {
-            self.range = (u64::MAX, 0);
-        }
-        self.calls += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.time_ns = self.time_ns.saturating_add(time_ns);
-        self.above = self.above.saturating_add(above);
-        self.range = (self.range.0.min(range.0), self.range.1.max(range.1));
-    }
-}
-
 /// A thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OfThread([Calls; 2]);
@@ -84,20 +57,22 @@ pub(super) struct OfThread([Calls; 2]);
 const CLASSES: [Class; 2] = [Class::Read, Class::Write];
 
 impl OfThread {
-    /// Adds calls of a class on a file in a phase.
-    pub(super) fn add(&mut self, class: Class, file: FileId, phase: usize, some: &Several) {
-        let Some(at) = CLASSES.iter().position(|of| *of == class).filter(|_| some.calls > 0) else { return };
+    /// Adds calls of a class on a file in a phase, where such take so long: the logarithm, times 2^16. Of several the longest tells nothing.
+    pub(super) fn add(&mut self, (class, file): (Class, FileId), phase: usize, cell: &Cell, usual_log: i64) {
+        let near = cell.far_calls < cell.calls;
+        let Some(at) = CLASSES.iter().position(|of| *of == class).filter(|_| near) else { return };
         let Some(of) = self.0.get_mut(at) else { return };
         of.one_file &= of.count == 0 || of.file == file;
         if of.count == 0 {
             of.file = file;
         }
-        of.count = of.count.saturating_add(some.calls);
-        of.bytes = of.bytes.saturating_add(some.bytes);
-        of.above = of.above.saturating_add(some.above);
+        let logs = cell.typical_log() * f64::from(1 << LOG_BITS) - usual_log as f64;
+        of.count = of.count.saturating_add(cell.calls);
+        of.bytes = of.bytes.saturating_add(cell.bytes);
+        of.above = of.above.saturating_add((logs * cell.calls as f64) as i64);
         let ns = of.phases.entry(u32::try_from(phase).unwrap_or(u32::MAX)).or_default();
-        *ns = ns.saturating_add(some.time_ns);
-        of.range = (of.range.0.min(some.range.0), of.range.1.max(some.range.1));
+        *ns = ns.saturating_add(cell.time_ns.saturating_sub(cell.far_ns));
+        of.range = (of.range.0.min(cell.range.0), of.range.1.max(cell.range.1));
     }
 
     /// Adds what the same thread did in another block.
@@ -231,7 +206,7 @@ fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
             return None;
         }
         Own::File(slow.file)
-    } else if one_each && files().all(|file| file == slow.file) && others().all(apart) {
+    } else if one_each && slow.range.0 < slow.range.1 && files().all(|file| file == slow.file) && others().all(apart) {
         Own::Part(slow.file)
     } else {
         Own::Nothing
@@ -244,6 +219,12 @@ fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topics::causes::reading::cell::log;
+
+    /// A call that takes so many ms.
+    fn call(bytes: u64, ms: f64) -> Cell {
+        Cell::counted(1, bytes, (1e6 * ms) as u64, 0)
+    }
 
     /// Four threads with so many calls of so many bytes each, on a file at a place, that take so many times what is usual.
     fn threads(of: impl Fn(u32) -> (u64, u64, u32, f64)) -> Option<SlowThread> {
@@ -251,10 +232,10 @@ mod tests {
         for thread in 0..4_u32 {
             let (calls, bytes, file, times) = of(thread);
             for phase in 0..calls {
-                let above = (times.ln() * f64::from(1 << LOG_BITS)) as i64;
-                let mut some = Several::default();
-                some.add(bytes, (1e6 * times) as u64, above, (phase * bytes, (phase + 1) * bytes));
-                all.entry(100 + thread).or_default().add(Class::Read, FileId(file), phase as usize / 2, &some);
+                let mut cell = call(bytes, times);
+                cell.range = (phase * bytes, (phase + 1) * bytes);
+                let of = (Class::Read, FileId(file));
+                all.entry(100 + thread).or_default().add(of, phase as usize / 2, &cell, log(1_000_000));
             }
         }
         let found = AtWork::of(all)?;
@@ -284,15 +265,13 @@ mod tests {
     fn what_a_slow_thread_costs_is_by_phase() {
         let mut all: FxHashMap<u32, OfThread> = FxHashMap::default();
         for thread in 0..4_u32 {
-            for call in 0..40_u64 {
-                let times = if thread == 3 { 2.0_f64 } else { 1.0 };
-                let mut some = Several::default();
-                some.add(1 << 20, (1e6 * times) as u64, (times.ln() * f64::from(1 << LOG_BITS)) as i64, (0, 1 << 20));
-                all.entry(thread).or_default().add(Class::Write, FileId(0), call as usize / 20, &some);
+            for number in 0..40 {
+                let cell = call(1 << 20, if thread == 3 { 2.0 } else { 1.0 });
+                all.entry(thread).or_default().add((Class::Write, FileId(0)), number / 20, &cell, log(1_000_000));
             }
         }
         let found = AtWork::of(all).map(|of| of.phases).unwrap_or_default();
-        let near = |ns: u64| (19_900_000..20_100_000).contains(&ns);
+        let near = |ns: u64| (19_500_000..20_500_000).contains(&ns);
         assert!(
             matches!(found.as_slice(), [(0, 40_000_000, one), (1, 40_000_000, two)] if near(*one) && near(*two)),
             "{found:?}"

@@ -1,7 +1,7 @@
 //! Time in calls by process, slot, stream, size and storage target: second reading. A call of the program that has others inside (of
 //! MPI-IO or HDF5) has a cell of its own beside theirs.
 
-use super::at_work::{self, AtWork, Several};
+use super::at_work::{self, AtWork};
 use super::cell::{Call, Cell, Key, NO_TARGET, coarse, log};
 use super::depths::{self, Depths};
 use super::parts::{Part, Parts};
@@ -28,13 +28,6 @@ const FEWEST_PARTS: usize = 4;
 
 /// Threads of a process, with those of MPI's own calls, from which what each does is kept.
 const FEWEST_THREADS: usize = 3;
-
-/// Whether threads are compared by such calls: reads and writes that reach the system.
-fn is_compared(run: &Run, stream: &Stream, class: Class) -> bool {
-    let op = run.op(stream);
-    let system = matches!(op.layer, Some(Layer::Posix | Layer::Stdio)) && op.mode == OpMode::Plain;
-    system && !stream.failed && matches!(class, Class::Read | Class::Write)
-}
 
 /// The analysis.
 #[derive(Clone, Debug)]
@@ -82,6 +75,16 @@ impl<'a> Cells<'a> {
         let of = |moment: u64| self.slots.phase(self.slots.of(moment));
         let first = of(begin.saturating_sub(1));
         first.max(of(end).saturating_sub(1))
+    }
+
+    /// Adds what a thread did, calls of one cell, where threads can be compared by such: reads and writes that reach the system.
+    fn add_to_thread(&self, thread: &mut at_work::OfThread, block: &Block<'_>, key: Key, cell: &Cell) {
+        let Some(stream) = block.process.stream(key.stream).filter(|stream| !stream.failed) else { return };
+        let op = block.run.op(stream);
+        if matches!(op.layer, Some(Layer::Posix | Layer::Stdio)) && op.mode == OpMode::Plain {
+            let (phase, like) = (self.slots.phase(usize::from(key.slot)), self.like(stream, key.size));
+            thread.add((Class::of(op), stream.file), phase, cell, like.log);
+        }
     }
 
     /// What is usual for calls of a stream and size.
@@ -232,8 +235,12 @@ impl Analysis for Cells<'_> {
         let mut slot = (0, 0..0);
         let mut open: InTurn<Key, Cell> = InTurn::default();
         let mut near = depths::Near::default();
-        let mut add =
-            |(key, cell): (Key, Cell)| partial.cells.entry(coarse(key, merged, whole)).or_default().add(&cell);
+        let mut add = |(key, cell): (Key, Cell)| {
+            if several {
+                self.add_to_thread(&mut at_work, block, key, &cell);
+            }
+            partial.cells.entry(coarse(key, merged, whole)).or_default().add(&cell);
+        };
         for stretch in block.stretches() {
             if !looked_at.get(stretch.stream.index()).is_some_and(|&is| is) {
                 // MPI's calls in which processes meet bear a mark that no stream's number has.
@@ -251,8 +258,6 @@ impl Analysis for Cells<'_> {
             let class = Class::of(block.run.op(stream));
             let mut like = self.like(stream, 0);
             mine.add_all(stretch, shift);
-            let compared = several && is_compared(block.run, stream, class);
-            let mut some = Several::default();
             let any = stretch.rows().any(|row| row.length > 0 && row.offset >= 0);
             let mut parts = if any { parts_of(&mut partial.parts, stretch.stream, limit) } else { None };
             for row in stretch.rows() {
@@ -262,7 +267,6 @@ impl Analysis for Cells<'_> {
                     like = self.like(stream, size);
                 }
                 if !slot.1.contains(&at) {
-                    at_work.add(class, stream.file, self.slots.phase(slot.0), &std::mem::take(&mut some));
                     slot = self.slots.around(at);
                 }
                 let key = Key {
@@ -287,9 +291,6 @@ impl Analysis for Cells<'_> {
                     self.depths.add(&mut partial.depths, &mut near, (class, key.target), call);
                 }
                 let range = offset.map_or((0, 0), |offset| (offset, offset.saturating_add(row.length)));
-                if compared && !is_far {
-                    some.add(row.length, duration, logs.saturating_sub(like.log), range);
-                }
                 let call = Call { at, duration, logs, is_far, bytes: row.length, range };
                 match open.find(key.target as usize, &key) {
                     Some(cell) => Cell::add_call(cell, &call),
@@ -298,7 +299,6 @@ impl Analysis for Cells<'_> {
                     }
                 }
             }
-            at_work.add(class, stream.file, self.slots.phase(slot.0), &some);
         }
         open.rest().for_each(add);
         if several {
