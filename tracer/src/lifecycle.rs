@@ -76,17 +76,41 @@ fn looks_like_mpi(rank: i32) -> bool {
     rank >= 0 || mpi::is_linked()
 }
 
-fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
-    if config::is_off(environment) {
-        let (file, _) = config::File::named_in(environment);
-        return spool::sweep_everywhere(&Layered { environment, file: &file });
+/// Of a program that was traced until this process became another: its spool, and what was kept of the job's budget for that.
+fn leave_nothing(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
+    let Some(known) = spool::sweep_everywhere(environment) else { return };
+    // What it was traced by.
+    let (file, _) = config::File::named_in(environment);
+    let layered = &Layered { environment, file: &file };
+    let environment = &config::Enabled(&WithDarshan::new(layered));
+    if let Ok(Some(config)) = config::read(environment) {
+        give_back(&config, environment, (argc, argv), known);
     }
-    say::remember_stderr();
+}
+
+/// Gives back what is `known` of the job's budget that a spool had, which has been removed.
+fn give_back(
+    config: &Config,
+    environment: &impl Environment,
+    (argc, argv): (c_int, *const *const c_char),
+    known: (u64, u64),
+) {
+    read_key(config);
+    job::remember(environment, job::executable(), argc, argv);
+    budget::prepare(config, environment);
+    budget::is_gone(known);
+}
+
+fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     // As the dynamic linker, which does not look at LD_PRELOAD then.
     #[cfg(dxt_static)]
     if real::is_secure() {
         return;
     }
+    if config::is_off(environment) {
+        return leave_nothing(environment, argc, argv);
+    }
+    say::remember_stderr();
     #[cfg(dxt_static)]
     if real::is_preloaded() {
         return say(&[b"libdxt_tracer.so is preloaded and records: the tracer linked into this program does not"]);
@@ -121,7 +145,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         Ok(Some(config)) => config,
         // A node whose file is another than the others', or that has just been given a new one: its ranks are waited for.
         Ok(None) if !file.is_named() || !looks_like_mpi(job::launcher_rank(environment)) => {
-            return spool::sweep_everywhere(environment);
+            return leave_nothing(environment, argc, argv);
         }
         Ok(None) | Err(()) => match config::standing_by(environment) {
             Some(config) => {
@@ -136,10 +160,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     if job::is_launcher(&exe) {
         // A job's script may have become it (exec mpirun).
         if let Some(known) = spool::sweep(&config) {
-            read_key(&config);
-            job::remember(environment, exe, argc, argv);
-            budget::prepare(&config, environment);
-            budget::is_gone(known);
+            give_back(&config, environment, (argc, argv), known);
         }
         return;
     }

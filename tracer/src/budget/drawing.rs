@@ -84,6 +84,11 @@ pub(crate) fn prepare(config: &Config, environment: &impl Environment) {
     SOURCE.store(Box::into_raw(Box::new(Source { pot, part, share })), Ordering::Release);
 }
 
+/// Whether [`prepare`] has found that there may be one.
+pub(super) fn is_prepared() -> bool {
+    !SOURCE.load(Ordering::Acquire).is_null()
+}
+
 /// What this process draws on; `None` if it has its share to itself. Only where there is a budget.
 pub(super) fn source() -> Option<&'static Source> {
     if STANDING.load(Ordering::Relaxed) == UNUSABLE {

@@ -106,9 +106,9 @@ pub(crate) fn known_of_spool() -> (u64, u64) {
     share().and_then(|_| drawing::known_beside(LEFT.load(Ordering::Relaxed))).unwrap_or_default()
 }
 
-/// A spool has been taken away that said so of itself. Only where [`prepare`] was called.
+/// A spool has been taken away that said so of itself. A process that is not traced may have a pot and no settings.
 pub(crate) fn is_gone((job, bytes): (u64, u64)) {
-    if share().is_some() {
+    if share().is_some() || drawing::is_prepared() {
         drawing::is_gone(job, bytes);
     }
 }

@@ -16,7 +16,9 @@ mod values;
 pub(crate) use darshan::WithDarshan;
 pub(crate) use file::{BadFile, File, Layered, content};
 pub(crate) use output_dir::{Filled, Filling};
-pub(crate) use settings::{Config, FlushMode, LEAST_BUFFER_MAX, Mode, Overflow, Spool, is_off, read, standing_by};
+pub(crate) use settings::{
+    Config, Enabled, FlushMode, LEAST_BUFFER_MAX, Mode, Overflow, Spool, is_off, read, standing_by,
+};
 pub(crate) use site::Site;
 pub(crate) use source::Environment;
 pub(crate) use values::BadValue;

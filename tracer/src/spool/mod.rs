@@ -80,12 +80,11 @@ pub(crate) fn sweep(config: &config::Config) -> Option<(u64, u64)> {
     file::sweep(place::directory_by(config))
 }
 
-/// The same of one that is off, by its environment: wherever spools may be.
-pub(crate) fn sweep_everywhere(environment: &impl config::Environment) {
+/// The same of one that is off: wherever spools may be by its environment. No configuration is read for it, which may lie where nothing answers.
+pub(crate) fn sweep_everywhere(environment: &impl config::Environment) -> Option<(u64, u64)> {
     let told = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
-    for place in told.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/")) {
-        file::sweep(std::ffi::CString::new(place).ok());
-    }
+    let places = told.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/"));
+    places.filter_map(|place| file::sweep(std::ffi::CString::new(place).ok())).next()
 }
 
 /// The spool has been removed: the first call that comes now begins a new one, unless the user wants none.

@@ -1,4 +1,5 @@
-//! Whether the others go on while a call stalls: who makes calls at its usual pace meanwhile, several times with pauses between, waits for nothing.
+//! Whether the others go on while a call stalls: who makes calls at its usual pace meanwhile, several times with pauses between, waits for nothing; nor does who
+//! always pauses for the same time, and for no longer then.
 
 use super::super::grid::Grid;
 use crate::model::ProcessId;
@@ -38,12 +39,42 @@ pub fn others_go_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
         let phase = |slot: u16| grid.slots.phase(usize::from(slot));
         let others = calls.iter().filter(|(process, _)| !mine.contains(process));
         let mut go_on: Vec<f64> =
-            others.map(|(_, calls)| f64::from(u8::from(goes_on(calls, (first, end), phase)))).collect();
-        if median(&mut go_on).is_some_and(|most| most > 0.5) {
+            others.clone().map(|(_, calls)| f64::from(u8::from(goes_on(calls, (first, end), phase)))).collect();
+        let pause_as_ever = others.clone().filter(|(_, calls)| pauses_as_ever(calls, (first, end))).count();
+        let nearly_all = pause_as_ever as f64 >= others.count() as f64 * MOST && pause_as_ever > 0;
+        if nearly_all || median(&mut go_on).is_some_and(|most| most > 0.5) {
             beside += ns;
         }
     }
     beside >= all * MOST
+}
+
+/// Pauses of a process that tell how long it always pauses, and slots of a stall from which it would be longer, at least.
+const PAUSES: usize = 4;
+const LONG: usize = 3;
+/// Part of its pauses that are as long as their median, within a part of that.
+const ALWAYS: f64 = 0.8;
+const AS_LONG: f64 = 0.35;
+/// Part of a stall by which a pause is longer of who waits for it, at least.
+const HELD_UP: f64 = 0.5;
+
+/// Whether a process with these `calls`, by slot, always pauses for about as long, and no longer than that beside a stall from slot `first` up to `end`, nor in the
+/// round behind it.
+fn pauses_as_ever(calls: &[(u16, u64)], (first, end): (usize, usize)) -> bool {
+    let long = end.saturating_sub(first);
+    let mut slots: Vec<usize> = calls.iter().map(|(slot, _)| usize::from(*slot)).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    let pauses: Vec<(usize, usize)> =
+        slots.windows(2).map(|two| (two[0], two[1])).filter(|(from, until)| until - from > 1).collect();
+    let length = |(from, until): &(usize, usize)| (until - from) as f64;
+    let Some(usual) = median(&mut pauses.iter().map(length).collect::<Vec<f64>>()) else { return false };
+    let behind = end + usual as usize + 1;
+    let (beside, others): (Vec<_>, Vec<_>) = pauses.iter().partition(|(from, until)| *until > first && *from < behind);
+    let alike = others.iter().filter(|pause| (length(pause) - usual).abs() <= (usual * AS_LONG).max(1.0)).count();
+    let always = others.len() >= PAUSES && alike as f64 >= others.len() as f64 * ALWAYS;
+    let goes_on_behind = slots.last().is_some_and(|last| *last >= behind);
+    long >= LONG && always && goes_on_behind && beside.iter().all(|pause| length(pause) < usual + long as f64 * HELD_UP)
 }
 
 /// Whether a process with these `calls`, by slot, goes on from slot `first` up to `end`. Between phases no process makes any.
@@ -65,6 +96,22 @@ fn goes_on(calls: &[(u16, u64)], (first, end): (usize, usize), phase: impl Fn(u1
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_pauses_no_longer_than_ever_waits_for_nothing() {
+        let rounds = |longer: u16| -> Vec<(u16, u64)> {
+            (0..10).map(|round| (round * 6 + if round >= 5 { longer } else { 0 }, 4)).collect()
+        };
+        // A stall from slot 25 to 33, and a pause from 24 to 30, or longer.
+        assert!(pauses_as_ever(&rounds(0), (25, 33)));
+        assert!(!pauses_as_ever(&rounds(7), (25, 33)));
+        // A short stall makes no pause longer that one could tell, nor do pauses that are never the same tell.
+        assert!(!pauses_as_ever(&rounds(0), (25, 27)));
+        let at_random: Vec<(u16, u64)> = [0, 3, 12, 14, 30, 33, 41, 50, 52].map(|slot| (slot, 4)).into();
+        assert!(!pauses_as_ever(&at_random, (25, 33)));
+        // Of who makes no calls behind it nobody knows.
+        assert!(!pauses_as_ever(&rounds(0)[..6], (25, 33)));
+    }
 
     #[test]
     fn who_begins_anew_at_its_usual_pace_goes_on() {
