@@ -1,6 +1,6 @@
 //! Calls that are far from their like, and what they have in common.
 
-use super::{BARRIER, MS, SYNC, report, report_of, saves_ms, sentence, writers};
+use super::{BARRIER, MS, SYNC, met_at_the_end, report, report_of, saves_ms, sentence, writers};
 use crate::common::{self, process};
 use serde_json::Value;
 
@@ -298,13 +298,7 @@ fn a_stall_beside_which_the_others_go_on_costs_what_the_end_waits_for_it() {
             }
             (one, now)
         };
-        let all: Vec<_> = (0..8).map(rank).collect();
-        let met = all.iter().map(|(_, now)| *now).max().unwrap_or(0) + MS;
-        let ranks = all.into_iter().map(|(mut one, now)| {
-            one.add("", BARRIER, 0, 0, 0, now, met);
-            one
-        });
-        report(ranks.collect(), met / MS + 10)
+        met_at_the_end((0..8).map(rank).collect())
     };
     let found = run(0);
     assert!(sentence(&found).starts_with("One call stalled: a write of rank 3 took 500 ms"), "{}", sentence(&found));

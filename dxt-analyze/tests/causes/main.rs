@@ -68,6 +68,16 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
     json(&["report", "--format", "json", &path], 0)
 }
 
+/// The same, of ranks that come to a barrier at these times, ns, and end when all have met there.
+fn met_at_the_end(all: Vec<(Builder, u64)>) -> Value {
+    let met = all.iter().map(|(_, now)| *now).max().unwrap_or(0) + MS;
+    let ranks = all.into_iter().map(|(mut one, now)| {
+        one.add("", BARRIER, 0, 0, 0, now, met);
+        one
+    });
+    report(ranks.collect(), met / MS + 10)
+}
+
 /// A trace of processes that end at these times.
 fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
     let mut job = job("causes", ranks);

@@ -1,6 +1,6 @@
 //! Ranks, files, parts of files and moments that are slow.
 
-use super::{BARRIER, KIB, MS, report, saves_ms, sentence, writers};
+use super::{BARRIER, KIB, MS, met_at_the_end, report, saves_ms, sentence, writers};
 use crate::common::{Builder, op, process};
 use trace_format::meta::CommunicatorDef;
 
@@ -107,13 +107,7 @@ fn ahead(less: u64) -> serde_json::Value {
         }
         (one, now)
     };
-    let all: Vec<_> = (0..8).map(rank).collect();
-    let met = all.iter().map(|(_, now)| *now).max().unwrap_or(0) + MS;
-    let ranks = all.into_iter().map(|(mut one, now)| {
-        one.add("", BARRIER, 0, 0, 0, now, met);
-        one
-    });
-    report(ranks.collect(), met / MS + 1)
+    met_at_the_end((0..8).map(rank).collect())
 }
 
 #[test]
