@@ -3,7 +3,7 @@
 use crate::harness::{
     Launch, Outcome, Scratch, Traces, analyzer, library, skip, skip_here, static_library, workload_source,
 };
-use crate::launcher::unloadable;
+use crate::launcher::{dxt_run, unloadable};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -360,4 +360,17 @@ fn recipes_name_what_is_there() {
     }
     let easybuild = read(&format!("packaging/easybuild/DXT-tracer-{version}-GCCcore-14.3.0.eb"));
     assert!(easybuild.contains(&format!("version = '{version}'")));
+}
+
+#[test]
+fn version_is_the_projects_whatever_is_installed_beside_it() {
+    let scratch = Scratch::new();
+    let version = Launch::new(&scratch, dxt_run()).untraced().arg("--lib").arg(library()).arg("--version").run();
+    let expected = format!("dxt-run {}\ntracer ", env!("CARGO_PKG_VERSION"));
+    assert!(version.code == 0 && version.stdout.starts_with(&expected), "{version:?}");
+    // Alone, as somebody may have copied it.
+    let copy = scratch.root().join("dxt-run");
+    std::fs::copy(dxt_run(), &copy).expect("a copy");
+    let alone = Launch::new(&scratch, copy).untraced().arg("-V").run();
+    assert!(alone.code == 0 && alone.stdout.starts_with(&expected), "{alone:?}");
 }

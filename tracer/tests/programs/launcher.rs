@@ -5,7 +5,7 @@ use crate::harness::{
 };
 use std::path::{Path, PathBuf};
 
-fn dxt_run() -> PathBuf {
+pub(crate) fn dxt_run() -> PathBuf {
     workload_source("../../scripts/dxt-run").canonicalize().expect("scripts/dxt-run is there")
 }
 
@@ -325,19 +325,6 @@ fn a_dry_run_says_what_a_shell_would_set_and_changes_nothing() {
     assert!(outcome.stderr.contains("OTHER is no variable that advice sets"), "{outcome:?}");
     let preload = Launch::new(&scratch, dxt_run()).untraced().arg("--print-preload").arg("--lib").arg(library()).run();
     assert_eq!(preload.stdout, format!("{}\n", library().display()));
-}
-
-#[test]
-fn version_is_the_projects_whatever_is_installed_beside_it() {
-    let scratch = Scratch::new();
-    let version = Launch::new(&scratch, dxt_run()).untraced().arg("--lib").arg(library()).arg("--version").run();
-    let expected = format!("dxt-run {}\ntracer ", env!("CARGO_PKG_VERSION"));
-    assert!(version.code == 0 && version.stdout.starts_with(&expected), "{version:?}");
-    // Alone, as somebody may have copied it.
-    let copy = scratch.root().join("dxt-run");
-    std::fs::copy(dxt_run(), &copy).expect("a copy");
-    let alone = Launch::new(&scratch, copy).untraced().arg("-V").run();
-    assert!(alone.code == 0 && alone.stdout.starts_with(&expected), "{alone:?}");
 }
 
 #[test]
