@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Scores what the report's first finding says of jobs with injected faults, and of healthy ones: simulated jobs, and small programs that
 # run under the tracer with MPICH and Open MPI. Prints a table, and totals.
-# usage: scripts/verdicts.sh [--short] [--only NAME] [--keep DIR] [--seed N] [--analyze PROGRAM] [--from DIR]
+# usage: scripts/verdicts.sh [--short] [--only NAME] [--keep DIR] [--seed N] [--random N] [--analyze PROGRAM] [--from DIR]
 #   --short            the simulated jobs that the tests use, no real programs
 #   --only NAME        cases whose name contains NAME
 #   --seed N           other simulated jobs of the same kinds, which nobody has fitted anything to
+#   --random N         instead of the jobs that are written down so many drawn at random by the seed, a quarter of them healthy; no real programs
 #   --keep DIR         leave logs, traces and manifest.json (what is true of each) in DIR
 #   --analyze PROGRAM  this analyzer instead of the one that is built here
 #   --from DIR         take verdicts from DIR/CASE.json; no analyzer is built or run
@@ -20,10 +21,14 @@ while [ $# -gt 0 ]; do
         options+=(--short)
         shift
         ;;
-    --only | --seed | --keep | --analyze | --from)
+    --only | --seed | --random | --keep | --analyze | --from)
         [ $# -ge 2 ] || die "$1 needs a value"
         case $1 in
         --only | --seed) options+=("$1" "$2") ;;
+        --random)
+            short=1
+            options+=("$1" "$2")
+            ;;
         --keep) keep=$(realpath -m -- "$2") ;;
         --analyze) analyze=$(realpath -- "$2") ;;
         --from) from=$(realpath -- "$2") ;;

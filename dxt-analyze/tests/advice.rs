@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 /// The trace of a simulated job.
 fn log(folder: &Path, name: &str) -> PathBuf {
-    write(folder, &Choice { short: false, only: Some(name.into()), seed: 0 }).unwrap();
+    write(folder, &Choice { short: false, only: Some(name.into()), ..Choice::default() }).unwrap();
     folder.join(format!("{name}.dxt"))
 }
 

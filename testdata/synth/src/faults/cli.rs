@@ -24,6 +24,9 @@ struct FaultsArgs {
     /// Other jobs of the same kinds: added to all seeds
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Instead of the cases so many that are drawn at random
+    #[arg(long, value_name = "N")]
+    random: Option<u64>,
 }
 
 /// Scores what an analyzer says of jobs with and without faults.
@@ -42,6 +45,9 @@ struct VerdictsArgs {
     /// Other jobs of the same kinds: added to all seeds
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Instead of the cases so many that are drawn at random
+    #[arg(long, value_name = "N")]
+    random: Option<u64>,
     /// Write logs and verdicts to this directory
     #[arg(long)]
     keep: PathBuf,
@@ -59,7 +65,8 @@ struct VerdictsArgs {
 /// If a file cannot be written.
 pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = FaultsArgs::parse_from(arguments);
-    let truths = write(&args.folder, &Choice { short: args.short, only: args.only, seed: args.seed })?;
+    let truths =
+        write(&args.folder, &Choice { short: args.short, only: args.only, seed: args.seed, random: args.random })?;
     let lines: Vec<String> = truths
         .iter()
         .map(|truth| {
@@ -83,7 +90,7 @@ pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
 /// If a log cannot be written, or the analyzer gives no verdict.
 pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = VerdictsArgs::parse_from(arguments);
-    let choice = Choice { short: args.short, only: args.only, seed: args.seed };
+    let choice = Choice { short: args.short, only: args.only, seed: args.seed, random: args.random };
     let mut truths = write(&args.keep, &choice)?;
     if let Some(built) = &args.real {
         truths.extend(real::run(built, &args.keep, &choice)?);

@@ -87,6 +87,8 @@ pub(super) struct Job {
     pub(super) transfer: u64,
     /// All offsets are shifted by so much.
     pub(super) shift: u64,
+    /// Bytes that are left free between the ranks' parts of a file.
+    pub(super) gap: u64,
     pub(super) stripe_size: u64,
     pub(super) stripe_count: u32,
     /// Every file begins on OST 0; else file k on OST k.
@@ -196,6 +198,7 @@ impl Default for Job {
             bytes: 64 << 20,
             transfer: 4 << 20,
             shift: 0,
+            gap: 0,
             stripe_size: 4 << 20,
             stripe_count: 8,
             crowded: false,

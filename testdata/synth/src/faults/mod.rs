@@ -3,7 +3,7 @@
 //! * `job`: a job as knobs; `injected`: the faults that turn them; `case`: a job with faults and its twins without.
 //! * `work`: what a thread does, as steps of `calls`; `engine` runs them against `storage`; `chance`: random numbers by key.
 //! * `log`: what was done as a trace. `truth`: what is true of it, and which findings would be right.
-//! * `sick`: the cases with one fault; `several`: with more, or a weak one; `healthy`: with none. `real`: programs that run.
+//! * `sick`: the cases with one fault; `several`: with more, or a weak one; `healthy`: with none; `random`: drawn. `real`: programs that run.
 //! * `verdict`: what an analyzer says; `score`: held against the truth; `table`: all of them; `cli`: the command lines.
 
 mod calls;
@@ -15,6 +15,7 @@ mod healthy;
 mod injected;
 mod job;
 mod log;
+mod random;
 mod real;
 mod score;
 mod several;
@@ -43,6 +44,8 @@ pub struct Choice {
     pub only: Option<String>,
     /// Added to the seeds of all simulated jobs: others of the same kinds, which nobody has fitted anything to.
     pub seed: u64,
+    /// Instead of the cases so many that are drawn by the seed.
+    pub random: Option<u64>,
 }
 
 impl Choice {
@@ -59,8 +62,11 @@ impl Choice {
 pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
-    for mut case in cases().into_iter().filter(|case| choice.has(&case.name, case.short)) {
-        case.job.seed += choice.seed;
+    let cases = choice.random.map_or_else(cases, |count| random::cases(count, choice.seed));
+    for mut case in cases.into_iter().filter(|case| choice.has(&case.name, case.short)) {
+        if choice.random.is_none() {
+            case.job.seed += choice.seed;
+        }
         truths.push(case.write(folder)?);
     }
     manifest(folder, &truths)?;

@@ -134,7 +134,7 @@ fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     let (region, mine) = match job.place {
         Placement::Own => (0, u64::from(who.thread)),
         _ if job.only_rank_0 => (0, 0),
-        _ => (most * u64::from(job.phases), worker),
+        _ => (most * u64::from(job.phases) + job.gap, worker),
     };
     let one = |i: u64| match (job.place, job.order) {
         (Placement::Turns, Order::Forward) => ((step * count + i) * workers + worker) * job.transfer,

@@ -17,10 +17,11 @@ pub(in super::super) fn slow_node(node: u32, factor: f64) -> Fault {
     fault(format!("node {node} is {factor} times slower"), vec![right], move |job| job.slow_nodes.push((node, factor)))
 }
 
-pub(in super::super) fn slow_osts(osts: &'static [u32], factor: f64) -> Fault {
+pub(in super::super) fn slow_osts(osts: &[u32], factor: f64) -> Fault {
     let right = Right::words(&[]).never(&OTHER_THAN_SLOW).about("ost", &numbers(osts));
+    let slow: Vec<(u32, f64)> = osts.iter().map(|&ost| (ost, factor)).collect();
     fault(format!("OSTs {osts:?} are {factor} times slower"), vec![right], move |job| {
-        job.slow_osts.extend(osts.iter().map(|&ost| (ost, factor)));
+        job.slow_osts.extend(&slow);
     })
 }
 

@@ -83,6 +83,7 @@ pub(in super::super) fn strided(transfer: u64) -> Fault {
         "collective",
         "shared stripe",
         "same stripe",
+        "several nodes",
         "lock",
     ]]));
     fault(format!("independent strided requests of {transfer} bytes"), right, move |job| {

@@ -1,0 +1,163 @@
+//! Jobs drawn at random, sick and healthy: what nobody had in mind who wrote a rule. What a fault does and which findings name it is as everywhere
+//! (`injected`); what is drawn is the job around it, who it hits and how hard. A draw whose fault costs next to nothing, or all, is drawn again.
+//!
+//! * `sick`: a fault for each kind of job that it can hit.
+
+mod sick;
+
+use super::case::Case;
+use super::chance::{mixed, uniform};
+use super::job::{Direction, Interface, Job, Placement};
+
+/// Part of the run that a fault costs at least, and at most.
+const COSTS: std::ops::RangeInclusive<f64> = 0.03..=0.8;
+/// How often a case is drawn until its fault costs that.
+const TRIES: u64 = 12;
+/// Most calls of a job.
+const MOST_CALLS: u64 = 150_000;
+/// Of so many cases one is healthy.
+const HEALTHY: u64 = 4;
+/// Times what the second of two faults costs that the first does, for it to be told first by more than a hair's breadth.
+const CLEARLY: f64 = 1.6;
+
+/// So many cases; another `seed` gives others.
+pub(super) fn cases(count: u64, seed: u64) -> Vec<Case> {
+    (0..count).filter_map(|number| case(number, seed)).collect()
+}
+
+fn case(number: u64, seed: u64) -> Option<Case> {
+    let kind = number - number.div_ceil(HEALTHY);
+    (0..TRIES).find_map(|attempt| {
+        let mut draw = Draw { keys: [seed, number, attempt, 0] };
+        if number.is_multiple_of(HEALTHY) {
+            return Some(Case::new(&format!("healthy-random-{number:04}"), draw.job(), []));
+        }
+        let (name, job, faults) = sick::drawn(&mut draw, kind);
+        let calls = u64::from(job.ranks * job.phases) * (job.bytes / job.transfer).max(1);
+        let mut case = Case::new(&format!("random-{number:04}-{name}"), job, faults);
+        if calls > MOST_CALLS {
+            return None;
+        }
+        let truth = case.truth().2;
+        let first = truth.faults.first()?.truth_ns as f64;
+        let clear = truth.faults.iter().skip(1).all(|other| first >= other.truth_ns as f64 * CLEARLY);
+        (clear && COSTS.contains(&(first / truth.run_ns.max(1) as f64))).then_some(case)
+    })
+}
+
+/// What is drawn, one number after another.
+struct Draw {
+    keys: [u64; 4],
+}
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.keys[3] += 1;
+        mixed(&self.keys)
+    }
+
+    /// At least the first and less than the second.
+    fn number(&mut self, from: u32, until: u32) -> u32 {
+        from + (self.next() % u64::from(until.max(from + 1) - from)) as u32
+    }
+
+    /// Between two, as likely in each octave; three digits.
+    fn between(&mut self, from: f64, to: f64) -> f64 {
+        let value = from * (to / from).powf(uniform(&[self.next()]));
+        let digit = 10_f64.powf(value.log10().floor() - 2.0);
+        (value / digit).round() * digit
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[(self.next() % all.len() as u64) as usize]
+    }
+
+    /// Whether something of this probability happens.
+    fn is(&mut self, probability: f64) -> bool {
+        uniform(&[self.next()]) <= probability
+    }
+
+    /// A job that nothing is wrong with.
+    fn job(&mut self) -> Job {
+        let interface = match self.number(0, 20) {
+            0..=11 => Interface::Posix,
+            12..=13 => Interface::Streams,
+            14..=16 => Interface::Independent,
+            _ => Interface::Collective,
+        };
+        let ranks = self.one_of(&[4, 8, 12, 16, 32, 32, 48, 64, 128]);
+        let nodes = self.one_of(&[1, 2, 4, 8, 16].map(|nodes: u32| nodes.min(ranks / 2)));
+        let osts = self.one_of(&[2, 4, 8, 8, 16, 32]);
+        let own = interface != Interface::Collective && self.is(0.4);
+        let transfer = self.one_of(&[1, 2, 4, 8]) << 20;
+        let stripe_size = self.one_of(&[1, 4]) << 20;
+        let each = transfer.max(stripe_size);
+        let job = Job {
+            ranks,
+            nodes: (1..=nodes).rev().find(|nodes| ranks.is_multiple_of(*nodes)).unwrap_or(1),
+            osts,
+            seed: self.next(),
+            sigma: self.between(0.1, 0.6),
+            phases: self.number(5, 41),
+            compute_ns: self.between(30e6, 600e6),
+            meet: self.is(0.8),
+            shown: self.is(0.6),
+            interface,
+            direction: self.one_of(&[Direction::Write, Direction::Read, Direction::Both]),
+            place: if own { Placement::Own } else { Placement::Parts },
+            bytes: each * u64::from(self.number(2, 17)),
+            transfer,
+            stripe_size,
+            stripe_count: if own { 1 } else { osts },
+            file_per_phase: own && interface != Interface::Independent && self.is(0.3),
+            headroom: self.between(3.0, 8.0),
+            read_ns: self.between(1e5, 1e6),
+            write_ns: self.between(1e5, 1e6),
+            client_rate: self.between(3e8, 2e9),
+            ..Job::default()
+        };
+        if interface != Interface::Collective {
+            return job.beside();
+        }
+        // As many aggregators as keep up with all.
+        let aggregators = ranks / 2;
+        Job { place: Placement::Turns, headroom: 8.0, aggregators, bytes: transfer * 4, ..job }
+    }
+}
+
+impl Job {
+    /// The same with ranks' parts that begin on targets side by side.
+    fn beside(self) -> Self {
+        let (osts, stripes) = (u64::from(self.osts), |bytes: u64| bytes.div_ceil(self.stripe_size));
+        let part = stripes(self.bytes * u64::from(self.phases));
+        let gap = (stripes(self.transfer) + osts - part % osts) % osts * self.stripe_size;
+        Self { gap, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_is_the_same_each_time_and_costs_something() {
+        let draw = |seed| cases(6, seed).into_iter().map(|case| case.name).collect::<Vec<String>>();
+        assert_eq!(draw(7), draw(7));
+        assert!(cases(6, 7).len() >= 5);
+        for mut case in cases(6, 8) {
+            let truth = case.truth().2;
+            let part = truth.truth_ns as f64 / truth.run_ns as f64;
+            assert_eq!(truth.faults.is_empty(), case.name.starts_with("healthy-"));
+            assert!(truth.faults.is_empty() || part >= 0.03, "{}: {part}", case.name);
+        }
+    }
+
+    #[test]
+    fn numbers_lie_where_they_should() {
+        let mut draw = Draw { keys: [1, 2, 3, 0] };
+        for _ in 0..200 {
+            assert!((2.0..=5.0).contains(&draw.between(2.0, 5.0)));
+            assert!((3..5).contains(&draw.number(3, 5)));
+        }
+    }
+}
