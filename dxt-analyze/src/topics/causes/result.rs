@@ -10,6 +10,7 @@ use super::reading::phases::Gaps;
 use super::replay::{Shortened, Work, saved_alone};
 use super::shape::aliasing::Aliased;
 use super::shape::shared_block::joins;
+use super::slow::at_once::AtOnce;
 use super::slow::load::{Loads, OVERLOADED};
 use super::slow::odd::Odd;
 use super::slow::unit::Unit;
@@ -65,7 +66,7 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     let (phases, slots) = (Work::of(&grid, false), Work::of(&grid, true));
     let slow = together(slow_units(&mut grid), &grid, &phases);
     let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(&grid, slow) >= OVERLOADED);
-    let mut out: Vec<Claim> = slow.iter().map(|slow| of_unit(&grid, slow)).collect();
+    let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(&grid, &phases, slow, of_unit(&grid, slow))).collect();
     for tail in tails(&grid) {
         out.extend(of_tail(&grid, &tail));
     }
@@ -161,6 +162,20 @@ fn as_slow(one: &Slow, other: &Slow) -> bool {
     let first = |slow: &Slow| slow.by.first().map(|(class, odd, ..)| (*class, odd.above));
     let (Unit::File(_), Some(mine), Some(theirs)) = (one.unit, first(one), first(other)) else { return false };
     mine.0 == theirs.0 && (mine.1 - theirs.1).abs() <= AS_SLOW.ln()
+}
+
+/// The claim of storage targets, by no more than they are busy for longer than others: meanwhile nobody waits for them.
+fn within_busy(grid: &Grid<'_>, phases: &Work, slow: &Slow, mut claim: Claim) -> Claim {
+    let longer = |unit: &Unit| {
+        let Unit::Target(target) = unit else { return None };
+        slow.by.iter().map(|(class, ..)| AtOnce::of(grid, *class).longer_ns(*target)).sum::<Option<f64>>()
+    };
+    let Some(most) = slow.more.iter().chain([&slow.unit]).map(longer).sum::<Option<f64>>() else { return claim };
+    let saved = phases.saved(grid, &claim.shortened);
+    if saved > most {
+        claim.shortened.iter_mut().for_each(|(_, ns)| *ns *= most / saved);
+    }
+    claim
 }
 
 /// Part of the time that the first of several units explains that each of them explains at least.
@@ -294,7 +309,9 @@ fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
 /// Targets that just the same calls reach as the slow one: each may be the slow one.
 fn alike(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
     let Unit::Target(target) = slow.unit else { return Vec::new() };
-    let theirs = || grid.entries.iter().filter(|entry| entry.leaf && !entry.targets.is_empty());
+    let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
+    let is = |entry: &&Entry| entry.leaf && classes.contains(&entry.class) && !entry.targets.is_empty();
+    let theirs = || grid.entries.iter().filter(is);
     let mut with: Option<BTreeSet<u32>> = None;
     for entry in theirs().filter(|entry| entry.targets.contains(&target)) {
         let here: BTreeSet<u32> = entry.targets.iter().copied().collect();

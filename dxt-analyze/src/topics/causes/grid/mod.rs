@@ -17,6 +17,7 @@ use super::reading::cells::{OfProcess, looked_at};
 use super::reading::parts::Parts;
 use super::reading::questions::Found;
 use super::reading::read_before;
+use super::reading::served::Served;
 use super::reading::slots::{SLOTS, Slots};
 use super::reading::threads::Threads;
 use super::reading::usual::{Kind, Usual};
@@ -122,6 +123,10 @@ pub struct Grid<'a> {
     pub read_before: read_before::Partial,
     /// Reads, or writes, if these take the longer the more others they find on their storage target.
     pub grow_with_depth: Vec<Class>,
+    /// By class: how many calls storage targets serve by how many they have.
+    pub served: BTreeMap<Class, Served>,
+    /// By class: for how long each storage target has calls that begin on it in flight, ns.
+    pub busy: BTreeMap<Class, BTreeMap<u32, f64>>,
     /// Who is left alone at the end, and since when, ns since the job's start.
     pub last_alone: Option<(ProcessId, u64)>,
     /// By process: whether it works for another, and has time left.
@@ -236,11 +241,18 @@ impl<'a> Grid<'a> {
                     spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
                     above: cell.typical_log(),
                     above_kind: cell.typical_log(),
-                    by_file: file != FileId::NONE,
+                    by_file: false,
                     left_ns: cell.time_ns as f64,
                     cell,
                 });
             }
+        }
+        let compared = compared_on_a_file(&entries, &groups);
+        for (entry, group) in entries.iter_mut().zip(&mut groups) {
+            if !compared.contains(group) {
+                group.1 = FileId::NONE;
+            }
+            entry.by_file = group.1 != FileId::NONE;
         }
         let collective = entries.iter().any(|entry| entry.collective);
         let unmet = if collective || slots.ranks_met { Vec::new() } else { waits.clone() };
@@ -264,6 +276,8 @@ impl<'a> Grid<'a> {
             found: Vec::new(),
             read_before: read_before::Partial::default(),
             grow_with_depth: Vec::new(),
+            served: BTreeMap::new(),
+            busy: BTreeMap::new(),
             last_alone: super::replay::alone::last_alone(run),
             has_time_left: Vec::new(),
             hold_up: None,
@@ -459,6 +473,20 @@ fn shared_files(run: &Run) -> FxHashSet<FileId> {
         files.into_iter().for_each(|file| *count.entry(file).or_default() += 1);
     }
     count.into_iter().filter(|(_, count)| *count >= SHARED_BY).map(|(file, _)| file).collect()
+}
+
+/// Files whose calls of a kind are held against each other only: those of which a process uses several. Where each uses one, what a file's processes share
+/// would be what is usual for them.
+fn compared_on_a_file(entries: &[Entry], groups: &[Group]) -> FxHashSet<Group> {
+    let mut first: FxHashMap<(ProcessId, Kind), FileId> = FxHashMap::default();
+    let mut out: FxHashSet<Group> = FxHashSet::default();
+    for (entry, (kind, file)) in entries.iter().zip(groups).filter(|(_, (_, file))| *file != FileId::NONE) {
+        let one = *first.entry((entry.process, *kind)).or_insert(*file);
+        if one != *file {
+            out.extend([(*kind, one), (*kind, *file)]);
+        }
+    }
+    out
 }
 
 fn spread(usual: &FxHashMap<Kind, Usual>) -> f64 {

@@ -2,9 +2,11 @@
 //! Second reading, of runs with few targets: which have queues. Calls are held against others of the same slot of time and their size's usual time.
 
 use super::parts::LOG_BITS;
+use super::served::{InSlot, Served};
 use super::slots::Slots;
 use crate::model::FileLayout;
 use crate::topics::causes::class::Class;
+use std::collections::BTreeMap;
 
 /// Most targets that are looked at.
 const TARGETS: usize = 64;
@@ -66,6 +68,8 @@ struct Sum {
     logs: i64,
     /// Calls that end in it.
     ends: u64,
+    /// Time of the calls that begin in it, ns.
+    time_ns: u64,
 }
 
 /// Of reads and of writes, by part of the run and target; nothing until a call is there.
@@ -129,12 +133,61 @@ impl Depths {
         if let Some(sum) = sums.get_mut(index(from)) {
             sum.calls += 1;
             sum.logs = sum.logs.saturating_add(above);
+            sum.time_ns = sum.time_ns.saturating_add(duration);
             sum.more += i64::from(from != until);
         }
         if let Some(sum) = sums.get_mut(index(until)) {
             sum.ends += 1;
             sum.more -= i64::from(from != until);
         }
+    }
+
+    /// For how long each target has calls of a class that begin on it in flight, ns, to a part of the run.
+    #[must_use]
+    pub fn busy(&self, partial: &Partial, class: Class) -> BTreeMap<u32, f64> {
+        let Some(sums) = place(class).and_then(|place| partial.0.get(place)).filter(|sums| !sums.is_empty()) else {
+            return BTreeMap::new();
+        };
+        let of = |(place, target): (usize, &u32)| {
+            let (mut before, mut busy) = (0_i64, 0.0);
+            for sum in sums.iter().skip(place).step_by(self.targets.len()) {
+                busy += if before > 0 { self.width as f64 } else { (sum.time_ns as f64).min(self.width as f64) };
+                before = before.saturating_add(sum.more);
+            }
+            (busy > 0.0).then_some((*target, busy))
+        };
+        self.targets.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// How many calls of a class targets serve, by how many they have.
+    #[must_use]
+    pub fn served(&self, partial: &Partial, class: Class, slots: &Slots) -> Served {
+        let mut out = Served::default();
+        let Some(sums) = place(class).and_then(|place| partial.0.get(place)).filter(|sums| !sums.is_empty()) else {
+            return out;
+        };
+        for target in 0..self.targets.len() {
+            let (mut before, mut slot, mut of_slot) = (0_i64, 0, InSlot::default());
+            for (number, sum) in sums.iter().skip(target).step_by(self.targets.len()).enumerate() {
+                out.add(u64::try_from(before).unwrap_or(0), sum.ends, self.width as f64);
+                let now = slots.of((number as u64).saturating_mul(self.width));
+                if now != slot {
+                    out.add_slot(&std::mem::take(&mut of_slot));
+                    slot = now;
+                }
+                let calls = (sum.calls as f64, sum.logs as f64 / f64::from(1 << LOG_BITS));
+                let add = |to: (f64, f64)| (to.0 + calls.0, to.1 + calls.1);
+                of_slot.all = add(of_slot.all);
+                of_slot.ns.0 += sum.time_ns as f64;
+                if before <= 0 && sum.calls == 1 {
+                    of_slot.lone = add(of_slot.lone);
+                    of_slot.ns.1 += sum.time_ns as f64;
+                }
+                before = before.saturating_add(sum.more);
+            }
+            out.add_slot(&of_slot);
+        }
+        out
     }
 
     /// Whether calls of a class take the longer the more are before them.
@@ -190,6 +243,7 @@ impl Partial {
                 mine.calls += theirs.calls;
                 mine.logs = mine.logs.saturating_add(theirs.logs);
                 mine.ends += theirs.ends;
+                mine.time_ns = mine.time_ns.saturating_add(theirs.time_ns);
             }
         }
     }

@@ -5,7 +5,7 @@
 //! * [`read_before`]: first reading: blocks that are read and overwritten at once.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
 //! * [`cells`]: second reading: time of calls, in a [`cell`] for each process, slot, stream, size and storage target; [`callers`]: who makes collective ones; [`depths`]: how many others they find
-//!   on their target; [`threads`]: when those of a process are in calls, [`at_work`]: and what each does; [`parts`]: of files.
+//!   on their target, [`served`]: and how many of them that serves; [`threads`]: when those of a process are in calls, [`at_work`]: and what each does; [`parts`]: of files.
 
 pub mod at_work;
 pub mod callers;
@@ -16,6 +16,7 @@ pub mod parts;
 pub mod phases;
 pub mod questions;
 pub mod read_before;
+pub mod served;
 pub mod slots;
 pub mod threads;
 pub mod usual;

@@ -9,6 +9,7 @@ use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, files, finding};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
+use crate::topics::causes::reading::served::Served;
 use crate::topics::causes::replay::{Shortened, Work};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,9 @@ pub const LEANS: f64 = 0.35;
 /// Times that the median call takes of the fastest at least; and where calls take the longer the more are in flight, so that half may meet few.
 const SLOWER: f64 = 2.0;
 const SLOWER_IF_GROWS: f64 = 1.5;
+
+/// Part of the time of calls in which they wait for others from which they queue.
+const WAITS: f64 = 0.48;
 
 /// Times that the work of targets in turn differs from that of calls alone, at most.
 const ALIKE: f64 = 1.35;
@@ -163,11 +167,15 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     let queued = slower.ln() >= spread.max(LEAST_SPREAD) * FAR_BELOW || leans >= LEANS;
     let grows = grid.grow_with_depth.contains(&class);
     let queued = queued || grows || is_served_in_turn(grid, class, used.len());
+    // What targets serve by how many they have tells best, where that is known.
+    let served = grid.served.get(&class);
+    let waits = served.and_then(Served::waits);
+    let queued = waits.map_or(queued, |part| part >= WAITS);
     let least = if grows { SLOWER_IF_GROWS } else { SLOWER };
     if in_flight < IN_FLIGHT || enough < count * 2.0 || slower < least || !queued {
         return None;
     }
-    let part = 1.0 - count / enough;
+    let part = served.and_then(Served::gone).unwrap_or(1.0).min(1.0 - count / enough);
     let shortened = (0_u32..)
         .zip(&grid.entries)
         .filter(|(_, entry)| is(entry))

@@ -157,7 +157,7 @@ fn held_against(fast: &[f64], slow: &[f64]) -> Option<Odd> {
 }
 
 /// The same however little slower they are.
-fn against(fast: &[f64], slow: &[f64]) -> Odd {
+pub(super) fn against(fast: &[f64], slow: &[f64]) -> Odd {
     let all = fast.len() + slow.len();
     let error = |values: &[f64]| deviation(values).max(LEAST_SPREAD).powi(2) / values.len() as f64;
     let above = mean(slow) - mean(fast);

@@ -6,6 +6,7 @@ use super::members::members;
 use super::moments::{LESS, is_of_moment, lasts, moves_less};
 use super::odd::{Odd, odd};
 use super::of_two;
+use super::stands_off::{StandsOff, stand_off};
 use super::unit::{Member, Unit};
 use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
@@ -33,6 +34,7 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
     let least = &grid.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
     let mut growing: BTreeSet<Unit> = BTreeSet::new();
+    let mut apart: Vec<Slow> = Vec::new();
     for class in CLASSES {
         let sorts = members(grid, class);
         if let Some((unit, odd, calls)) = of_two::nodes(grid, &sorts)
@@ -60,6 +62,17 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
             && !answers_soon(grid, unit, class)
         {
             by.entry(unit).or_default().push((class, odd, 2, calls));
+        }
+        let clear = |of: &StandsOff| {
+            let is_new = !of.units.iter().any(|unit| known.contains(&(*unit, class)));
+            let on_targets = of.units.iter().all(|unit| is_of_target(grid, known, *unit, class));
+            is_new && !on_targets && of.odd.above >= least.min_slowdown.ln()
+        };
+        for of in sorts.iter().flat_map(|sort| stand_off(grid, class, sort)).filter(clear) {
+            match of.units.as_slice() {
+                [unit] => by.entry(*unit).or_default().push((class, of.odd, of.among, of.calls)),
+                _ => apart.extend(of_several(grid, class, &of)),
+            }
         }
         for sort in sorts {
             let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
@@ -99,7 +112,10 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
                 if range(&sort, unit).is_some_and(|range| grows_to_the_end(&values, range)) {
                     growing.insert(unit);
                 }
-                by.entry(unit).or_default().push((class, odd, sort.len(), calls));
+                let classes = by.entry(unit).or_default();
+                if classes.iter().all(|(of, ..)| *of != class) {
+                    classes.push((class, odd, sort.len(), calls));
+                }
             }
         }
     }
@@ -110,7 +126,15 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
         more: Vec::new(),
         by,
     };
-    by.into_iter().map(slow).collect()
+    by.into_iter().map(slow).chain(apart).collect()
+}
+
+/// Units that stand off together by the calls of a class.
+fn of_several(grid: &Grid<'_>, class: Class, of: &StandsOff) -> Option<Slow> {
+    let by = vec![(class, of.odd, of.among, of.calls)];
+    let shortened = of.units.iter().flat_map(|unit| shortened(grid, *unit, &by)).collect();
+    let (unit, more) = of.units.split_first()?;
+    Some(Slow { unit: *unit, more: more.to_vec(), by, grows: false, shortened })
 }
 
 /// Part of the time of a process's calls on slow targets from which it is slow by those.

@@ -2,9 +2,11 @@
 //! calls; a node by the median of its ranks; a target, and a moment, by the median of the ranks that had calls there: so a
 //! slow rank makes no node, target or moment slow, and one long call nothing.
 
+use super::at_once::AtOnce;
 use super::by_folder::folders;
-use super::load::Loads;
+use super::load::{Loads, OVERLOADED};
 use super::mean::Mean;
+use super::odd::FEWEST;
 use super::served;
 use super::unit::{Member, Unit};
 use crate::model::{FileId, ProcessId};
@@ -42,7 +44,7 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
             }
         }
     }
-    let loads = Loads::of(grid, &[class]);
+    let (loads, at_once) = (Loads::of(grid, &[class]), AtOnce::of(grid, class));
     let fastest = served::fastest(grid, &mut of_fastest);
     let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
     let mut of_slot: BTreeMap<u16, Vec<Mean>> = BTreeMap::new();
@@ -67,6 +69,8 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let targets = of_target.iter().filter_map(|(&target, means)| {
         let member = member(Unit::Target(target), means, &each_once)?;
         let above = served::not_only_busy(member.above, fastest.get(&target).copied(), &loads, target);
+        let only_busy = loads.asked(target) < OVERLOADED && at_once.is_only_busy(target);
+        let above = if only_busy { above.min(0.0) } else { above };
         Some(Member { above, ..member })
     });
     let moments = of_slot.iter().filter_map(|(&slot, means)| member(Unit::Moment(slot, slot), means, &each_once));
@@ -80,7 +84,8 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     sorts.into_iter().chain(regions).map(enough).collect()
 }
 
-/// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it.
+/// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it; where it is one
+/// of several processes, these do.
 fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
     let mut by: BTreeMap<(FileId, ProcessId), Mean> = BTreeMap::new();
     let is = |entry: &&Entry| entry.leaf && entry.class == class && !grid.lists(entry);
@@ -93,7 +98,7 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
         *of_process.entry(process).or_default() += 1;
     }
     if of_process.values().all(|files| *files == 1) {
-        return Vec::new();
+        of_file.retain(|_, means| means.len() >= FEWEST);
     }
     of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
 }

@@ -1,10 +1,12 @@
 //! The units that are slow, the one that explains most time first; what it explains is taken away before the next is looked for.
 //!
-//! * [`unit`]: what can be slow; [`members`], by [`mean`]s: how far each of a sort is above its like, [`served`]: storage targets, [`load`]: by what they are asked for, [`by_folder`]: folders.
+//! * [`unit`]: what can be slow; [`members`], by [`mean`]s: how far each of a sort is above its like, [`served`]: storage targets, [`load`]: by what they are asked for, [`at_once`]: by what they do while they are busy, [`by_folder`]: folders.
 //! * [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups; [`of_two`]: which of two is slow.
+//! * [`stands_off`]: ranks and nodes that are far from all others, however these are distributed.
 //! * [`candidates`]: units that are odd by some class of calls; [`halves`]: several that only together are; [`moments`]: which count.
 
 pub mod apart;
+pub mod at_once;
 mod by_folder;
 mod candidates;
 mod halves;
@@ -15,6 +17,7 @@ mod moments;
 pub mod odd;
 pub mod of_two;
 mod served;
+mod stands_off;
 pub mod unit;
 
 use super::class::Class;
@@ -32,6 +35,8 @@ const ROUNDS: usize = 12;
 const LEAST_SHARE: f64 = 0.001;
 /// Part of what a region explains that counts when it stands against others.
 const OF_REGION: f64 = 0.8;
+/// Part of what several ranks explain that something else explains, from which that is what they have in common.
+const IN_COMMON: f64 = 0.4;
 /// Fewest slow targets that may be most of all.
 const SEVERAL: usize = 2;
 
@@ -121,12 +126,19 @@ fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
     out
 }
 
-/// The one that explains most, if it explains enough.
+/// The one that explains most, if it explains enough. What several ranks have in common goes before them.
 fn most(all: impl IntoIterator<Item = Slow>, least: f64) -> Option<Slow> {
-    let best = all.into_iter().max_by(|a, b| {
-        // Of two that explain the same, the one that says more: the earlier sort.
-        a.weight().total_cmp(&b.weight()).then_with(|| b.unit.cmp(&a.unit))
-    });
+    let best_of = |all: Vec<Slow>| {
+        all.into_iter().max_by(|a, b| {
+            // Of two that explain the same, the one that says more: the earlier sort.
+            a.weight().total_cmp(&b.weight()).then_with(|| b.unit.cmp(&a.unit))
+        })
+    };
+    let are_ranks = |slow: &Slow| matches!(slow.unit, Unit::Process(_)) && !slow.more.is_empty();
+    let (ranks, others): (Vec<Slow>, Vec<Slow>) = all.into_iter().partition(are_ranks);
+    let (ranks, other) = (best_of(ranks), best_of(others));
+    let weight = |slow: &Option<Slow>| slow.as_ref().map_or(0.0, Slow::weight);
+    let best = if weight(&other) >= weight(&ranks) * IN_COMMON { other } else { ranks };
     best.filter(|best| best.time_ns() > least)
 }
 

@@ -1,6 +1,7 @@
 //! Which of two nodes, files, folders or groups of storage targets is slow. Two members tell nothing by themselves, but each rank of a node does, and each process
 //! that uses both of the others.
 
+use super::at_once::AtOnce;
 use super::by_folder::{across_nodes, folders_by_process};
 use super::mean::Mean;
 use super::odd::{FEWEST, Odd};
@@ -37,7 +38,7 @@ pub fn nodes(grid: &Grid<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd, u64)>
 }
 
 /// How these stand against those, if each of them is slower than each of those: one or two slow ones make nothing slow.
-fn clearly_slower(mine: &[f64], theirs: &[f64]) -> Option<Odd> {
+pub(super) fn clearly_slower(mine: &[f64], theirs: &[f64]) -> Option<Odd> {
     if mine.len() < FEWEST || theirs.len() < FEWEST {
         return None;
     }
@@ -110,7 +111,8 @@ pub fn targets(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let (slow, odd, calls) = slower(grid, &by)?;
     let mine = asked.remove(&slow)?;
     let as_much = asked.into_values().all(|theirs| mine <= theirs * AS_MUCH);
-    as_much.then_some((Unit::Target(slow), odd, calls))
+    let slower = as_much && !AtOnce::of(grid, class).is_only_busy(slow);
+    slower.then_some((Unit::Target(slow), odd, calls))
 }
 
 /// The slower of two of something that processes use, with its calls.

@@ -1,0 +1,153 @@
+//! Ranks that stand off from all others: the slowest few, with a gap to the rest that is wider than the rest spread; and nodes all of whose ranks are slower than
+//! those of any other. How the others are distributed is no matter then, where what is odd by their spread ([`super::odd`]) rests on it.
+
+use super::apart::against;
+use super::load::{Loads, OVERLOADED};
+use super::odd::{FEWEST, Odd};
+use super::of_two::clearly_slower;
+use super::unit::{Member, Unit};
+use crate::model::ProcessId;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use std::collections::BTreeMap;
+
+/// Fewest ranks in all: of few one is far from the rest soon.
+const FEWEST_IN_ALL: usize = 8;
+/// Gap between the slow ones and all others, as times of what these spread from the first to the last.
+const GAP: f64 = 1.0;
+/// Least gap of the logarithm.
+const LEAST_GAP: f64 = 0.3;
+/// Part of the calls on storage targets that ranks make whose slowness is theirs: others would be slow on them, too, if there were any.
+const THEIRS: f64 = 0.8;
+/// Part of all that stand off at most, and of the time of their calls from which it is most of it.
+const MOST: f64 = 0.5;
+
+/// Units that stand off, the slow ones of a sort together, how they stand, and their calls.
+#[derive(Clone, Debug)]
+pub(super) struct StandsOff {
+    pub(super) units: Vec<Unit>,
+    pub(super) odd: Odd,
+    pub(super) among: usize,
+    pub(super) calls: u64,
+}
+
+/// Of ranks (`sort`), if these are processes, by their calls of a class: nodes that stand off, or ranks that do.
+pub(super) fn stand_off(grid: &Grid<'_>, class: Class, sort: &[Member]) -> Vec<StandsOff> {
+    let ranks: Vec<(ProcessId, &Member)> = sort
+        .iter()
+        .filter_map(|member| match member.unit {
+            Unit::Process(process) => Some((process, member)),
+            _ => None,
+        })
+        .collect();
+    if ranks.len() < FEWEST_IN_ALL || ranks.len() < sort.len() {
+        return Vec::new();
+    }
+    let nodes = nodes(grid, &ranks);
+    if nodes.is_empty() { group(grid, class, &ranks).into_iter().collect() } else { nodes }
+}
+
+/// Those above the widest gap of the slower half, if it is wide enough and no matter of storage targets that only they use.
+fn group(grid: &Grid<'_>, class: Class, ranks: &[(ProcessId, &Member)]) -> Option<StandsOff> {
+    let mut order = ranks.to_vec();
+    order.sort_by(|a, b| a.1.above.total_cmp(&b.1.above).then(a.0.cmp(&b.0)));
+    let values: Vec<f64> = order.iter().map(|(_, member)| member.above).collect();
+    let first = clear_from(&values)?;
+    let slow = order.split_off(first);
+    let odd = against(values.get(..first)?, values.get(first..)?);
+    let calls = slow.iter().map(|(_, member)| member.calls).fold(0, u64::saturating_add);
+    let mut processes: Vec<ProcessId> = slow.into_iter().map(|(process, _)| process).collect();
+    processes.sort_unstable();
+    if are_of_targets(grid, class, &processes) {
+        return None;
+    }
+    let units = as_nodes(grid, ranks, &processes)
+        .unwrap_or_else(|| processes.into_iter().map(Unit::Process).collect::<Vec<Unit>>());
+    Some(StandsOff { units, odd, among: ranks.len(), calls })
+}
+
+/// From which of values in order on they stand off from those before.
+fn clear_from(values: &[f64]) -> Option<usize> {
+    let least = ((values.len() as f64 * (1.0 - MOST)).ceil() as usize).max(1);
+    let gap = |at: &usize| Some(values.get(*at)? - values.get(at - 1)?);
+    let widest = (least..values.len()).max_by(|a, b| gap(a).unwrap_or(0.0).total_cmp(&gap(b).unwrap_or(0.0)))?;
+    let range = values.get(widest - 1)? - values.first()?;
+    (gap(&widest)? >= (range * GAP).max(LEAST_GAP)).then_some(widest)
+}
+
+/// Whether most of the time of ranks' calls is on targets that nearly nobody else uses, where there are others: what is slow then is as well those. Or on
+/// overloaded ones, where some are always the last to be served.
+fn are_of_targets(grid: &Grid<'_>, class: Class, of: &[ProcessId]) -> bool {
+    let mut calls: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    let is_theirs = |entry: &Entry| of.binary_search(&entry.process).is_ok();
+    let of_class = || grid.entries.iter().filter(|entry| entry.leaf && entry.class == class);
+    for entry in of_class() {
+        for target in &entry.targets {
+            let sums = calls.entry(*target).or_default();
+            sums.0 += entry.cell.calls as f64;
+            sums.1 += if is_theirs(entry) { entry.cell.calls as f64 } else { 0.0 };
+        }
+    }
+    let alone = |target: &u32| calls.get(target).is_some_and(|(all, theirs)| *theirs >= all * THEIRS);
+    let time = |counts: &dyn Fn(&Entry) -> bool| {
+        of_class().filter(|entry| is_theirs(entry) && counts(entry)).map(|entry| entry.cell.time_ns as f64).sum::<f64>()
+    };
+    let loads = Loads::of(grid, &[class]);
+    let on_theirs = time(&|entry| entry.targets.iter().any(|of| alone(of) || loads.asked(*of) >= OVERLOADED));
+    !calls.keys().all(alone) && on_theirs >= time(&|_| true) * MOST
+}
+
+/// The nodes that ranks are all those of, if they are, and have several.
+fn as_nodes(grid: &Grid<'_>, all: &[(ProcessId, &Member)], of: &[ProcessId]) -> Option<Vec<Unit>> {
+    let node = |process: ProcessId| grid.run.process(process).map(|process| process.node);
+    let mut count: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+    for (process, _) in all {
+        let of_node = count.entry(node(*process)?).or_default();
+        of_node.0 += 1;
+        of_node.1 += usize::from(of.contains(process));
+    }
+    count.retain(|_, of_node| of_node.1 > 0);
+    let whole = count.values().all(|(all, slow)| all == slow && *all > 1);
+    whole.then(|| count.into_keys().map(Unit::Node).collect())
+}
+
+/// Nodes of which each rank is slower than each of all others, where there are more than two.
+fn nodes(grid: &Grid<'_>, ranks: &[(ProcessId, &Member)]) -> Vec<StandsOff> {
+    let mut by: BTreeMap<u32, Vec<&Member>> = BTreeMap::new();
+    for (process, member) in ranks {
+        if let Some(process) = grid.run.process(*process) {
+            by.entry(process.node).or_default().push(member);
+        }
+    }
+    if by.len() < FEWEST {
+        return Vec::new();
+    }
+    let values = |of: &[&Member]| of.iter().map(|member| member.above).collect::<Vec<f64>>();
+    let one = |(node, mine): (&u32, &Vec<&Member>)| {
+        let others: Vec<f64> = by.iter().filter(|(other, _)| *other != node).flat_map(|(_, of)| values(of)).collect();
+        let calls = mine.iter().map(|member| member.calls).fold(0, u64::saturating_add);
+        let odd = clearly_slower(&values(mine), &others)?;
+        Some(StandsOff { units: vec![Unit::Node(*node)], odd, among: by.len(), calls })
+    };
+    by.iter().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_wider_than_all_others_spread_tells_who_stands_off() {
+        // Two groups of others, near each other.
+        let others = [-0.2, -0.19, -0.18, -0.17, 0.05, 0.06, 0.07, 0.08];
+        let with = |slow: &[f64]| clear_from(&[&others, slow].concat());
+        assert_eq!(with(&[0.9, 0.92]), Some(8));
+        assert_eq!(with(&[0.9]), Some(8));
+        assert_eq!(with(&[0.3]), None, "as far as the others are from each other");
+        assert_eq!(with(&[]), None);
+        let even: Vec<f64> = (0..16).map(|at| f64::from(at) * 0.1).collect();
+        assert_eq!(clear_from(&even), None);
+        assert_eq!(clear_from(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.1]), None, "hardly slower");
+        assert_eq!(clear_from(&[0.0, 0.01, 0.9, 0.9, 0.9, 0.9]), None, "most");
+    }
+}
