@@ -1,7 +1,13 @@
 //! Who is told where several look alike: groups of ranks, ranks and their files, whole files and requests, the library and the program, stripes and targets.
 
-use super::{BARRIER, MS, report, saves_ms, sentence};
+use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
 use crate::common::{op, process};
+use serde_json::Value;
+
+fn all_titles(report: &Value) -> String {
+    let all = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().filter_map(|one| one["title"].as_str()).collect::<Vec<_>>().join("; ")
+}
 
 #[test]
 fn a_small_input_that_one_rank_reads_is_no_matter_beside_what_several_write() {
@@ -25,4 +31,52 @@ fn a_small_input_that_one_rank_reads_is_no_matter_beside_what_several_write() {
     let found = report((0..16).map(rank).collect(), 1000);
     assert!(sentence(&found).starts_with("Ranks 0-3 write 2.5 times as much as the mean"), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-C013"), None);
+}
+
+/// Four ranks that go through so many files each, in so many passes, one call of 20 KiB in a file; opens and calls take so long, µs.
+fn small_files(which: u16, (files, passes): (u64, u64), (open_us, call_us): (u64, u64)) -> Value {
+    let rank = |rank: u64| {
+        let (mut one, mut now) = (process(rank as i32, "n"), 0);
+        for call in 0..files * passes {
+            let name = format!("/set/{rank}/{}", call % files);
+            let mut add = |op: u16, length: u64, us: u64| {
+                let at = if length > 0 { 0 } else { -1 };
+                one.add(&name, op, 0, at, length, now, now + us * 1000);
+                now += us * 1000;
+            };
+            add(op::POSIX_OPEN, 0, open_us);
+            add(which, 20 << 10, call_us + (rank * 7 + call * 13) % 10 * 10);
+            add(op::POSIX_CLOSE, 0, 20);
+        }
+        (one, now)
+    };
+    met_at_the_end((0..4).map(rank).collect())
+}
+
+#[test]
+fn requests_that_are_whole_files_are_a_matter_of_many_files() {
+    for (which, called) in [(op::POSIX_READ, "read"), (op::POSIX_WRITE, "written"), (op::STDIO_WRITE, "written")] {
+        // Quick opens, slow transfers; and many passes over very many files.
+        for (count, times) in [((60, 1), (100, 4000)), ((300, 4), (300, 1000))] {
+            let found = small_files(which, count, times);
+            let text = sentence(&found);
+            let expected = format!("small files are opened and {called} one by one, 20.0 KiB at a time");
+            assert!(text.contains(&expected), "{called}, {count:?}: {text}");
+            let (whole, saves) = (count.0 * count.1 * (times.0 + times.1) / 1000, saves_ms(&found, "DXT-V022"));
+            assert!(saves.is_some_and(|ms| ms >= whole * 9 / 10 && ms <= whole * 11 / 10), "{saves:?} of {whole} ms");
+            for small in ["DXT-C004", "DXT-C005"] {
+                assert!(saves_ms(&found, small).unwrap_or(0) == 0, "{small}: {}", all_titles(&found));
+            }
+        }
+    }
+    // One file in many short reads: these could be longer.
+    let mut one = process(0, "n");
+    one.add("/set/one", op::POSIX_OPEN, 0, -1, 0, 0, MS / 10);
+    for call in 0..1200_u64 {
+        let from = MS + call * 4 * MS / 5;
+        one.add("/set/one", op::POSIX_READ, 0, (call * 20 << 10) as i64, 20 << 10, from, from + 4 * MS / 5);
+    }
+    let found = report(vec![one], 970);
+    assert!(!all_titles(&found).contains("small file"), "{}", all_titles(&found));
+    assert!(sentence(&found).contains("small reads"), "{}", sentence(&found));
 }

@@ -13,6 +13,7 @@ use crate::topics::causes::reading::phases;
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
+use crate::topics::causes::shape::whole_files::WholeFiles;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
@@ -207,6 +208,8 @@ pub(crate) struct Mending<'g, 'a> {
     fastest: FxHashMap<(FileId, Class, u8), f64>,
     /// By file: the last byte that any call reaches.
     extents: FxHashMap<FileId, u64>,
+    /// Files that are moved in a go.
+    whole: WholeFiles,
     /// By file: processes that read it.
     readers: FxHashMap<FileId, usize>,
     /// By file: bytes that are read of it.
@@ -255,6 +258,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             beyond: beyond(grid, causes),
             fastest: fastest(grid),
             extents: extents(grid),
+            whole: WholeFiles::of(grid),
             readers: readers(grid),
             read: read(grid),
             shared: shared(grid),
@@ -378,6 +382,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
         match mended {
             Mended::Tiny if entry.size > TINY => 0.0,
+            Mended::Large | Mended::Tiny if self.whole.has(entry) => 0.0,
             Mended::Large | Mended::Tiny if entry.size < SMALL => {
                 let usual = time - self.beyond.get(index as usize).copied().unwrap_or_default();
                 let bytes = entry.cell.bytes as f64;

@@ -5,7 +5,7 @@
 //! * Who waits: [`queue`]: for too few targets; [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: a block that all read; [`long_collective`]: a call that held
 //!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
 //! * Requests of few bytes: [`tiny`]; [`tiny_collective`]: of all ranks together; [`independent`]: of MPI-IO one by one; [`stream_buffer`]: of C streams; [`filling`]: reads for writes of less than a
-//!   block; [`seeks`]: by their price; [`put_together`]: what they would save as long ones.
+//!   block; [`seeks`]: by their price; [`put_together`]: what they would save as long ones; [`whole_files`]: those that are as long as their file.
 //! * Work done again: [`asked_again`]: names; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`]: files that are opened, [`rewritten`]: or written; [`read_before`]: blocks that are read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`]: more read than asked for.
 //! * Metadata: [`slow_metadata`]; [`many_files`]: small or temporary ones; [`header`]: between records; [`hdf5_metadata`]: of which each rank reads and writes its own.
 //! * Aggregators: [`one_aggregator`]: by a hint; [`many_aggregators`]: that wait for each other.
@@ -49,6 +49,7 @@ pub mod tiny_collective;
 pub mod uneven;
 pub mod who_is_late;
 
+pub mod whole_files;
 use super::claim::Claim;
 use super::grid::Grid;
 use super::reading::phases::Gaps;
