@@ -3,6 +3,7 @@
 use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
 use crate::common::{op, process};
 use serde_json::Value;
+use trace_format::meta::stream_flags::NESTED;
 
 fn all_titles(report: &Value) -> String {
     let all = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -79,4 +80,35 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
     let found = report(vec![one], 970);
     assert!(!all_titles(&found).contains("small file"), "{}", all_titles(&found));
     assert!(sentence(&found).contains("small reads"), "{}", sentence(&found));
+}
+
+#[test]
+fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
+    // 16 ranks on two nodes; each asks for 1 MiB in a collective call, which is 16 writes of 64 KiB inside.
+    let rank = |rank: u64, collective: bool| {
+        let mut one = process(rank as i32, &format!("n{}", rank / 8));
+        for step in 0..10_u64 {
+            let (from, at) = (step * 100 * MS, (step * 16 + rank) << 20);
+            for call in 0..16_u64 {
+                let (begin, end) =
+                    (from + (call * 4 + 1) * MS, from + (call * 4 + 5) * MS - (rank + call) % 7 * 10_000);
+                let nested = if collective { NESTED } else { 0 };
+                one.add("/lus/out", op::POSIX_WRITE, nested, (at + (call << 16)) as i64, 64 << 10, begin, end);
+            }
+            if collective {
+                one.add("/lus/out", op::MPIIO_WRITE_ALL, 0, at as i64, 1 << 20, from, from + 66 * MS);
+            } else {
+                one.add("", BARRIER, 0, 0, 0, from + 66 * MS, from + 67 * MS);
+            }
+        }
+        one
+    };
+    let found = report((0..16).map(|number| rank(number, true)).collect(), 1000);
+    let expected = "16 ranks make writes of 64.0 KiB inside collective writes on /lus/out: too many aggregators";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let commands = found["verdict"]["findings"][0]["commands"].to_string();
+    assert!(commands.contains("cb_nodes 2") && commands.contains("cb_buffer_size"), "{commands}");
+    // The same by the program itself is its own.
+    let found = report((0..16).map(|number| rank(number, false)).collect(), 1000);
+    assert!(sentence(&found).contains("consecutive small writes could be merged"), "{}", sentence(&found));
 }
