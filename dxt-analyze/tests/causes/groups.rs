@@ -1,9 +1,11 @@
 //! Who is told where several look alike: groups of ranks, ranks and their files, whole files and requests, the library and the program, stripes and targets.
 
 use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
-use crate::common::{op, process};
+use crate::common::{Builder, op, process};
+use dxt_synth::lustre::attribute as lustre;
 use serde_json::Value;
 use trace_format::meta::stream_flags::NESTED;
+use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 fn all_titles(report: &Value) -> String {
     let all = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -111,4 +113,39 @@ fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
     // The same by the program itself is its own.
     let found = report((0..16).map(|number| rank(number, false)).collect(), 1000);
     assert!(sentence(&found).contains("consecutive small writes could be merged"), "{}", sentence(&found));
+}
+
+/// 32 ranks write 1 MiB each to a file of eight targets in eight steps, `apart` MiB from each other; a target serves one each 3 ms.
+fn strided(apart: u64) -> Value {
+    let ranks = 32;
+    let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();
+    for one in &mut all {
+        let file = one.file("/lus/plane");
+        let bytes = lustre(1 << 20, &(0..8).collect::<Vec<u32>>());
+        one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
+    }
+    for step in 0..8_u64 {
+        let (from, mut free) = (step * 200 * MS, [0_u64; 8]);
+        for (rank, one) in (0..ranks).zip(&mut all) {
+            // Who is served first is another one each time.
+            let place = (rank * 13 + step * 5) % ranks;
+            let at = (step * ranks + place) * apart + 5;
+            let free = &mut free[(at % 8) as usize];
+            *free += 3 * MS;
+            one.write("/lus/plane", (at << 20) as i64, 1 << 20, from, from + *free);
+            one.add("", BARRIER, 0, 0, 0, from + *free, from + 150 * MS);
+        }
+    }
+    report(all, 1600)
+}
+
+#[test]
+fn a_stride_that_meets_few_of_many_targets_is_told() {
+    let found = strided(8);
+    let text = "All requests on /lus/plane meet on 1 of its 8 OSTs (OST 5): their distance is a multiple of stripe size times stripe count (8.00 MiB)";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let commands = found["verdict"]["findings"][0]["commands"].to_string();
+    assert!(commands.contains("lfs setstripe -c 7 -S 1M /lus"), "{commands}");
+    let found = strided(9);
+    assert!(!all_titles(&found).contains("meet on"), "{}", sentence(&found));
 }
