@@ -149,3 +149,24 @@ fn a_stride_that_meets_few_of_many_targets_is_told() {
     let found = strided(9);
     assert!(!all_titles(&found).contains("meet on"), "{}", sentence(&found));
 }
+
+#[test]
+fn scratch_data_that_are_written_read_back_and_overwritten_are_one_finding() {
+    let rank = |rank: u64| {
+        let (mut one, name, mut now) = (process(rank as i32, "n"), format!("/lus/tmp.{rank}"), 0);
+        for pass in 0..6_u64 {
+            for which in [op::POSIX_WRITE, op::POSIX_READ] {
+                for call in 0..8_u64 {
+                    let takes = 6 * MS + (rank * 7 + pass * 3 + call) % 10 * MS / 20;
+                    one.add(&name, which, 0, (call << 22) as i64, 4 << 20, now, now + takes);
+                    now += takes;
+                }
+            }
+        }
+        (one, now)
+    };
+    let found = met_at_the_end((0..4).map(rank).collect());
+    assert!(sentence(&found).starts_with("Scratch data: "), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C027").unwrap_or(0);
+    assert!((500..=620).contains(&saves), "{saves} of about 600 ms in 96 calls");
+}

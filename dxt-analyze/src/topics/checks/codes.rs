@@ -135,7 +135,7 @@ codes! {
         "ours";
     OVERWRITTEN = "DXT-C027",
         "A process writes bytes more than once.",
-        "Overlap of each write with all earlier ones of the process and file: at least traffic_share of all bytes written and traffic_min_bytes. Cost: the writes' time by bytes.",
+        "Overlap of each write with all earlier ones of the process and file: at least traffic_share of all bytes written and traffic_min_bytes. Cost: the writes' time by bytes. With DXT-C026 on the same files: one finding of scratch data.",
         "Write bytes once they are final.",
         "Drishti P10 asks for it";
     UNASKED = "DXT-C028",
