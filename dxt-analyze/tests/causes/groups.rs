@@ -7,9 +7,50 @@ use serde_json::Value;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
+/// 24 ranks on three nodes in twelve steps: four writes of 4 MiB each, of very different lengths that add up to about 40 ms, times what is told of the rank, per cent;
+/// then all meet.
+fn in_steps(times: impl Fn(u64) -> u64) -> Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, &format!("n{}", rank / 8));
+        for step in 0..12_u64 {
+            let mut now = step * 300 * MS;
+            for call in 0..4_u64 {
+                let part = [1, 4, 12, 23][((rank * 5 + step * 3 + call) % 4) as usize];
+                let takes = part * MS * times(rank) / 100 + (rank * 7 + step * 13 + call) % 10 * MS / 10;
+                let at = ((step * 24 + rank) * 4 + call) << 22;
+                one.write("/scratch/shared", at as i64, 4 << 20, now, now + takes);
+                now += takes;
+            }
+            one.add("", BARRIER, 0, 0, 0, now, (step + 1) * 300 * MS);
+        }
+        one
+    };
+    report((0..24).map(rank).collect(), 3600)
+}
+
 fn all_titles(report: &Value) -> String {
     let all = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     all.iter().filter_map(|one| one["title"].as_str()).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn ranks_that_are_in_calls_for_longer_than_all_others_are_told_together() {
+    let found = in_steps(|rank| if (10..13).contains(&rank) { 170 } else { 100 });
+    assert!(all_titles(&found).contains("anks 10-12, all on node n1, are in writes for"), "{}", all_titles(&found));
+    let found = in_steps(|rank| if rank >= 16 { 170 } else { 100 });
+    assert!(
+        all_titles(&found).contains("ll ranks of node n2 (ranks 16-23) are in writes for"),
+        "{}",
+        all_titles(&found)
+    );
+    // Alike, a slope without a gap, and a gap that is small.
+    for (text, found) in [
+        ("alike", in_steps(|_| 100)),
+        ("a slope", in_steps(|rank| 100 + rank * 4)),
+        ("little", in_steps(|rank| if rank < 3 { 115 } else { 100 })),
+    ] {
+        assert!(!all_titles(&found).contains("are in writes for"), "{text}: {}", all_titles(&found));
+    }
 }
 
 #[test]

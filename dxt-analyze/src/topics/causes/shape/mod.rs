@@ -1,6 +1,6 @@
 //! What costs the job time by the shape of its I/O, whoever does it: each finding is a module of its own.
 //!
-//! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: ranks that are in calls for longer; [`slow_thread`]: threads of a process;
+//! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: a rank that is in calls for longer, [`longer_together`]: or several for the same work; [`slow_thread`]: threads of a process;
 //!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]).
 //! * Who waits: [`queue`]: for too few targets; [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: a block that all read; [`long_collective`]: a call that held
 //!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
@@ -24,6 +24,7 @@ pub mod late;
 pub mod locks;
 pub mod long_collective;
 pub mod longer;
+pub mod longer_together;
 pub mod many_aggregators;
 pub mod many_files;
 pub mod meeting_late;
@@ -48,8 +49,8 @@ pub mod tiny;
 pub mod tiny_collective;
 pub mod uneven;
 pub mod who_is_late;
-
 pub mod whole_files;
+
 use super::claim::Claim;
 use super::grid::Grid;
 use super::reading::phases::Gaps;
@@ -72,13 +73,14 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
 }
 
 /// Those that are found each by itself.
-const APART: [fn(&Grid<'_>) -> Vec<Claim>; 29] = [
+const APART: [fn(&Grid<'_>) -> Vec<Claim>; 30] = [
     |grid| all(locks::claims(grid)),
     |grid| all(syncs::claims(grid)),
     |grid| all(slow_metadata::claim(grid)),
     |grid| all(filling::claim(grid)),
     |grid| all(shared_records::claims(grid.run)),
     |grid| all(longer::claims(grid)),
+    |grid| all(longer_together::claims(grid)),
     |grid| all(slow_thread::claim(grid)),
     |grid| all(tiny::claims(grid)),
     |grid| all(tiny_collective::claims(grid)),
