@@ -156,6 +156,50 @@ fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
     assert!(sentence(&found).contains("consecutive small writes could be merged"), "{}", sentence(&found));
 }
 
+/// Eight ranks write a file of their own in each of eight steps; rank 3 takes five times as long in the last, and perhaps for opens and closes, too.
+fn own_files(opens_too: bool, one_file: bool) -> Value {
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, &format!("n{}", rank / 4));
+        for step in 0..8_u64 {
+            let mut now = step * 600 * MS;
+            let slow = rank == 3 && (step == 7 || one_file);
+            let name = if one_file { format!("/lus/part.{rank}") } else { format!("/lus/{step}/part.{rank}") };
+            let mut add = |op: u16, at: i64, length: u64, us: u64| {
+                let us = us + (rank * 7 + step * 13 + at.unsigned_abs() / (1 << 20)) % 10 * us / 100;
+                one.add(&name, op, 0, at, length, now, now + us * 1000);
+                now += us * 1000;
+            };
+            let other = if slow && opens_too { 5 } else { 1 };
+            add(op::POSIX_OPEN, -1, 0, 400 * other);
+            for call in 0..8_u64 {
+                let at = if one_file { step * 8 + call } else { call };
+                add(op::POSIX_WRITE, (at << 20) as i64, 1 << 20, if slow { 50_000 } else { 10_000 });
+            }
+            add(op::POSIX_CLOSE, -1, 0, 200 * other);
+            one.add("", BARRIER, 0, 0, 0, now, (step + 1) * 600 * MS);
+        }
+        // What some process writes elsewhere makes files comparable.
+        if rank == 0 {
+            one.write("/lus/log", 0, 1 << 20, 4800 * MS, 4810 * MS);
+        }
+        one
+    };
+    report((0..8).map(rank).collect(), 4820)
+}
+
+#[test]
+fn a_slow_file_that_one_rank_alone_uses_is_told_with_the_rank() {
+    let found = own_files(true, false);
+    let text = "Rank 3 is slow on file /lus/7/part.3: writes take ";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    assert_eq!(found["verdict"]["findings"][0]["about"]["rank"], 3, "{}", found["verdict"]["findings"][0]);
+    let found = own_files(false, false);
+    let text = "Rank 3 or its file /lus/7/part.3, which no other uses, is slow: writes take ";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let found = own_files(false, true);
+    assert!(sentence(&found).starts_with("Rank 3 is slow"), "{}", sentence(&found));
+}
+
 /// 32 ranks write 1 MiB each to a file of eight targets in eight steps, `apart` MiB from each other; a target serves one each 3 ms.
 fn strided(apart: u64) -> Value {
     let ranks = 32;
