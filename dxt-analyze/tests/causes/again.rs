@@ -22,6 +22,19 @@ fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V017"), Some(495));
     assert_eq!(saves_ms(&asks(2000), "DXT-V017"), None);
+    // The same names by several ranks are no other ones.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for call in 0..400_u64 {
+            let at = call * MS + rank * MS / 8;
+            one.add(&format!("/include/{}", call % 20), STAT, 0, -1, 0, at, at + MS / 2);
+        }
+        one
+    };
+    let found = report((0..4).map(rank).collect(), 410);
+    let text =
+        "1,600 metadata calls (stat) of 4 ranks ask for the same 20 names again and again, 20 times by each rank";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
 }
 
 #[test]

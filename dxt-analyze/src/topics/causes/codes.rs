@@ -63,7 +63,8 @@ codes! {
     ALIASING = "DXT-V011",
         "Requests of several ranks begin on one storage target at a time while the others idle, though each has its share in all.",
         "Moments as long as a call usually takes in which at least 4 processes begin requests on a file with at least 4 targets: in half of them at least three quarters on one \
-         target. Cost: time of calls beyond the fastest of their kind, if they usually take twice as long, less what they would wait on all targets.",
+         target. Cost: time of calls beyond the fastest of their kind, if they usually take twice as long, less what they would wait on all targets. Or a queue (DXT-V006) of which \
+         0.8 is on files whose requests meet on half of the file's targets at most (those with 0.02 of its bytes), spread over at least two rows of stripes: the same price.",
         "Let the distance of ranks' blocks be no multiple of stripe count times stripe size, or let each rank begin at another block.",
         "ours; Lustre Operations Manual, chapter on striping";
     THREADS_BY_TURNS = "DXT-V012",
@@ -119,7 +120,8 @@ codes! {
         "ours; open(2)";
     SMALL_FILES = "DXT-V022",
         "Many small files are opened and read, or written, one by one.",
-        "At least 32 files of at most 1 MiB for each open, opened by a process twice at most on the mean, not removed in the run, that have 0.8 of all opens, which take 0.6 ms or are 1,000. Saving: opens, closes and other metadata \
+        "At least 32 files of at most 1 MiB for each open, opened by a process twice at most on the mean (1,000 files and more that are moved in a go: 64 times), not removed in the run, that have 0.8 of all opens, which take 0.6 ms or are 1,000; of at most 64 KiB for each open the transfers may take that as well. \
+         A request that is 0.9 of its file, of at most two for each open, is no small read or write. Saving: opens, closes and other metadata \
          calls on them, and what reads and writes take for being short (as DXT-C004), if there are two for each open at most.",
         "Pack them into one file, or bring them to the node first.",
         "ours";

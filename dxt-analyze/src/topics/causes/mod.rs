@@ -5,6 +5,7 @@
 //! * [`grid`]: all of it, ready to compare.
 //! * [`slow`]: units that are slow: ranks, nodes, targets, moments, folders, files and parts of them.
 //! * [`long_calls`]: single calls that take far longer than their like.
+//! * [`sole_user`]: whether a slow file is told from the one rank that uses it.
 //! * [`shape`]: what costs time by the shape of the I/O: each finding is a module there.
 //! * [`replay`]: what the job's run time would be with some calls shortened.
 //! * [`claim`]: a finding and the calls that it explains; [`named`]: what units are called; [`result`], [`view`]: all of them, and how they look; [`codes`]: of findings; [`args`]: what can be asked for.
@@ -22,6 +23,7 @@ pub mod replay;
 pub mod result;
 pub mod shape;
 pub mod slow;
+mod sole_user;
 pub mod view;
 
 pub use args::{Args, Options};

@@ -10,13 +10,15 @@ use super::reading::phases::Gaps;
 use super::replay::{Shortened, Work, saved_alone};
 use super::shape::aliasing::Aliased;
 use super::shape::shared_block::joins;
+use super::shape::uneven::several;
 use super::slow::at_once::AtOnce;
 use super::slow::load::{Loads, OVERLOADED};
 use super::slow::odd::Odd;
 use super::slow::unit::Unit;
 use super::slow::{Slow, slow_units};
-use crate::findings::{Code, Evidence, Explains, Saving, Severity};
-use crate::model::Run;
+use super::sole_user::{SoleUser, sole_user};
+use crate::findings::{About, Code, Evidence, Explains, Saving, Severity};
+use crate::model::{ProcessId, Run};
 use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::text::units as show;
@@ -203,6 +205,7 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
             _ => format!("one of {name}, {} (the same requests reach all of them)", all.join(", ")),
         };
     }
+    let user = sole_user(grid, slow);
     let mut by = slow.by.clone();
     by.sort_by_key(|(class, odd, ..)| {
         (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64))
@@ -214,51 +217,72 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         by.first().map(|(class, odd, ..)| format!("{} take {} times", calls_of(grid, slow, *class), at_most(odd)));
     let first = first.unwrap_or_default();
     let asked = asked(grid, slow);
-    let (code, title, hint) = match slow.unit {
-        Unit::Moment(..) if slow.grows => (
+    let (code, title, hint) = match (slow.unit, &user) {
+        (_, Some(SoleUser::Theirs(theirs))) => {
+            let (who, others, of_first) = users(grid, theirs);
+            let on = if slow.more.is_empty() { name.clone() } else { "files that no other uses".to_owned() };
+            let are = if theirs.len() > 1 { "are" } else { "is" };
+            about = About { file: about.file, ..of_first };
+            (
+                Code::SLOW_RANK,
+                format!("{who} {are} slow on {on}: {first} as long as {others}' on theirs"),
+                "what it does differently (offsets, files), or what its host does beside it: swap hosts, and see whether rank or host stays slow; and where its file lies, which no \
+                 other uses (`lfs getstripe`)",
+            )
+        }
+        (_, Some(SoleUser::Either(process))) => {
+            let (who, _, of_first) = users(grid, &[*process]);
+            about = About { file: about.file, ..of_first };
+            (
+                Code::SLOW_FILE,
+                format!("{who} or its {name}, which no other uses, is slow: {first} as long as those on {others}"),
+                "see where the file lies (another file system, a busy target), and what the rank's host does beside it: the same calls on other files are faster",
+            )
+        }
+        (Unit::Moment(..), None) if slow.grows => (
             Code::SLOW_MOMENT,
             format!("{name} the {first} as long as before, longer and longer{}", most(grid)),
             "see what grows with the run (a file, a folder, a list that is searched, a cache that fills up), and whether it begins anew after a restart",
         ),
-        Unit::Moment(..) => (
+        (Unit::Moment(..), None) => (
             Code::SLOW_MOMENT,
             format!("{name} the {first} as long as {others}{}", most(grid)),
             "something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program",
         ),
-        Unit::Process(_) => (
+        (Unit::Process(_), None) => (
             Code::SLOW_RANK,
             format!("{name} {are} slow: {first} as long as {others}'"),
             "what it does differently (offsets, files), or what its host does beside it: swap hosts, and see whether rank or host stays slow",
         ),
-        Unit::Node(_) => (
+        (Unit::Node(_), None) => (
             Code::SLOW_NODE,
             format!("{name} {are} slow: {first} as long as {others}'"),
             "have the node checked (network link, file system client, what else runs there), or leave it out of the next job",
         ),
-        Unit::File(_) => (
+        (Unit::File(_), None) => (
             Code::SLOW_FILE,
             format!("{name} {are} slow: {first} as long as those on {others}"),
             "see where it lies (another file system, a busy target) and how it is accessed (order, alignment, locks): the same calls on other files are \
              faster",
         ),
-        Unit::Folder(_) => (
+        (Unit::Folder(_), None) => (
             Code::SLOW_FILE,
             format!("{name} {are} slow: {first} as long as those on {others}"),
             "see what storage they lie on (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on others are faster",
         ),
-        Unit::Region(_) => (
+        (Unit::Region(_), None) => (
             Code::SLOW_FILE,
             format!("{name} {are} slow: {first} as long as those on {others}"),
             "see what storage these bytes lie on (`lfs getstripe`, a component of its own, a degraded device), and whether other ranks lock them",
         ),
-        Unit::Target(_) if asked >= OVERLOADED => (
+        (Unit::Target(_), None) if asked >= OVERLOADED => (
             Code::SLOW_TARGET,
             format!(
                 "{name} {are} overloaded: {asked:.1} times as much is asked of {it} as of {others}, and {first} as long as theirs"
             ),
             "place files evenly: `lfs setstripe -i -1` (any target first) or more stripes (`-c`) for the folder before they are written",
         ),
-        Unit::Target(_) => (
+        (Unit::Target(_), None) => (
             Code::SLOW_TARGET,
             format!("{name} {are} slow: {first} as long as {others}'"),
             "report the target to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs migrate`",
@@ -293,6 +317,17 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     evidence.extend(files(grid, &slow.shortened));
     let is_load = matches!(slow.unit, Unit::Target(_)) && asked >= OVERLOADED;
     Claim { is_load, ..Claim::new(finding(code, title, evidence, hint), slow.shortened.clone()) }
+}
+
+/// The names of processes, what others of their sort are, and what the first is in a form for programs.
+fn users(grid: &Grid<'_>, theirs: &[ProcessId]) -> (String, &'static str, About) {
+    let first = theirs.first().copied().unwrap_or(ProcessId::NONE);
+    let (name, others, about) = named(grid, Unit::Process(first));
+    match several(grid, theirs) {
+        Some(names) => (names, others, about),
+        None if theirs.len() > 1 => (show::processes(theirs.len() as u64), others, about),
+        None => (name, others, about),
+    }
 }
 
 /// Times what is asked of other targets, at least, if they are targets.

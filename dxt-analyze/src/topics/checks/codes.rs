@@ -75,7 +75,9 @@ codes! {
         "Drishti P18; DeRose, Homer & Johnson, Euro-Par 2007";
     TIME_IMBALANCE = "DXT-C015",
         "Ranks spend unequal times in reads and writes.",
-        "As DXT-C014 over times, the longest at least imbalance_min_ns.",
+        "As DXT-C014 over times, the longest at least imbalance_min_ns. In the verdict: one rank that is in calls of a kind outside of MPI-IO for twice the mean of the others, or two ranks and more, \
+         a third at most of those that do as much (calls and bytes within 1.25 times the median, of 8 ranks at least), that are in reads or writes 1.3 times as long as the median of the others and \
+         stand off from all of these by more than nine tenths of them differ, in 0.6 of 3 or more phases each. Saving: what the others take.",
         "See `outliers --by rank` and `--by node`.",
         "Drishti P19; DeRose, Homer & Johnson, Euro-Par 2007";
     SHARED_READ_IMBALANCE = "DXT-C016",
@@ -135,7 +137,7 @@ codes! {
         "ours";
     OVERWRITTEN = "DXT-C027",
         "A process writes bytes more than once.",
-        "Overlap of each write with all earlier ones of the process and file: at least traffic_share of all bytes written and traffic_min_bytes. Cost: the writes' time by bytes.",
+        "Overlap of each write with all earlier ones of the process and file: at least traffic_share of all bytes written and traffic_min_bytes. Cost: the writes' time by bytes. With DXT-C026 on the same files: one finding of scratch data.",
         "Write bytes once they are final.",
         "Drishti P10 asks for it";
     UNASKED = "DXT-C028",

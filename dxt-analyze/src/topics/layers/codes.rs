@@ -45,7 +45,8 @@ codes! {
     NO_BUFFERING = "DXT-L007",
         "Collective calls are not buffered: every rank makes its own small requests.",
         "All ranks with bytes make system calls, no fewer than collective calls, below small_request_bytes on average and less than twice \
-         the size of the calls. Cost: time in them, if there are at least two for each call; else none is known.",
+         the size of the calls. Where they are half of the calls or less and twice as many ranks make them as the file has stripes (or there are nodes), aggregators \
+         or their buffers cut calls up. Cost: time in them, if there are at least two for each call; else none is known.",
         "romio_cb_write=enable, romio_cb_read=enable.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
     SERIAL = "DXT-L008",

@@ -185,6 +185,30 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
         evidence.push(format!("hints in effect: {}", hints.join(" ")));
     }
     let key = if file.op == "write" { "romio_cb_write" } else { "romio_cb_read" };
+    // Without buffering no request is shorter than what a rank asks for in one piece: buffers of many aggregators cut calls up.
+    let cut = file.mean_request_bytes.saturating_mul(SEVERAL) <= file.mean_call_bytes;
+    let aggregators = file.stripe_count.filter(|count| *count > 1).unwrap_or(file.nodes).max(1);
+    if cut && file.aggregators.len() as u64 >= aggregators.saturating_mul(SEVERAL) {
+        return Some(Finding {
+            code: Code::NO_BUFFERING,
+            severity: severity(found, cost.unwrap_or(0), least),
+            title: format!(
+                "{} make {}s of {} inside collective {}s on {}: too many aggregators, or too small a buffer, cut calls of {} up",
+                units::counted(file.aggregators.len() as u64, "rank"),
+                file.op,
+                units::bytes(file.mean_request_bytes),
+                file.op,
+                file.file,
+                units::bytes(file.mean_call_bytes)
+            ),
+            evidence: on(&file.file, evidence),
+            cost_ns: cost,
+            saving: None,
+            hint: format!(
+                "fewer aggregators that put more together: the hints cb_nodes={aggregators}, cb_buffer_size=16777216 or more, and {key}=enable"
+            ),
+        });
+    }
     Some(Finding {
         code: Code::NO_BUFFERING,
         severity: severity(found, cost.unwrap_or(0), least),

@@ -30,7 +30,9 @@ codes! {
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_FILE = "DXT-O005",
         "A file, a part of one, or a folder of files is slower than the others at the same operations.",
-        "As DXT-O002, over files. A folder has at least two of them and is twice as slow; of two folders each process that uses both must find the same one slower.",
+        "As DXT-O002, over files. A folder has at least two of them and is twice as slow; of two folders each process that uses both must find the same one slower. \
+         A file that one process alone uses is told as that process's (DXT-O002) if it has no other with such calls, or if opens and closes are slow as well (1.5 times, and by half of the \
+         other calls' logarithm); else both are named.",
         "See how it is accessed: `stripes --files`, `outliers --by op --files`.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
 }

@@ -3,7 +3,7 @@
 
 use super::weigh::is_longer;
 use crate::findings::{Code, Finding};
-use crate::model::{FileId, ProcessId, StreamIx};
+use crate::model::{FileId, ProcessId, StreamIx, Within};
 use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::topics::causes::claim::Claim;
@@ -13,6 +13,7 @@ use crate::topics::causes::reading::phases;
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
+use crate::topics::causes::shape::whole_files::WholeFiles;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
@@ -123,6 +124,33 @@ const OF_SHARED: [Code; 6] = [
     Code::NO_COLLECTIVE_WRITES,
 ];
 
+/// Findings of how a program makes its requests: what MPI-IO makes of collective calls is none of it.
+const OF_THE_PROGRAM: [Code; 7] = [
+    Code::SMALL_READS,
+    Code::SMALL_WRITES,
+    Code::SMALL_SHARED_READS,
+    Code::SMALL_SHARED_WRITES,
+    Code::READ_RUNS,
+    Code::WRITE_RUNS,
+    Code::SLOW_SMALL_WRITES,
+];
+
+/// Part of the bytes that a program asks MPI-IO for on a file from which what is made of them is made of collective calls.
+const COLLECTIVE: f64 = 0.9;
+
+/// Files on which MPI-IO's requests come of collective calls.
+fn collective(grid: &Grid<'_>) -> FxHashSet<FileId> {
+    let mut of: FxHashMap<FileId, (u64, u64)> = FxHashMap::default();
+    let asked = |entry: &&Entry| DATA.contains(&entry.class) && grid.layer(entry) == Some(Layer::Mpiio) && !entry.leaf;
+    for entry in grid.entries.iter().filter(asked) {
+        let (together, all) = of.entry(entry.file).or_default();
+        add(all, entry.cell.bytes);
+        add(together, if entry.collective { entry.cell.bytes } else { 0 });
+    }
+    let is = |(together, all): &(u64, u64)| *together > 0 && *together as f64 >= *all as f64 * COLLECTIVE;
+    of.into_iter().filter(|(_, of)| is(of)).map(|(file, _)| file).collect()
+}
+
 /// Files that several processes read or write.
 fn shared(grid: &Grid<'_>) -> FxHashSet<FileId> {
     let mut first: FxHashMap<FileId, ProcessId> = FxHashMap::default();
@@ -207,6 +235,10 @@ pub(crate) struct Mending<'g, 'a> {
     fastest: FxHashMap<(FileId, Class, u8), f64>,
     /// By file: the last byte that any call reaches.
     extents: FxHashMap<FileId, u64>,
+    /// Files on which MPI-IO's requests come of collective calls.
+    collective: FxHashSet<FileId>,
+    /// Files that are moved in a go.
+    whole: WholeFiles,
     /// By file: processes that read it.
     readers: FxHashMap<FileId, usize>,
     /// By file: bytes that are read of it.
@@ -255,6 +287,8 @@ impl<'g, 'a> Mending<'g, 'a> {
             beyond: beyond(grid, causes),
             fastest: fastest(grid),
             extents: extents(grid),
+            collective: collective(grid),
+            whole: WholeFiles::of(grid),
             readers: readers(grid),
             read: read(grid),
             shared: shared(grid),
@@ -271,12 +305,18 @@ impl<'g, 'a> Mending<'g, 'a> {
         let file = about.file.as_ref().and_then(|name| self.file(name));
         let others = self.others(finding);
         let of_shared = OF_SHARED.contains(&finding.code);
+        let of_the_program = OF_THE_PROGRAM.contains(&finding.code);
+        let of_library = |entry: &Entry| {
+            let inside = self.grid.stream(entry).is_some_and(|stream| stream.within() == Within::Mpiio);
+            inside && self.collective.contains(&entry.file)
+        };
         let counts = |entry: &Entry| {
             entry.leaf
                 && rule.classes.contains(&entry.class)
                 && rule.inside.is_none_or(|inside| inside == entry.inside)
                 && file.is_none_or(|file| file == entry.file || others.contains_key(&entry.file))
                 && (!of_shared || self.shared.contains(&entry.file))
+                && !(of_the_program && of_library(entry))
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
         if rule.mended == Mended::Parallel {
@@ -378,6 +418,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
         match mended {
             Mended::Tiny if entry.size > TINY => 0.0,
+            Mended::Large | Mended::Tiny if self.whole.has(entry) => 0.0,
             Mended::Large | Mended::Tiny if entry.size < SMALL => {
                 let usual = time - self.beyond.get(index as usize).copied().unwrap_or_default();
                 let bytes = entry.cell.bytes as f64;

@@ -87,6 +87,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         }
     }
     super::wanted::joined(&mut claims, &mut patterns);
+    super::strided::told(grid, &mut claims, &whole.stripes.result.files);
+    patterns = super::scratch::joined(grid, patterns);
     // The last of those that take turns comes last, and waits for a message meanwhile.
     if patterns.iter().any(|claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code)) {
         claims.retain(|claim| claim.finding.code != Code::LATE_TO_MEET);

@@ -3,6 +3,7 @@
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
 //! * [`joined`]: the same said of several files, as one.
 //! * [`gathered`]: one rank that does all I/O and brings the data together for that.
+//! * [`strided`]: requests that meet on few of many storage targets; [`scratch`]: data that are written, read back and overwritten.
 //! * [`wanted`]: what waits for bytes that all want.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
 //! * [`overlap`]: asynchronous operations that nothing overlaps.
@@ -21,7 +22,9 @@ pub(crate) mod outside;
 pub(crate) mod overlap;
 pub(crate) mod remedy;
 pub(crate) mod result;
+pub(crate) mod scratch;
 pub(crate) mod sentence;
+pub(crate) mod strided;
 pub(crate) mod threads;
 pub(crate) mod typed;
 pub(crate) mod wanted;

@@ -1,11 +1,13 @@
 //! All cells of a run, ready to be compared: what each is of, and how its calls differ from their like.
 //!
 //! * [`regions`]: parts of files; [`folders`]: those that files lie in; [`kind_of_file`]: what files most of something is on.
-//! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: what counters of whole runs tell of waiting.
+//! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: what counters of whole runs tell of waiting;
+//!   [`made_together`]: where ranks wait in calls of MPI-IO.
 
 pub mod folders;
 pub mod helpers;
 pub mod kind_of_file;
+pub mod made_together;
 pub mod regions;
 pub mod stalled_once;
 pub mod whole_waits;
@@ -256,7 +258,11 @@ impl<'a> Grid<'a> {
         }
         let collective = entries.iter().any(|entry| entry.collective);
         let unmet = if collective || slots.ranks_met { Vec::new() } else { waits.clone() };
-        let meetings = if collective { Meetings::default() } else { Meetings::of(run, &slots, waits) };
+        let meetings = if collective {
+            Meetings::default()
+        } else {
+            Meetings::of(run, &slots, waits).with_library(made_together::waits(run, &entries, &slots))
+        };
         let regions = Regions::new(run, parts);
         let spread = spread(usual);
         let mut grid = Self {

@@ -31,6 +31,8 @@ pub struct Meetings {
     usual: Vec<f64>,
     /// Who waits for messages besides.
     messages: Messages,
+    /// By phase that a meeting ends: what each rank waited since the last one in MPI-IO's calls that all make together, ns.
+    in_library: FxHashMap<usize, Times>,
 }
 
 /// What a process `waited`, by phase, ns, with the calls that were only counted: of very many each second, fourth, ... is on record, and so
@@ -87,7 +89,18 @@ impl Meetings {
             }
             (first, from) = (phase + 1, until);
         }
-        Self { waits: waited, of_phase, ends, usual, messages: Messages::default() }
+        Self { waits: waited, of_phase, ends, usual, messages: Messages::default(), in_library: FxHashMap::default() }
+    }
+
+    /// With what ranks waited in MPI-IO's calls that all make together, by phase, ns: who waits there need not work on when others' calls are shorter.
+    #[must_use]
+    pub fn with_library(mut self, waits: Vec<FxHashMap<ProcessId, f64>>) -> Self {
+        for (phase, waits) in waits.into_iter().enumerate() {
+            let Some(end) = self.far_after(phase) else { continue };
+            let of = self.in_library.entry(end).or_default();
+            waits.into_iter().for_each(|(process, ns)| *of.entry(process).or_default() += ns);
+        }
+        self
     }
 
     /// The phase that the next meeting ends, at or behind `phase`; `None` if nothing is known of it.
@@ -139,6 +152,10 @@ impl Meetings {
         Self { messages: Messages::of(slots, length(run), &self.waits, in_calls), ..self }
     }
 
+    fn in_library(&self, end: usize, process: ProcessId) -> f64 {
+        self.in_library.get(&end).map_or(0.0, |of| time(of, process))
+    }
+
     /// By meeting, of which each is named by the phase that it ends: what is saved of the time by which the slowest rank's calls are shorter, ns, where each rank
     /// has so much `less` to do in I/O. It is the shortest time that a rank waits before the meeting, for the others or for messages of those that are quicker: a
     /// rank that waits for nobody works on, in I/O or not, however short others' calls are. All of it where nothing is known.
@@ -149,16 +166,18 @@ impl Meetings {
         let mut who: BTreeSet<ProcessId> = BTreeSet::new();
         for (end, of) in &known {
             let waits = self.waits.get(*end).into_iter().flatten();
-            let too_short = waits.filter(|(process, waits)| *waits + time(&of.less, **process) < of.ns);
+            let beside = |process: ProcessId| self.in_library(*end, process) + time(&of.less, process);
+            let too_short = waits.filter(|(process, waits)| *waits + beside(**process) < of.ns);
             who.extend(too_short.map(|(process, _)| *process));
         }
         let less: Vec<_> = known.iter().map(|(end, of)| (*end, &of.less)).collect();
         let mut for_messages = self.messages.waits(&self.waits, &less, &who).into_iter();
         let saved = |of: &BeforeMeeting| {
-            let Some(waits) = of.end.and_then(|end| self.waits.get(end)) else { return of.ns };
+            let Some((end, waits)) = of.end.and_then(|end| Some((end, self.waits.get(end)?))) else { return of.ns };
             let messages = for_messages.next().unwrap_or_default();
-            let waits = waits.iter().map(|(process, ns)| ns + time(&of.less, *process) + time(&messages, *process));
-            waits.fold(of.ns, f64::min)
+            let beside =
+                |process: ProcessId| self.in_library(end, process) + time(&of.less, process) + time(&messages, process);
+            waits.iter().map(|(process, ns)| ns + beside(*process)).fold(of.ns, f64::min)
         };
         all.iter().map(saved).collect()
     }

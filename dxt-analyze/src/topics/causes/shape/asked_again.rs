@@ -46,12 +46,24 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let is = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == **name);
         grid.entries.iter().any(|entry| asks(entry) && is(entry))
     };
+    let files_asked = names.iter().map(|(_, file)| file).collect::<FxHashSet<_>>().len() as u64;
+    let who = match (processes, grid.run.ranks() > 0) {
+        (1, _) => String::new(),
+        (_, true) => format!(" of {}", show::counted(processes, "rank")),
+        _ => format!(" of {}", show::processes(processes)),
+    };
+    let by_each = match (processes > 1 && files_asked < known, grid.run.ranks() > 0) {
+        (true, true) => "by each rank",
+        (true, false) => "by each process",
+        _ => "each",
+    };
     let title = format!(
-        "{} metadata calls ({}) ask for the same {} again and again, {} times each",
+        "{} metadata calls ({}){who} ask for the same {} again and again, {} times {}",
         show::count(calls),
         ASK.iter().filter(called).copied().collect::<Vec<_>>().join(", "),
-        show::counted(known, "name"),
-        show::count(calls / known.max(1))
+        show::counted(files_asked, "name"),
+        show::count(calls / known.max(1)),
+        by_each
     );
     let words = format!(
         "{} in stat and access, {} each, by {}",

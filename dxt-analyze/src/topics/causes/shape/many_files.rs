@@ -2,6 +2,7 @@
 //! a short transfer, and none of it would be needed in one file, or in memory.
 
 use super::put_together::saved_ns;
+use super::whole_files::IN_A_GO;
 use crate::findings::{Code, Evidence};
 use crate::model::{FileId, ProcessId, Within};
 use crate::shared::totals::add;
@@ -19,13 +20,15 @@ const SEVERAL: usize = 16;
 const SMALL: u64 = 1 << 20;
 /// Times that a process opens a small file at most, on the mean: who opens it more often has another fault.
 const OPENS: f64 = 2.0;
+/// The same of very many that are moved in a go: who goes through a set of samples again and again opens each once in each pass.
+const PASSES: f64 = 64.0;
 /// Part of the files' opens at least that are of such files: one that is used otherwise, too, says nothing.
 const MOST: f64 = 0.8;
-/// What an open takes on the mean at least, ns, if there are not very many: a server that is not busy answers sooner.
+/// What an open takes on the mean at least, or the transfer of a tiny file, ns, if there are not very many: a server that is not busy answers sooner.
 const SLOW_OPEN_NS: f64 = 600_000.0;
 const VERY_MANY: usize = 1000;
-/// Reads or writes for an open at most, for a file to be moved in a go: where it takes more of them, their number costs, not the files'.
-const IN_A_GO: u64 = 2;
+/// Bytes that are moved for an open up to which not the bytes take the transfer's time, but that it is one of its own.
+const TINY: u64 = 64 << 10;
 /// What a call takes on a file in memory, ns.
 const IN_MEMORY_NS: f64 = 2_000.0;
 /// What bytes take there, ns each.
@@ -87,9 +90,10 @@ fn uses(grid: &Grid<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
 }
 
 impl Kind {
-    fn of(file: &Use, processes: usize) -> Option<Self> {
+    /// Of a file that each of its processes opens so many times at most.
+    fn of(file: &Use, processes: usize, opens: f64) -> Option<Self> {
         let small = file.read.saturating_add(file.written) / file.opens.max(1) <= SMALL;
-        let seldom = file.opens as f64 <= OPENS * processes.max(1) as f64;
+        let seldom = file.opens as f64 <= opens * processes.max(1) as f64;
         match (file.removed, file.written > 0, file.read > 0) {
             // One that nothing is in says by its name that something is so.
             (true, written, read) if small && (written || !read) => Some(Self::Temporary),
@@ -101,17 +105,20 @@ impl Kind {
 }
 
 fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>, kind: Kind) -> Option<Claim> {
-    let mine: BTreeMap<FileId, &Use> = uses
-        .iter()
-        .filter(|(_, (of, processes))| Kind::of(of, processes.len()) == Some(kind))
-        .map(|(file, (of, _))| (*file, of))
-        .collect();
+    let opened = |times: f64| -> BTreeMap<FileId, &Use> {
+        let is = |(of, processes): &(Use, BTreeSet<ProcessId>)| Kind::of(of, processes.len(), times) == Some(kind);
+        uses.iter().filter(|(_, of)| is(of)).map(|(file, (of, _))| (*file, of)).collect()
+    };
+    let in_passes = opened(PASSES);
+    let passes = in_passes.len() >= VERY_MANY && in_a_go(grid, &in_passes);
+    let mine = if passes { in_passes } else { opened(OPENS) };
     let fewest = if kind == Kind::Temporary { SEVERAL } else { MANY };
     if mine.len() < fewest {
         return None;
     }
     let (mut shortened, mut time, mut opens, mut moves) = (Shortened::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
-    let (mut all_opens, mut bytes) = (0_u64, 0_u64);
+    let (mut all_opens, mut bytes, mut by_itself) = (0_u64, 0_u64, 0.0);
+    // Where it takes more of them, the number of reads or writes costs, not the files'.
     let in_a_go = in_a_go(grid, &mine);
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(grid, entry)) {
         if entry.class == Class::Open {
@@ -143,9 +150,12 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         };
         if less > 0.0 {
             shortened.push((index, less));
+            by_itself += if data { less } else { 0.0 };
         }
     }
-    let slow = opens.1 >= SLOW_OPEN_NS * opens.0 as f64 || mine.len() >= VERY_MANY;
+    let tiny = bytes <= opens.0.saturating_mul(TINY);
+    let each = if tiny { opens.1.max(by_itself) } else { opens.1 };
+    let slow = each >= SLOW_OPEN_NS * opens.0 as f64 || mine.len() >= VERY_MANY;
     let most = opens.0 as f64 >= all_opens as f64 * MOST;
     if shortened.is_empty() || kind != Kind::Temporary && !(slow && most) {
         return None;

@@ -1,11 +1,11 @@
 //! What costs the job time by the shape of its I/O, whoever does it: each finding is a module of its own.
 //!
-//! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: ranks that are in calls for longer; [`slow_thread`]: threads of a process;
+//! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: a rank that is in calls for longer, [`longer_together`]: or several for the same work; [`slow_thread`]: threads of a process;
 //!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]).
 //! * Who waits: [`queue`]: for too few targets; [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: a block that all read; [`long_collective`]: a call that held
 //!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
 //! * Requests of few bytes: [`tiny`]; [`tiny_collective`]: of all ranks together; [`independent`]: of MPI-IO one by one; [`stream_buffer`]: of C streams; [`filling`]: reads for writes of less than a
-//!   block; [`seeks`]: by their price; [`put_together`]: what they would save as long ones.
+//!   block; [`seeks`]: by their price; [`put_together`]: what they would save as long ones; [`whole_files`]: those that are as long as their file.
 //! * Work done again: [`asked_again`]: names; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`]: files that are opened, [`rewritten`]: or written; [`read_before`]: blocks that are read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`]: more read than asked for.
 //! * Metadata: [`slow_metadata`]; [`many_files`]: small or temporary ones; [`header`]: between records; [`hdf5_metadata`]: of which each rank reads and writes its own.
 //! * Aggregators: [`one_aggregator`]: by a hint; [`many_aggregators`]: that wait for each other.
@@ -24,6 +24,7 @@ pub mod late;
 pub mod locks;
 pub mod long_collective;
 pub mod longer;
+pub mod longer_together;
 pub mod many_aggregators;
 pub mod many_files;
 pub mod meeting_late;
@@ -48,6 +49,7 @@ pub mod tiny;
 pub mod tiny_collective;
 pub mod uneven;
 pub mod who_is_late;
+pub mod whole_files;
 
 use super::claim::Claim;
 use super::grid::Grid;
@@ -71,13 +73,14 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
 }
 
 /// Those that are found each by itself.
-const APART: [fn(&Grid<'_>) -> Vec<Claim>; 29] = [
+const APART: [fn(&Grid<'_>) -> Vec<Claim>; 30] = [
     |grid| all(locks::claims(grid)),
     |grid| all(syncs::claims(grid)),
     |grid| all(slow_metadata::claim(grid)),
     |grid| all(filling::claim(grid)),
     |grid| all(shared_records::claims(grid.run)),
     |grid| all(longer::claims(grid)),
+    |grid| all(longer_together::claims(grid)),
     |grid| all(slow_thread::claim(grid)),
     |grid| all(tiny::claims(grid)),
     |grid| all(tiny_collective::claims(grid)),

@@ -10,6 +10,7 @@ use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::shape::queue::LEANS;
+use crate::topics::causes::shape::whole_files::WholeFiles;
 use std::collections::BTreeMap;
 
 /// Octave of the longest tiny request: less than 16 KiB.
@@ -33,8 +34,11 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     // What MPI-IO makes of the program's calls has findings of its own.
     let inside_mpi = |entry: &Entry| grid.stream(entry).is_some_and(|stream| stream.within() == Within::Mpiio);
+    // And what is as long as its file is a matter of many files.
+    let whole = WholeFiles::of(grid);
     let is = |entry: &&Entry| {
-        entry.leaf && entry.class == class && entry.cell.bytes > 0 && entry.size <= TINY && !inside_mpi(entry)
+        let theirs = entry.leaf && entry.class == class && entry.cell.bytes > 0 && entry.size <= TINY;
+        theirs && !inside_mpi(entry) && !whole.has(entry)
     };
     let mut of: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(is) {

@@ -45,17 +45,26 @@ struct Uneven {
 const SERVERS: usize = 3;
 const AS_MUCH: f64 = 0.8;
 
-/// Shares of reads and of writes; of one process that has more than its share of both, one claim.
+/// Part of what a share of reads or writes costs that the other's costs at least, to be a matter beside it: a small input that one rank reads for all is none
+/// beside its output.
+const A_MATTER: f64 = 0.05;
+
+/// Shares of reads and of writes; of one process that has more than its share of both, one claim. Of several that have, each is told by itself: they need not be the same.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    let found = uneven(grid);
+    let mut found = uneven(grid);
+    let most = found.iter().map(Uneven::cost_ns).fold(0.0, f64::max);
+    found.retain(|found| found.cost_ns() >= most * A_MATTER);
     match found.as_slice() {
-        [reads, writes] if reads.most.0 == writes.most.0 => {
+        [reads, writes] if reads.most.0 == writes.most.0 && reads.like == writes.like => {
             let (one, other) = if reads.one >= writes.one { (reads, writes) } else { (writes, reads) };
             let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
-            let name = grid.run.process_name(one.most.0);
             let others = if one.alone { "the others do not" } else { "the others wait" };
-            claim.finding.title = format!("{name} {} and {}, and {others}", has(one), has(other));
+            let (name, more) = match several(grid, &one.like) {
+                Some(names) => (names, true),
+                None => (grid.run.process_name(one.most.0), false),
+            };
+            claim.finding.title = format!("{name} {} and {}, and {others}", has(one, more), has(other, more));
             claim.finding.evidence.extend(also.finding.evidence);
             claim.shortened.extend(also.shortened);
             vec![claim]
@@ -64,9 +73,21 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     }
 }
 
-/// What a process does more of than others.
-fn has(found: &Uneven) -> String {
-    let does = if found.class == Class::Read { "reads" } else { "writes" };
+impl Uneven {
+    /// Time of what would be saved, ns, summed over processes.
+    fn cost_ns(&self) -> f64 {
+        self.shortened.iter().map(|(_, ns)| ns).sum()
+    }
+}
+
+/// What a process, or several, do more of than others.
+fn has(found: &Uneven, several: bool) -> String {
+    let does = match (found.class, several) {
+        (Class::Read, false) => "reads",
+        (Class::Read, true) => "read",
+        (_, false) => "writes",
+        (_, true) => "write",
+    };
     if found.one {
         format!("{does} {:.0} % of the bytes", found.most.1 as f64 * 100.0 / found.bytes.max(1) as f64)
     } else {
@@ -121,7 +142,7 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
 }
 
 /// `ranks 0-7`, if these are several and ranks.
-fn several(grid: &Grid<'_>, like: &[ProcessId]) -> Option<String> {
+pub(in crate::topics::causes) fn several(grid: &Grid<'_>, like: &[ProcessId]) -> Option<String> {
     let rank = |process: &ProcessId| u64::try_from(grid.run.process(*process)?.rank).ok();
     let mut ranks: Vec<u64> = like.iter().map(rank).collect::<Option<_>>()?;
     ranks.sort_unstable();

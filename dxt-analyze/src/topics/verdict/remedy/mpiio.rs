@@ -1,7 +1,7 @@
 //! Settings of the library behind MPI-IO. ROMIO's hints: its user guide; MPI 4.0, 14.2.8 for those that all know. Open MPI's: what `ompi_info
 //! --param io,fcoll,fbtl all --level 9` lists in releases 4.1 and 5.0. Cray: intro_mpi(3).
 
-use super::facts::{Engine, Facts, OfFile, Storage};
+use super::facts::{Engine, Facts, OfFile, Storage, Way};
 use super::{Destination, Remedy};
 use crate::model::FileId;
 use crate::text::units;
@@ -140,7 +140,7 @@ pub(super) fn one_aggregator(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec
 pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let ways = [(of.writes, "romio_cb_write"), (of.reads, "romio_cb_read")];
-    let wanted: Vec<(&str, String)> = ways
+    let mut wanted: Vec<(&str, String)> = ways
         .iter()
         .filter(|(way, _)| way.together.calls > 0 && way.inside.calls >= way.together.calls)
         .map(|(_, key)| (*key, "enable".into()))
@@ -149,12 +149,23 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
         return Vec::new();
     }
     let why = "aggregators put the pieces of all ranks together and make few large requests";
+    // Where calls are cut up, there is a buffer, and it is many or small.
+    let is_cut = |way: &Way| way.together.calls > 0 && way.inside.mean().saturating_mul(2) <= way.together.mean();
+    let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
+    let aggregators = if stripes > 1 { stripes } else { facts.nodes }.min(facts.ranks).max(1);
+    let too_many = ways.iter().any(|(way, _)| is_cut(way)) && of.movers.len() as u64 > aggregators;
+    let mut lines = vec!["fcoll = vulcan".to_owned()];
+    if too_many {
+        wanted.push(("cb_nodes", aggregators.to_string()));
+        wanted.push(("cb_buffer_size", ROMIO_BUFFER.to_string()));
+        lines.push(format!("io_ompio_num_aggregators = {aggregators}"));
+    }
     let mut out = Vec::new();
     if heeds_hints(facts.engine) {
         out.extend(hints(facts, file, &wanted, why));
     }
     if is_ompio(facts.engine) {
-        out.push(parameter(vec!["fcoll = vulcan".into()], why));
+        out.push(parameter(lines, why));
     }
     out
 }

@@ -1,0 +1,79 @@
+//! Where ranks wait for each other in calls of MPI-IO that all make together and that move nothing: to open a file, to close it, to sync. What is not in system calls inside of them
+//! is waiting, as it is in MPI's own.
+
+use super::Entry;
+use crate::model::{FileId, ProcessId, Run, Within};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::reading::slots::Slots;
+use crate::topics::layers::parts::is_made_together;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// A call: its slot, when it begins and ends, ns since the job's start, and what of it is in no system call, ns.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    slot: u16,
+    begin: u64,
+    end: u64,
+    waits: f64,
+}
+
+/// By file and operation, and by process in the order of time; `None` where several calls are one cell, of which nobody knows when each was.
+type Calls = BTreeMap<(FileId, u16), BTreeMap<ProcessId, Option<Vec<Call>>>>;
+
+/// What each process waits so, by phase, ns, where all ranks make such calls and none leaves one before the last has come.
+#[must_use]
+pub fn waits(run: &Run, entries: &[Entry], slots: &Slots) -> Vec<FxHashMap<ProcessId, f64>> {
+    let mut waits = vec![FxHashMap::default(); slots.phases()];
+    let ranks = run.ranks();
+    let all = calls(run, entries).into_values().filter(|of| of.len() as u64 >= ranks);
+    for by in all.filter_map(|of| of.into_iter().map(|(process, calls)| Some((process, calls?))).collect()) {
+        let by: Vec<(ProcessId, Vec<Call>)> = by;
+        let count = by.iter().map(|(_, calls)| calls.len()).max().unwrap_or(0);
+        if by.iter().any(|(_, calls)| calls.len() != count) {
+            continue;
+        }
+        for turn in 0..count {
+            let each = || by.iter().filter_map(|(process, calls)| Some((*process, *calls.get(turn)?)));
+            let last = each().map(|(_, call)| call.begin).max().unwrap_or(0);
+            if each().any(|(_, call)| call.end < last) {
+                continue;
+            }
+            for (process, call) in each().filter(|(_, call)| call.waits > 0.0) {
+                if let Some(of) = waits.get_mut(slots.phase(usize::from(call.slot))) {
+                    *of.entry(process).or_default() += call.waits;
+                }
+            }
+        }
+    }
+    waits
+}
+
+fn calls(run: &Run, entries: &[Entry]) -> Calls {
+    let mut inside: BTreeMap<(ProcessId, FileId, u16), f64> = BTreeMap::new();
+    let in_calls = |entry: &&Entry| {
+        entry.leaf && entry.inside && matches!(entry.class, Class::Open | Class::Metadata | Class::Sync)
+    };
+    for entry in entries.iter().filter(in_calls) {
+        *inside.entry((entry.process, entry.file, entry.slot)).or_default() += entry.cell.time_ns as f64;
+    }
+    let mut out = Calls::new();
+    for entry in entries.iter().filter(|entry| !entry.leaf) {
+        let stream = run.process(entry.process).and_then(|of| of.stream(entry.stream));
+        let Some(stream) = stream.filter(|of| is_made_together(run.op(of)) && of.within() != Within::Mpiio) else {
+            continue;
+        };
+        let of =
+            out.entry((entry.file, stream.op)).or_default().entry(entry.process).or_insert_with(|| Some(Vec::new()));
+        match (entry.cell.longest_began(), of) {
+            (Some(begin), Some(calls)) if entry.cell.calls == 1 => {
+                let time = entry.cell.time_ns;
+                let system = inside.get(&(entry.process, entry.file, entry.slot)).copied().unwrap_or_default();
+                let end = begin.saturating_add(time);
+                calls.push(Call { slot: entry.slot, begin, end, waits: time as f64 - system });
+            }
+            (_, of) => *of = None,
+        }
+    }
+    out
+}

@@ -1,0 +1,227 @@
+//! Several ranks that are in calls for longer than all others, who do as much and wait: those of a node, or of a part of the network. By the gap between them
+//! and the others. Within calls of MPI-IO too, as far as the ranks that move bytes there move as many.
+
+use super::uneven::several;
+use crate::findings::{About, Code, Evidence};
+use crate::model::ProcessId;
+use crate::shared::stats::median;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest ranks that do as much as each other, for a few to stand off from most.
+const FEWEST: usize = 8;
+/// Part of them that stands off, at most.
+const AT_MOST: f64 = 0.34;
+/// Times the median of calls and of bytes that a rank has at most, and at least one part in so many, to do as much as others.
+const AS_MUCH: f64 = 1.25;
+/// Times what the others are in calls for, on the median, that each of them is at least.
+const LONGER: f64 = 1.3;
+/// Times what the others differ by among themselves that the gap is at least.
+const GAP: f64 = 1.0;
+/// Part of the others that may be faster than the rest, and do not count to what these differ by.
+const FAST: f64 = 0.1;
+/// Fewest phases in which they are compared, and part of these in which each of them is in calls for longer than nearly all others: one long call is none of it.
+const PHASES: usize = 3;
+const IN_MOST: f64 = 0.6;
+/// Part of the others that a rank is longer in calls than, to be longer than nearly all.
+const NEARLY_ALL: f64 = 0.9;
+
+/// Of reads and of writes.
+#[must_use]
+pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+    if grid.run.ranks() < FEWEST as u64 || grid.run.reduced_ranks() > 0 {
+        return Vec::new();
+    }
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+}
+
+/// What a rank does.
+#[derive(Clone, Copy, Debug, Default)]
+struct Does {
+    calls: f64,
+    bytes: f64,
+    ns: f64,
+}
+
+fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
+    let counts = |entry: &&Entry| entry.leaf && entry.class == class && entry.cell.bytes > 0;
+    let mut of: BTreeMap<ProcessId, Does> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(counts) {
+        let does = of.entry(entry.process).or_default();
+        does.calls += entry.cell.calls as f64;
+        does.bytes += entry.cell.bytes as f64;
+        does.ns += grid.wall(entry, entry.left_ns);
+    }
+    as_much(&mut of)?;
+    let slow = group(&of.iter().map(|(process, does)| (*process, does.ns)).collect::<Vec<_>>())?;
+    let phases = Phases::of(grid, |entry| counts(&entry) && of.contains_key(&entry.process));
+    if !slow.iter().all(|process| phases.is_longer_in_most(*process, &slow)) {
+        return None;
+    }
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
+        let phase = grid.phase(entry);
+        if !slow.contains(&entry.process) || !grid.waited_for(entry.process, phase) {
+            continue;
+        }
+        let own = phases.time(phase, entry.process);
+        if let Some(others) = phases.others(phase, &slow).filter(|others| *others < own) {
+            shortened.push((index, entry.left_ns * (1.0 - others / own)));
+        }
+    }
+    if shortened.is_empty() {
+        return None;
+    }
+    Some(told(grid, class, &of, &slow, shortened))
+}
+
+/// Leaves those that do about as much as most; `None` if these are not most of all, or too few.
+fn as_much(of: &mut BTreeMap<ProcessId, Does>) -> Option<()> {
+    let all = of.len();
+    let calls = median(&mut of.values().map(|does| does.calls).collect::<Vec<f64>>())?;
+    let bytes = median(&mut of.values().map(|does| does.bytes).collect::<Vec<f64>>())?;
+    let like = |mine: f64, usual: f64| mine <= usual * AS_MUCH && mine * AS_MUCH >= usual;
+    of.retain(|_, does| like(does.calls, calls) && like(does.bytes, bytes));
+    (of.len() >= FEWEST && of.len() * 2 > all).then_some(())
+}
+
+/// Those that are in calls for longer than all others by a clear gap, of processes with their times, ns; two at least.
+fn group(times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
+    let mut times = times.to_vec();
+    times.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let most = (times.len() as f64 * AT_MOST) as usize;
+    let stands_off = |size: &usize| {
+        let (others, slow) = times.split_at(times.len() - size);
+        let (Some(longest), Some(least)) = (others.last(), slow.first()) else { return None };
+        let fast = others.get((others.len() as f64 * FAST) as usize)?.1;
+        let usual = others.get(others.len() / 2)?.1;
+        let gap = least.1 - longest.1;
+        (least.1 >= usual * LONGER && gap >= (longest.1 - fast) * GAP).then_some((least.1 / longest.1.max(1.0), *size))
+    };
+    let found = (2..=most).filter_map(|size| stands_off(&size)).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(times.split_off(times.len() - found.1).into_iter().map(|(process, _)| process).collect())
+}
+
+/// Time of each in calls by phase, ns.
+#[derive(Debug, Default)]
+struct Phases(BTreeMap<usize, BTreeMap<ProcessId, f64>>);
+
+impl Phases {
+    fn of(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Self {
+        let mut out = Self::default();
+        for entry in grid.entries.iter().filter(|entry| counts(entry)) {
+            let of = out.0.entry(grid.phase(entry)).or_default();
+            *of.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
+        }
+        out
+    }
+
+    fn time(&self, phase: usize, process: ProcessId) -> f64 {
+        self.0.get(&phase).and_then(|of| of.get(&process)).copied().unwrap_or_default()
+    }
+
+    /// Times of all but the slow ones in a phase, in order.
+    fn sorted(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Vec<f64> {
+        let theirs = self.0.get(&phase).into_iter().flatten().filter(|(process, _)| !slow.contains(process));
+        let mut all: Vec<f64> = theirs.map(|(_, ns)| *ns).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    /// Median of the others in a phase, if these are several.
+    fn others(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Option<f64> {
+        let all = self.sorted(phase, slow);
+        all.get(all.len() / 2).copied().filter(|_| all.len() * 2 >= FEWEST)
+    }
+
+    fn is_longer_in_most(&self, process: ProcessId, slow: &BTreeSet<ProcessId>) -> bool {
+        let (mut longer, mut compared) = (0_usize, 0_usize);
+        for (phase, of) in &self.0 {
+            let Some(mine) = of.get(&process) else { continue };
+            let others = self.sorted(*phase, slow);
+            if others.len() * 2 < FEWEST {
+                continue;
+            }
+            compared += 1;
+            let nearly_all = others.get((others.len() as f64 * NEARLY_ALL) as usize);
+            longer += usize::from(nearly_all.is_none_or(|theirs| mine >= theirs));
+        }
+        compared >= PHASES && longer as f64 >= compared as f64 * IN_MOST
+    }
+}
+
+fn told(
+    grid: &Grid<'_>,
+    class: Class,
+    of: &BTreeMap<ProcessId, Does>,
+    slow: &BTreeSet<ProcessId>,
+    shortened: Shortened,
+) -> Claim {
+    let run = grid.run;
+    let times = |is: bool| {
+        let theirs = of.iter().filter(move |(process, _)| slow.contains(process) == is);
+        let mut all: Vec<f64> = theirs.map(|(_, does)| does.ns).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    let (mine, others) = (times(true), times(false));
+    let middle = |all: &[f64]| show::duration(all.get(all.len() / 2).copied().unwrap_or_default() as u64);
+    let end = |ns: Option<&f64>| show::duration(ns.copied().unwrap_or_default() as u64);
+    let members: Vec<ProcessId> = slow.iter().copied().collect();
+    let nodes: BTreeSet<u32> = members.iter().filter_map(|process| Some(run.process(*process)?.node)).collect();
+    let one = nodes.first().filter(|_| nodes.len() == 1);
+    let node = one.and_then(|node| run.nodes.get(*node as usize)).cloned();
+    let whole = one.is_some_and(|node| {
+        run.processes.iter().filter(|process| process.node == *node && process.rank >= 0).count() == slow.len()
+    });
+    let ranks = several(grid, &members).unwrap_or_else(|| show::processes(members.len() as u64));
+    let who = match &node {
+        Some(node) if whole => format!("all ranks of node {node} ({ranks})"),
+        // Where there is only one, it tells nothing.
+        Some(node) if run.nodes.len() > 1 => format!("{ranks}, all on node {node},"),
+        _ => ranks,
+    };
+    let title = format!(
+        "{who} are in {} for {} each, the others for {} with as many bytes, and wait",
+        class.plural(),
+        middle(&mine),
+        middle(&others)
+    );
+    let about = About { node: node.filter(|_| run.nodes.len() > 1), ..About::default() };
+    let words = format!(
+        "{} to {} against {} to {} of {} other ranks that move as many bytes in as many calls",
+        end(mine.first()),
+        end(mine.last()),
+        end(others.first()),
+        end(others.last()),
+        show::count(others.len() as u64)
+    );
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
+    let hint = "what they do differently (offsets, files), or what their hosts and the network to them do beside it: place the ranks otherwise, and see whether ranks or \
+                hosts stay slow";
+    Claim::new(finding(Code::TIME_IMBALANCE, title, evidence, hint), shortened)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(times: &[f64]) -> usize {
+        let of: Vec<(ProcessId, f64)> = times.iter().enumerate().map(|(at, ns)| (ProcessId::at(at), *ns)).collect();
+        group(&of).map_or(0, |slow| slow.len())
+    }
+
+    #[test]
+    fn a_group_stands_off_by_more_than_the_others_differ() {
+        let others = [3.5, 3.6, 3.7, 3.8, 3.9, 4.0, 4.1, 4.2];
+        assert_eq!(found(&[&others[..], &[6.2, 6.4]].concat()), 2);
+        assert_eq!(found(&[&others[..], &[6.2]].concat()), 0, "one is another's matter");
+        assert_eq!(found(&[&others[..], &[4.6, 4.7]].concat()), 0, "no gap");
+        assert_eq!(found(&[3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.5, 8.0]), 0, "a slope");
+        assert_eq!(found(&[&others[..], &[6.0; 6]].concat()), 0, "too many");
+    }
+}

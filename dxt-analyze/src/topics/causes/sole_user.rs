@@ -1,0 +1,78 @@
+//! Whose a slow file is that one process alone uses: with a file for each rank, rank and file are the same calls. The rank is the better guess where it has no
+//! other such file that would be fast, and where opens and closes, which ask another server, are slow as well.
+
+use super::class::Class;
+use super::grid::{Entry, Grid};
+use super::slow::Slow;
+use super::slow::unit::Unit;
+use crate::model::{FileId, ProcessId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Calls on another file of its kind that tell what a process takes there, at least.
+const FEWEST: u64 = 3;
+/// Times as long as their like that opens and closes take, at least, to be slow as well; and part of how far the file's other calls are above theirs, by the logarithm.
+const SLOWER: f64 = 1.5;
+const AS_FAR: f64 = 0.5;
+
+/// What nothing tells from slow files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SoleUser {
+    /// These processes are slow.
+    Theirs(Vec<ProcessId>),
+    /// This process or its file.
+    Either(ProcessId),
+}
+
+/// Who alone uses each of the files that are slow; `None` if others use one of them, or nothing but files is slow.
+#[must_use]
+pub(super) fn sole_user(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
+    let file = |unit: &Unit| if let Unit::File(file) = unit { Some(*file) } else { None };
+    let files: BTreeSet<FileId> = std::iter::once(&slow.unit).chain(&slow.more).map(file).collect::<Option<_>>()?;
+    if grid.run.processes.len() < 2 {
+        return None;
+    }
+    let mut users: BTreeMap<FileId, BTreeSet<ProcessId>> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| files.contains(&entry.file)) {
+        users.entry(entry.file).or_default().insert(entry.process);
+    }
+    let mut theirs: BTreeSet<ProcessId> = BTreeSet::new();
+    let mut either = None;
+    for (file, users) in &users {
+        let process = *users.first().filter(|_| users.len() == 1)?;
+        if !has_others(grid, slow, *file, process) || opens_are_slow(grid, slow, *file) {
+            theirs.insert(process);
+        } else {
+            either = Some(process);
+        }
+    }
+    match either {
+        None => Some(SoleUser::Theirs(theirs.into_iter().collect())),
+        Some(process) if files.len() == 1 => Some(SoleUser::Either(process)),
+        Some(_) => None,
+    }
+}
+
+/// Whether a process makes such calls on another file.
+fn has_others(grid: &Grid<'_>, slow: &Slow, file: FileId, process: ProcessId) -> bool {
+    let of_class = |entry: &&Entry| entry.leaf && slow.by.iter().any(|(class, ..)| *class == entry.class);
+    let mine = || grid.entries.iter().filter(of_class).filter(|entry| entry.process == process);
+    let sizes: BTreeSet<(Class, u8)> =
+        mine().filter(|entry| entry.file == file).map(|entry| (entry.class, entry.size)).collect();
+    let others = mine().filter(|entry| entry.file != file && sizes.contains(&(entry.class, entry.size)));
+    others.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls)) >= FEWEST
+}
+
+/// Whether opens and closes of a file take far longer than their like.
+fn opens_are_slow(grid: &Grid<'_>, slow: &Slow, file: FileId) -> bool {
+    let is = |class: Class| matches!(class, Class::Open | Class::Metadata);
+    if slow.by.iter().any(|(class, ..)| is(*class)) {
+        return true;
+    }
+    let (mut sum, mut calls) = (0.0, 0.0);
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && is(entry.class) && entry.file == file) {
+        sum += entry.above_kind * entry.cell.calls as f64;
+        calls += entry.cell.calls as f64;
+    }
+    let above = slow.by.iter().map(|(_, odd, ..)| odd.above).fold(0.0, f64::max);
+    calls > 0.0 && sum / calls >= SLOWER.ln().max(above * AS_FAR)
+}

@@ -1,0 +1,43 @@
+//! Data that processes write, read back and overwrite: what they keep in files for themselves, and twice as dear as either tells.
+
+use crate::findings::Code;
+use crate::model::FileId;
+use crate::topics::causes::claim::Claim;
+use crate::topics::causes::grid::Grid;
+use std::collections::BTreeSet;
+
+/// Part of what each of the two explains that is on files which the other is of, too.
+const SAME_FILES: f64 = 0.8;
+
+/// Makes one of the two claims, if both are of the same files.
+pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
+    let at = |code: Code| {
+        let mut all = claims.iter().enumerate().filter(|(_, claim)| claim.finding.code == code).map(|(at, _)| at);
+        // Of several nobody knows which belong together.
+        all.next().filter(|_| all.next().is_none())
+    };
+    let (Some(over), Some(back)) = (at(Code::OVERWRITTEN), at(Code::READ_BACK)) else { return claims };
+    let file = |index: u32| grid.entries.get(index as usize).map_or(FileId::NONE, |entry| entry.file);
+    let is_on = |one: usize, other: usize| {
+        let (Some(one), Some(other)) = (claims.get(one), claims.get(other)) else { return false };
+        let theirs: BTreeSet<FileId> = other.shortened.iter().map(|(index, _)| file(*index)).collect();
+        let all: f64 = one.shortened.iter().map(|(_, ns)| ns).sum();
+        let both = one.shortened.iter().filter(|(index, _)| theirs.contains(&file(*index)));
+        both.map(|(_, ns)| ns).sum::<f64>() >= all * SAME_FILES
+    };
+    if !is_on(over, back) || !is_on(back, over) {
+        return claims;
+    }
+    let read = claims.remove(back);
+    let over = if back < over { over - 1 } else { over };
+    if let Some(claim) = claims.get_mut(over) {
+        claim.finding.title = format!("scratch data: {}, and {}", claim.finding.title, read.finding.title);
+        claim.finding.cost_ns = claim.finding.cost_ns.zip(read.finding.cost_ns).map(|(a, b)| a.saturating_add(b));
+        claim.finding.hint = "keep in memory what one process writes, reads again and overwrites, or put it on the node's own disk or /dev/shm: nobody else needs it on a \
+                              parallel file system"
+            .into();
+        claim.finding.evidence.extend(read.finding.evidence);
+        claim.shortened.extend(read.shortened);
+    }
+    claims
+}

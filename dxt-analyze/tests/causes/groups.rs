@@ -1,0 +1,257 @@
+//! Who is told where several look alike: groups of ranks, ranks and their files, whole files and requests, the library and the program, stripes and targets.
+
+use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
+use crate::common::{Builder, op, process};
+use dxt_synth::lustre::attribute as lustre;
+use serde_json::Value;
+use trace_format::meta::stream_flags::NESTED;
+use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
+
+/// 24 ranks on three nodes in twelve steps: four writes of 4 MiB each, of very different lengths that add up to about 40 ms, times what is told of the rank, per cent;
+/// then all meet.
+fn in_steps(times: impl Fn(u64) -> u64) -> Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, &format!("n{}", rank / 8));
+        for step in 0..12_u64 {
+            let mut now = step * 300 * MS;
+            for call in 0..4_u64 {
+                let part = [1, 4, 12, 23][((rank * 5 + step * 3 + call) % 4) as usize];
+                let takes = part * MS * times(rank) / 100 + (rank * 7 + step * 13 + call) % 10 * MS / 10;
+                let at = ((step * 24 + rank) * 4 + call) << 22;
+                one.write("/scratch/shared", at as i64, 4 << 20, now, now + takes);
+                now += takes;
+            }
+            one.add("", BARRIER, 0, 0, 0, now, (step + 1) * 300 * MS);
+        }
+        one
+    };
+    report((0..24).map(rank).collect(), 3600)
+}
+
+fn all_titles(report: &Value) -> String {
+    let all = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().filter_map(|one| one["title"].as_str()).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn ranks_that_are_in_calls_for_longer_than_all_others_are_told_together() {
+    let found = in_steps(|rank| if (10..13).contains(&rank) { 170 } else { 100 });
+    assert!(all_titles(&found).contains("anks 10-12, all on node n1, are in writes for"), "{}", all_titles(&found));
+    let found = in_steps(|rank| if rank >= 16 { 170 } else { 100 });
+    assert!(
+        all_titles(&found).contains("ll ranks of node n2 (ranks 16-23) are in writes for"),
+        "{}",
+        all_titles(&found)
+    );
+    // Alike, a slope without a gap, and a gap that is small.
+    for (text, found) in [
+        ("alike", in_steps(|_| 100)),
+        ("a slope", in_steps(|rank| 100 + rank * 4)),
+        ("little", in_steps(|rank| if rank < 3 { 115 } else { 100 })),
+    ] {
+        assert!(!all_titles(&found).contains("are in writes for"), "{text}: {}", all_titles(&found));
+    }
+}
+
+#[test]
+fn a_small_input_that_one_rank_reads_is_no_matter_beside_what_several_write() {
+    // 16 ranks; rank 0 reads 6 kB for all, and ranks 0 to 3 write five times as much as the others.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        if rank == 0 {
+            one.add("/in/input.nml", op::POSIX_READ, 0, 0, 6000, 0, MS);
+        }
+        for step in 0..10_u64 {
+            let mut now = step * 100 * MS + 2 * MS;
+            for call in 0..if rank < 4 { 10 } else { 2 } {
+                let takes = 5 * MS + (rank * 7 + step * 3 + call) % 10 * MS / 20;
+                one.write(&format!("/lus/{rank}"), ((step * 10 + call) << 20) as i64, 1 << 20, now, now + takes);
+                now += takes;
+            }
+            one.add("", BARRIER, 0, 0, 0, now, (step + 1) * 100 * MS);
+        }
+        one
+    };
+    let found = report((0..16).map(rank).collect(), 1000);
+    assert!(sentence(&found).starts_with("Ranks 0-3 write 2.5 times as much as the mean"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-C013"), None);
+}
+
+/// Four ranks that go through so many files each, in so many passes, one call of 20 KiB in a file; opens and calls take so long, µs.
+fn small_files(which: u16, (files, passes): (u64, u64), (open_us, call_us): (u64, u64)) -> Value {
+    let rank = |rank: u64| {
+        let (mut one, mut now) = (process(rank as i32, "n"), 0);
+        for call in 0..files * passes {
+            let name = format!("/set/{rank}/{}", call % files);
+            let mut add = |op: u16, length: u64, us: u64| {
+                let at = if length > 0 { 0 } else { -1 };
+                one.add(&name, op, 0, at, length, now, now + us * 1000);
+                now += us * 1000;
+            };
+            add(op::POSIX_OPEN, 0, open_us);
+            add(which, 20 << 10, call_us + (rank * 7 + call * 13) % 10 * 10);
+            add(op::POSIX_CLOSE, 0, 20);
+        }
+        (one, now)
+    };
+    met_at_the_end((0..4).map(rank).collect())
+}
+
+#[test]
+fn requests_that_are_whole_files_are_a_matter_of_many_files() {
+    for (which, called) in [(op::POSIX_READ, "read"), (op::POSIX_WRITE, "written"), (op::STDIO_WRITE, "written")] {
+        // Quick opens, slow transfers; and many passes over very many files.
+        for (count, times) in [((60, 1), (100, 4000)), ((300, 4), (300, 1000))] {
+            let found = small_files(which, count, times);
+            let text = sentence(&found);
+            let expected = format!("small files are opened and {called} one by one, 20.0 KiB at a time");
+            assert!(text.contains(&expected), "{called}, {count:?}: {text}");
+            let (whole, saves) = (count.0 * count.1 * (times.0 + times.1) / 1000, saves_ms(&found, "DXT-V022"));
+            assert!(saves.is_some_and(|ms| ms >= whole * 9 / 10 && ms <= whole * 11 / 10), "{saves:?} of {whole} ms");
+            for small in ["DXT-C004", "DXT-C005"] {
+                assert!(saves_ms(&found, small).unwrap_or(0) == 0, "{small}: {}", all_titles(&found));
+            }
+        }
+    }
+    // One file in many short reads: these could be longer.
+    let mut one = process(0, "n");
+    one.add("/set/one", op::POSIX_OPEN, 0, -1, 0, 0, MS / 10);
+    for call in 0..1200_u64 {
+        let from = MS + call * 4 * MS / 5;
+        one.add("/set/one", op::POSIX_READ, 0, (call * 20 << 10) as i64, 20 << 10, from, from + 4 * MS / 5);
+    }
+    let found = report(vec![one], 970);
+    assert!(!all_titles(&found).contains("small file"), "{}", all_titles(&found));
+    assert!(sentence(&found).contains("small reads"), "{}", sentence(&found));
+}
+
+#[test]
+fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
+    // 16 ranks on two nodes; each asks for 1 MiB in a collective call, which is 16 writes of 64 KiB inside.
+    let rank = |rank: u64, collective: bool| {
+        let mut one = process(rank as i32, &format!("n{}", rank / 8));
+        for step in 0..10_u64 {
+            let (from, at) = (step * 100 * MS, (step * 16 + rank) << 20);
+            for call in 0..16_u64 {
+                let (begin, end) =
+                    (from + (call * 4 + 1) * MS, from + (call * 4 + 5) * MS - (rank + call) % 7 * 10_000);
+                let nested = if collective { NESTED } else { 0 };
+                one.add("/lus/out", op::POSIX_WRITE, nested, (at + (call << 16)) as i64, 64 << 10, begin, end);
+            }
+            if collective {
+                one.add("/lus/out", op::MPIIO_WRITE_ALL, 0, at as i64, 1 << 20, from, from + 66 * MS);
+            } else {
+                one.add("", BARRIER, 0, 0, 0, from + 66 * MS, from + 67 * MS);
+            }
+        }
+        one
+    };
+    let found = report((0..16).map(|number| rank(number, true)).collect(), 1000);
+    let expected = "16 ranks make writes of 64.0 KiB inside collective writes on /lus/out: too many aggregators";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let commands = found["verdict"]["findings"][0]["commands"].to_string();
+    assert!(commands.contains("cb_nodes 2") && commands.contains("cb_buffer_size"), "{commands}");
+    // The same by the program itself is its own.
+    let found = report((0..16).map(|number| rank(number, false)).collect(), 1000);
+    assert!(sentence(&found).contains("consecutive small writes could be merged"), "{}", sentence(&found));
+}
+
+/// Eight ranks write a file of their own in each of eight steps; rank 3 takes five times as long in the last, and perhaps for opens and closes, too.
+fn own_files(opens_too: bool, one_file: bool) -> Value {
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, &format!("n{}", rank / 4));
+        for step in 0..8_u64 {
+            let mut now = step * 600 * MS;
+            let slow = rank == 3 && (step == 7 || one_file);
+            let name = if one_file { format!("/lus/part.{rank}") } else { format!("/lus/{step}/part.{rank}") };
+            let mut add = |op: u16, at: i64, length: u64, us: u64| {
+                let us = us + (rank * 7 + step * 13 + at.unsigned_abs() / (1 << 20)) % 10 * us / 100;
+                one.add(&name, op, 0, at, length, now, now + us * 1000);
+                now += us * 1000;
+            };
+            let other = if slow && opens_too { 5 } else { 1 };
+            add(op::POSIX_OPEN, -1, 0, 400 * other);
+            for call in 0..8_u64 {
+                let at = if one_file { step * 8 + call } else { call };
+                add(op::POSIX_WRITE, (at << 20) as i64, 1 << 20, if slow { 50_000 } else { 10_000 });
+            }
+            add(op::POSIX_CLOSE, -1, 0, 200 * other);
+            one.add("", BARRIER, 0, 0, 0, now, (step + 1) * 600 * MS);
+        }
+        // What some process writes elsewhere makes files comparable.
+        if rank == 0 {
+            one.write("/lus/log", 0, 1 << 20, 4800 * MS, 4810 * MS);
+        }
+        one
+    };
+    report((0..8).map(rank).collect(), 4820)
+}
+
+#[test]
+fn a_slow_file_that_one_rank_alone_uses_is_told_with_the_rank() {
+    let found = own_files(true, false);
+    let text = "Rank 3 is slow on file /lus/7/part.3: writes take ";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    assert_eq!(found["verdict"]["findings"][0]["about"]["rank"], 3, "{}", found["verdict"]["findings"][0]);
+    let found = own_files(false, false);
+    let text = "Rank 3 or its file /lus/7/part.3, which no other uses, is slow: writes take ";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let found = own_files(false, true);
+    assert!(sentence(&found).starts_with("Rank 3 is slow"), "{}", sentence(&found));
+}
+
+/// 32 ranks write 1 MiB each to a file of eight targets in eight steps, `apart` MiB from each other; a target serves one each 3 ms.
+fn strided(apart: u64) -> Value {
+    let ranks = 32;
+    let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();
+    for one in &mut all {
+        let file = one.file("/lus/plane");
+        let bytes = lustre(1 << 20, &(0..8).collect::<Vec<u32>>());
+        one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
+    }
+    for step in 0..8_u64 {
+        let (from, mut free) = (step * 200 * MS, [0_u64; 8]);
+        for (rank, one) in (0..ranks).zip(&mut all) {
+            // Who is served first is another one each time.
+            let place = (rank * 13 + step * 5) % ranks;
+            let at = (step * ranks + place) * apart + 5;
+            let free = &mut free[(at % 8) as usize];
+            *free += 3 * MS;
+            one.write("/lus/plane", (at << 20) as i64, 1 << 20, from, from + *free);
+            one.add("", BARRIER, 0, 0, 0, from + *free, from + 150 * MS);
+        }
+    }
+    report(all, 1600)
+}
+
+#[test]
+fn a_stride_that_meets_few_of_many_targets_is_told() {
+    let found = strided(8);
+    let text = "All requests on /lus/plane meet on 1 of its 8 OSTs (OST 5): their distance is a multiple of stripe size times stripe count (8.00 MiB)";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let commands = found["verdict"]["findings"][0]["commands"].to_string();
+    assert!(commands.contains("lfs setstripe -c 7 -S 1M /lus"), "{commands}");
+    let found = strided(9);
+    assert!(!all_titles(&found).contains("meet on"), "{}", sentence(&found));
+}
+
+#[test]
+fn scratch_data_that_are_written_read_back_and_overwritten_are_one_finding() {
+    let rank = |rank: u64| {
+        let (mut one, name, mut now) = (process(rank as i32, "n"), format!("/lus/tmp.{rank}"), 0);
+        for pass in 0..6_u64 {
+            for which in [op::POSIX_WRITE, op::POSIX_READ] {
+                for call in 0..8_u64 {
+                    let takes = 6 * MS + (rank * 7 + pass * 3 + call) % 10 * MS / 20;
+                    one.add(&name, which, 0, (call << 22) as i64, 4 << 20, now, now + takes);
+                    now += takes;
+                }
+            }
+        }
+        (one, now)
+    };
+    let found = met_at_the_end((0..4).map(rank).collect());
+    assert!(sentence(&found).starts_with("Scratch data: "), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C027").unwrap_or(0);
+    assert!((500..=620).contains(&saves), "{saves} of about 600 ms in 96 calls");
+}
