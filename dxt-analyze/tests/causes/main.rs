@@ -6,6 +6,7 @@ mod collective;
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
+mod held_lock;
 mod hot_block;
 mod logs;
 mod long_calls;

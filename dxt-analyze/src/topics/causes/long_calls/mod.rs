@@ -2,8 +2,10 @@
 //!
 //! * [`tails`]: single calls, [`stalls_in_a_row`]: some after another; [`stand_still`]: those of most processes at once.
 //! * [`first_calls`]: long calls that are the first of their process; [`once_each`]: one for each file.
+//! * [`held_lock`]: waits for a lock that its holder keeps while a call of it stalls.
 
 pub mod first_calls;
+pub mod held_lock;
 pub mod once_each;
 pub mod stalls_in_a_row;
 pub mod stand_still;
@@ -113,8 +115,20 @@ fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
     };
     let hint = "a stall is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
                 takes tens of seconds)";
-    let evidence = group.iter().map(|(_, entry)| call(grid, entry)).collect();
-    let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).collect();
+    let waits = held_lock::waits(grid, group);
+    let others: BTreeSet<ProcessId> =
+        waits.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.process)).collect();
+    let held = (!others.is_empty()).then(|| {
+        let waited = waits.iter().map(|(_, ns)| ns).sum::<f64>() as u64;
+        let words = format!(
+            "{} waited meanwhile for file locks, {} in all",
+            show::counted(others.len() as u64, grid.run.worker_name()),
+            show::duration(waited)
+        );
+        Evidence::from(words)
+    });
+    let evidence = group.iter().map(|(_, entry)| call(grid, entry)).chain(held).collect();
+    let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).chain(waits).collect();
     Claim::new(finding(Code::STALL, title, evidence, hint), shortened)
 }
 
