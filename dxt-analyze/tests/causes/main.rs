@@ -15,6 +15,7 @@ mod polled;
 mod read_before;
 mod servers;
 mod shapes;
+mod tails;
 mod targets;
 mod threads;
 mod units;

@@ -3,7 +3,7 @@
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
-use super::long_calls::of_tail;
+use super::long_calls::of_tails;
 use super::long_calls::tails::tails;
 use super::named::named;
 use super::reading::phases::Gaps;
@@ -66,9 +66,7 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     let slow = together(slow_units(&mut grid), &grid, &phases);
     let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(&grid, slow) >= OVERLOADED);
     let mut out: Vec<Claim> = slow.iter().map(|slow| of_unit(&grid, slow)).collect();
-    for tail in tails(&grid) {
-        out.extend(of_tail(&grid, &tail));
-    }
+    out.extend(of_tails(&grid, tails(&grid)));
     for entry in &mut grid.entries {
         entry.left_ns = entry.cell.time_ns as f64;
     }
