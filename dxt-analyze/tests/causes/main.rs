@@ -1,6 +1,7 @@
 //! `causes` and the verdict on traces whose every call is known, one fault each.
 
 mod again;
+mod aggregators;
 mod asynchronous;
 mod collective;
 #[path = "../common/mod.rs"]

@@ -110,6 +110,10 @@ pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
     if claim.outside_ns > 0.0 {
         saving.explains = explained(grid, saving.explains.time_ns as f64, claim.outside_ns);
     }
+    if let Some((low, high)) = claim.range {
+        let of = |part: f64| (saving.saves_ns as f64 * part) as u64;
+        (saving.saves_low_ns, saving.saves_high_ns) = (Some(of(low)), Some(of(high)));
+    }
     claim.finding.cost_ns = Some(saving.explains.time_ns);
     let run_ns = super::reading::phases::length(grid.run);
     claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds).min(claim.at_most);
