@@ -19,6 +19,7 @@ mod shapes;
 mod tails;
 mod targets;
 mod threads;
+mod turns;
 mod units;
 mod waiting;
 

@@ -11,7 +11,7 @@ use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::phases;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::{Shortened, turns};
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -275,7 +275,8 @@ impl<'g, 'a> Mending<'g, 'a> {
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
         if rule.mended == Mended::Parallel {
-            let waiting_ns = self.beside_ns * self.of_their_own();
+            let waits = turns::waited(self.grid).unwrap_or(f64::INFINITY);
+            let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();
             let least = if finding.code == Code::SERIAL { BY_TURNS_INSIDE } else { BY_TURNS };
             return self.takes_turns(least).then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), Vec::new()) });
         }

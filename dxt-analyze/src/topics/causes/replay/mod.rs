@@ -1,7 +1,7 @@
 //! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
 //!
 //! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on;
-//!   [`ahead`]: who is tied to nobody.
+//!   [`ahead`]: who is tied to nobody; [`turns`]: what who takes turns waits for them.
 
 pub mod ahead;
 pub mod alone;
@@ -9,6 +9,7 @@ pub mod kept_waiting;
 pub mod meetings;
 pub mod messages;
 pub mod pace;
+pub mod turns;
 
 use super::grid::{Entry, Grid};
 use crate::model::ProcessId;
