@@ -274,6 +274,10 @@ impl<'g, 'a> Mending<'g, 'a> {
                 && (!of_shared || self.shared.contains(&entry.file))
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
+        // That processes wait for locks says more.
+        if rule.mended == Mended::Parallel && finding.code == Code::SERIALISED && turns::are_of_locks(self.grid) {
+            return None;
+        }
         if rule.mended == Mended::Parallel {
             let waits = turns::waited(self.grid).unwrap_or(f64::INFINITY);
             let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Part of the time between the first call and the last in which any process is in one, from which somebody always has a turn.
 const ALWAYS: f64 = 0.95;
-/// Locks for each read or write of a rank, at least, if these make the turns: then it waits for them in the locks, and computes in its pauses.
+/// Locks for each read or write of a rank, at least, if these make its turns.
 const LOCKS_FOR_EACH: f64 = 0.5;
 
 /// A rank's calls.
@@ -31,6 +31,13 @@ impl Rank {
     }
 }
 
+/// Whether it is locks that make turns: then what ranks wait is in these.
+#[must_use]
+pub fn are_of_locks(grid: &Grid<'_>) -> bool {
+    let ranks = ranks(grid);
+    !ranks.is_empty() && ranks.values().all(Rank::is_locked)
+}
+
 /// What the run would be shorter by, at most, if no rank waited for its turn, ns; `None` if nothing tells what ranks compute between their turns.
 #[must_use]
 pub fn waited(grid: &Grid<'_>) -> Option<f64> {
@@ -44,17 +51,13 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
         ranks.iter().map(|(process, rank)| (pauses(rank, *process, &begins), rank)).collect();
     let first = pauses.iter().filter_map(|(pauses, _)| pauses.first()).min().copied()?;
     let later = pauses.iter().flat_map(|(pauses, _)| pauses.iter().skip(1)).min().copied()?;
-    let by_locks = ranks.values().all(Rank::is_locked);
     // Where all always wait, only who has the first turn tells for how long it computes.
-    if first >= later && !by_locks && somebody_always_works(grid, &begins) {
+    if first >= later && somebody_always_works(grid, &begins) {
         return None;
     }
     let own = first.min(later);
     let end = |rank: &Rank| rank.calls.last().map_or(0, |call| call.1) as f64;
     let lost = |(pauses, rank): &(Vec<u64>, &Rank)| {
-        if rank.is_locked() {
-            return rank.in_locks;
-        }
         pauses.iter().map(|pause| pause.saturating_sub(own) as f64).sum::<f64>() + rank.in_locks
     };
     let last = pauses.iter().map(|(_, rank)| end(rank)).fold(0.0, f64::max);
