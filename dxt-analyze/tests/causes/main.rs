@@ -1,12 +1,15 @@
 //! `causes` and the verdict on traces whose every call is known, one fault each.
 
 mod again;
+mod aggregators;
 mod asynchronous;
 mod collective;
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
 mod groups;
+mod held_lock;
+mod hot_block;
 mod logs;
 mod long_calls;
 mod opened_so;
@@ -14,8 +17,10 @@ mod polled;
 mod read_before;
 mod servers;
 mod shapes;
+mod tails;
 mod targets;
 mod threads;
+mod turns;
 mod units;
 mod waiting;
 

@@ -56,7 +56,8 @@ fn calls(path: &Path) -> Vec<Call> {
 
 fn written(only: &str) -> (tempfile::TempDir, Vec<Truth>) {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let truths = write(folder.path(), &Choice { short: false, only: Some(only.into()), seed: 0 }).expect("logs");
+    let truths =
+        write(folder.path(), &Choice { short: false, only: Some(only.into()), seed: 0, random: None }).expect("logs");
     assert!(!truths.is_empty(), "{only}");
     (folder, truths)
 }

@@ -21,6 +21,8 @@ pub struct Claim {
     pub says_why: bool,
     /// Whether it is of calls that wait at storage targets for each other.
     pub is_load: bool,
+    /// Where what it saves is not known but between two bounds: these as parts of what it says.
+    pub range: Option<(f64, f64)>,
     /// How severe it is at most: what may be needful is no more than a warning, whatever it takes.
     pub at_most: Severity,
 }
@@ -36,6 +38,7 @@ impl Claim {
             outside_ns: 0.0,
             says_why: false,
             is_load: false,
+            range: None,
             at_most: Severity::High,
         }
     }

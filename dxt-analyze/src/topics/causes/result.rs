@@ -3,7 +3,7 @@
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
-use super::long_calls::of_tail;
+use super::long_calls::of_tails;
 use super::long_calls::tails::tails;
 use super::named::named;
 use super::reading::phases::Gaps;
@@ -69,9 +69,7 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     let slow = together(slow_units(&mut grid), &grid, &phases);
     let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(&grid, slow) >= OVERLOADED);
     let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(&grid, &phases, slow, of_unit(&grid, slow))).collect();
-    for tail in tails(&grid) {
-        out.extend(of_tail(&grid, &tail));
-    }
+    out.extend(of_tails(&grid, tails(&grid)));
     for entry in &mut grid.entries {
         entry.left_ns = entry.cell.time_ns as f64;
     }
@@ -114,6 +112,10 @@ pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
     let mut saving = saving(grid, phases, slots, &claim.shortened, claim.waiting_ns);
     if claim.outside_ns > 0.0 {
         saving.explains = explained(grid, saving.explains.time_ns as f64, claim.outside_ns);
+    }
+    if let Some((low, high)) = claim.range {
+        let of = |part: f64| (saving.saves_ns as f64 * part) as u64;
+        (saving.saves_low_ns, saving.saves_high_ns) = (Some(of(low)), Some(of(high)));
     }
     claim.finding.cost_ns = Some(saving.explains.time_ns);
     let run_ns = super::reading::phases::length(grid.run);

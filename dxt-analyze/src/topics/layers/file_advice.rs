@@ -125,6 +125,9 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
         if storage < least.storage_share {
             return None;
         }
+        // Unless it is told, ROMIO takes one process of a node.
+        let each = wanted.div_ceil(file.nodes.max(1));
+        let list = if each > 1 { format!(" and cb_config_list=*:{each}") } else { String::new() };
         return Some(Finding {
             code: Code::AGGREGATORS,
             severity: severity(found, cost, least),
@@ -138,7 +141,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
             cost_ns: Some(cost),
             saving: None,
             hint: format!(
-                "all ranks wait for the aggregators' system calls: set the hint cb_nodes={wanted} (with Open MPI's own \
+                "all ranks wait for the aggregators' system calls: set the hint cb_nodes={wanted}{list} (with Open MPI's own \
                  component: the parameter io_ompio_num_aggregators)"
             ),
         });

@@ -1,6 +1,7 @@
 //! Which calls a finding explains, and what would be left of them if what it says were mended. What is slow, uneven, queued, locked or late
 //! [`crate::topics::causes`] knows by itself; the findings of other topics name a pattern, and its price is found here.
 
+use super::aggregators;
 use super::weigh::is_longer;
 use crate::findings::{Code, Finding};
 use crate::model::{FileId, ProcessId, StreamIx, Within};
@@ -10,7 +11,7 @@ use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::phases;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::{Shortened, turns};
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
@@ -57,7 +58,7 @@ enum Mended {
     Tiny,
     /// What is left if all ranks work at the same time.
     Parallel,
-    /// What as many aggregators as nodes would take.
+    /// What as many aggregators as can work at once would take ([`aggregators`]).
     Spread,
     /// What each process would wait less inside of MPI-IO, and small calls inside as `Large`.
     Waiting,
@@ -226,8 +227,6 @@ pub(crate) struct Mending<'g, 'a> {
     calls: FxHashMap<(ProcessId, StreamIx), u64>,
     /// By file and class: bytes that the program asked of MPI-IO, and bytes that were moved inside.
     moved: FxHashMap<(FileId, Class), (u64, u64)>,
-    /// Processes that move bytes inside MPI-IO, and their nodes.
-    aggregators: (usize, usize),
     /// By entry: what its calls take beyond their like, ns, since a rank, target or moment is slow or single calls are: other requests would meet
     /// that as well.
     beyond: Vec<f64>,
@@ -256,7 +255,6 @@ impl<'g, 'a> Mending<'g, 'a> {
         let (mut calls, mut moved) =
             (FxHashMap::<(ProcessId, StreamIx), u64>::default(), FxHashMap::<(FileId, Class), (u64, u64)>::default());
         let mut large: FxHashMap<Class, Vec<(f64, f64)>> = FxHashMap::default();
-        let mut aggregators = std::collections::BTreeSet::new();
         for entry in &grid.entries {
             add(calls.entry((entry.process, entry.stream)).or_default(), entry.cell.calls);
             let is_data = DATA.contains(&entry.class);
@@ -268,7 +266,6 @@ impl<'g, 'a> Mending<'g, 'a> {
                 let sums = moved.entry((entry.file, entry.class)).or_default();
                 if entry.leaf && entry.inside {
                     add(&mut sums.1, entry.cell.bytes);
-                    aggregators.insert(entry.process);
                 } else if grid.layer(entry) == Some(Layer::Mpiio) {
                     // Not of HDF5 above it, which asks for the same bytes.
                     add(&mut sums.0, entry.cell.bytes);
@@ -277,13 +274,11 @@ impl<'g, 'a> Mending<'g, 'a> {
         }
         let per_byte =
             large.into_iter().filter_map(|(class, mut all)| Some((class, weighted_quantile(&mut all, 0.5)?))).collect();
-        let aggregators = (aggregators.len(), grid.run.nodes.len());
         Self {
             grid,
             per_byte,
             calls,
             moved,
-            aggregators,
             beyond: beyond(grid, causes),
             fastest: fastest(grid),
             extents: extents(grid),
@@ -319,10 +314,18 @@ impl<'g, 'a> Mending<'g, 'a> {
                 && !(of_the_program && of_library(entry))
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
+        // That processes wait for locks says more.
+        if rule.mended == Mended::Parallel && finding.code == Code::SERIALISED && turns::are_of_locks(self.grid) {
+            return None;
+        }
         if rule.mended == Mended::Parallel {
-            let waiting_ns = self.beside_ns * self.of_their_own();
+            let waits = turns::waited(self.grid).unwrap_or(f64::INFINITY);
+            let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();
             let least = if finding.code == Code::SERIAL { BY_TURNS_INSIDE } else { BY_TURNS };
             return self.takes_turns(least).then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), Vec::new()) });
+        }
+        if rule.mended == Mended::Spread {
+            return aggregators::claim(self.grid, finding, &theirs);
         }
         if rule.mended == Mended::Waiting {
             let waiting_ns = about.time_ns.unwrap_or_default() as f64;
@@ -428,7 +431,7 @@ impl<'g, 'a> Mending<'g, 'a> {
                     None => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
                 }
             }
-            Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting => 0.0,
+            Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting | Mended::Spread => 0.0,
             // In what order HDF5 reads its own small pieces is nothing that a program decides.
             Mended::Random if entry.size <= TINY && self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
             // Nor does it gather what HDF5 writes by itself: chunks and caches do.
@@ -463,10 +466,6 @@ impl<'g, 'a> Mending<'g, 'a> {
                 }
             }
             Mended::ByCost => time * cost,
-            Mended::Spread => {
-                let (now, could) = self.aggregators;
-                if could > now { time * (1.0 - now as f64 / could as f64) } else { 0.0 }
-            }
         }
     }
 }

@@ -82,6 +82,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         }
         match mending.claim(&finding) {
             Some(claim) if says_no_more(&claim, &claims) || is_of_header(grid, &claim, &claims) => {}
+            // Of reads and of writes on one file the same is said once.
+            Some(claim) if patterns.iter().any(|other| is_the_same(other, &claim)) => {}
             Some(claim) => patterns.push(claim),
             None => others.push(finding),
         }
@@ -155,6 +157,12 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     };
     verdict.sentence = sentence(&verdict, mapped(grid), summary.segments > 0);
     verdict
+}
+
+/// Whether two claims say the same of the same calls.
+fn is_the_same(one: &Claim, other: &Claim) -> bool {
+    let says = |claim: &Claim| (claim.finding.code, claim.finding.title.clone());
+    says(one) == says(other) && !one.shortened.is_empty() && one.shortened == other.shortened
 }
 
 /// Slow metadata calls of a process up to which it makes them once: it opens a file and closes it.

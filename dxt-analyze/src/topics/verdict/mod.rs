@@ -1,6 +1,7 @@
 //! The first screen: where the run time went, what costs most of it, and what to do about that.
 //!
 //! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
+//! * [`aggregators`]: what more of them would save.
 //! * [`joined`]: the same said of several files, as one.
 //! * [`gathered`]: one rank that does all I/O and brings the data together for that.
 //! * [`strided`]: requests that meet on few of many storage targets; [`scratch`]: data that are written, read back and overwritten.
@@ -13,6 +14,7 @@
 //! * [`judge`]: the verdict, as in [`result`]; [`sentence`]: its words.
 //! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
 
+pub(crate) mod aggregators;
 pub(crate) mod alternating;
 pub(crate) mod claims;
 pub(crate) mod gathered;

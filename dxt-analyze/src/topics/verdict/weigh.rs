@@ -79,8 +79,12 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             }
         }
         // Who waits for the same, by another rule, saves nothing more.
-        let says_the_same =
-            |claim: &Claim| waits_alike(claim, &best) || same_wait(claim, &best) || only_says_who(claim, &mine);
+        let says_the_same = |claim: &Claim| {
+            waits_alike(claim, &best)
+                || same_wait(claim, &best)
+                || only_says_who(claim, &mine)
+                || says_few(claim, &mine)
+        };
         let (same, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(says_the_same);
         claims = others;
         for claim in claims.iter_mut().filter(|claim| is_part_of(&best, claim)) {
@@ -130,6 +134,13 @@ fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
     let all: f64 = claim.shortened.iter().map(|(_, ns)| ns).sum();
     let known: f64 = claim.shortened.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum();
     claim.finding.code == Code::TIME_IMBALANCE && !claim.shortened.is_empty() && known >= all * THE_SAME
+}
+
+/// Whether a claim says that there are few aggregators of calls of which something before says so.
+fn says_few(claim: &Claim, explained: &[bool]) -> bool {
+    const CODES: [Code; 2] = [Code::AGGREGATORS, Code::FEW_AGGREGATORS];
+    let known = claim.shortened.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
+    CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.shortened.len() as f64 * THE_SAME
 }
 
 /// Whether the time that a buffer's rounds cost is a part of what the other says of time outside of system calls.

@@ -1,15 +1,19 @@
 //! Calls that are far from their like as findings: one that stalled, those of one process, those of most at once, those of nobody in particular.
 //!
-//! * [`tails`]: single calls, [`stalls_in_a_row`]: some after another; [`stand_still`]: those of most processes at once.
+//! * [`tails`]: single calls, [`scattered`]: of several kinds; [`stalls_in_a_row`]: some after another; [`stand_still`]: those of most processes at once.
 //! * [`first_calls`]: long calls that are the first of their process; [`once_each`]: one for each file.
+//! * [`held_lock`]: waits for a lock that its holder keeps while a call of it stalls.
 
 pub mod first_calls;
+pub mod held_lock;
 pub mod once_each;
+pub mod scattered;
 pub mod stalls_in_a_row;
 pub mod stand_still;
 pub mod tails;
 
 use super::claim::{Claim, files, finding};
+use super::class::Class;
 use super::grid::kind_of_file::dearest;
 use super::grid::{Entry, Grid};
 use super::named::named;
@@ -23,14 +27,19 @@ use stand_still::{StandStill, TOGETHER};
 use std::collections::BTreeSet;
 use tails::Tail;
 
-/// A tail, or its calls one by one.
+/// Tails, or their calls one by one.
 #[must_use]
-pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
+pub fn of_tails(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Claim> {
+    scattered::joined(grid, tails).iter().flat_map(|tail| of_tail(grid, tail)).collect()
+}
+
+fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
     let entry = |index: u32| grid.entries.get(index as usize);
     if let Some(claim) = first_calls::claim(grid, tail) {
         return vec![claim];
     }
-    let kind = dearest(grid, &tail.shortened, |entry| entry.leaf && entry.class == tail.class);
+    let is = |class: Class| tail.class == class || tail.also.contains(&class);
+    let kind = dearest(grid, &tail.shortened, |entry| entry.leaf && is(entry.class));
     if let Some(still) = tail.at_once.as_ref().filter(|_| kind.is_none()) {
         return vec![stands_still(grid, still)];
     }
@@ -48,7 +57,7 @@ pub fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
             "{} of {} {} take far longer than their like, {}: {} more than usual, the longest {}",
             show::count(tail.far),
             show::count(tail.calls),
-            tail.class.plural(),
+            tail.plural(),
             kind.as_ref().map_or_else(|| format!("on no particular {of_whom}"), |kind| format!("nearly all on {kind}")),
             show::duration(tail.extra_ns as u64),
             show::duration(longest.cell.longest_ns)
@@ -113,8 +122,20 @@ fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
     };
     let hint = "a stall is an event, not a property of its rank: see whether it comes again (a failover of a storage server \
                 takes tens of seconds)";
-    let evidence = group.iter().map(|(_, entry)| call(grid, entry)).collect();
-    let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).collect();
+    let waits = held_lock::waits(grid, group);
+    let others: BTreeSet<ProcessId> =
+        waits.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.process)).collect();
+    let held = (!others.is_empty()).then(|| {
+        let waited = waits.iter().map(|(_, ns)| ns).sum::<f64>() as u64;
+        let words = format!(
+            "{} waited meanwhile for file locks, {} in all",
+            show::counted(others.len() as u64, grid.run.worker_name()),
+            show::duration(waited)
+        );
+        Evidence::from(words)
+    });
+    let evidence = group.iter().map(|(_, entry)| call(grid, entry)).chain(held).collect();
+    let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).chain(waits).collect();
     Claim::new(finding(Code::STALL, title, evidence, hint), shortened)
 }
 

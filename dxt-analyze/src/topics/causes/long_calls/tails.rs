@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
 /// Up to so many calls that make most of what is lost to long ones are told one by one.
-const FEW: usize = 3;
+pub(super) const FEW: usize = 3;
 /// Calls from which on they tell of who made them.
 const SEVERAL: u64 = 4;
 /// Share of it that they make, or that one process does.
-const MOST: f64 = 0.8;
+pub(super) const MOST: f64 = 0.8;
 /// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
 const EXPLAINED: f64 = 0.3;
 
@@ -25,6 +25,8 @@ const BUFFERED: u8 = 16;
 pub struct Tail {
     /// What they do.
     pub class: Class,
+    /// What others do of which it is as well.
+    pub also: Vec<Class>,
     /// How many, of how many.
     pub far: u64,
     /// See above.
@@ -41,6 +43,19 @@ pub struct Tail {
     pub at_once: Option<StandStill>,
     /// What they would save if they took what their like take.
     pub shortened: Shortened,
+}
+
+impl Tail {
+    /// What its calls are, in words.
+    #[must_use]
+    pub fn plural(&self) -> String {
+        let mut all: Vec<&str> =
+            std::iter::once(self.class).chain(self.also.iter().copied()).map(Class::plural).collect();
+        match (all.pop(), all.is_empty()) {
+            (Some(last), false) => format!("{} and {last}", all.join(", ")),
+            (last, _) => last.unwrap_or_default().to_owned(),
+        }
+    }
 }
 
 /// By class.
@@ -96,5 +111,5 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let inside = |(index, _): &(u32, f64)| grid.entries.get(*index as usize).is_some_and(|entry| entry.inside);
     let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || shortened.iter().any(inside);
     let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &shortened, by.len()) };
-    Some(Tail { class, far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
+    Some(Tail { class, also: Vec::new(), far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
 }

@@ -1,7 +1,7 @@
 //! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
 //!
 //! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on;
-//!   [`ahead`]: who is tied to nobody.
+//!   [`ahead`]: who is tied to nobody; [`turns`]: what who takes turns waits for them.
 
 pub mod ahead;
 pub mod alone;
@@ -9,6 +9,7 @@ pub mod kept_waiting;
 pub mod meetings;
 pub mod messages;
 pub mod pace;
+pub mod turns;
 
 use super::grid::{Entry, Grid};
 use crate::model::ProcessId;
@@ -35,6 +36,9 @@ const EVEN: f64 = 1.5;
 
 /// Part of what is shortened that is of ranks which come to the next meeting a round ahead, for it to cost no more than it does there.
 const AHEAD: f64 = 0.8;
+
+/// Stands for the end of the run, which no phase that is known ends at.
+const END: usize = usize::MAX;
 
 /// Calls shortened: entry of the grid, and by how much, ns.
 pub type Shortened = Vec<(u32, f64)>;
@@ -143,7 +147,9 @@ impl Work {
             };
             let far = || grid.meetings.far_after(phase).filter(|_| self.by_phase);
             let none_near = || far().filter(|end| ahead(*end) || goes_on());
-            let meeting = near.or_else(none_near);
+            // Nor where nobody is known to meet: then each comes to the run's end by so much earlier.
+            let at_the_end = || goes_on().then_some(END);
+            let meeting = near.or_else(none_near).or_else(at_the_end);
             // Who goes on waits for nobody at the phase's end either.
             let beside = meeting != near;
             if between.last().is_none_or(|last| last.end != meeting) {
@@ -154,6 +160,9 @@ impl Work {
             for (process, ns) in less {
                 *last.less.entry(*process).or_default() += ns;
             }
+        }
+        for before in between.iter_mut().filter(|before| before.end == Some(END)) {
+            before.ns = before.less.values().copied().fold(0.0, f64::max);
         }
         grid.meetings.saved(&between).into_iter().sum()
     }
@@ -166,7 +175,12 @@ pub fn saved_alone(grid: &Grid<'_>, (process, since): (ProcessId, u64), shortene
     let parts = shortened
         .iter()
         .filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, then(grid, entry, since, ns))));
-    parts.sum()
+    let then: f64 = parts.sum();
+    // Whose call the others did not wait for came that much later to all that followed, and to its end.
+    let before = || shortened.iter().filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, ns)));
+    let end = grid.run.process(process).map_or(since, |of| of.end_ns);
+    let later = before().sum::<f64>().min(end.saturating_sub(since) as f64);
+    if later > then && pace::others_go_on(grid, shortened) { later } else { then }
 }
 
 /// The part of `ns` of an entry that is at `since` or later: all of what begins then, or what is left of its longest call.

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Most calls that are looked at: more are no single ones.
-const CALLS: usize = 16;
+const CALLS: usize = 64;
 /// Part of what is shortened that calls are during which others go on, at least.
 const MOST: f64 = 0.8;
 /// Rounds of calls, as between two pauses of all, that another process makes during one, at least: one it may have been about to make.
@@ -26,14 +26,19 @@ pub fn others_go_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
         calls.entry(entry.process).or_default().push((entry.slot, entry.cell.calls));
     }
-    let mine: FxHashSet<ProcessId> =
-        shortened.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.process)).collect();
+    let span = |index: u32| {
+        let entry = grid.entries.get(index as usize)?;
+        let began = entry.cell.longest_began()?;
+        Some((entry.process, began, began.saturating_add(entry.cell.longest_ns)))
+    };
+    let spans: Vec<(ProcessId, u64, u64)> = shortened.iter().filter_map(|(index, _)| span(*index)).collect();
     let (mut all, mut beside) = (0.0, 0.0);
     for &(index, ns) in shortened {
         all += ns;
-        let Some(cell) = grid.entries.get(index as usize).map(|entry| &entry.cell) else { continue };
-        let Some(began) = cell.longest_began() else { continue };
-        let until = began.saturating_add(cell.longest_ns);
+        let Some((_, began, until)) = span(index) else { continue };
+        // Whose call stalls meanwhile waits for that.
+        let meanwhile = spans.iter().filter(|other| other.1 < until && began < other.2);
+        let mine: FxHashSet<ProcessId> = meanwhile.map(|other| other.0).collect();
         // Slots that lie in it as a whole.
         let (first, end) = (grid.slots.of(began) + 1, grid.slots.of(until));
         let phase = |slot: u16| grid.slots.phase(usize::from(slot));

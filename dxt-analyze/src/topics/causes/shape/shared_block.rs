@@ -1,5 +1,6 @@
 //! A small block of a file that many ranks read: a header, or a table that each of them looks up.
 
+use super::behind_block;
 use crate::findings::{About, Code, Evidence};
 use crate::model::{FileId, ProcessId};
 use crate::text::units as show;
@@ -71,18 +72,14 @@ pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
 /// Part of what queues that reads of one block are, from which the others wait for these.
 const OF_BLOCK: f64 = 0.5;
 
-/// Whether a queue is one of reads of a block that all want; then what waits behind them is the block's.
-pub fn joins<'b>(blocks: impl Iterator<Item = &'b mut Shortened>, queue: &[(u32, f64)]) -> bool {
+/// Whether a queue is one of reads of a block that all want, and of what waits behind them.
+pub fn joins<'b>(mut blocks: impl Iterator<Item = &'b mut Shortened>, queue: &[(u32, f64)]) -> bool {
     let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
-    for block in blocks {
+    blocks.any(|block| {
         let theirs: FxHashSet<u32> = block.iter().map(|(index, _)| *index).collect();
-        let (mine, others): (Shortened, Shortened) = queue.iter().partition(|(index, _)| theirs.contains(index));
-        if mine.iter().map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK {
-            block.extend(others);
-            return true;
-        }
-    }
-    false
+        let mine = queue.iter().filter(|(index, _)| theirs.contains(index));
+        mine.map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK
+    })
 }
 
 fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSet<ProcessId>)) -> Option<SharedBlock> {
@@ -95,8 +92,9 @@ fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSe
         return None;
     }
     let part = 1.0 - 1.0 / processes.len() as f64;
-    let shortened = entries
+    let own = entries
         .iter()
         .map(|index| (*index, grid.entries.get(*index as usize).map_or(0.0, |entry| entry.left_ns) * part));
-    Some(SharedBlock { file, range, processes: processes.len(), calls, shortened: shortened.collect() })
+    let shortened = own.chain(behind_block::waits(grid, &entries)).collect();
+    Some(SharedBlock { file, range, processes: processes.len(), calls, shortened })
 }

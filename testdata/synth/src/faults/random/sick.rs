@@ -173,8 +173,17 @@ fn window(draw: &mut Draw) -> (Job, Fault) {
     (Job { phases: draw.number(15, 41), ..job }, fault::window(from, from + length, draw.between(3.0, 10.0)))
 }
 
+/// Reads and writes that a tail hits on the mean, at least: of one or two nobody can say that they are more than events.
+const HIT: f64 = 10.0;
+
 fn tail(draw: &mut Draw) -> (Job, Fault) {
-    (plain(draw), fault::tail(draw.between(0.002, 0.02), draw.between(15.0, 80.0)))
+    loop {
+        let (job, part) = (plain(draw), draw.between(0.002, 0.02));
+        let calls = u64::from(job.ranks * job.phases) * (job.bytes / job.transfer).max(1);
+        if calls as f64 * part >= HIT {
+            return (job, fault::tail(part, draw.between(15.0, 80.0)));
+        }
+    }
 }
 
 fn hang(draw: &mut Draw, job: &Job, rank: u32) -> Fault {

@@ -1,0 +1,36 @@
+//! Waits for a file lock while a call of its holder stalls: these last for as long as that call does, and nothing about the lock is to blame.
+
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeSet;
+
+/// Part of a stall that a wait for a lock goes on for, at least, after it has begun: what ends before the stall does was for another holder.
+const UNTIL_ITS_END: f64 = 0.9;
+
+/// What others wait for locks on the file of calls that stalled at once (`stalled`), by entry: as long as the stall lasts.
+#[must_use]
+pub fn waits(grid: &Grid<'_>, stalled: &[(u32, &Entry)]) -> Shortened {
+    let span = |entry: &Entry| {
+        let began = entry.cell.longest_began()?;
+        Some((began, began.saturating_add(entry.cell.longest_ns)))
+    };
+    let longest = stalled.iter().map(|(_, entry)| *entry).max_by_key(|entry| entry.cell.longest_ns);
+    let Some((holder, (from, until))) = longest.and_then(|entry| Some((entry, span(entry)?))) else {
+        return Shortened::new();
+    };
+    let is_lock = |entry: &Entry| entry.leaf && entry.class == Class::Lock && entry.file == holder.file;
+    let who: BTreeSet<_> = stalled.iter().map(|(_, entry)| entry.process).collect();
+    let takes_locks = grid.entries.iter().any(|entry| is_lock(entry) && who.contains(&entry.process));
+    if holder.class == Class::Lock || !takes_locks {
+        return Shortened::new();
+    }
+    let least = ((until - from) as f64 * UNTIL_ITS_END) as u64;
+    let waits = |(index, entry): (u32, &Entry)| {
+        let (began, end) = span(entry).filter(|_| is_lock(entry) && !who.contains(&entry.process))?;
+        let until_its_end = began < until && end >= from.saturating_add(least);
+        let meanwhile = end.min(until).saturating_sub(began.max(from));
+        until_its_end.then_some((index, (meanwhile as f64).min(entry.left_ns)))
+    };
+    (0_u32..).zip(&grid.entries).filter_map(waits).collect()
+}

@@ -1,0 +1,73 @@
+//! Long calls of several kinds that are few of each, but many in all and on several processes: a tail, not events of their own.
+
+use super::first_calls;
+use super::once_each::once_each;
+use super::stalls_in_a_row;
+use super::tails::{FEW, MOST, Tail};
+use crate::model::ProcessId;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::grid::kind_of_file::dearest;
+use crate::topics::causes::replay::Shortened;
+use std::collections::BTreeSet;
+
+/// Part of what all of them cost that one call does at most: what takes more is an event beside the others.
+const ONE: f64 = 1.0 / 3.0;
+/// The same that a kind of calls does at least, to be named.
+const NAMED: f64 = 0.1;
+/// Processes that they are of, at least.
+const PROCESSES: usize = 3;
+
+/// Tails that are nobody's in particular as one, if they are one, and all others.
+#[must_use]
+pub fn joined(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Tail> {
+    let (loose, mut out): (Vec<Tail>, Vec<Tail>) = tails.into_iter().partition(|tail| is_loose(grid, tail));
+    let all: f64 = loose.iter().map(|tail| tail.extra_ns).sum();
+    let (mut parts, small): (Vec<Tail>, Vec<Tail>) = loose.into_iter().partition(|tail| tail.extra_ns >= all * NAMED);
+    out.extend(small);
+    parts.sort_by(|a, b| b.extra_ns.total_cmp(&a.extra_ns));
+    if parts.len() < 2 || !is_tail(grid, &parts) {
+        out.extend(parts);
+        return out;
+    }
+    let took = |index: u32| grid.entries.get(index as usize).map_or(0, |entry| entry.cell.longest_ns);
+    let mut parts = parts.into_iter();
+    let Some(mut first) = parts.next() else { return out };
+    first.stalls.clear();
+    for other in parts {
+        first.also.push(other.class);
+        first.far = first.far.saturating_add(other.far);
+        first.calls = first.calls.saturating_add(other.calls);
+        first.extra_ns += other.extra_ns;
+        first.shortened.extend(other.shortened);
+        if took(other.longest) > took(first.longest) {
+            first.longest = other.longest;
+        }
+    }
+    out.push(first);
+    out
+}
+
+/// Whether a tail is one of reads, writes or metadata calls of which nothing else is to say but how many there are.
+fn is_loose(grid: &Grid<'_>, tail: &Tail) -> bool {
+    let kinds = [Class::Read, Class::Write, Class::Open, Class::Metadata];
+    let whose = tail.of.is_some() || tail.at_once.is_some();
+    kinds.contains(&tail.class)
+        && !whose
+        && first_calls::claim(grid, tail).is_none()
+        && once_each(grid, tail).is_none()
+        && stalls_in_a_row::claim(grid, tail).is_none()
+        && dearest(grid, &tail.shortened, |entry| entry.leaf && entry.class == tail.class).is_none()
+}
+
+/// Whether no few calls make most of it, as of a tail of one kind.
+fn is_tail(grid: &Grid<'_>, parts: &[Tail]) -> bool {
+    let mut each: Shortened = parts.iter().flat_map(|tail| tail.shortened.iter().copied()).collect();
+    each.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let all: f64 = each.iter().map(|(_, ns)| ns).sum();
+    let longest: f64 = each.iter().take(FEW).map(|(_, ns)| ns).sum();
+    let process = |(index, _): &(u32, f64)| Some(grid.entries.get(*index as usize)?.process);
+    let processes: BTreeSet<ProcessId> = each.iter().filter_map(process).collect();
+    let one = each.first().map_or(0.0, |(_, ns)| *ns);
+    longest < all * MOST && one <= all * ONE && processes.len() >= PROCESSES
+}

@@ -1,0 +1,117 @@
+//! What more aggregators would save: while the few that there are read and write, all ranks of a collective call wait. How many could work at once is
+//! known (ranks, nodes, stripes of a call); what storage gives them is not, so that the price is a range.
+
+use crate::findings::Finding;
+use crate::model::{FileId, ProcessId};
+use crate::shared::totals::add;
+use crate::topics::causes::claim::Claim;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::reading::callers::collective_callers;
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Aggregators that would do at least where there is one, on however few nodes: a process alone seldom has all that its node gets.
+const ENOUGH: usize = 4;
+/// One in so many of the bytes that the busiest moves, below which a process is no aggregator: HDF5 writes its own metadata besides.
+const LITTLE: u64 = 20;
+/// Times as many that surely would do better.
+const TWICE: usize = 2;
+
+/// What moves a file's bytes in collective calls, of a class.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    /// Processes that do.
+    now: usize,
+    /// That could at the same time: as many as would do, and at most.
+    enough: usize,
+    most: usize,
+}
+
+/// What a finding that a file has few aggregators (`theirs`: entries that move its bytes) would save.
+pub(super) fn claim(grid: &Grid<'_>, finding: &Finding, theirs: &[(u32, &Entry)]) -> Option<Claim> {
+    let callers = collective_callers(grid.run);
+    let mut by: BTreeMap<(FileId, Class), Vec<(u32, &Entry)>> = BTreeMap::new();
+    for (index, entry) in theirs {
+        by.entry((entry.file, entry.class)).or_default().push((*index, entry));
+    }
+    let (mut shortened, mut low, mut high) = (Shortened::new(), 0.0, 0.0);
+    for ((file, class), entries) in by {
+        let Some(who) = callers.get(&file) else { continue };
+        let moved = moved(grid, (file, class), who, &entries);
+        for (index, entry) in entries {
+            let ns = entry.left_ns * saved(moved.now, moved.enough, entry.spread.0);
+            if ns > 0.0 {
+                shortened.push((index, ns));
+                low += entry.left_ns * saved(moved.now, moved.enough.min(moved.now * TWICE), entry.spread.0);
+                high += entry.left_ns * saved(moved.now, moved.most, entry.spread.0);
+            }
+        }
+    }
+    let all: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    let range = (all > 0.0).then(|| ((low / all).min(1.0), (high / all).max(1.0)))?;
+    Some(Claim { range: Some(range), ..Claim::new(finding.clone(), shortened) })
+}
+
+/// Part of the time that is saved if `now` processes' work is that of `then`: a call lasts until the slowest of them is done, and the more there are,
+/// the slower that is, by how far the logarithm of the time of their requests spreads.
+fn saved(now: usize, then: usize, spread: f64) -> f64 {
+    if then <= now {
+        return 0.0;
+    }
+    let slowest = (spread * (largest_of(then) - largest_of(now))).exp();
+    (1.0 - now as f64 / then as f64 * slowest).max(0.0)
+}
+
+/// The largest of so many values of the standard normal distribution, on the mean (Blom 1958; Abramowitz & Stegun, 26.2.22).
+fn largest_of(count: usize) -> f64 {
+    let beyond = 0.625 / (count.max(1) as f64 + 0.25);
+    let t = (-2.0 * beyond.ln()).sqrt();
+    t - (2.30753 + 0.27061 * t) / (1.0 + 0.99229 * t + 0.04481 * t * t)
+}
+
+fn moved(grid: &Grid<'_>, of: (FileId, Class), callers: &BTreeSet<ProcessId>, entries: &[(u32, &Entry)]) -> Moved {
+    let mut bytes: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    for (_, entry) in entries {
+        add(bytes.entry(entry.process).or_default(), entry.cell.bytes);
+    }
+    let busiest = bytes.values().copied().max().unwrap_or(0);
+    let now = bytes.values().filter(|bytes| **bytes >= (busiest / LITTLE).max(1)).count();
+    let nodes = callers.iter().filter_map(|process| grid.run.process(*process)).map(|process| process.node);
+    let nodes = nodes.collect::<BTreeSet<u32>>().len();
+    let (pieces, stripes) = stripes_of_a_call(grid, of, bytes.values().fold(0, |sum, bytes| sum + u128::from(*bytes)));
+    // An aggregator has whole stripes, so that what a call has none of is nobody's.
+    let could = callers.len().min(pieces);
+    let enough = if now == 1 { nodes.max(ENOUGH) } else { nodes }.min(could);
+    Moved { now, enough, most: stripes.max(enough).min(could) }
+}
+
+/// Stripes that a collective call reaches on the mean, and those of the file; no limit where the layout or the calls are not known.
+fn stripes_of_a_call(grid: &Grid<'_>, (file, class): (FileId, Class), bytes: u128) -> (usize, usize) {
+    let layout = grid.run.file(file).and_then(|file| file.layout.as_ref());
+    let layout = layout.and_then(|layout| layout.layout.components.iter().max_by_key(|one| one.targets.len()));
+    let Some(layout) = layout.filter(|layout| !layout.targets.is_empty()) else { return (usize::MAX, 0) };
+    let mut by: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    let outer = |entry: &&Entry| entry.collective && (entry.file, entry.class) == (file, class);
+    for entry in grid.entries.iter().filter(outer) {
+        add(by.entry(entry.process).or_default(), entry.cell.calls);
+    }
+    let calls = by.values().copied().max().unwrap_or(0);
+    let each = bytes.checked_div(u128::from(calls)).map(|each| each.div_ceil(u128::from(layout.stripe_size.max(1))));
+    (each.and_then(|each| usize::try_from(each).ok()).unwrap_or(usize::MAX).max(1), layout.targets.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_of_several_decides() {
+        for (count, mean) in [(1, 0.0), (2, 0.56), (4, 1.03), (8, 1.42), (32, 2.07)] {
+            assert!((largest_of(count) - mean).abs() < 0.05, "{count}: {}", largest_of(count));
+        }
+        assert!((saved(1, 4, 0.0) - 0.75).abs() < 1e-9);
+        assert!((0.5..0.65).contains(&saved(1, 4, 0.5)));
+        assert!(saved(4, 4, 0.1) <= 0.0);
+    }
+}

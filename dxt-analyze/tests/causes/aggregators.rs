@@ -1,0 +1,55 @@
+//! Processes that move the bytes of all ranks' collective calls.
+
+use super::{MS, report, saves_ms, sentence};
+use crate::common::{Builder, op, process};
+use dxt_synth::lustre::attribute as lustre;
+use serde_json::Value;
+use trace_format::meta::stream_flags::NESTED;
+use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
+
+/// Eight ranks write 1 MiB each in ten collective calls, of which rank 0 does all in 40 ms, to a file of eight stripes of `stripe` bytes.
+fn one_of_eight(stripe: u32, nodes: u64) -> Value {
+    let rank = |rank: u64| {
+        let mut one: Builder = process(rank as i32, &format!("n{}", rank % nodes));
+        let (file, bytes) = (one.file("/lus/a"), lustre(stripe, &(0..8).collect::<Vec<u32>>()));
+        let source = LayoutSource::Lustre;
+        one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source, bytes });
+        for call in 0..10_u64 {
+            let (from, at) = (call * 100 * MS + 30 * MS, call * 8);
+            let takes = 40 * MS + call * 3 % 10 * MS / 10;
+            if rank == 0 {
+                one.add("/lus/a", op::POSIX_WRITE, NESTED, (at << 20) as i64, 8 << 20, from + MS, from + MS + takes);
+            }
+            let all = from + takes + 2 * MS;
+            one.add("/lus/a", op::MPIIO_WRITE_ALL, 0, ((at + rank) << 20) as i64, 1 << 20, from, all);
+        }
+        one
+    };
+    report((0..8).map(rank).collect(), 1020)
+}
+
+#[test]
+fn one_aggregator_of_one_node_has_a_price_and_its_bounds() {
+    let found = one_of_eight(1 << 20, 1);
+    assert!(sentence(&found).starts_with("1 aggregator for 8 stripes on /lus/a"), "{}", sentence(&found));
+    let first = &found["verdict"]["findings"][0];
+    assert_eq!((&first["code"], &first["severity"]), (&"DXT-L005".into(), &"high".into()), "{first}");
+    let ms = |key: &str| first[key].as_u64().unwrap_or(0) / MS;
+    // Of 400 ms: four at the same time, at least two, at most as many as stripes.
+    assert!((280..=305).contains(&ms("saves_ns")), "{first}");
+    assert!((180..=205).contains(&ms("saves_low_ns")), "{first}");
+    assert!((330..=360).contains(&ms("saves_high_ns")), "{first}");
+    let commands = first["commands"].to_string();
+    assert!(commands.contains("cb_config_list *:8"), "{commands}");
+    assert!(first["hint"].as_str().is_some_and(|hint| hint.contains("cb_config_list=*:8")), "{first}");
+}
+
+#[test]
+fn a_call_has_no_more_aggregators_than_stripes() {
+    // Stripes of 4 MiB: a call of 8 MiB has two of them, on however many nodes.
+    for nodes in [1, 8] {
+        let found = one_of_eight(4 << 20, nodes);
+        let saves = saves_ms(&found, "DXT-L005").unwrap_or(0);
+        assert!((180..=205).contains(&saves), "{saves} of 200 ms: {}", sentence(&found));
+    }
+}

@@ -1,0 +1,61 @@
+//! A block that all ranks read, and what waits behind these reads.
+
+use super::{BARRIER, KIB, MS, report, saves_ms, sentence};
+use crate::common::{Builder, op, process};
+use dxt_synth::lustre::attribute as lustre;
+use serde_json::Value;
+use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
+
+/// Target that the block lies on.
+const OF_BLOCK: u64 = 3;
+
+/// Sixteen ranks in ten steps: all read a block of 4 KiB, which its target gives out in 2 ms each, then 1 MiB of each of four targets in 10 ms each. For
+/// `busy_ms` from a step's beginning, reads on target `busy` wait.
+fn reads(busy: u64, busy_ms: u64) -> Value {
+    let ranks = 16_u64;
+    let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();
+    for one in &mut all {
+        for (path, targets) in [("/lus/header", vec![OF_BLOCK as u32]), ("/lus/field", (0..4).collect())] {
+            let (file, bytes) = (one.file(path), lustre(1 << 20, &targets));
+            let source = LayoutSource::Lustre;
+            one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source, bytes });
+        }
+    }
+    let mut from = 20 * MS;
+    for step in 0..10_u64 {
+        let mut met = 0;
+        let mut done = Vec::new();
+        for (rank, one) in (0..ranks).zip(&mut all) {
+            let mut now = from + (rank + 1) * 2 * MS;
+            one.add("/lus/header", op::POSIX_READ, 0, 0, 4 * KIB, from, now);
+            for call in 0..4_u64 {
+                let target = (rank + call) % 4;
+                let at = (step * 64 + rank / 4 * 16 + call * 4 + rank % 4) / 4 * 4 + target;
+                let begin = if target == busy { now.max(from + busy_ms * MS) } else { now };
+                let end = begin + 10 * MS + (rank * 7 + call * 5 + step * 3) % 11 * MS / 20;
+                one.add("/lus/field", op::POSIX_READ, 0, (at << 20) as i64, 1 << 20, now, end);
+                now = end;
+            }
+            met = met.max(now + MS);
+            done.push(now);
+        }
+        for (one, done) in all.iter_mut().zip(done) {
+            one.add("", BARRIER, 0, 0, 0, done, met);
+        }
+        from = met + 30 * MS;
+    }
+    report(all, from / MS)
+}
+
+#[test]
+fn what_waits_behind_reads_of_a_block_that_all_want_is_the_blocks() {
+    // The last of 16 has the block after 32 ms, and so long all wait on its target.
+    let found = reads(OF_BLOCK, 32);
+    assert!(sentence(&found).starts_with("All ranks read the same 4.00 KiB"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
+    assert!((270..=340).contains(&saves), "{saves} of 320 ms");
+    // What waits on another target does not wait for the block.
+    let found = reads((OF_BLOCK + 2) % 4, 32);
+    let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
+    assert!(saves <= 160, "{saves} {}", sentence(&found));
+}

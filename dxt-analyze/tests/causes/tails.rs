@@ -1,0 +1,68 @@
+//! Long calls of several kinds: events, or a tail.
+
+use super::{BARRIER, MS, report, report_of, saves_ms, sentence};
+use crate::common::{Builder, op, process};
+use serde_json::Value;
+
+/// Eight ranks in sixty steps, each a read and a write of 2 ms and a meeting; calls of (rank, step, whether it is a read) in `long` take 60 ms.
+fn with_long(long: &[(u64, u64, bool)]) -> Value {
+    let ranks = 8_u64;
+    let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
+    let mut from = 10 * MS;
+    for step in 0..60_u64 {
+        let mut done = Vec::new();
+        for (rank, one) in (0..ranks).zip(&mut all) {
+            let mut now = from;
+            for (reads, op, path) in [(true, op::POSIX_READ, "/scratch/in"), (false, op::POSIX_WRITE, "/scratch/out")] {
+                let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
+                let takes = if long.contains(&(rank, step, reads)) { 60 } else { 2 } * MS + jitter;
+                one.add(path, op, 0, ((step * ranks + rank) << 20) as i64, 1 << 20, now, now + takes);
+                now += takes;
+            }
+            done.push(now);
+        }
+        let met = done.iter().max().copied().unwrap_or(0) + MS;
+        for (one, done) in all.iter_mut().zip(done) {
+            one.add("", BARRIER, 0, 0, 0, done, met);
+        }
+        from = met + 20 * MS;
+    }
+    report(all, from / MS)
+}
+
+#[test]
+fn several_long_calls_of_each_kind_are_one_tail() {
+    let reads = [(1, 5, true), (4, 20, true), (6, 41, true)];
+    let writes = [(0, 11, false), (5, 30, false), (2, 50, false)];
+    let found = with_long(&[reads, writes].concat());
+    let text = "6 of 960 reads and writes take far longer than their like, on no particular rank";
+    assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V003").unwrap_or(0);
+    assert!((330..=350).contains(&saves), "{saves} of 348 ms");
+    // Three are events.
+    let found = with_long(&[reads[0], reads[1], writes[0]]);
+    assert!(sentence(&found).starts_with("One call stalled"), "{}", sentence(&found));
+    // As are those of one kind, of which one process makes all.
+    let found = with_long(&[(1, 5, true), (1, 20, true), (1, 41, true), (1, 11, false), (1, 30, false)]);
+    assert!(!sentence(&found).contains("no particular rank"), "{}", sentence(&found));
+}
+
+#[test]
+fn a_call_that_nobody_waits_for_makes_who_is_left_at_the_end_late() {
+    // Eight that never meet; one call of rank 3 takes 400 ms in the middle, and it ends so much later.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let mut now = rank * MS;
+        for step in 0..60_u64 {
+            now += 18 * MS + (rank * 5 + step * 3) % 7 * MS / 10;
+            let takes = if (rank, step) == (3, 25) { 400 * MS } else { 2 * MS + (rank + step) % 3 * MS / 10 };
+            one.write(&format!("/scratch/{rank}"), (step << 20) as i64, 1 << 20, now, now + takes);
+            now += takes;
+        }
+        (one, now / MS + 1)
+    };
+    let found = report_of((0..8).map(rank).collect(), 8);
+    assert!(sentence(&found).starts_with("One call stalled: a write of rank 3 took 400 ms"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V002").unwrap_or(0);
+    assert!((360..=400).contains(&saves), "{saves} of 398 ms");
+}
