@@ -12,6 +12,9 @@ const ALONE: f64 = 2.5;
 /// Times as many as on others that are in flight on a target which only looks slow, at least.
 const MORE: f64 = 2.0;
 
+/// Bytes that other calls move on some of the same targets, as a part, which matter little.
+const BESIDE: f64 = 0.3;
+
 /// A group of targets that calls begin on the first of.
 #[derive(Clone, Debug, Default)]
 struct Group {
@@ -55,11 +58,16 @@ impl AtOnce {
         Self(groups)
     }
 
-    /// The group with most bytes that reaches a target, and the medians of others' rates, calls in flight and busy times.
+    /// The group that reaches a target, and the medians of others' rates, calls in flight and busy times. `None` if several groups reach it or its neighbours:
+    /// then none of them tells for how long it is busy.
     fn against(&self, target: u32) -> Option<(&Group, [f64; 3])> {
         let with = self.0.values().filter(|group| group.all.contains(&target));
         let mine = with.max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
-        let others: Vec<&Group> = self.0.values().filter(|group| group.all.is_disjoint(&mine.all)).collect();
+        let (others, near): (Vec<&Group>, Vec<&Group>) =
+            self.0.values().partition(|group| group.all.is_disjoint(&mine.all));
+        if near.iter().map(|group| group.bytes).sum::<f64>() > mine.bytes * (1.0 + BESIDE) {
+            return None;
+        }
         let median = |value: &dyn Fn(&Group) -> f64| {
             crate::shared::stats::median(&mut others.iter().map(|group| value(group)).collect::<Vec<f64>>())
         };

@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 const FEWEST_IN_ALL: usize = 8;
 /// Gap between the slow ones and all others, as times of what these spread from the first to the last.
 const GAP: f64 = 1.0;
+/// The same of all ranks of a node.
+const GAP_OF_NODE: f64 = 0.5;
 /// Least gap of the logarithm.
 const LEAST_GAP: f64 = 0.3;
 /// Part of the calls on storage targets that ranks make whose slowness is theirs: others would be slow on them, too, if there were any.
@@ -127,14 +129,31 @@ fn nodes(grid: &Grid<'_>, ranks: &[(ProcessId, &Member)]) -> Vec<StandsOff> {
         let others: Vec<f64> = by.iter().filter(|(other, _)| *other != node).flat_map(|(_, of)| values(of)).collect();
         let calls = mine.iter().map(|member| member.calls).fold(0, u64::saturating_add);
         let odd = clearly_slower(&values(mine), &others)?;
+        if !is_apart(&values(mine), &others) {
+            return None;
+        }
         Some(StandsOff { units: vec![Unit::Node(*node)], odd, among: by.len(), calls })
     };
     by.iter().filter_map(one).collect()
 }
 
+/// Whether there is a gap between the slow and the others, as wide as a good part of what these spread: who is always the last of a queue is next to the one before.
+fn is_apart(slow: &[f64], others: &[f64]) -> bool {
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    least(slow) - most(others) >= (most(others) - least(others)) * GAP_OF_NODE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_the_last_of_a_queue_is_not_apart() {
+        assert!(is_apart(&[0.9, 1.0], &[0.0, 0.2, 0.4]));
+        let queue: Vec<f64> = (1..17).map(|at| f64::from(at).ln()).collect();
+        assert!(!is_apart(&queue[8..], &queue[..8]));
+    }
 
     #[test]
     fn a_gap_wider_than_all_others_spread_tells_who_stands_off() {
