@@ -17,6 +17,7 @@ mod polled;
 mod read_before;
 mod servers;
 mod shapes;
+mod stands_off;
 mod tails;
 mod targets;
 mod threads;

@@ -72,7 +72,8 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         class.singular()
     );
     let evidence = std::iter::once(Evidence::of(words, about)).chain(files(grid, &shortened)).collect();
-    let hint = "a larger buffer, set before the first access: setvbuf(stream, NULL, _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and no \
+    // Without memory of the caller's the GNU C library keeps its own buffer, whatever the size.
+    let hint = "a larger buffer, set before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and no \
                 fflush between records";
     Some(Claim::new(finding(Code::STREAM_BUFFER, title, evidence, hint), shortened))
 }

@@ -143,8 +143,11 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
     vec![match (facts.is_python(), of.stdio) {
         (true, _) => source(&[&format!("open(name, mode, buffering={LARGE})")], why),
         (false, true) => source(
-            &[&format!("setvbuf(stream, NULL, _IOFBF, {size});    /* before the first call */")
-                .replace(&size, &c_size())],
+            // Of a buffer that is none the GNU C library does not look at the size.
+            &[&format!(
+                "setvbuf(stream, malloc({size}), _IOFBF, {size});    /* before the first call; free it after fclose */"
+            )
+            .replace(&size, &c_size())],
             why,
         ),
         (false, false) if writes => source(

@@ -1,0 +1,90 @@
+//! Who stands off from all others, and who only looks so: nodes, groups with a file each, targets that all come to at once, storage that has room.
+
+use super::{BARRIER, MS, report, saves_ms, sentence};
+use crate::common::{Builder, process};
+use dxt_synth::lustre::attribute as lustre;
+use serde_json::Value;
+use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
+
+const US: u64 = 1000;
+
+/// 32 ranks on eight nodes write 1 MiB four times in each of ten steps and meet; a write of a rank takes so many µs. `path` is where.
+fn in_steps(path: impl Fn(u64) -> String, takes: impl Fn(u64, u64) -> u64) -> Value {
+    let mut all: Vec<Builder> = (0..32).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
+    let mut now = 0;
+    for step in 0..10_u64 {
+        let mut ends = Vec::new();
+        for (rank, one) in (0..32_u64).zip(&mut all) {
+            let mut at = now + 100 * MS;
+            for call in 0..4_u64 {
+                let us = takes(rank, call) + (rank * 7 + call * 5 + step * 3) % 10 * 50;
+                one.write(&path(rank), (((step * 32 + rank) * 4 + call) << 20) as i64, 1 << 20, at, at + us * US);
+                at += us * US;
+            }
+            ends.push(at);
+        }
+        now = ends.iter().max().unwrap_or(&0) + MS;
+        for (end, one) in ends.iter().zip(&mut all) {
+            one.add("", BARRIER, 0, 0, 0, *end, now);
+        }
+    }
+    report(all, now / MS + 1)
+}
+
+#[test]
+fn a_node_is_slow_though_the_others_are_of_two_kinds() {
+    let own = |rank: u64| format!("/scratch/{rank}");
+    // Nodes by turns take 4 or 5.2 ms; those of n3 take 10.
+    let found = in_steps(own, |rank, _| if rank / 4 == 3 { 10_000 } else { 4_000 + rank / 4 % 2 * 1_200 });
+    assert!(sentence(&found).starts_with("Node n3 (4 processes) is slow: writes take "), "{}", sentence(&found));
+    // Each node a little slower than the one before: the last is no kind of its own.
+    let found = in_steps(own, |rank, _| 4_000 + rank / 4 * 700);
+    assert!(!sentence(&found).contains(" is slow"), "{}", sentence(&found));
+}
+
+#[test]
+fn a_group_whose_file_nobody_else_uses_is_held_against_the_other_groups() {
+    let found =
+        in_steps(|rank| format!("/scratch/group{}", rank % 4), |rank, _| if rank % 4 == 2 { 12_000 } else { 4_000 });
+    let text = sentence(&found);
+    assert!(text.starts_with("File /scratch/group2 is slow") || text.starts_with("File group2 is slow"), "{text}");
+}
+
+/// 32 ranks write 4 MiB to four of eight targets and then to the others, in each of ten steps; a target serves in so many µs.
+fn in_a_convoy(serves: impl Fn(usize) -> u64) -> Value {
+    let mut all: Vec<Builder> = (0..32).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
+    for one in &mut all {
+        let (file, bytes) = (one.file("/lus/a"), lustre(1 << 20, &[0, 1, 2, 3, 4, 5, 6, 7]));
+        one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
+    }
+    let mut now = 0;
+    for step in 0..10_u64 {
+        let (mut free, mut ready) = ([0_u64; 2], [now + 100 * MS; 32]);
+        for half in 0..2 {
+            for (rank, one) in (0..32_u64).zip(&mut all) {
+                let begin = ready[rank as usize];
+                free[half] = free[half].max(begin) + serves(half) * US;
+                let at = (((step * 32 + rank) * 8 + half as u64 * 4) << 20) as i64;
+                one.write("/lus/a", at, 4 << 20, begin, free[half]);
+                ready[rank as usize] = free[half];
+            }
+        }
+        let end = ready.iter().max().unwrap_or(&0) + MS;
+        for (ready, one) in ready.iter().zip(&mut all) {
+            one.add("", BARRIER, 0, 0, 0, *ready, end);
+        }
+        now = end;
+    }
+    report(all, now / MS + 1)
+}
+
+#[test]
+fn targets_that_all_come_to_first_are_not_slow() {
+    let found = in_a_convoy(|_| 2_000);
+    assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
+    // Those that serve more slowly are, by no more than they are busy for longer.
+    let found = in_a_convoy(|half| if half == 0 { 6_000 } else { 1_500 });
+    assert!(sentence(&found).contains("OST 0"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
+    assert!((700..=1_900).contains(&saves), "{saves} of about 1440 ms");
+}
