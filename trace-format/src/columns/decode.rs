@@ -46,12 +46,16 @@ impl Columns {
         self.stream.is_empty()
     }
 
-    fn resize(&mut self, count: usize) {
-        self.stream.resize(count, 0);
-        self.offset.resize(count, 0);
-        self.length.resize(count, 0);
-        self.start.resize(count, 0);
-        self.end.resize(count, 0);
+    /// Empty, with room for `count`.
+    fn begin(&mut self, count: usize) {
+        self.stream.clear();
+        self.offset.clear();
+        for times in [&mut self.length, &mut self.start, &mut self.end] {
+            times.clear();
+            times.reserve(count);
+        }
+        self.stream.reserve(count);
+        self.offset.reserve(count);
     }
 }
 
@@ -59,12 +63,18 @@ impl Columns {
 #[derive(Debug)]
 pub struct Unpacked {
     tile: Box<[[u64; TILE]; COLUMNS]>,
+    /// Starts and ends.
+    times: Box<[[u64; TILE]; 2]>,
     predicted: Box<[i64; PREDICTORS]>,
 }
 
 impl Default for Unpacked {
     fn default() -> Self {
-        Self { tile: Box::new([[0; TILE]; COLUMNS]), predicted: Box::new([0; PREDICTORS]) }
+        Self {
+            tile: Box::new([[0; TILE]; COLUMNS]),
+            times: Box::new([[0; TILE]; 2]),
+            predicted: Box::new([0; PREDICTORS]),
+        }
     }
 }
 
@@ -89,7 +99,7 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
     let malformed = |why: String| Error::Malformed { what: "a segment block", offset: at, why };
     let count = count as usize;
     let mut stored = split(raw, count).map_err(malformed)?;
-    into.resize(count);
+    into.begin(count);
     work.predicted.fill(0);
     // Asked before the first tile: `patch` takes exceptions off the list as it goes.
     let one_stream = stored[column::STREAM].width == 0 && stored[column::STREAM].exceptions.is_empty();
@@ -108,19 +118,19 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
             patch(stored, first, &mut values[..rows]).map_err(malformed)?;
         }
         let [streams, offsets, lengths, gaps, durations] = work.tile.each_ref().map(|values| &values[..rows]);
-        let all = first..first + rows;
-        restore_streams(streams, &mut into.stream[all.clone()]).map_err(malformed)?;
-        into.length[all.clone()].copy_from_slice(lengths);
-        let into_offsets = &mut into.offset[all.clone()];
+        restore_streams(streams, &mut into.stream).map_err(malformed)?;
+        into.length.extend_from_slice(lengths);
         if stored[column::OFFSET].prediction == prediction::NONE {
-            into_offsets.iter_mut().zip(offsets).for_each(|(offset, &value)| *offset = value as i64);
+            into.offset.extend(offsets.iter().map(|&value| value as i64));
         } else if one_stream {
-            restore_offsets_of_one(offsets, lengths, &mut work.predicted[0], into_offsets);
+            restore_offsets_of_one(offsets, lengths, &mut work.predicted[0], &mut into.offset);
         } else {
-            restore_offsets(streams, offsets, lengths, &mut work.predicted, into_offsets);
+            restore_offsets(streams, offsets, lengths, &mut work.predicted, &mut into.offset);
         }
-        let (starts, ends) = (&mut into.start[all.clone()], &mut into.end[all]);
+        let [starts, ends] = work.times.each_mut().map(|times| &mut times[..rows]);
         last_end = restore_times(gaps, durations, last_end, starts, ends).map_err(malformed)?;
+        into.start.extend_from_slice(starts);
+        into.end.extend_from_slice(ends);
     }
     if stored.iter().any(|stored| !stored.exceptions.is_empty()) {
         return Err(malformed(format!("an exception behind its last row, {count}")));
@@ -204,23 +214,23 @@ fn patch(stored: &mut Stored<'_>, first: usize, values: &mut [u64]) -> std::resu
     Ok(())
 }
 
-fn restore_streams(values: &[u64], into: &mut [u32]) -> std::result::Result<(), String> {
+fn restore_streams(values: &[u64], into: &mut Vec<u32>) -> std::result::Result<(), String> {
     let all = values.iter().fold(0, |all, &value| all | value);
     if all >= u64::from(MAX_STREAMS) {
         return Err(format!("a stream id over {}", MAX_STREAMS - 1));
     }
-    into.iter_mut().zip(values).for_each(|(stream, &value)| *stream = value as u32);
+    into.extend(values.iter().map(|&value| value as u32));
     Ok(())
 }
 
 /// Where all rows are of one stream, its predictor needs no table.
-fn restore_offsets_of_one(values: &[u64], lengths: &[u64], predicted: &mut i64, into: &mut [i64]) {
+fn restore_offsets_of_one(values: &[u64], lengths: &[u64], predicted: &mut i64, into: &mut Vec<i64>) {
     let mut next = *predicted;
-    for ((&value, &length), into) in values.iter().zip(lengths).zip(into) {
+    into.extend(values.iter().zip(lengths).map(|(&value, &length)| {
         let offset = next.wrapping_add(unzigzag(value) as i64);
         next = offset.wrapping_add_unsigned(length);
-        *into = offset;
-    }
+        offset
+    }));
     *predicted = next;
 }
 
@@ -229,14 +239,14 @@ fn restore_offsets(
     values: &[u64],
     lengths: &[u64],
     predicted: &mut [i64; PREDICTORS],
-    into: &mut [i64],
+    into: &mut Vec<i64>,
 ) {
-    for (((&stream, &value), &length), into) in streams.iter().zip(values).zip(lengths).zip(into) {
+    into.extend(streams.iter().zip(values).zip(lengths).map(|((&stream, &value), &length)| {
         let slot = &mut predicted[stream as usize % PREDICTORS];
         let offset = slot.wrapping_add(unzigzag(value) as i64);
         *slot = offset.wrapping_add_unsigned(length);
-        *into = offset;
-    }
+        offset
+    }));
 }
 
 /// Returns the end of the last row.

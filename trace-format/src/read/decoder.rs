@@ -20,6 +20,7 @@ static LARGE: Mutex<()> = Mutex::new(());
 #[derive(Default)]
 pub struct Decoder {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
+    /// The payload as it is stored, and as it was, at the front of memory that only grows.
     stored: Vec<u8>,
     raw: Vec<u8>,
     columns: Columns,
@@ -34,10 +35,10 @@ impl Decoder {
     pub fn block<S: Source + ?Sized>(&mut self, source: &S, block: &BlockRef) -> Result<&Columns> {
         self.fetch(source, block.offset, &block.frame)?;
         let raw = match block.frame.codec {
-            codec::STORED => &self.stored,
+            codec::STORED => &self.stored[..block.frame.stored as usize],
             _ => {
                 self.inflate(block.offset, &block.frame)?;
-                &self.raw
+                &self.raw[..block.frame.raw as usize]
             }
         };
         columns::decode(raw, block.head.segments, block.offset, &mut self.work, &mut self.columns)?;
@@ -62,7 +63,8 @@ impl Decoder {
             if frame.codec != codec::STORED {
                 self.inflate(offset, frame)?;
             }
-            let raw = if frame.codec == codec::STORED { &self.stored } else { &self.raw };
+            let (stored, raw) = (frame.stored as usize, frame.raw as usize);
+            let raw = if frame.codec == codec::STORED { &self.stored[..stored] } else { &self.raw[..raw] };
             return decode(raw, &Meter::new(room));
         }
         // Large ones come one at a time: what fits then does not depend on what other threads do. Their buffers are not kept.
@@ -77,13 +79,14 @@ impl Decoder {
     /// The payload of a large metadata frame.
     fn large<S: Source + ?Sized>(&mut self, source: &S, offset: u64, frame: &FrameHeader) -> Result<&[u8]> {
         self.fetch(source, offset, frame)?;
+        let stored = &self.stored[..frame.stored as usize];
         if frame.codec == codec::STORED {
-            return Ok(&self.stored);
+            return Ok(stored);
         }
         // Grows with what really comes out, so that a claimed size costs nothing.
         self.raw.clear();
         let limit = u64::from(frame.raw);
-        let undone = zstd::stream::read::Decoder::with_buffer(self.stored.as_slice()).and_then(|mut decoder| {
+        let undone = zstd::stream::read::Decoder::with_buffer(stored).and_then(|mut decoder| {
             decoder.window_log_max(limits::WINDOW_LOG)?;
             let mut unpacked = decoder.take(limit + 1);
             loop {
@@ -112,10 +115,9 @@ impl Decoder {
             let why = format!("codec {} with {} bytes stored for {}", frame.codec, frame.stored, frame.raw);
             return Err(Error::Malformed { what, offset, why });
         }
-        self.stored.clear();
-        self.stored.resize(frame.stored as usize, 0);
-        fill(source, offset + (FRAME_HEADER_BYTES + head) as u64, &mut self.stored)?;
-        let found = crc(&self.stored);
+        let stored = front(&mut self.stored, frame.stored);
+        fill(source, offset + (FRAME_HEADER_BYTES + head) as u64, stored)?;
+        let found = crc(stored);
         if found != frame.payload_crc {
             return Err(Error::Checksum { what, offset, expected: frame.payload_crc, found });
         }
@@ -132,8 +134,7 @@ impl Decoder {
                 source,
             })?),
         };
-        self.raw.resize(frame.raw as usize, 0);
-        let undone = zstd.decompress_to_buffer(&self.stored, &mut self.raw);
+        let undone = zstd.decompress_to_buffer(&self.stored[..frame.stored as usize], front(&mut self.raw, frame.raw));
         Self::same_size(undone, offset, frame)
     }
 
@@ -145,4 +146,13 @@ impl Decoder {
         };
         Err(Error::Malformed { what: "a frame's payload", offset, why })
     }
+}
+
+/// The first `bytes` of memory, which grows if it is shorter.
+fn front(memory: &mut Vec<u8>, bytes: u32) -> &mut [u8] {
+    let bytes = bytes as usize;
+    if memory.len() < bytes {
+        memory.resize(bytes, 0);
+    }
+    &mut memory[..bytes]
 }
