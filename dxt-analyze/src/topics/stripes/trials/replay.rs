@@ -2,7 +2,7 @@
 
 use super::finest::{Finest, add_to, add_to_all};
 use super::plan::{Plan, with_targets};
-use super::stripes::OnStripes;
+use super::stripes::{Divisor, OnStripes};
 use crate::layouts::placed::Placed;
 use crate::layouts::spread::Parts;
 use crate::limits::{LOAD_TARGETS, TRIAL_OPERATIONS, TRIAL_STRIPES};
@@ -136,6 +136,16 @@ pub struct Tried {
     pub span: Option<(u64, u64)>,
 }
 
+/// Candidates of one stripe size: their numbers and how many objects they have.
+#[derive(Debug)]
+struct OfSize {
+    size: Divisor,
+    /// Those that are asked of accesses within a stripe.
+    within: Vec<(usize, Divisor)>,
+    /// All, which are asked of others.
+    crossing: Vec<(usize, Divisor)>,
+}
+
 /// The pass over `files`, of which one may be there several times, with other spans.
 #[derive(Debug)]
 pub struct Replay<'a> {
@@ -144,6 +154,8 @@ pub struct Replay<'a> {
     /// Files.
     pub files: Vec<Tried>,
     finest: Finest,
+    /// In the order of the plan's.
+    sizes: Vec<OfSize>,
     slots: FxHashMap<FileId, Vec<usize>>,
 }
 
@@ -171,7 +183,18 @@ impl<'a> Replay<'a> {
         for (slot, tried) in files.iter().enumerate() {
             slots.entry(tried.file).or_default().push(slot);
         }
-        Self { plan, files, finest: Finest::new(plan), slots }
+        let finest = Finest::new(plan);
+        let objects = |number: &usize| {
+            let objects = plan.candidates.get(*number)?.osts.len();
+            Some((*number, Divisor::new(objects as u64)))
+        };
+        let of_size = |(place, (size, candidates)): (usize, &(u64, Vec<usize>))| OfSize {
+            size: Divisor::new(*size),
+            within: finest.asked(place).iter().filter_map(objects).collect(),
+            crossing: candidates.iter().filter_map(objects).collect(),
+        };
+        let sizes = plan.sizes.iter().enumerate().map(of_size).collect();
+        Self { plan, files, finest, sizes, slots }
     }
 
     /// What was found, with all of it in all layouts.
@@ -223,7 +246,7 @@ impl Analysis for Replay<'_> {
     }
 
     fn block(&self, partial: &mut Vec<FileTally>, block: &Block<'_>) {
-        let mut parts = Parts::default();
+        let (mut parts, mut accesses) = (Parts::default(), Vec::new());
         for stretch in block.stretches() {
             let Some(stream) = block.process.stream(stretch.stream).filter(|stream| stream.storage) else {
                 continue;
@@ -232,6 +255,7 @@ impl Analysis for Replay<'_> {
             for &slot in self.slots.get(&stream.file).map(Vec::as_slice).unwrap_or_default() {
                 let (Some(tally), Some(tried)) = (partial.get_mut(slot), self.files.get(slot)) else { continue };
                 let placed = Placed::new(&tried.today);
+                accesses.clear();
                 for row in stretch.rows() {
                     let (Ok(offset), true) = (u64::try_from(row.offset), row.length > 0) else { continue };
                     let start = row.start.saturating_add(block.process.shift_ns);
@@ -246,8 +270,9 @@ impl Analysis for Replay<'_> {
                         bin: tried.timeline.bin(start),
                     };
                     today(&mut tally.today, (tried, &placed), &access, &mut parts);
-                    self.candidates(tally, &access, tried.timeline.bins);
+                    accesses.push(access);
                 }
+                self.candidates(tally, &accesses, tried.timeline.bins);
             }
         }
     }
@@ -283,44 +308,91 @@ impl Access {
 }
 
 impl Replay<'_> {
-    fn candidates(&self, tally: &mut FileTally, access: &Access, bins: usize) {
-        for (place, ((size, candidates), fit)) in self.plan.sizes.iter().zip(&mut tally.fits).enumerate() {
-            let there = OnStripes::new(access.offset, access.length, *size);
-            fit.operations += 1;
-            fit.unaligned += u64::from(!there.is_aligned());
-            fit.crossing += u64::from(there.crosses());
-            access.follow(fit, there.partly_covered());
-            if !there.crosses() {
+    /// Size by size, so that what is the same for all accesses is looked up once.
+    fn candidates(&self, tally: &mut FileTally, accesses: &[Access], bins: usize) {
+        for (OfSize { size, within, crossing }, fit) in self.sizes.iter().zip(&mut tally.fits) {
+            fit.operations += accesses.len() as u64;
+            let mut even: Option<Even> = None;
+            for access in accesses {
+                if let Some(even) = even.as_mut().filter(|even| even.takes(access, *size)) {
+                    even.times += 1;
+                    continue;
+                }
+                let there = OnStripes::new(access.offset, access.length, *size);
+                fit.unaligned += u64::from(!there.is_aligned());
+                if there.crosses() {
+                    let next = Even { there, bin: access.bin, length: access.length, times: 1 };
+                    if there.is_aligned() && crossing.iter().all(|(_, objects)| there.even(*objects).is_some()) {
+                        even.replace(next)
+                            .into_iter()
+                            .for_each(|even| even.settle(fit, &mut tally.works, crossing, bins));
+                        continue;
+                    }
+                    fit.crossing += 1;
+                    access.follow(fit, there.partly_covered());
+                    on_several(&mut tally.works, crossing, there, (bins, access.bin));
+                    continue;
+                }
+                access.follow(fit, there.partly_covered());
                 fit.within_bytes += access.length;
-            }
-            for &number in if there.crosses() { candidates } else { self.finest.asked(place) } {
-                let (Some(candidate), Some(work)) = (self.plan.candidates.get(number), tally.works.get_mut(number))
-                else {
-                    continue;
-                };
-                let objects = candidate.osts.len();
-                if !there.crosses() {
-                    let moment = moment(&mut work.within, objects, bins, access.bin);
-                    there.objects(objects as u64, |object, bytes| add(moment, object as usize, bytes));
-                    continue;
+                for (number, objects) in within {
+                    let Some(work) = tally.works.get_mut(*number) else { continue };
+                    let moment = moment(&mut work.within, objects.get(), bins, access.bin);
+                    there.objects(*objects, |object, bytes| add(moment, object as usize, bytes));
                 }
-                if let Some(bytes) = there.even(objects as u64) {
-                    add(moment(&mut work.even, 1, bins, access.bin), 0, bytes);
-                    work.touched += objects as u64;
-                    work.longest += bytes;
-                    continue;
-                }
-                let (mut touched, mut longest) = (0_u64, 0);
-                let moment = moment(&mut work.cells, objects, bins, access.bin);
-                there.objects(objects as u64, |object, bytes| {
-                    longest = longest.max(bytes);
-                    touched += 1;
-                    add(moment, object as usize, bytes);
-                });
-                work.touched += touched;
-                work.longest += longest;
             }
+            even.into_iter().for_each(|even| even.settle(fit, &mut tally.works, crossing, bins));
         }
+    }
+}
+
+/// Accesses of one length in one moment, each of which covers whole stripes, as many on each object of every candidate: one stands for all.
+struct Even {
+    there: OnStripes,
+    bin: usize,
+    length: u64,
+    times: u64,
+}
+
+impl Even {
+    fn takes(&self, access: &Access, size: Divisor) -> bool {
+        access.length == self.length && access.bin == self.bin && size.divides(access.offset)
+    }
+
+    fn settle(self, fit: &mut Fit, works: &mut [Work], candidates: &[(usize, Divisor)], bins: usize) {
+        let Self { there, bin, times, .. } = self;
+        fit.crossing += times;
+        for (number, objects) in candidates {
+            let (Some(work), Some(bytes)) = (works.get_mut(*number), there.even(*objects)) else { continue };
+            if let Some([sum, requests]) = moment(&mut work.even, 1, bins, bin).first_mut() {
+                *sum = sum.saturating_add(bytes.saturating_mul(times));
+                *requests += times;
+            }
+            work.touched += times.saturating_mul(objects.get() as u64);
+            work.longest += bytes.saturating_mul(times);
+        }
+    }
+}
+
+/// An access on several stripes, on each of `candidates`; `bin` of so many.
+fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStripes, (bins, bin): (usize, usize)) {
+    for (number, objects) in candidates {
+        let Some(work) = works.get_mut(*number) else { continue };
+        if let Some(bytes) = there.even(*objects) {
+            add(moment(&mut work.even, 1, bins, bin), 0, bytes);
+            work.touched += objects.get() as u64;
+            work.longest += bytes;
+            continue;
+        }
+        let (mut touched, mut longest) = (0_u64, 0);
+        let moment = moment(&mut work.cells, objects.get(), bins, bin);
+        there.objects(*objects, |object, bytes| {
+            longest = longest.max(bytes);
+            touched += 1;
+            add(moment, object as usize, bytes);
+        });
+        work.touched += touched;
+        work.longest += longest;
     }
 }
 

@@ -14,9 +14,9 @@ impl OnStripes {
     /// `length` bytes at `offset` on stripes of `size` bytes; none of them 0.
     #[inline]
     #[must_use]
-    pub fn new(offset: u64, length: u64, size: u64) -> Self {
-        let end = offset.saturating_add(length);
-        Self { offset, length, size, first: divided(offset, size).0, last: divided(end.saturating_sub(1), size).0 }
+    pub fn new(offset: u64, length: u64, size: Divisor) -> Self {
+        let last = offset.saturating_add(length).saturating_sub(1);
+        Self { offset, length, size: size.by, first: divided(offset, size).0, last: divided(last, size).0 }
     }
 
     #[inline]
@@ -60,7 +60,7 @@ impl OnStripes {
     /// The bytes that each of `count` objects gets, if it touches several stripes and all objects get as much: what aligned requests do.
     #[inline]
     #[must_use]
-    pub fn even(self, count: u64) -> Option<u64> {
+    pub fn even(self, count: Divisor) -> Option<u64> {
         if !self.crosses() || !self.is_aligned() {
             return None;
         }
@@ -70,7 +70,7 @@ impl OnStripes {
 
     /// Calls `each` with every object of `count` that it touches, once, and the bytes there.
     #[inline]
-    pub fn objects(self, count: u64, mut each: impl FnMut(u64, u64)) {
+    pub fn objects(self, count: Divisor, mut each: impl FnMut(u64, u64)) {
         let mut object = divided(self.first, count).1;
         if !self.crosses() {
             return each(object, self.length);
@@ -80,6 +80,7 @@ impl OnStripes {
         let behind = (self.last + 1).saturating_mul(self.size).saturating_sub(self.end());
         // `more` objects get one stripe more than the others.
         let (rounds, more) = divided(stripes, count);
+        let count = count.by;
         let holds_last = if more == 0 { count - 1 } else { more - 1 };
         let all = [rounds.saturating_mul(self.size), (rounds + 1).saturating_mul(self.size)];
         for step in 0..stripes.min(count) {
@@ -93,9 +94,41 @@ impl OnStripes {
 }
 
 /// How often `by` is in `number`, and what is left. Sizes and counts are powers of two, nearly always, and divisions would be most of the work.
+/// What is divided by often, mostly a power of two: a shift where a division takes long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Divisor {
+    by: u64,
+    shift: Option<u32>,
+}
+
+impl Divisor {
+    /// Not 0.
+    #[must_use]
+    pub fn new(by: u64) -> Self {
+        Self { by, shift: by.is_power_of_two().then(|| by.trailing_zeros()) }
+    }
+
+    /// Whether nothing is left of `number`, where that is told by its bits.
+    #[inline]
+    #[must_use]
+    pub fn divides(self, number: u64) -> bool {
+        self.shift.is_some() && number & (self.by - 1) == 0
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(self) -> usize {
+        self.by as usize
+    }
+}
+
+/// Quotient and rest.
 #[inline]
-fn divided(number: u64, by: u64) -> (u64, u64) {
-    if by.is_power_of_two() { (number >> by.trailing_zeros(), number & (by - 1)) } else { (number / by, number % by) }
+fn divided(number: u64, Divisor { by, shift }: Divisor) -> (u64, u64) {
+    match shift {
+        Some(shift) => (number >> shift, number & (by - 1)),
+        None => (number / by, number % by),
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +141,7 @@ mod tests {
         for (size, count) in [(1, 1), (4, 1), (5, 3), (7, 4), (16, 2)] {
             for offset in 0..40_u64 {
                 for length in 1..70_u64 {
-                    let there = OnStripes::new(offset, length, size);
+                    let there = OnStripes::new(offset, length, Divisor::new(size));
                     let mut slow: BTreeMap<u64, u64> = BTreeMap::new();
                     let mut covered: BTreeMap<u64, u64> = BTreeMap::new();
                     for byte in offset..offset + length {
@@ -116,9 +149,9 @@ mod tests {
                         *covered.entry(byte / size * size).or_default() += 1;
                     }
                     let mut fast = BTreeMap::new();
-                    there.objects(count, |object, bytes| assert!(fast.insert(object, bytes).is_none()));
+                    there.objects(Divisor::new(count), |object, bytes| assert!(fast.insert(object, bytes).is_none()));
                     assert_eq!(fast, slow, "{length} at {offset} on {size} x {count}");
-                    if let Some(bytes) = there.even(count) {
+                    if let Some(bytes) = there.even(Divisor::new(count)) {
                         assert!(slow.len() as u64 == count && slow.values().all(|of| *of == bytes));
                     }
                     let parts: Vec<u64> =
@@ -133,9 +166,9 @@ mod tests {
 
     #[test]
     fn the_end_of_all_offsets_is_no_trouble() {
-        let there = OnStripes::new(i64::MAX as u64, 1 << 40, 1 << 32);
+        let there = OnStripes::new(i64::MAX as u64, 1 << 40, Divisor::new(1 << 32));
         let mut sum = 0;
-        there.objects(7, |_, bytes| sum += bytes);
+        there.objects(Divisor::new(7), |_, bytes| sum += bytes);
         assert_eq!(sum, 1 << 40);
     }
 }
