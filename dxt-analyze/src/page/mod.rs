@@ -141,8 +141,7 @@ pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
     let options = Options { layout: layout.map(Path::to_path_buf), top, draw: true };
     let job = Job::new(run, &options)?;
     let found = topics::whole(&job)?;
-    let verdict = verdict::verdict(&found);
-    let mut sections = found.sections();
+    let (verdict, mut sections) = rayon::join(|| verdict::verdict(&found), || found.sections());
     // What is missing is said once, at the end.
     let missing = &found.summary.missing;
     let said: Vec<Part> = missing.parts().into_iter().chain(missing.scope_part()).collect();

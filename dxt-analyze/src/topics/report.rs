@@ -71,11 +71,11 @@ pub(crate) struct Sums {
 }
 
 /// A topic in a report.
-pub(crate) trait Reported<'a>: Sized {
+pub(crate) trait Reported<'a>: Sized + Send + Sync {
     /// What it wants of the first reading.
     type First: Analysis;
     /// What it keeps of that.
-    type Read;
+    type Read: Send;
     /// What it wants of the second reading; [`crate::scan::Nothing`] if that is never anything.
     type Second<'b>: Analysis<Partial = Self::More>
     where
@@ -83,7 +83,7 @@ pub(crate) trait Reported<'a>: Sized {
     /// What the second reading gives.
     type More: Send;
     /// What it found.
-    type Found: Found;
+    type Found: Found + Send;
 
     fn new(job: &'a Job<'a>) -> Self;
     fn first(&self) -> &Self::First;

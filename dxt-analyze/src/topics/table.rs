@@ -99,17 +99,34 @@ macro_rules! topics {
         /// If a topic cannot be had of this run.
         pub(crate) fn whole<'a>(job: &'a Job<'a>) -> Result<Whole<'a>> {
             let run = job.run;
-            $(let $topic = $topic::InReport::new(job);)+
+            let all = Partials { totals: (), $($topic: $topic::InReport::new(job)),+ };
             let bar = Bar::new(run.segments(), "reading");
-            let (partials, lost) = scan(run, &Reading { totals: Totals, $($topic: $topic.first()),+ }, &bar);
+            let (partials, lost) = scan(run, &Reading { totals: Totals, $($topic: all.$topic.first()),+ }, &bar);
             drop(bar);
             let sums = Sums { all: with_missing(run, partials.totals.clone()), totals: partials.totals, lost };
-            let read = Partials { totals: (), $($topic: $topic.read(partials.$topic, &sums)?),+ };
+            // What readings gave is looked at topic by topic, as many at a time as there are processors.
+            let mut read = Partials { totals: (), $($topic: None),+ };
+            rayon::scope(|scope| {
+                $({
+                    let (topic, partial, place) = (&all.$topic, partials.$topic, &mut read.$topic);
+                    let sums = &sums;
+                    scope.spawn(move |_| *place = Some(topic.read(partial, sums)));
+                })+
+            });
+            let read = Partials { totals: (), $($topic: ::anyhow::Context::context(read.$topic, stringify!($topic))??),+ };
             let bar = Bar::new(run.segments(), "activity");
-            let second = Reading { totals: Nothing, $($topic: $topic.second(&read.$topic, &sums)),+ };
+            let second = Reading { totals: Nothing, $($topic: all.$topic.second(&read.$topic, &sums)),+ };
             let (more, _) = scan(run, &second, &bar);
-            drop(bar);
-            Ok(Whole { $($topic: $topic.found(read.$topic, more.$topic, &sums),)+ sums })
+            drop((bar, second));
+            let mut found = Partials { totals: (), $($topic: None),+ };
+            rayon::scope(|scope| {
+                $({
+                    let (topic, read, more) = (all.$topic, read.$topic, more.$topic);
+                    let (sums, place) = (&sums, &mut found.$topic);
+                    scope.spawn(move |_| *place = Some(topic.found(read, more, sums)));
+                })+
+            });
+            Ok(Whole { $($topic: ::anyhow::Context::context(found.$topic, stringify!($topic))?,)+ sums })
         }
     };
 }
