@@ -340,6 +340,15 @@ impl Run {
         }
     }
 
+    /// Whether a file lies in memory: on a tmpfs or the like.
+    #[must_use]
+    pub fn is_in_memory(&self, file: &File) -> bool {
+        match self.mount_of(file) {
+            Some((_, kind)) => ["tmpfs", "ramfs", "hugetlbfs"].contains(&kind.as_str()),
+            None => file.name.starts_with("/dev/shm/"),
+        }
+    }
+
     /// First start and last end of what is on record, ns since the job's start; both 0 of nothing. A part that is looked at
     /// is as long as what it was cut to, but no longer than what is on record.
     #[must_use]

@@ -393,3 +393,28 @@ fn a_slow_folder_of_which_each_rank_has_one_is_named() {
     let found = each_in_a_folder(&|rank| if rank / 4 == 1 { "old".to_owned() } else { format!("n{}", rank / 4) });
     assert!(sentence(&found).starts_with("Node n1 (4 processes) is slow: reads take 3."), "{}", sentence(&found));
 }
+
+#[test]
+fn no_folder_is_slow_for_not_being_memory() {
+    // Each of eight processes opens two files of a folder and two of another, 20 times.
+    let opens = |memory: &str| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, &format!("n{}", rank / 4));
+            for step in 0..20_u64 {
+                let mut at = step * 100 * MS;
+                for (folder, us) in [("/scratch/out", 10_000 + rank * 100), (memory, 20)] {
+                    for file in 0..2 {
+                        let name = format!("{folder}/{file}");
+                        one.add(&name, common::op::POSIX_OPEN, 0, -1, 0, at, at + us * 1000);
+                        at += us * 1000;
+                    }
+                }
+            }
+            one
+        };
+        report((0..8).map(rank).collect(), 2000)
+    };
+    let text = "Files in /scratch/out are slow: opens take";
+    assert!(!sentence(&opens("/dev/shm/scratch")).starts_with(text), "{}", sentence(&opens("/dev/shm/scratch")));
+    assert!(sentence(&opens("/nvme/scratch")).starts_with(text), "{}", sentence(&opens("/nvme/scratch")));
+}

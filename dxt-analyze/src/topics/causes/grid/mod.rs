@@ -338,15 +338,18 @@ impl<'a> Grid<'a> {
         }
         let usual: FxHashMap<Group, f64> =
             of.into_iter().filter_map(|(group, mut all)| Some((group, weighted_quantile(&mut all, 0.5)?))).collect();
-        let mut of: FxHashMap<Kind, Vec<(f64, f64)>> = FxHashMap::default();
+        // Next to memory any storage is slow.
+        let in_memory: Vec<bool> = self.run.files.iter().map(|file| self.run.is_in_memory(file)).collect();
+        let like = |entry: &Entry, kind: Kind| (kind, in_memory.get(entry.file.index()).copied().unwrap_or_default());
+        let mut of: FxHashMap<(Kind, bool), Vec<(f64, f64)>> = FxHashMap::default();
         for (entry, (kind, _)) in self.entries.iter().zip(groups) {
-            of.entry(*kind).or_default().push((entry.above_kind, entry.cell.calls as f64));
+            of.entry(like(entry, *kind)).or_default().push((entry.above_kind, entry.cell.calls as f64));
         }
-        let of_kind: FxHashMap<Kind, f64> =
+        let of_kind: FxHashMap<(Kind, bool), f64> =
             of.into_iter().filter_map(|(kind, mut all)| Some((kind, weighted_quantile(&mut all, 0.5)?))).collect();
         for (entry, group) in self.entries.iter_mut().zip(groups) {
             entry.above -= usual.get(group).copied().unwrap_or_default();
-            let usual = of_kind.get(&group.0).copied().unwrap_or_default();
+            let usual = of_kind.get(&like(entry, group.0)).copied().unwrap_or_default();
             entry.above_kind -= usual;
             entry.usual_of_kind_ns = usual.exp();
         }
