@@ -114,6 +114,24 @@ fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_told_so() 
 }
 
 #[test]
+fn readers_that_seldom_meet_do_not_wait_for_each_other() {
+    // Those that go on from where the last one ended are quick, others are not, whoever reads beside.
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        let mut at = (step * 100 + rank * 20) * MS;
+        for call in 0..6_u64 {
+            let goes_on = call % 3 == 2;
+            let place = if goes_on { call * 3 } else { (rank * 7919 + step * 104_729 + call * 15_485) % 60_000 };
+            let takes = if goes_on { MS / 5 } else { 3 * MS };
+            one.add("/scratch/all", common::op::POSIX_READ, 0, (place * 8192) as i64, 8192, at, at + takes);
+            at += takes;
+        }
+        at
+    };
+    let found = report(stepped(&calls), 1000);
+    assert!(!sentence(&found).contains("wait for each other"), "{}", sentence(&found));
+}
+
+#[test]
 fn one_long_sync_of_each_rank_is_named() {
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let (from, file) = (step * 100 * MS, format!("/scratch/of{rank}"));

@@ -11,7 +11,7 @@ use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use crate::topics::causes::shape::queue::LEANS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Octave of the longest tiny request: less than 16 KiB.
 const TINY: u8 = 14;
@@ -24,6 +24,9 @@ const ONE: f64 = 0.9;
 const NS_PER_BYTE: f64 = 1.0;
 /// Times as long as the fastest that calls of several ranks on one file take if they wait for each other.
 const QUEUED: f64 = 3.0;
+
+/// Times as long as for those in flight, one after another, that reads take at most if they wait for these.
+const BEFORE: f64 = 2.0;
 
 /// Of reads and of writes.
 #[must_use]
@@ -120,6 +123,14 @@ fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
     times.ln() >= spread * (least + 1.0) || leans >= LEANS
 }
 
+/// Calls of a class in flight while any process is in a call, in the slots that have such calls, on the mean.
+fn in_flight(grid: &Grid<'_>, class: Class) -> f64 {
+    let theirs = || grid.entries.iter().filter(|entry| entry.leaf && entry.class == class);
+    let slots: BTreeSet<u16> = theirs().map(|entry| entry.slot).collect();
+    let busy = slots.iter().map(|slot| grid.slots.busy(usize::from(*slot))).sum::<Sum>().get();
+    theirs().map(|entry| entry.left_ns).sum::<f64>() / busy.max(1) as f64
+}
+
 /// Where nearly all are on one file that several processes use, and take far longer than the fastest of them, more than chance makes them differ.
 fn queue(
     grid: &Grid<'_>,
@@ -142,7 +153,9 @@ fn queue(
     let entries = entries.filter(|entry| by.contains_key(&entry.file) && entry.cell.shortest_ns > 0);
     let (fastest, spread) = entries.map(|entry| (entry.cell.shortest_ns, entry.spread)).min_by_key(|of| of.0)?;
     let times = mean_ns / fastest as f64;
-    let waits = calls as f64 >= all as f64 * ONE && times >= QUEUED && is_no_chance(times, spread, calls);
+    // Readers take nothing from each other: who waits waits for those in flight before it.
+    let can_wait = class != Class::Read || times <= in_flight(grid, class) * BEFORE;
+    let waits = calls as f64 >= all as f64 * ONE && times >= QUEUED && is_no_chance(times, spread, calls) && can_wait;
     waits.then(|| {
         format!(
             " of {} on {}, which {}wait for each other (the fastest of these {} takes {})",
