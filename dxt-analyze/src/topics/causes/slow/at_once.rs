@@ -12,6 +12,8 @@ const ALONE: f64 = 2.5;
 /// Times as many as on others that are in flight on a target which only looks slow, at least.
 const MORE: f64 = 2.0;
 
+/// Times as long as others' shortest call that its own is, at most, for the same.
+const AS_QUICK: f64 = 1.5;
 /// Bytes that other calls move on some of the same targets, as a part, which matter little.
 const BESIDE: f64 = 0.3;
 
@@ -22,6 +24,8 @@ struct Group {
     bytes: f64,
     time_ns: f64,
     busy_ns: f64,
+    /// The shortest call.
+    shortest_ns: f64,
 }
 
 impl Group {
@@ -54,13 +58,17 @@ impl AtOnce {
             group.bytes += entry.cell.bytes as f64;
             group.time_ns += entry.cell.time_ns as f64;
             group.busy_ns = *busy_ns;
+            if entry.cell.shortest_ns > 0 {
+                let shortest = entry.cell.shortest_ns as f64;
+                group.shortest_ns = if group.shortest_ns > 0.0 { group.shortest_ns.min(shortest) } else { shortest };
+            }
         }
         Self(groups)
     }
 
-    /// The group that reaches a target, and the medians of others' rates, calls in flight and busy times. `None` if several groups reach it or its neighbours:
+    /// The group that reaches a target, and the medians of others' rates, calls in flight, busy times and shortest calls. `None` if several groups reach it or its neighbours:
     /// then none of them tells for how long it is busy.
-    fn against(&self, target: u32) -> Option<(&Group, [f64; 3])> {
+    fn against(&self, target: u32) -> Option<(&Group, [f64; 4])> {
         let with = self.0.values().filter(|group| group.all.contains(&target));
         let mine = with.max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
         let (others, near): (Vec<&Group>, Vec<&Group>) =
@@ -71,20 +79,30 @@ impl AtOnce {
         let median = |value: &dyn Fn(&Group) -> f64| {
             crate::shared::stats::median(&mut others.iter().map(|group| value(group)).collect::<Vec<f64>>())
         };
-        Some((mine, [median(&Group::rate)?, median(&Group::depth)?, median(&|group| group.busy_ns)?]))
+        Some((
+            mine,
+            [
+                median(&Group::rate)?,
+                median(&Group::depth)?,
+                median(&|group| group.busy_ns)?,
+                median(&|group| group.shortest_ns)?,
+            ],
+        ))
     }
 
-    /// Whether calls on a target take long only since many are in flight there at once: it moves as many bytes as others that serve one call at a time.
+    /// Whether calls on a target take long only since many are in flight there at once: it moves as many bytes as others that serve one call at a time, and is as
+    /// quick to serve the first that comes. Of calls that are all slow, many are in flight as well.
     #[must_use]
     pub fn is_only_busy(&self, target: u32) -> bool {
-        self.against(target).is_some_and(|(mine, [rate, depth, _])| {
-            mine.rate() * FEWER >= rate && depth <= ALONE && mine.depth() >= depth * MORE
+        self.against(target).is_some_and(|(mine, [rate, depth, _, shortest])| {
+            let first_is_quick = mine.shortest_ns <= shortest * AS_QUICK;
+            mine.rate() * FEWER >= rate && depth <= ALONE && mine.depth() >= depth * MORE && first_is_quick
         })
     }
 
     /// For how much longer than others a target is busy, ns: the run can be no more shorter if it is as quick.
     #[must_use]
     pub fn longer_ns(&self, target: u32) -> Option<f64> {
-        self.against(target).map(|(mine, [_, _, busy])| (mine.busy_ns - busy).max(0.0))
+        self.against(target).map(|(mine, [_, _, busy, _])| (mine.busy_ns - busy).max(0.0))
     }
 }
