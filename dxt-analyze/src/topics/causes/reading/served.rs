@@ -52,10 +52,11 @@ impl Served {
         }
     }
 
-    /// Calls that a target serves in a ns for each that it has, where it has few; `None` if it never has.
+    /// Calls that a target serves in a ns for each that it has, where it has few; `None` if it never has. The most of one and of two or three: a call that stalls is
+    /// alone for long.
     fn of_few(&self) -> Option<f64> {
-        let few = self.octaves.iter().enumerate().take(FEW + 1).find(|(_, (ends, ns))| *ends >= ENDS && *ns > 0.0);
-        few.map(|(octave, (ends, ns))| ends / ns / (octave as f64).exp2())
+        let few = self.octaves.iter().enumerate().take(FEW + 1).filter(|(_, (ends, ns))| *ends >= ENDS && *ns > 0.0);
+        few.map(|(octave, (ends, ns))| ends / ns / (octave as f64).exp2()).max_by(f64::total_cmp)
     }
 
     /// Part of the time of calls in which they wait for others: what those that find nobody do not take, or what targets serve against what as many would be
@@ -109,6 +110,13 @@ mod tests {
         );
         let waits = |room: u64| served(room).waits().unwrap_or(0.0);
         assert!(waits(1) > waits(4) && waits(4) > waits(16) && waits(16) > 0.1);
+    }
+
+    #[test]
+    fn a_call_that_stalls_alone_hides_no_queue() {
+        let mut out = served(1);
+        out.add(1, 0, 5e9);
+        assert!(out.waits().is_some_and(|part| part > 0.7), "{:?}", out.waits());
     }
 
     #[test]
