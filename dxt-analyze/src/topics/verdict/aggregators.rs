@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const ENOUGH: usize = 4;
 /// One in so many of the bytes that the busiest moves, below which a process is no aggregator: HDF5 writes its own metadata besides.
 const LITTLE: u64 = 20;
+/// Octave up to which requests are no aggregator's, which gathers large ones: below 64 KiB.
+const SMALL: u8 = 16;
 /// Times as many that surely would do better.
 const TWICE: usize = 2;
 
@@ -32,7 +34,7 @@ struct Moved {
 pub(super) fn claim(grid: &Grid<'_>, finding: &Finding, theirs: &[(u32, &Entry)]) -> Option<Claim> {
     let callers = collective_callers(grid.run);
     let mut by: BTreeMap<(FileId, Class), Vec<(u32, &Entry)>> = BTreeMap::new();
-    for (index, entry) in theirs {
+    for (index, entry) in theirs.iter().filter(|(_, entry)| entry.size > SMALL) {
         by.entry((entry.file, entry.class)).or_default().push((*index, entry));
     }
     let (mut shortened, mut low, mut high) = (Shortened::new(), 0.0, 0.0);

@@ -100,9 +100,11 @@ impl AtOnce {
         })
     }
 
-    /// For how much longer than others a target is busy, ns: the run can be no more shorter if it is as quick.
+    /// For how much longer than others a target is busy, ns, if it is as quick as these to serve the first that comes: the run can be no more shorter then. Behind one
+    /// that serves each slowly others have less to do at once, and are busy for longer.
     #[must_use]
     pub fn longer_ns(&self, target: u32) -> Option<f64> {
-        self.against(target).map(|(mine, [_, _, busy, _])| (mine.busy_ns - busy).max(0.0))
+        let (mine, [_, _, busy, shortest]) = self.against(target)?;
+        (mine.shortest_ns <= shortest * AS_QUICK).then(|| (mine.busy_ns - busy).max(0.0))
     }
 }
