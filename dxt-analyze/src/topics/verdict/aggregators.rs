@@ -30,8 +30,14 @@ struct Moved {
     most: usize,
 }
 
-/// What a finding that a file has few aggregators (`theirs`: entries that move its bytes) would save.
-pub(super) fn claim(grid: &Grid<'_>, finding: &Finding, theirs: &[(u32, &Entry)]) -> Option<Claim> {
+/// What a finding that a file has few aggregators (`theirs`: entries that move its bytes) would save, of the time of system calls inside of collective ones (`inside`:
+/// by class, ns): what these processes read and write besides is none of it.
+pub(super) fn claim(
+    grid: &Grid<'_>,
+    finding: &Finding,
+    theirs: &[(u32, &Entry)],
+    inside: &dyn Fn(Class) -> f64,
+) -> Option<Claim> {
     let callers = collective_callers(grid.run);
     let mut by: BTreeMap<(FileId, Class), Vec<(u32, &Entry)>> = BTreeMap::new();
     for (index, entry) in theirs.iter().filter(|(_, entry)| entry.size > SMALL) {
@@ -41,12 +47,15 @@ pub(super) fn claim(grid: &Grid<'_>, finding: &Finding, theirs: &[(u32, &Entry)]
     for ((file, class), entries) in by {
         let Some(who) = callers.get(&file) else { continue };
         let moved = moved(grid, (file, class), who, &entries);
+        let all: f64 = entries.iter().map(|(_, entry)| entry.left_ns).sum();
+        let within = if inside(class) > 0.0 { (inside(class) / all.max(1.0)).min(1.0) } else { 1.0 };
         for (index, entry) in entries {
-            let ns = entry.left_ns * saved(moved.now, moved.enough, entry.spread.0);
+            let left_ns = entry.left_ns * within;
+            let ns = left_ns * saved(moved.now, moved.enough, entry.spread.0);
             if ns > 0.0 {
                 shortened.push((index, ns));
-                low += entry.left_ns * saved(moved.now, moved.enough.min(moved.now * TWICE), entry.spread.0);
-                high += entry.left_ns * saved(moved.now, moved.most, entry.spread.0);
+                low += left_ns * saved(moved.now, moved.enough.min(moved.now * TWICE), entry.spread.0);
+                high += left_ns * saved(moved.now, moved.most, entry.spread.0);
             }
         }
     }

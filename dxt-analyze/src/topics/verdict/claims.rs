@@ -16,6 +16,7 @@ use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
 /// Part of the time in which any process works that would be saved at least if ranks work by turns.
@@ -246,6 +247,8 @@ pub(crate) struct Mending<'g, 'a> {
     shared: FxHashSet<FileId>,
     /// Whether it is a finding of its own that processes read bytes again.
     reread: bool,
+    /// By class: time of system calls inside of collective ones of MPI-IO, ns.
+    in_collective: BTreeMap<Class, f64>,
     /// What is gained if what one process after another does were done at the same time, ns.
     beside_ns: f64,
 }
@@ -288,8 +291,14 @@ impl<'g, 'a> Mending<'g, 'a> {
             read: read(grid),
             shared: shared(grid),
             reread,
+            in_collective: BTreeMap::new(),
             beside_ns,
         }
+    }
+
+    /// With the time of system calls inside of collective ones, by class, ns.
+    pub(crate) fn with_collective(self, in_collective: BTreeMap<Class, f64>) -> Self {
+        Self { in_collective, ..self }
     }
 
     /// What a finding explains; `None` if it explains no calls.
@@ -325,7 +334,9 @@ impl<'g, 'a> Mending<'g, 'a> {
             return self.takes_turns(least).then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), Vec::new()) });
         }
         if rule.mended == Mended::Spread {
-            return aggregators::claim(self.grid, finding, &theirs);
+            return aggregators::claim(self.grid, finding, &theirs, &|class| {
+                self.in_collective.get(&class).copied().unwrap_or_default()
+            });
         }
         if rule.mended == Mended::Waiting {
             let waiting_ns = about.time_ns.unwrap_or_default() as f64;

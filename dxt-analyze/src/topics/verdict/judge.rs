@@ -62,7 +62,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let all = whole.findings();
     let reread = all.iter().any(|finding| finding.code == Code::REREAD);
     let beside_ns = phases.one_after_another(&grid.slots.busy_without_pause());
-    let mending = Mending::new(grid, beside_ns, &claims, reread);
+    let in_collective = [Class::Read, Class::Write].map(|class| (class, super::outside::inside_of(whole, class, true)));
+    let mending = Mending::new(grid, beside_ns, &claims, reread).with_collective(in_collective.into());
     claims.extend(super::outside::claim(whole, &claims));
     claims.extend(super::threads::claims(whole));
     claims.extend(super::overlap::claim(whole));

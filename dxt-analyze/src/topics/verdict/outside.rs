@@ -232,7 +232,7 @@ fn views(grid: &Grid<'_>) -> Option<Sum> {
 }
 
 /// Time of system calls inside of those of MPI-IO that are collective, or not, ns.
-fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f64 {
+pub(super) fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f64 {
     let (layer, op) = (Layer::Mpiio.name(), if class == Class::Read { "read" } else { "write" });
     let rows = whole.layers.result.calls.iter().filter(|row| (row.layer, row.op) == (layer, op));
     let of_form = rows.filter(|row| (row.form == Some(Form::Collective)) == collective);
