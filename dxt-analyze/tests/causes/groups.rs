@@ -118,7 +118,7 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
     one.add("/set/one", op::POSIX_OPEN, 0, -1, 0, 0, MS / 10);
     for call in 0..1200_u64 {
         let from = MS + call * 4 * MS / 5;
-        one.add("/set/one", op::POSIX_READ, 0, (call * 20 << 10) as i64, 20 << 10, from, from + 4 * MS / 5);
+        one.add("/set/one", op::POSIX_READ, 0, ((call * 20) << 10) as i64, 20 << 10, from, from + 4 * MS / 5);
     }
     let found = report(vec![one], 970);
     assert!(!all_titles(&found).contains("small file"), "{}", all_titles(&found));

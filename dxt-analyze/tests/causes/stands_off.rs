@@ -60,13 +60,13 @@ fn in_a_convoy(serves: impl Fn(usize) -> u64) -> Value {
     let mut now = 0;
     for step in 0..10_u64 {
         let (mut free, mut ready) = ([0_u64; 2], [now + 100 * MS; 32]);
-        for half in 0..2 {
+        for (half, free) in free.iter_mut().enumerate() {
             for (rank, one) in (0..32_u64).zip(&mut all) {
                 let begin = ready[rank as usize];
-                free[half] = free[half].max(begin) + serves(half) * US;
+                *free = (*free).max(begin) + serves(half) * US;
                 let at = (((step * 32 + rank) * 8 + half as u64 * 4) << 20) as i64;
-                one.write("/lus/a", at, 4 << 20, begin, free[half]);
-                ready[rank as usize] = free[half];
+                one.write("/lus/a", at, 4 << 20, begin, *free);
+                ready[rank as usize] = *free;
             }
         }
         let end = ready.iter().max().unwrap_or(&0) + MS;
