@@ -2,8 +2,9 @@
 //!
 //! * [`regions`]: parts of files; [`folders`]: those that files lie in; [`kind_of_file`]: what files most of something is on.
 //! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: what counters of whole runs tell of waiting;
-//!   [`made_together`]: where ranks wait in calls of MPI-IO.
+//!   [`made_together`]: where ranks wait in calls of MPI-IO; [`compared`]: which calls are held against those on their file only.
 
+mod compared;
 pub mod folders;
 pub mod helpers;
 pub mod kind_of_file;
@@ -27,6 +28,7 @@ use super::replay::kept_waiting::KeptWaiting;
 use super::replay::meetings::Meetings;
 use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::topics::layers::parts::Form;
+use compared::compared_on_a_file;
 use folders::Folders;
 use regions::Regions;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -482,20 +484,6 @@ fn shared_files(run: &Run) -> FxHashSet<FileId> {
         files.into_iter().for_each(|file| *count.entry(file).or_default() += 1);
     }
     count.into_iter().filter(|(_, count)| *count >= SHARED_BY).map(|(file, _)| file).collect()
-}
-
-/// Files whose calls of a kind are held against each other only: those of which a process uses several. Where each uses one, what a file's processes share
-/// would be what is usual for them.
-fn compared_on_a_file(entries: &[Entry], groups: &[Group]) -> FxHashSet<Group> {
-    let mut first: FxHashMap<(ProcessId, Kind), FileId> = FxHashMap::default();
-    let mut out: FxHashSet<Group> = FxHashSet::default();
-    for (entry, (kind, file)) in entries.iter().zip(groups).filter(|(_, (_, file))| *file != FileId::NONE) {
-        let one = *first.entry((entry.process, *kind)).or_insert(*file);
-        if one != *file {
-            out.extend([(*kind, one), (*kind, *file)]);
-        }
-    }
-    out
 }
 
 fn spread(usual: &FxHashMap<Kind, Usual>) -> f64 {
