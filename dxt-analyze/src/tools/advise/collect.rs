@@ -79,7 +79,7 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
             continue;
         };
         let of = |remedy: Remedy, file, not_written| Item {
-            code: weighed.finding.code,
+            code: remedy.of.unwrap_or(weighed.finding.code),
             title: weighed.finding.title.clone(),
             saving,
             remedy,

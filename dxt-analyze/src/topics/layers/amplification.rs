@@ -30,7 +30,7 @@ pub struct FileRow {
     pub posix_writes: CallSum,
     /// Locks taken and given back inside MPI-IO's writes and reads.
     pub locking: CallSum,
-    /// Reads of POSIX inside writes of MPI-IO, on record: read-modify-write.
+    /// Reads of POSIX inside writes of MPI-IO: read-modify-write. On record; or all, of a file of which MPI-IO was asked for nothing.
     pub reads_in_writes: CallSum,
     /// Bytes read by POSIX, but for read-modify-write, per byte that MPI-IO was asked to read.
     pub read_amplification: Option<f64>,
@@ -45,7 +45,16 @@ impl FileRow {
         self.mpiio_reads.time_ns.saturating_add(self.mpiio_writes.time_ns)
     }
 
+    /// Whether most of what MPI-IO was asked to do with it were collective calls: what they move beyond that lies between all ranks' pieces.
+    pub(super) fn is_collective(&self) -> bool {
+        self.collective_calls > self.independent.calls
+    }
+
     fn settle(&mut self) {
+        // A log of counters does not say what called a read.
+        if self.mpiio_reads.calls == 0 && self.reads_in_writes.calls == 0 {
+            self.reads_in_writes = self.posix_reads;
+        }
         let for_reads = self.posix_reads.bytes.saturating_sub(self.reads_in_writes.bytes);
         let for_writes = self.posix_writes.bytes.saturating_add(self.reads_in_writes.bytes);
         let ratio = |moved: u64, asked: u64| (asked > 0).then(|| moved as f64 / asked as f64);

@@ -51,10 +51,12 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     let mut evidence = Vec::new();
     if writes >= least.sieving_amplification {
         evidence.push(format!(
-            "{} asked of MPI-IO to write; POSIX wrote {} and read {} for it",
+            "{} asked of MPI-IO to write; POSIX wrote {} and read {} for it, in {} reads that take {}",
             units::bytes(file.mpiio_writes.bytes),
             units::bytes(file.posix_writes.bytes),
-            units::bytes(file.reads_in_writes.bytes)
+            units::bytes(file.reads_in_writes.bytes),
+            units::count(file.reads_in_writes.calls),
+            units::duration(file.reads_in_writes.time_ns)
         ));
     }
     if reads >= least.sieving_amplification {
@@ -64,7 +66,13 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
             units::bytes(file.posix_reads.bytes.saturating_sub(file.reads_in_writes.bytes))
         ));
     }
-    let hint = match (writes >= least.sieving_amplification, file.processes) {
+    let of_writes = writes >= least.sieving_amplification;
+    let hint = match (of_writes, file.processes) {
+        (true, 2..) if file.is_collective() => {
+            "the ranks' pieces of a collective call leave gaps, and the aggregators read and write back what lies between: store \
+             what is written without gaps, let one call cover them (several variables at once), or, if the pieces are few and \
+             large, switch it off (on Lustre: romio_lustre_ds_in_coll=disable)"
+        }
         // One process has nobody to call together with.
         (true, 0 | 1) => {
             "many small pieces per call: gather them in memory and write them without gaps, or set the hint \
@@ -86,11 +94,11 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     Some(Finding {
         code: Code::SIEVING,
         severity: severity(found, cost, least),
-        title: format!(
-            "data sieving moves {:.1} times the bytes that were asked for on {}",
-            writes.max(reads),
-            file.file
-        ),
+        title: if of_writes && file.is_collective() {
+            format!("collective writes with gaps move {writes:.1} times the bytes that were asked for on {}", file.file)
+        } else {
+            format!("data sieving moves {:.1} times the bytes that were asked for on {}", writes.max(reads), file.file)
+        },
         evidence: on(&file.file, evidence),
         cost_ns: Some(cost),
         saving: None,

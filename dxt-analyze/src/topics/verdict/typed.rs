@@ -15,7 +15,8 @@ pub(crate) fn parts(findings: &[Weighed]) -> Vec<Part> {
             }
             shown.push(&remedy.typed);
             let when = remedy.only_if.map_or_else(String::new, |when| format!(", if {when}"));
-            lines.push(format!("{}: {} ({}{when})", weighed.finding.code.name(), remedy.what.name(), remedy.why));
+            let code = remedy.of.unwrap_or(weighed.finding.code);
+            lines.push(format!("{}: {} ({}{when})", code.name(), remedy.what.name(), remedy.why));
             lines.extend(remedy.typed.iter().map(|line| format!("    {line}")));
         }
     }

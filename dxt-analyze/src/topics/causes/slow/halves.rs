@@ -3,14 +3,17 @@
 use super::Slow;
 use super::apart::{apart, for_a_while, growing, grows_to_the_end};
 use super::candidates::{is_of_target, shortened};
+use super::load::Loads;
 use super::members::members;
 use super::moments::{LESS, LESS_AS_IT_GROWS, lasts, moves_less};
 use super::odd::FEW;
+use super::of_two::AS_MUCH;
 use super::unit::{Member, Unit};
+use crate::model::FileId;
 use crate::sum::Sum;
 use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Several slow nodes or targets of few: each by itself is not odd, since the others that are slow are among those that it is compared with.
 pub(super) fn several_of_few(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
@@ -41,13 +44,15 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
     let mut grows = false;
     let (units, odd, of) = match sort.first()?.unit {
-        // Half of many targets differ by what lies on them.
-        Unit::Target(_) if sort.len() > FEW => return None,
         Unit::Process(_) | Unit::Node(_) | Unit::Target(_) => {
             let (slow, odd) = apart(&values)?;
             let mut of: Vec<&Member> = slow.into_iter().filter_map(|at| sort.get(at)).collect();
             of.sort_by_key(|member| member.unit);
             let units: Vec<Unit> = of.iter().map(|member| member.unit).collect();
+            // Half of many targets may differ by what lies on them.
+            if matches!(sort.first()?.unit, Unit::Target(_)) && sort.len() > FEW && !of_same_files(grid, class, &units) {
+                return None;
+            }
             (node_of(grid, sort, &units).map_or(units, |node| vec![node]), odd, of)
         }
         Unit::Moment(..) => {
@@ -77,6 +82,20 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     let by = vec![(class, odd, sort.len(), calls)];
     let shortened = units.iter().flat_map(|unit| shortened(grid, *unit, &by)).collect();
     Some(Slow { unit: *unit, more: more.to_vec(), by, grows, shortened })
+}
+
+/// Whether the same files lie on `units`, storage targets, as on all others, and no more is asked of any of them.
+fn of_same_files(grid: &Grid<'_>, class: Class, units: &[Unit]) -> bool {
+    let is_theirs = |target: &u32| units.contains(&Unit::Target(*target));
+    let loads = Loads::of(grid, &[class]);
+    let mut files: BTreeMap<FileId, (bool, bool)> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        let (theirs, others) = files.entry(entry.file).or_default();
+        *theirs |= entry.targets.iter().any(is_theirs);
+        *others |= !entry.targets.iter().all(is_theirs);
+    }
+    let as_much = |unit: &Unit| matches!(unit, Unit::Target(target) if loads.asked(*target) <= AS_MUCH);
+    files.values().all(|(theirs, others)| *theirs && *others) && units.iter().all(as_much)
 }
 
 /// The node whose ranks `units` are, all of them and no others, if it has several and is one of several: then it is the node.

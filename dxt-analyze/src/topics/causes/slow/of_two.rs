@@ -12,8 +12,8 @@ use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times what is asked of the other group of targets that is no more.
-const AS_MUCH: f64 = 1.2;
+/// Times what is asked of other targets that is no more.
+pub(super) const AS_MUCH: f64 = 1.2;
 /// Part of the moments in which a process uses any of two files that it uses both, for it to use them by turns.
 const BY_TURNS: f64 = 0.5;
 /// Least error of a mean of logarithms.

@@ -83,8 +83,8 @@ pub(crate) struct OfFile {
     pub(crate) writes: Way,
     /// Processes that use it.
     pub(crate) processes: BTreeSet<ProcessId>,
-    /// Those that make system calls inside MPI-IO.
-    pub(crate) movers: BTreeSet<ProcessId>,
+    /// Bytes that each moves by system calls inside MPI-IO.
+    moved: BTreeMap<ProcessId, u64>,
     /// Whether C streams are used.
     pub(crate) stdio: bool,
     /// Whether MPI-IO is.
@@ -93,7 +93,16 @@ pub(crate) struct OfFile {
     pub(crate) hdf5: bool,
 }
 
+/// Part of what the busiest mover moves from which another is one, too: who only reads a library's own few bytes is none.
+const MOVER: f64 = 0.1;
+
 impl OfFile {
+    /// Processes that move the file's bytes by system calls inside MPI-IO.
+    pub(crate) fn movers(&self) -> u64 {
+        let most = self.moved.values().copied().max().unwrap_or(0);
+        self.moved.values().filter(|bytes| **bytes as f64 >= most as f64 * MOVER).count() as u64
+    }
+
     /// All bytes.
     fn bytes(&self) -> u64 {
         [self.reads, self.writes]
@@ -139,15 +148,16 @@ impl<'g, 'a> Facts<'g, 'a> {
                 Class::Write => &mut of.writes,
                 _ => continue,
             };
+            if entry.leaf && entry.inside {
+                let moved = of.moved.entry(entry.process).or_default();
+                *moved = moved.saturating_add(bytes);
+            }
             match (layer, entry.leaf, entry.inside) {
                 (Some(Layer::Mpiio), ..) if entry.collective => way.together.add(calls, bytes),
                 (Some(Layer::Mpiio), ..) => way.alone.add(calls, bytes),
                 (_, true, true) => way.inside.add(calls, bytes),
                 (_, true, false) => way.own.add(calls, bytes),
                 _ => {}
-            }
-            if entry.leaf && entry.inside {
-                of.movers.insert(entry.process);
             }
         }
         // A log may not tell of the library: the name does.

@@ -70,6 +70,9 @@ pub(crate) struct Remedy {
     /// When it pays, if that is not known from the findings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) only_if: Option<&'static str>,
+    /// The finding that it mends, if that is not the one whose card it stands on but another of the same calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) of: Option<Code>,
 }
 
 impl Remedy {
@@ -80,12 +83,12 @@ impl Remedy {
 
     fn new(what: Destination, lines: Vec<String>, why: impl Into<String>) -> Self {
         let typed = typed(what, &lines);
-        Self { what, lines, typed, why: why.into(), only_if: None }
+        Self { what, lines, typed, why: why.into(), only_if: None, of: None }
     }
 
     /// With the lines that `is_new` takes; `None` if it takes none. Lines of source make sense together only.
     pub(crate) fn of_new(self, mut is_new: impl FnMut(Destination, &str) -> bool) -> Option<Self> {
-        let Self { what, lines, why, only_if, .. } = self;
+        let Self { what, lines, why, only_if, of, .. } = self;
         let fresh: Vec<bool> = lines.iter().map(|line| is_new(what, line)).collect();
         let kept: Vec<String> = match what {
             Destination::Program => {
@@ -97,7 +100,7 @@ impl Remedy {
             }
             _ => lines.into_iter().zip(fresh).filter_map(|(line, fresh)| fresh.then_some(line)).collect(),
         };
-        (!kept.is_empty()).then(|| Self { only_if, ..Self::new(what, kept, why) })
+        (!kept.is_empty()).then(|| Self { only_if, of, ..Self::new(what, kept, why) })
     }
 }
 
@@ -225,7 +228,11 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
 pub(crate) fn of_card(facts: &Facts<'_, '_>, finding: &Finding, also: &[Finding]) -> Vec<Remedy> {
     // What makes calls longer than their like is mended by no other form of them.
     let also = if is_longer(finding.code) { &[] } else { also };
-    let mut all = std::iter::once(finding).chain(also).map(|finding| remedies(facts, finding));
+    let of_finding = |other: &Finding| {
+        let of = (other.code != finding.code).then_some(other.code);
+        remedies(facts, other).into_iter().map(|remedy| Remedy { of, ..remedy }).collect::<Vec<Remedy>>()
+    };
+    let mut all = std::iter::once(finding).chain(also).map(of_finding);
     let mut known = BTreeSet::new();
     let first = all.find(|found| !found.is_empty()).unwrap_or_default();
     first.into_iter().filter_map(|remedy| remedy.of_new(|place, line| known.insert((place, key(line))))).collect()

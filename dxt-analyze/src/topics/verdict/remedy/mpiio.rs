@@ -59,7 +59,10 @@ fn parameter(lines: Vec<String>, why: &str) -> Remedy {
 /// More than what was asked for is moved between the pieces of a call.
 pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
-    // Of independent calls only: in collective ones the gaps are those between all ranks.
+    // In collective calls the gaps are those between all ranks.
+    if of.writes.together.calls > of.writes.alone.calls && of.writes.inside.bytes > of.writes.together.bytes {
+        return gaps_in_collective(facts, file);
+    }
     let writes = of.writes.alone.calls > 0
         && of.writes.inside.bytes > of.writes.alone.bytes.saturating_add(of.writes.together.bytes);
     let reads_in_writes = of.writes.alone.calls > 0
@@ -88,19 +91,30 @@ pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy
     out.into_iter().map(|remedy| Remedy { only_if: Some(FEW_PIECES), ..remedy }).collect()
 }
 
+/// What aggregators read and write back between the pieces of a collective write. ROMIO's driver for Lustre alone has a switch for it.
+fn gaps_in_collective(facts: &Facts<'_, '_>, file: FileId) -> Vec<Remedy> {
+    let lustre = facts.storage(file) == Storage::Lustre;
+    if !lustre || !matches!(facts.engine, Engine::Romio | Engine::Unknown) {
+        return Vec::new();
+    }
+    let why = "aggregators then write each piece by itself, without reading what lies between";
+    let found = hints(facts, file, &[("romio_lustre_ds_in_coll", "disable".into())], why);
+    found.into_iter().map(|remedy| Remedy { only_if: Some(FEW_PIECES), ..remedy }).collect()
+}
+
 /// As many aggregators as can work at once.
 pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
     let wanted = if stripes > 1 { stripes } else { facts.nodes }.min(facts.ranks).max(1);
-    if of.movers.len() as u64 == wanted {
+    if of.movers() == wanted {
         return Vec::new();
     }
     let each = wanted.div_ceil(facts.nodes);
     let why = format!(
         "{wanted} aggregators, {}, instead of {}: {} on each of {}",
         if stripes > 1 { "one for each stripe" } else { "one for each node" },
-        of.movers.len(),
+        of.movers(),
         units::count(each),
         units::counted(facts.nodes, "node")
     );
@@ -123,7 +137,7 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
 /// One, which makes one request of small pieces.
 pub(super) fn one_aggregator(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
-    let why = format!("one aggregator makes one request of what {} ask for one by one", of.movers.len());
+    let why = format!("one aggregator makes one request of what {} ask for one by one", of.movers());
     let mut out = Vec::new();
     if heeds_hints(facts.engine) {
         let reads = of.reads.together.calls > of.writes.together.calls;
@@ -153,7 +167,7 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
     let is_cut = |way: &Way| way.together.calls > 0 && way.inside.mean().saturating_mul(2) <= way.together.mean();
     let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
     let aggregators = if stripes > 1 { stripes } else { facts.nodes }.min(facts.ranks).max(1);
-    let too_many = ways.iter().any(|(way, _)| is_cut(way)) && of.movers.len() as u64 > aggregators;
+    let too_many = ways.iter().any(|(way, _)| is_cut(way)) && of.movers() > aggregators;
     let mut lines = vec!["fcoll = vulcan".to_owned()];
     if too_many {
         wanted.push(("cb_nodes", aggregators.to_string()));
@@ -174,7 +188,7 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
 pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let mean = of.writes.together.mean().max(of.reads.together.mean());
-    let movers = (of.movers.len() as u64).max(1);
+    let movers = (of.movers()).max(1);
     let default = if facts.engine == Engine::Ompio { OMPIO_BUFFER } else { ROMIO_BUFFER };
     let in_effect =
         facts.hint(file, HintOrigin::InEffect, "cb_buffer_size").and_then(|value| value.parse::<u64>().ok());

@@ -31,7 +31,9 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
     // Beside MPI-IO, the program's own calls are of other parts of it.
     let calls = |way: Way| if of.mpiio { way.alone.calls } else { way.own.calls };
     let (reads, writes) = (calls(of.reads), calls(of.writes));
-    if reads + writes == 0 {
+    let together = of.reads.together.calls.saturating_add(of.writes.together.calls);
+    // Nothing is won by the few that are not collective yet.
+    if reads + writes == 0 || (of.mpiio && together > reads + writes) {
         return Vec::new();
     }
     let calls = units::count(reads + writes);
