@@ -37,13 +37,11 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>, calls_on_recor
     let worth = |finding: &Finding| {
         finding.saving.is_some_and(|saving| percent(saving.saves_ns) >= NOTHING) || finding.severity > Severity::Info
     };
-    // A finding of next to nothing says less than what takes the time.
+    // What is worth knowing at most says less than what takes the time. Above what is worth more, nobody reads that nothing stands out.
     let large = verdict.findings.iter().any(|weighed| weighed.finding.code == Code::UNCOVERED);
-    let rest = verdict.rest.as_ref().map_or(0.0, |rest| rest.largest_share) * verdict.io_share * 100.0;
     let small = |finding: &Finding| {
         let tells = is_contrast(finding.code) || finding.code == Code::BY_TURNS;
-        let saves = finding.saving.map_or(0.0, |saving| percent(saving.saves_ns));
-        large && !tells && (finding.severity == Severity::Info || saves < rest * HARDLY)
+        large && !tells && finding.severity == Severity::Info
     };
     // That the trace is damaged is said beside.
     let first = verdict.findings.iter().find(|weighed| weighed.finding.code != Code::DAMAGED);
@@ -56,9 +54,6 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>, calls_on_recor
         None => nothing(verdict, calls_on_record),
     }
 }
-
-/// A saving as a part of what no finding explains, below which it says less than that.
-const HARDLY: f64 = 0.1;
 
 /// That nothing stands out, and what takes the time.
 fn nothing(verdict: &Verdict, calls_on_record: bool) -> String {

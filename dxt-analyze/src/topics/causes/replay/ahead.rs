@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEWEST: usize = 3;
 /// Part of the longest pause between two calls from which one parts two rounds.
 const PAUSE: f64 = 0.5;
-/// Part by which two ranks' numbers of rounds may differ: who makes more has work of its own at the end, for which the others may wait.
+/// Part by which two ranks' numbers of rounds, or of calls where pauses are too uneven to tell rounds, may differ: who makes more has work of its own at the end, for which the others may wait.
 const AS_MANY: f64 = 0.2;
 
 /// Who is, by the phase that the meeting ends.
@@ -21,25 +21,27 @@ impl Ahead {
     /// Of meetings before which all did not meet for long: between others there is no more than a round.
     #[must_use]
     pub fn of(grid: &Grid<'_>) -> Self {
-        // By slot, when calls that begin there end, as far as a long one tells.
-        let mut slots: FxHashMap<ProcessId, BTreeMap<u16, u64>> = FxHashMap::default();
+        // By slot, when calls that begin there end, as far as a long one tells, and how many these are.
+        let mut slots: FxHashMap<ProcessId, BTreeMap<u16, (u64, u64)>> = FxHashMap::default();
         let far: Vec<_> = grid.meetings.far().collect();
         if !far.is_empty() {
             for entry in grid.entries.iter().filter(|entry| entry.leaf) {
                 let until = entry.cell.longest_began().map_or(0, |began| began.saturating_add(entry.cell.longest_ns));
-                let end = slots.entry(entry.process).or_default().entry(entry.slot).or_default();
+                let (end, calls) = slots.entry(entry.process).or_default().entry(entry.slot).or_default();
                 *end = until.max(*end);
+                *calls = calls.saturating_add(entry.cell.calls);
             }
         }
         let mut out = BTreeSet::new();
         for (end, (first, waits)) in far {
             let phases = first..=end;
             let rounds = |process: ProcessId| {
-                let of = slots.get(&process)?.iter().map(|(slot, until)| (usize::from(*slot), *until));
-                let within = of.filter(|(slot, _)| phases.contains(&grid.slots.phase(*slot)));
-                let calls: Vec<(u64, u64)> =
-                    within.filter_map(|(slot, until)| Some((grid.slots.begin(slot)?, until))).collect();
-                Rounds::of(&calls)
+                let of = slots.get(&process)?.iter().map(|(slot, (until, calls))| (usize::from(*slot), *until, *calls));
+                let within = || of.clone().filter(|(slot, ..)| phases.contains(&grid.slots.phase(*slot)));
+                let spans: Vec<(u64, u64)> =
+                    within().filter_map(|(slot, until, _)| Some((grid.slots.begin(slot)?, until))).collect();
+                let calls = within().fold(0_u64, |sum, (.., calls)| sum.saturating_add(calls));
+                Some(Rounds { calls, ..Rounds::of(&spans)? })
             };
             let last = waits.iter().min_by(|a, b| a.1.total_cmp(b.1).then(a.0.cmp(b.0))).map(|(process, _)| *process);
             let Some(of_last) = last.and_then(rounds) else { continue };
@@ -62,6 +64,8 @@ impl Ahead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rounds {
     count: usize,
+    /// All calls.
+    calls: u64,
     /// From the beginning of one to that of the next, or to the end of the last, ns.
     longest_ns: u64,
 }
@@ -76,13 +80,14 @@ impl Rounds {
         let count = begins.len();
         begins.extend(calls.last().map(|call| call.0));
         let longest_ns = begins.windows(2).map(|two| two[1].saturating_sub(two[0])).max()?;
-        (count >= FEWEST).then_some(Self { count, longest_ns })
+        (count >= FEWEST).then_some(Self { count, calls: calls.len() as u64, longest_ns })
     }
 
     /// Whether who waits for `ns` is a round ahead of who comes last, the longest of that one's.
     fn is_ahead(&self, last: &Self, ns: f64) -> bool {
-        let (fewer, more) = (self.count.min(last.count) as f64, self.count.max(last.count) as f64);
-        ns >= last.longest_ns as f64 && more - fewer <= more * AS_MANY
+        let as_many = |mine: u64, theirs: u64| mine.abs_diff(theirs) as f64 <= mine.max(theirs) as f64 * AS_MANY;
+        let alike = as_many(self.count as u64, last.count as u64) || as_many(self.calls, last.calls);
+        ns >= last.longest_ns as f64 && alike
     }
 }
 
@@ -104,12 +109,14 @@ mod tests {
     #[test]
     fn who_is_a_round_ahead_of_the_last_is_tied_to_nobody() {
         let (mine, last) = (rounds(400, 8), rounds(550, 8));
-        assert_eq!(mine, Rounds { count: 8, longest_ns: 400 * MS });
+        assert_eq!(mine, Rounds { count: 8, calls: 16, longest_ns: 400 * MS });
         assert!(mine.is_ahead(&last, 0.6e9));
         // Within a round it may have waited for the other in each.
         assert!(!mine.is_ahead(&last, 0.5e9));
         // The last one does more at the end, while the others wait.
         assert!(!mine.is_ahead(&rounds(400, 12), 1.6e9));
+        // Pauses are too uneven to tell rounds by, but all make as many calls.
+        assert!(Rounds { count: 5, ..mine }.is_ahead(&last, 0.6e9));
         let writes_at_the_end: Vec<u64> = (0..8).map(|round| round * 400).chain((3200..5000).step_by(50)).collect();
         assert!(!mine.is_ahead(&of(&writes_at_the_end).expect("rounds"), 1.6e9));
     }
@@ -120,6 +127,6 @@ mod tests {
         assert_eq!(of(&[1, 400]), None);
         let calls: Vec<(u64, u64)> =
             [(0, 1), (400, 2900), (3300, 3301), (3700, 3701)].map(|(from, to)| (from * MS, to * MS)).into();
-        assert_eq!(Rounds::of(&calls), Some(Rounds { count: 4, longest_ns: 2900 * MS }));
+        assert_eq!(Rounds::of(&calls), Some(Rounds { count: 4, calls: 4, longest_ns: 2900 * MS }));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Slow;
 use super::apart::grows_to_the_end;
+use super::by_time::by_time;
 use super::members::members;
 use super::moments::{LESS, is_of_moment, lasts, moves_less};
 use super::odd::{Odd, odd};
@@ -118,6 +119,14 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
                 }
             }
         }
+    }
+    // By time, where nothing is found by the usual call.
+    for class in CLASSES.into_iter().filter(|class| matches!(class, Class::Read | Class::Write)) {
+        let found = |slow: &Slow| {
+            let mut units = slow.more.iter().chain([&slow.unit]);
+            !units.any(|unit| by.get(unit).is_some_and(|of| of.iter().any(|(of, ..)| *of == class)))
+        };
+        apart.extend(by_time(grid, class, known).into_iter().filter(found));
     }
     let slow = |(unit, by): (Unit, Vec<(Class, Odd, usize, u64)>)| Slow {
         shortened: shortened(grid, unit, &by),

@@ -50,7 +50,8 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
             of.sort_by_key(|member| member.unit);
             let units: Vec<Unit> = of.iter().map(|member| member.unit).collect();
             // Half of many targets may differ by what lies on them.
-            if matches!(sort.first()?.unit, Unit::Target(_)) && sort.len() > FEW && !of_same_files(grid, class, &units) {
+            if matches!(sort.first()?.unit, Unit::Target(_)) && sort.len() > FEW && !of_same_files(grid, class, &units)
+            {
                 return None;
             }
             (node_of(grid, sort, &units).map_or(units, |node| vec![node]), odd, of)

@@ -79,7 +79,7 @@ fn clear_from(values: &[f64]) -> Option<usize> {
 
 /// Whether most of the time of ranks' calls is on targets that nearly nobody else uses, where there are others: what is slow then is as well those. Or on
 /// overloaded ones, where some are always the last to be served.
-fn are_of_targets(grid: &Grid<'_>, class: Class, of: &[ProcessId]) -> bool {
+pub(super) fn are_of_targets(grid: &Grid<'_>, class: Class, of: &[ProcessId]) -> bool {
     let mut calls: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     let is_theirs = |entry: &Entry| of.binary_search(&entry.process).is_ok();
     let of_class = || grid.entries.iter().filter(|entry| entry.leaf && entry.class == class);

@@ -1,0 +1,265 @@
+//! Ranks, nodes and storage targets whose calls take longer than their like by the time in them, where the usual call is not longer: those that are slow for a
+//! while only, or whose calls are of two kinds, some served from a cache. Who is slow then stands off from all others, by a gap as wide as these spread.
+
+use super::Slow;
+use super::candidates::is_of_target;
+use super::load::Loads;
+use super::odd::{FEW, FEWEST, Odd, odd};
+use super::of_two::AS_MUCH;
+use super::stands_off::are_of_targets;
+use super::unit::Unit;
+use crate::model::{FileId, ProcessId};
+use crate::shared::stats::{median, upper_tail_t};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::reading::usual::{FAR, Kind};
+use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::slow::at_once::AtOnce;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest ranks and targets that are compared: of few one is far from the rest soon.
+const FEWEST_IN_ALL: usize = 8;
+/// Fewest calls that each of them is judged by.
+const FEWEST_CALLS: f64 = 16.0;
+/// Part of all that stands off at most.
+const AT_MOST: f64 = 0.25;
+/// Gap between the slow and the others, as times of what these spread; part of the others that may be faster than the rest and does not count to that.
+const GAP: f64 = 1.0;
+const FAST: f64 = 0.1;
+/// Times longer that calls take at least: of a rank or node; of a target, which is asked by several at once; and within a phase for it to be a slow one.
+const LONGER: f64 = 1.15;
+const LONGER_ON_TARGET: f64 = 1.6;
+/// Times as many bytes as their like that a unit's calls move for each, up to which they are no longer for that.
+const AS_LARGE: f64 = 1.1;
+
+/// What a unit's calls take.
+#[derive(Clone, Copy, Debug, Default)]
+struct Takes {
+    calls: f64,
+    /// Time in them, ns, of those far from their like as much as is not far.
+    ns: f64,
+    /// What as many of their like take, ns.
+    like_ns: f64,
+    bytes: f64,
+    like_bytes: f64,
+}
+
+impl Takes {
+    fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.ns += other.ns;
+        self.like_ns += other.like_ns;
+        self.bytes += other.bytes;
+        self.like_bytes += other.like_bytes;
+    }
+
+    /// How far the logarithm of the time is above that of the like.
+    fn above(&self) -> f64 {
+        (self.ns.max(1.0) / self.like_ns.max(1.0)).ln()
+    }
+
+    fn is_as_large(&self) -> bool {
+        self.bytes <= self.like_bytes * AS_LARGE
+    }
+}
+
+/// A unit and how it stands.
+type Value = (Unit, Takes, f64);
+
+/// Those of a class that stand off by the time in their calls.
+pub(super) fn by_time(grid: &Grid<'_>, class: Class, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
+    let takes = of_entries(grid, class);
+    let mut of_process: BTreeMap<ProcessId, Takes> = BTreeMap::new();
+    let mut of_target: BTreeMap<u32, Takes> = BTreeMap::new();
+    for (entry, takes) in &takes {
+        of_process.entry(entry.process).or_default().add(takes);
+        entry.targets.iter().for_each(|target| of_target.entry(*target).or_default().add(takes));
+    }
+    let processes: Vec<Value> = values(of_process.iter().map(|(process, takes)| (Unit::Process(*process), *takes)));
+    let targets: Vec<Value> = values(of_target.into_iter().map(|(target, takes)| (Unit::Target(target), takes)));
+    let nodes = nodes(grid, &of_process);
+    let is_new = |units: &[Unit]| !units.iter().any(|unit| known.contains(&(*unit, class)));
+    let no_target = |units: &[Unit]| {
+        let ranks = ranks_of(grid, &of_process, units);
+        !are_of_targets(grid, class, &ranks) && !units.iter().all(|unit| is_of_target(grid, known, *unit, class))
+    };
+    let (loads, at_once) = (Loads::of(grid, &[class]), AtOnce::of(grid, class));
+    let even = |units: &[Unit]| {
+        let is = |unit: &Unit| match unit {
+            Unit::Target(target) => {
+                loads.asked(*target) <= AS_MUCH && loads.together(*target) <= AS_MUCH && !at_once.is_only_busy(*target)
+            }
+            _ => false,
+        };
+        units.iter().all(is)
+    };
+    let mut out: Vec<Slow> = Vec::new();
+    for (sort, least, counts) in [
+        (&targets, LONGER_ON_TARGET, &even as &dyn Fn(&[Unit]) -> bool),
+        (&nodes, LONGER, &no_target),
+        (&processes, LONGER, &no_target),
+    ] {
+        let rate = grid.run.thresholds.false_discovery_rate / (sort.len() * 4).max(1) as f64;
+        let least = least.max(grid.run.thresholds.min_slowdown).ln();
+        let Some((units, odd)) = stand_off(sort, rate, least) else { continue };
+        if is_new(&units) && counts(&units) {
+            let calls = sort.iter().filter(|of| units.contains(&of.0)).map(|of| of.1.calls).sum::<f64>() as u64;
+            out.extend(slow(grid, class, &takes, &units, (odd, sort.len(), calls)));
+        }
+    }
+    out
+}
+
+/// What the calls of each entry take, and what those of the same kind do, on the same file where these are compared.
+fn of_entries<'g>(grid: &'g Grid<'_>, class: Class) -> Vec<(&'g Entry, Takes)> {
+    let mut out: Vec<(&Entry, Takes)> = Vec::new();
+    let mut like: FxHashMap<(Kind, FileId), Takes> = FxHashMap::default();
+    let group = |entry: &Entry| {
+        let file = if entry.by_file { entry.file } else { FileId::NONE };
+        grid.stream(entry).map(|stream| (Kind::of_size(stream, entry.size), file))
+    };
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+        let takes = Takes {
+            calls: entry.cell.calls as f64,
+            ns: (entry.left_ns - entry.beyond_ns(FAR)).max(0.0),
+            bytes: entry.cell.bytes as f64,
+            ..Takes::default()
+        };
+        if let Some(group) = group(entry) {
+            like.entry(group).or_default().add(&takes);
+            out.push((entry, takes));
+        }
+    }
+    for (entry, takes) in &mut out {
+        let of = group(entry).and_then(|group| like.get(&group)).copied().unwrap_or_default();
+        takes.like_ns = takes.calls * of.ns / of.calls.max(1.0);
+        takes.like_bytes = takes.calls * of.bytes / of.calls.max(1.0);
+    }
+    out
+}
+
+fn values(all: impl Iterator<Item = (Unit, Takes)>) -> Vec<Value> {
+    all.filter(|(_, takes)| takes.calls >= FEWEST_CALLS).map(|(unit, takes)| (unit, takes, takes.above())).collect()
+}
+
+/// Nodes, by the median of their ranks, where several have several.
+fn nodes(grid: &Grid<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
+    let mut by: BTreeMap<u32, (Takes, Vec<f64>)> = BTreeMap::new();
+    for (process, takes) in of {
+        let Some(process) = grid.run.process(*process) else { continue };
+        let node = by.entry(process.node).or_default();
+        node.0.add(takes);
+        node.1.push(takes.above());
+    }
+    if by.values().any(|(_, ranks)| ranks.len() < 2) {
+        return Vec::new();
+    }
+    let value =
+        |(node, (takes, mut ranks)): (u32, (Takes, Vec<f64>))| Some((Unit::Node(node), takes, median(&mut ranks)?));
+    by.into_iter().filter_map(value).filter(|(_, takes, _)| takes.calls >= FEWEST_CALLS).collect()
+}
+
+/// The ranks that units are, or those on them.
+fn ranks_of(grid: &Grid<'_>, all: &BTreeMap<ProcessId, Takes>, units: &[Unit]) -> Vec<ProcessId> {
+    let is = |process: &&ProcessId| {
+        let node = grid.run.process(**process).map(|process| process.node);
+        units.contains(&Unit::Process(**process)) || node.is_some_and(|node| units.contains(&Unit::Node(node)))
+    };
+    all.keys().filter(is).copied().collect()
+}
+
+/// Who stands off from all others, by a gap as wide as these spread; of a few by how likely that is.
+fn stand_off(sort: &[Value], rate: f64, least: f64) -> Option<(Vec<Unit>, Odd)> {
+    let mut order: Vec<&Value> = sort.iter().collect();
+    order.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
+    let values: Vec<f64> = order.iter().map(|of| of.2).collect();
+    let fewest = if matches!(sort.first()?.0, Unit::Node(_)) { FEWEST } else { FEWEST_IN_ALL };
+    if values.len() < fewest {
+        return None;
+    }
+    let first = first_of(&values)?;
+    let (others, slow) = values.split_at(first);
+    let middle = median(&mut others.to_vec())?;
+    let above = slow.iter().sum::<f64>() / slow.len() as f64 - middle;
+    let odd = if values.len() <= FEW {
+        let all = odd(&values, &vec![0.0; values.len()]);
+        all.last().copied().filter(|_| slow.len() == 1)?
+    } else {
+        // Of the others, as many as there are degrees of freedom.
+        let squares: f64 = others.iter().map(|value| (value - middle).powi(2)).sum();
+        let spread = (squares / (others.len() - 1).max(1) as f64).sqrt().max(LEAST_SPREAD);
+        let score = above / spread;
+        Odd { above, score, p: upper_tail_t(score, (others.len() - 1) as f64) }
+    };
+    let as_large = order.get(first..)?.iter().all(|of| of.1.is_as_large());
+    let units: Vec<Unit> = order.get(first..)?.iter().map(|of| of.0).collect();
+    (odd.above >= least && odd.p <= rate && as_large).then_some((units, odd))
+}
+
+/// Least spread of the logarithm.
+const LEAST_SPREAD: f64 = 0.03;
+
+/// From which of values in order on they stand off: above the widest gap there, if it is as wide as most of the others spread.
+fn first_of(values: &[f64]) -> Option<usize> {
+    let least = values.len() - ((values.len() as f64 * AT_MOST) as usize).max(1);
+    let gap = |at: &usize| values.get(*at).zip(values.get(at - 1)).map_or(0.0, |(next, one)| next - one);
+    let first = (least.max(1)..values.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
+    let others = values.get(..first)?;
+    let fast = others.get((others.len() as f64 * FAST) as usize)?;
+    (gap(&first) >= (others.last()? - fast) * GAP).then_some(first)
+}
+
+/// What they would save if their calls took what their like do, in each phase in which they take longer.
+fn slow(
+    grid: &Grid<'_>,
+    class: Class,
+    takes: &[(&Entry, Takes)],
+    units: &[Unit],
+    (odd, among, calls): (Odd, usize, u64),
+) -> Option<Slow> {
+    let theirs = |entry: &Entry| units.iter().any(|unit| unit.has(grid, entry));
+    let mut phases: BTreeMap<usize, Takes> = BTreeMap::new();
+    for (entry, takes) in takes.iter().filter(|(entry, _)| theirs(entry)) {
+        phases.entry(grid.phase(entry)).or_default().add(takes);
+    }
+    let mut shortened = Shortened::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        if !entry.leaf || entry.class != class || !theirs(entry) {
+            continue;
+        }
+        let of = phases.get(&grid.phase(entry)).copied().unwrap_or_default();
+        let part = 1.0 - (-of.above()).exp();
+        if of.above() >= LONGER.ln() {
+            shortened.push((index, (entry.left_ns - entry.beyond_ns(FAR)).max(0.0) * part));
+        }
+    }
+    let (unit, more) = units.split_first()?;
+    let by = vec![(class, odd, among, calls)];
+    (!shortened.is_empty()).then(|| Slow { unit: *unit, more: more.to_vec(), by, grows: false, shortened })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(values: &[f64]) -> Option<usize> {
+        let takes =
+            |above: &f64| Takes { calls: 100.0, ns: above.exp() * 1e9, like_ns: 1e9, bytes: 1.0, like_bytes: 1.0 };
+        let sort: Vec<Value> =
+            values.iter().zip(0..).map(|(above, at)| (Unit::Node(at), takes(above), *above)).collect();
+        stand_off(&sort, 1e-3, LONGER.ln()).map(|(units, _)| units.len())
+    }
+
+    #[test]
+    fn who_takes_a_little_longer_than_all_others_stands_off() {
+        assert_eq!(found(&[-0.05, -0.02, 0.0, -0.04, -0.03, 0.21]), Some(1));
+        assert_eq!(found(&[-0.05, -0.02, 0.0, -0.04, -0.03, 0.05]), None, "hardly longer");
+        assert_eq!(found(&[-0.2, -0.1, 0.0, 0.1, 0.2, 0.35]), None, "the next of a row");
+        let others: Vec<f64> = (0..40).map(|at| f64::from(at % 9) * 0.02).collect();
+        assert_eq!(found(&[others.as_slice(), &[0.5]].concat()), Some(1));
+        assert_eq!(found(&[others.as_slice(), &[0.5, 0.55]].concat()), Some(2));
+        assert_eq!(found(&[others.as_slice(), &[0.25]].concat()), None, "as far as the others are from each other");
+        assert_eq!(found(&[0.0, 0.4]), None);
+    }
+}
