@@ -1,18 +1,20 @@
 //! Processes that work for another one of the same program, as those that load data for a training do. Whether it waits for what they bring
 //! is not on record: those that have time left keep up with it.
 
-use crate::model::{Process, Run};
+use crate::model::{Process, ProcessId, Run};
 use rustc_hash::FxHashMap;
 
 /// Part of its life that a helper is in calls at most if it has time left.
 const HAS_TIME: f64 = 0.25;
 /// The same of one by itself: who waits for all waits for the busiest.
 const BUSY: f64 = 0.5;
+/// Part of its life that it is left alone at the end, from which the others wait for it.
+const ALONE: f64 = 0.1;
 /// Part of its life in which the process that it works for runs on, at least.
 const LIVES_ON: f64 = 0.9;
 
-/// By process: whether it works for another one that lives on, and has time left. Each is `in_calls` for so long, ns.
-pub fn with_time_left(run: &Run, in_calls: &[f64]) -> Vec<bool> {
+/// By process: whether it works for another one that lives on, and has time left. Each is `in_calls` for so long, ns; the last one is left `alone` since a moment.
+pub fn with_time_left(run: &Run, in_calls: &[f64], alone: Option<(ProcessId, u64)>) -> Vec<bool> {
     if run.ranks() > 0 {
         return vec![false; run.processes.len()];
     }
@@ -37,5 +39,13 @@ pub fn with_time_left(run: &Run, in_calls: &[f64]) -> Vec<bool> {
         let busy = in_calls > until.saturating_sub(from) as f64 * BUSY;
         !busy && of_parent.get(&(process.node, process.ppid)).is_some_and(|(ns, life)| *ns <= life * HAS_TIME)
     };
-    run.processes.iter().zip(in_calls).map(|(process, ns)| helps(process) && has_time(process, *ns)).collect()
+    let is_last = |id: ProcessId, process: &Process| {
+        let (from, until) = lives(process);
+        let since = alone.filter(|(last, _)| *last == id).map_or(until, |(_, since)| since);
+        until.saturating_sub(since) as f64 > until.saturating_sub(from) as f64 * ALONE
+    };
+    run.numbered_processes()
+        .zip(in_calls)
+        .map(|((id, process), ns)| helps(process) && has_time(process, *ns) && !is_last(id, process))
+        .collect()
 }

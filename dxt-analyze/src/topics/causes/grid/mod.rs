@@ -291,7 +291,7 @@ impl<'a> Grid<'a> {
             hold_up: None,
         };
         grid.hold_up = grid.hold_up();
-        grid.has_time_left = helpers::with_time_left(run, &grid.in_calls());
+        grid.has_time_left = helpers::with_time_left(run, &grid.in_calls(), grid.last_alone);
         grid.set_above(&groups);
         let in_calls = grid.in_calls_by_phase();
         grid.kept_waiting = KeptWaiting::of(run, unmet, &in_calls);

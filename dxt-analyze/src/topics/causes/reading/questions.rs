@@ -14,6 +14,8 @@ pub const ASK: [&str; 4] = ["stat", "access", "open", "opendir"];
 /// See above.
 pub const MAKE: [&str; 3] = ["rename", "mmap", "link"];
 const GONE: [&str; 3] = ["unlink", "rename", "rmdir"];
+/// Operations that put a file in its place under a name which is not on record: that it is in the same folder is likely.
+const PUT: [&str; 2] = ["rename", "link"];
 
 /// Events that are kept of all files together, and of each that a process uses: at most, and at least. Of files with more nothing is told.
 const EVENTS: u64 = 1 << 20;
@@ -28,6 +30,8 @@ enum Role {
     Missing(u16),
     /// That it is, and by which operation.
     There(u16),
+    /// That a file of another name in its folder is there.
+    Put,
 }
 
 /// Neighbouring calls of a stream. Times in ns since the job's start.
@@ -42,6 +46,8 @@ struct Calls {
     count: u64,
     missing: bool,
     op: u16,
+    /// They put a file of another name there.
+    put: bool,
 }
 
 /// A process that asked for a file which was not there, and found it after another process had used it. Times in ns since the job's start.
@@ -90,6 +96,7 @@ impl Questions {
         if asked.is_empty() {
             return Self { roles: Vec::new(), limit: 0 };
         }
+        let puts = puts(run);
         // And who finds it by one of these, without making it; and who else uses it.
         let mut found: FxHashSet<FileId> = FxHashSet::default();
         let mut used_by: FxHashMap<FileId, FxHashSet<ProcessId>> = FxHashMap::default();
@@ -103,8 +110,11 @@ impl Questions {
                 }
             }
         }
-        found.retain(|file| used_by.get(file).is_some_and(|by| by.len() > 1));
+        let put_there = |file: &FileId| puts.contains(folder(run, *file));
+        found.retain(|file| used_by.get(file).is_some_and(|by| by.len() > 1) || put_there(file));
+        let asked_in: FxHashSet<&str> = found.iter().map(|file| folder(run, *file)).collect();
         let role = |stream: &Stream| match stream {
+            _ if is_put(run, stream) && asked_in.contains(folder(run, stream.file)) => Role::Put,
             _ if !found.contains(&stream.file) => Role::None,
             _ if stream.failed && is_question(run, stream) => Role::Missing(stream.op),
             _ if shows(run, stream) => Role::There(stream.op),
@@ -123,9 +133,13 @@ impl Questions {
     #[must_use]
     pub fn found(&self, run: &Run, kept: Partial) -> Vec<Found> {
         let mut files: BTreeMap<FileId, BTreeMap<ProcessId, Vec<Calls>>> = BTreeMap::new();
+        let mut put: BTreeMap<&str, Vec<(ProcessId, u64)>> = BTreeMap::new();
         let mut whole: FxHashMap<FileId, bool> = FxHashMap::default();
         for ((file, process), (mut calls, all)) in kept.0 {
             calls.sort_unstable();
+            let ends = calls.iter().filter(|of| of.put).map(|of| (process, of.ended));
+            put.entry(folder(run, file)).or_default().extend(ends);
+            calls.retain(|of| !of.put);
             files.entry(file).or_default().insert(process, calls);
             *whole.entry(file).or_insert(true) &= all <= self.limit;
         }
@@ -141,12 +155,32 @@ impl Questions {
                     .flat_map(|(_, calls)| calls.iter().filter(|of| !of.missing).map(|of| of.ended))
                     .collect();
                 others.sort_unstable();
-                waits(calls, &others, |wait| out.push(Found { process: *number, file: *file, ..wait }));
+                let put = put.get(folder(run, *file)).into_iter().flatten().filter(|(other, _)| other != number);
+                let mut put: Vec<u64> = put.map(|(_, ended)| *ended).collect();
+                put.sort_unstable();
+                waits(calls, &others, &put, |wait| out.push(Found { process: *number, file: *file, ..wait }));
             }
         }
         out.sort_unstable_by_key(|found| (found.process, found.asked_ns, found.file));
         out
     }
+}
+
+/// The folder that a file lies in.
+fn folder(run: &Run, file: FileId) -> &str {
+    let name = run.file_name(file);
+    name.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Whether calls of a stream put a file in its place under another name.
+fn is_put(run: &Run, stream: &Stream) -> bool {
+    stream.chosen && !stream.failed && PUT.contains(&run.op(stream).name.as_str())
+}
+
+/// Folders in which files are put in their place so.
+fn puts(run: &Run) -> FxHashSet<&str> {
+    let all = run.processes.iter().flat_map(|process| &process.streams).filter(|stream| is_put(run, stream));
+    all.map(|stream| folder(run, stream.file)).collect()
 }
 
 /// Whether calls of a stream are the program's own and ask for a file, and fail only because it is not there.
@@ -175,8 +209,8 @@ fn makes(run: &Run, process: &Process, file: FileId) -> bool {
     process.streams.iter().filter(|stream| stream.file == file && !stream.failed).any(|stream| makes(&stream))
 }
 
-/// The waits of a process with these `calls` on a file, in order, that others' calls have ended at these times on.
-fn waits(calls: &[Calls], others: &[u64], mut found: impl FnMut(Found)) {
+/// The waits of a process with these `calls` on a file, in order, that others' calls have ended at these times on, and calls that `put` some file in its folder.
+fn waits(calls: &[Calls], others: &[u64], put: &[u64], mut found: impl FnMut(Found)) {
     let mut asks: Option<(Calls, u64)> = None;
     for of in calls {
         if of.missing {
@@ -187,7 +221,11 @@ fn waits(calls: &[Calls], others: &[u64], mut found: impl FnMut(Found)) {
         // Who asks by one kind of call, and goes on by another, does not wait for the answer.
         let Some((first, failed)) = asks.take().filter(|(first, _)| first.op == of.op) else { continue };
         let behind = others.partition_point(|ended| *ended <= first.last);
-        let there = others.get(behind).copied().filter(|there| *there <= of.from);
+        let used = others.get(behind).copied().filter(|there| *there <= of.from);
+        // Of several files that are put there meanwhile the last: what is lost is that at least.
+        let before = put.partition_point(|ended| *ended <= of.from).checked_sub(1);
+        let put = before.and_then(|at| put.get(at)).copied().filter(|there| *there > first.last);
+        let there = used.into_iter().chain(put).min();
         if let Some(there_ns) = there {
             let (process, file) = (ProcessId::NONE, FileId::NONE);
             found(Found { process, file, calls: failed, asked_ns: first.from, there_ns, found_ns: of.from });
@@ -211,7 +249,11 @@ impl Analysis for Questions {
         let shift = block.process.shift_ns;
         for stretch in block.stretches() {
             let role = roles.get(stretch.stream.index()).copied().unwrap_or_default();
-            let (Role::Missing(op) | Role::There(op)) = role else { continue };
+            let op = match role {
+                Role::None => continue,
+                Role::Missing(op) | Role::There(op) => op,
+                Role::Put => u16::MAX,
+            };
             let (Some(from), Some(last), Some(ended)) =
                 (stretch.start.first(), stretch.start.last(), stretch.end.first())
             else {
@@ -219,7 +261,8 @@ impl Analysis for Questions {
             };
             let [from, last, ended] = [*from, *last, *ended].map(|at| at.saturating_add(shift));
             let missing = matches!(role, Role::Missing(_));
-            let calls = Calls { from, last, ended, count: stretch.start.len() as u64, missing, op };
+            let calls =
+                Calls { from, last, ended, count: stretch.start.len() as u64, missing, op, put: role == Role::Put };
             let Some(file) = block.process.stream(stretch.stream).map(|stream| stream.file) else {
                 continue;
             };
@@ -247,12 +290,16 @@ mod tests {
     use super::*;
 
     fn calls(missing: bool, op: u16, from: u64, last: u64, count: u64) -> Calls {
-        Calls { from, last, ended: from + 1, count, missing, op }
+        Calls { from, last, ended: from + 1, count, missing, op, put: false }
     }
 
     fn all(mine: &[Calls], others: &[u64]) -> Vec<(u64, u64, u64)> {
+        with(mine, others, &[])
+    }
+
+    fn with(mine: &[Calls], others: &[u64], put: &[u64]) -> Vec<(u64, u64, u64)> {
         let mut out = Vec::new();
-        waits(mine, others, |found| out.push((found.calls, found.there_ns, found.found_ns)));
+        waits(mine, others, put, |found| out.push((found.calls, found.there_ns, found.found_ns)));
         out
     }
 
@@ -264,5 +311,9 @@ mod tests {
         assert_eq!(all(&again, &[42, 115]), [(3, 42, 50), (2, 115, 130)]);
         assert_eq!(all(&again, &[20, 60]), [], "nobody else has used it between");
         assert_eq!(all(&[calls(true, 1, 0, 30, 3), calls(false, 2, 50, 50, 1)], &[42]), [], "another kind of call");
+        // A file that is put in its place by another name.
+        assert_eq!(with(&twice, &[], &[20, 36, 40, 60]), [(3, 40, 50)], "the last before it is found");
+        assert_eq!(with(&twice, &[45], &[40]), [(3, 40, 50)]);
+        assert_eq!(with(&twice, &[], &[20, 60]), []);
     }
 }

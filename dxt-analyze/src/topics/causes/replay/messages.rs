@@ -22,6 +22,9 @@ const WITH_THEM: f64 = 0.25;
 /// Part of the meetings at which it must do so there.
 const MOSTLY: f64 = 0.7;
 
+/// Fewest meetings over which lengths vary, or do not, for that to tell.
+const FEWEST_TO_VARY: usize = 4;
+
 /// Of each process, ns.
 pub type Times = FxHashMap<ProcessId, f64>;
 
@@ -30,6 +33,8 @@ pub type Times = FxHashMap<ProcessId, f64>;
 pub struct Messages {
     /// By phase that a meeting ends, ns; empty where nothing is known.
     outside: Vec<Times>,
+    /// How long each is in calls meanwhile, ns.
+    calls: Vec<Times>,
 }
 
 /// One meeting before which a finding shortens calls: the phase that it ends, and by how much, ns.
@@ -42,19 +47,23 @@ impl Messages {
         let mut first = 0;
         let of_meeting = |(end, waits): (usize, &Times)| {
             if waits.is_empty() {
-                return Times::default();
+                return (Times::default(), Times::default());
             }
             let (from, until) = (slots.span(first).0, slots.span(end).1.min(length));
             let span = until.saturating_sub(from) as f64;
-            let of = |(&process, &waited): (&ProcessId, &f64)| {
-                let calls: f64 = (first..=end).map(|phase| in_calls(phase, process)).sum();
-                (process, (span - waited - calls).max(0.0))
+            let calls: Times = waits
+                .keys()
+                .map(|process| (*process, (first..=end).map(|phase| in_calls(phase, *process)).sum()))
+                .collect();
+            let of = |(process, waited): (&ProcessId, &f64)| {
+                (*process, (span - waited - calls.get(process).copied().unwrap_or_default()).max(0.0))
             };
             let outside = waits.iter().map(of).collect();
             first = end + 1;
-            outside
+            (outside, calls)
         };
-        Self { outside: waits.iter().enumerate().map(of_meeting).collect() }
+        let (outside, calls) = waits.iter().enumerate().map(of_meeting).unzip();
+        Self { outside, calls }
     }
 
     /// How long each rank `who` waits for messages of those whose calls a finding shortens, ns, by meeting: as long as these take for it at most.
@@ -95,7 +104,8 @@ impl Messages {
                 as_long && comes_with(*end, slow, **most).unwrap_or_default()
             };
             let often = beyond.iter().zip(&of_all).zip(all.iter().zip(&slow)).filter(alike).count();
-            if usually.is_known() || often >= FEWEST && often as f64 >= all.len() as f64 * MOSTLY {
+            let often = often >= FEWEST && often as f64 >= all.len() as f64 * MOSTLY;
+            if usually.is_known() || often && !self.keeps_its_own_time(process, all, &slow) {
                 for ((waits, ns), most) in waits.iter_mut().zip(beyond).zip(&of_all) {
                     if ns > 0.0 && ns <= most * AT_MOST {
                         waits.insert(process, ns.min(*most));
@@ -105,6 +115,24 @@ impl Messages {
         }
         waits
     }
+
+    /// Whether a rank is outside of calls for as long at each meeting, however long those are in calls that it might wait for: who waits for another is outside for
+    /// longer where that one takes longer, and it less.
+    fn keeps_its_own_time(&self, process: ProcessId, all: &[Shorter<'_>], slow: &[Vec<ProcessId>]) -> bool {
+        let of = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {
+            let (outside, calls) = (self.outside.get(*end)?.get(&process)?, self.calls.get(*end)?);
+            let theirs = slow.iter().filter_map(|process| calls.get(process)).copied().fold(0.0, f64::max);
+            Some((*outside, outside - (theirs - calls.get(&process)?)))
+        };
+        let (outside, beside): (Vec<f64>, Vec<f64>) = all.iter().zip(slow).filter_map(of).unzip();
+        outside.len() >= FEWEST_TO_VARY && varies(&outside) < varies(&beside)
+    }
+}
+
+/// Mean distance from the median.
+fn varies(values: &[f64]) -> f64 {
+    let middle = median(&mut values.to_vec()).unwrap_or_default();
+    values.iter().map(|value| (value - middle).abs()).sum::<f64>() / values.len().max(1) as f64
 }
 
 /// How long a rank is outside of calls where nothing holds it up.
@@ -164,7 +192,24 @@ mod tests {
         let met: Vec<Times> = outside.iter().map(|of| of.keys().map(|process| (*process, 0.0)).collect()).collect();
         let less: Vec<(usize, Times)> = less.iter().map(|(end, of)| (*end, times(of))).collect();
         let less: Vec<Shorter<'_>> = less.iter().map(|(end, of)| (*end, of)).collect();
-        Messages { outside }.waits(&met, &less, &(0..3).map(ProcessId).collect())
+        Messages { calls: Vec::new(), outside }.waits(&met, &less, &(0..3).map(ProcessId).collect())
+    }
+
+    #[test]
+    fn who_keeps_its_own_time_waits_for_nobody() {
+        // Rank 1 is in calls for so long, the others for 10.
+        let theirs = [130.0, 124.0, 131.0, 127.0, 133.0];
+        let of = |outside: &dyn Fn(f64) -> f64| {
+            let outside: Vec<Times> = theirs.iter().map(|ns| times(&[outside(*ns), 100.0, 100.0])).collect();
+            let calls: Vec<Times> = theirs.iter().map(|ns| times(&[10.0, *ns, 10.0])).collect();
+            let met: Vec<Times> = theirs.iter().map(|_| times(&[0.0, 0.0, 0.0])).collect();
+            let less: Vec<Times> = theirs.iter().map(|ns| times(&[0.0, ns - 10.0, 0.0])).collect();
+            let less: Vec<Shorter<'_>> = less.iter().enumerate().collect();
+            Messages { outside, calls }.waits(&met, &less, &[ProcessId(0)].into())
+        };
+        let waits = |of: &[Times]| of.iter().filter(|of| of.contains_key(&ProcessId(0))).count();
+        assert_eq!(waits(&of(&|ns| 100.0 + ns - 10.0)), 5);
+        assert_eq!(waits(&of(&|_| 220.0)), 0);
     }
 
     #[test]
