@@ -4,6 +4,7 @@ use super::grid::Grid;
 use super::slow::unit::Unit;
 use crate::findings::About;
 use crate::text::units as show;
+use std::collections::BTreeSet;
 
 /// What a unit is called, what its like are, and what it is in a form for programs.
 pub fn named(grid: &Grid<'_>, unit: Unit) -> (String, &'static str, About) {
@@ -12,9 +13,11 @@ pub fn named(grid: &Grid<'_>, unit: Unit) -> (String, &'static str, About) {
         Unit::Target(ost) => (format!("OST {ost}"), "other OSTs", About { ost: Some(ost), ..About::default() }),
         Unit::Node(node) => {
             let name = run.nodes.get(node as usize).cloned().unwrap_or_default();
-            let ranks = run.processes.iter().filter(|process| process.node == node).count() as u64;
+            // What a process leaves after its trace is written is a second one of the same.
+            let pids: BTreeSet<u32> =
+                run.processes.iter().filter(|process| process.node == node).map(|process| process.pid).collect();
             (
-                format!("node {name} ({})", show::processes(ranks)),
+                format!("node {name} ({})", show::processes(pids.len() as u64)),
                 "other nodes",
                 About { node: Some(name), ..About::default() },
             )

@@ -128,6 +128,11 @@ fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
     let mut out: Vec<Slow> = Vec::new();
     let a_group: BTreeSet<Unit> = slow.iter().filter(|slow| !slow.more.is_empty()).map(|slow| slow.unit).collect();
     for one in slow {
+        // What takes longer at the same time has one reason, whatever the calls are.
+        if let Some(moment) = out.iter_mut().find(|other| is_same_moment(other, &one)) {
+            join_moment(moment, one);
+            continue;
+        }
         let like = |other: &Slow| {
             matches!(
                 (&other.unit, &one.unit),
@@ -156,6 +161,26 @@ fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
     let few = |slow: &Slow| (slow.more.len() + 1) * 2 <= grid.run.processes.len();
     out.retain(|slow| !matches!(slow.unit, Unit::Process(_)) || a_group.contains(&slow.unit) || few(slow));
     out
+}
+
+/// Part of the shorter of two moments that is in the longer, for both to be one.
+const SAME_MOMENT: f64 = 0.5;
+
+/// Whether two are of different calls at about the same time.
+fn is_same_moment(one: &Slow, other: &Slow) -> bool {
+    let (Unit::Moment(from, until), Unit::Moment(since, to)) = (one.unit, other.unit) else { return false };
+    let both = f64::from((until.min(to) + 1).saturating_sub(from.max(since)));
+    let shorter = f64::from((until - from).min(to - since) + 1);
+    let other_calls = other.by.iter().all(|(class, ..)| one.by.iter().all(|(mine, ..)| mine != class));
+    other_calls && one.grows == other.grows && both >= shorter * SAME_MOMENT
+}
+
+fn join_moment(into: &mut Slow, other: Slow) {
+    if let (Unit::Moment(from, until), Unit::Moment(since, to)) = (into.unit, other.unit) {
+        into.unit = Unit::Moment(from.min(since), until.max(to));
+    }
+    into.by.extend(other.by);
+    into.shortened.extend(other.shortened);
 }
 
 /// Times that one file is slower than another at most, for both to be slow for the same reason.
@@ -217,7 +242,16 @@ fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let at_most = |odd: &Odd| if odd.above.exp() > MOST_TIMES { format!("over {MOST_TIMES}") } else { times(odd) };
     let first =
         by.first().map(|(class, odd, ..)| format!("{} take {} times", calls_of(grid, slow, *class), at_most(odd)));
-    let first = first.unwrap_or_default();
+    let first = match slow.unit {
+        Unit::Moment(..) if by.len() > 1 => {
+            let mut names: Vec<String> = by.iter().map(|(class, ..)| calls_of(grid, slow, *class)).collect();
+            let last = names.pop().unwrap_or_default();
+            let most = by.iter().map(|(_, odd, ..)| odd).max_by(|a, b| a.above.total_cmp(&b.above));
+            let most = most.map(at_most).unwrap_or_default();
+            format!("{} and {last} take up to {most} times", names.join(", "))
+        }
+        _ => first.unwrap_or_default(),
+    };
     let asked = asked(grid, slow);
     let (code, title, hint) = match (slow.unit, &user) {
         (_, Some(SoleUser::Theirs(theirs))) => {

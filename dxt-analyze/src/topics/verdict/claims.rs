@@ -25,6 +25,10 @@ const BY_TURNS: f64 = 0.4;
 const BY_TURNS_INSIDE: f64 = 0.6;
 /// Part of what they would be by chance that more than one rank are in calls at once, at most, if they take turns.
 const CARELESS: f64 = 0.5;
+/// Calls that would be beside others by chance up to which it tells nothing that fewer are; and part of the changes from one rank to another in which one begins
+/// as the other ends, from which they take turns all the same.
+const FEW_BY_CHANCE: f64 = 5.0;
+const HANDED_ON: f64 = 0.5;
 /// Times as long as the fastest that calls usually take if they wait for others.
 const CONTENDED: f64 = 2.0;
 /// Bytes of a file that reading ahead brings as a whole: 64 KiB.
@@ -411,7 +415,12 @@ impl<'g, 'a> Mending<'g, 'a> {
         let anybody = slots.map(|slot| self.grid.slots.busy(slot)).sum::<Sum>().get() as f64 / length;
         // How many are in calls while any is, without the one.
         let more = |anybody: f64| (all / anybody.max(f64::MIN_POSITIVE) - 1.0).max(0.0);
-        more(anybody) > more(1.0 - nobody) * CARELESS
+        let by_chance = more(1.0 - nobody);
+        // Where few would be beside each other anyway, that none are tells nothing, unless one begins as the other ends.
+        let calls = self.grid.entries.iter().filter(|entry| entry.leaf && DATA.contains(&entry.class));
+        let calls = calls.map(|entry| entry.cell.calls).fold(0, u64::saturating_add) as f64;
+        more(anybody) > by_chance * CARELESS
+            || calls * by_chance < FEW_BY_CHANCE && turns::handed_on(self.grid) < HANDED_ON
     }
 
     /// Part of the time in calls that is not in syncs, opens and the like inside of MPI-IO: when these are made is the library's matter.

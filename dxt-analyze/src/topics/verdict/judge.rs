@@ -81,7 +81,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         {
             continue;
         }
-        match mending.claim(&finding) {
+        match mending.claim(&finding).and_then(|claim| without_header(claim, &claims)) {
             Some(claim) if says_no_more(&claim, &claims) || is_of_header(grid, &claim, &claims) => {}
             // Of reads and of writes on one file the same is said once.
             Some(claim) if patterns.iter().any(|other| is_the_same(other, &claim)) => {}
@@ -209,6 +209,16 @@ fn is_of_header(grid: &Grid<'_>, claim: &Claim, causes: &[Claim]) -> bool {
     };
     let on_them = time(&|index| file(index).is_some_and(|file| files.contains(&file))) >= time(&|_| true) * AS_MUCH;
     claim.finding.code == Code::RANDOM_WRITES && on_them && calls as f64 >= all as f64 * GO_BACK
+}
+
+/// Small writes without those of a header, which are small by nature and are a cause of their own; `None` if there are no others.
+fn without_header(mut claim: Claim, causes: &[Claim]) -> Option<Claim> {
+    let header = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN);
+    if let Some(header) = header.filter(|_| claim.finding.code == Code::SMALL_WRITES) {
+        let theirs: BTreeSet<u32> = header.shortened.iter().map(|(index, _)| *index).collect();
+        claim.shortened.retain(|(index, _)| !theirs.contains(index));
+    }
+    (!claim.shortened.is_empty() || claim.waiting_ns > 0.0).then_some(claim)
 }
 
 /// Part of what a finding of all small requests explains that one of tiny ones does, from which that says it better.

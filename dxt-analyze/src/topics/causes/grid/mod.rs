@@ -297,7 +297,10 @@ impl<'a> Grid<'a> {
         grid.kept_waiting = KeptWaiting::of(run, unmet, &in_calls);
         let meetings = std::mem::take(&mut grid.meetings);
         let time = |phase, process| in_calls.get(&(phase, process)).copied().unwrap_or_default();
-        grid.meetings = meetings.with_calls(run, &grid.slots, time);
+        let several =
+            |(process, _): &(ProcessId, &Process)| grid.threads.get(process.index()).is_some_and(|of| of.count > 1);
+        let threaded = run.numbered_processes().filter(several).map(|(process, _)| process).collect();
+        grid.meetings = meetings.with_calls(run, &grid.slots, threaded, time);
         grid
     }
 

@@ -146,10 +146,16 @@ impl Meetings {
         self.waits.iter().enumerate().filter_map(known)
     }
 
-    /// With the time of a process in calls of a phase, which tells who waits for messages.
+    /// With the time of a process in calls of a phase, which tells who waits for messages, unless threads of it (`threaded`) make them beside.
     #[must_use]
-    pub fn with_calls(self, run: &Run, slots: &Slots, in_calls: impl Fn(usize, ProcessId) -> f64) -> Self {
-        Self { messages: Messages::of(slots, length(run), &self.waits, in_calls), ..self }
+    pub fn with_calls(
+        self,
+        run: &Run,
+        slots: &Slots,
+        threaded: BTreeSet<ProcessId>,
+        in_calls: impl Fn(usize, ProcessId) -> f64,
+    ) -> Self {
+        Self { messages: Messages::of(slots, length(run), &self.waits, threaded, in_calls), ..self }
     }
 
     fn in_library(&self, end: usize, process: ProcessId) -> f64 {

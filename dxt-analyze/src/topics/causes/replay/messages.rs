@@ -35,15 +35,23 @@ pub struct Messages {
     outside: Vec<Times>,
     /// How long each is in calls meanwhile, ns.
     calls: Vec<Times>,
+    /// Those whose threads make calls beside what they compute: how long they are outside of calls tells nothing.
+    threaded: BTreeSet<ProcessId>,
 }
 
 /// One meeting before which a finding shortens calls: the phase that it ends, and by how much, ns.
 pub type Shorter<'a> = (usize, &'a Times);
 
 impl Messages {
-    /// Of `waits` by the phase that a meeting ends, and the time of a process in calls of a phase.
+    /// Of `waits` by the phase that a meeting ends, who is `threaded`, and the time of a process in calls of a phase.
     #[must_use]
-    pub fn of(slots: &Slots, length: u64, waits: &[Times], in_calls: impl Fn(usize, ProcessId) -> f64) -> Self {
+    pub fn of(
+        slots: &Slots,
+        length: u64,
+        waits: &[Times],
+        threaded: BTreeSet<ProcessId>,
+        in_calls: impl Fn(usize, ProcessId) -> f64,
+    ) -> Self {
         let mut first = 0;
         let of_meeting = |(end, waits): (usize, &Times)| {
             if waits.is_empty() {
@@ -63,7 +71,7 @@ impl Messages {
             (outside, calls)
         };
         let (outside, calls) = waits.iter().enumerate().map(of_meeting).unzip();
-        Self { outside, calls }
+        Self { outside, calls, threaded }
     }
 
     /// How long each rank `who` waits for messages of those whose calls a finding shortens, ns, by meeting: as long as these take for it at most.
@@ -90,6 +98,9 @@ impl Messages {
         for &process in who {
             let usually = Usually::of(&free, &ever, process);
             let beyond = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {
+                if slow.iter().any(|process| self.threaded.contains(process)) {
+                    return None;
+                }
                 let of = self.outside.get(*end)?;
                 let expected = usually.expected(least(of, slow)?);
                 (!slow.contains(&process)).then_some((of.get(&process)? - expected).max(0.0))
@@ -192,7 +203,7 @@ mod tests {
         let met: Vec<Times> = outside.iter().map(|of| of.keys().map(|process| (*process, 0.0)).collect()).collect();
         let less: Vec<(usize, Times)> = less.iter().map(|(end, of)| (*end, times(of))).collect();
         let less: Vec<Shorter<'_>> = less.iter().map(|(end, of)| (*end, of)).collect();
-        Messages { calls: Vec::new(), outside }.waits(&met, &less, &(0..3).map(ProcessId).collect())
+        Messages { outside, ..Messages::default() }.waits(&met, &less, &(0..3).map(ProcessId).collect())
     }
 
     #[test]
@@ -205,7 +216,7 @@ mod tests {
             let met: Vec<Times> = theirs.iter().map(|_| times(&[0.0, 0.0, 0.0])).collect();
             let less: Vec<Times> = theirs.iter().map(|ns| times(&[0.0, ns - 10.0, 0.0])).collect();
             let less: Vec<Shorter<'_>> = less.iter().enumerate().collect();
-            Messages { outside, calls }.waits(&met, &less, &[ProcessId(0)].into())
+            Messages { outside, calls, ..Messages::default() }.waits(&met, &less, &[ProcessId(0)].into())
         };
         let waits = |of: &[Times]| of.iter().filter(|of| of.contains_key(&ProcessId(0))).count();
         assert_eq!(waits(&of(&|ns| 100.0 + ns - 10.0)), 5);

@@ -65,6 +65,30 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
     Some((last - without).max(0.0))
 }
 
+/// Part of the calls of ranks behind another rank's that begin as that ends, no later than they take: as who takes turns does.
+#[must_use]
+pub fn handed_on(grid: &Grid<'_>) -> f64 {
+    let mut calls: Vec<(u64, u64, ProcessId)> = Vec::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        let Some(longest) = entry.cell.longest_began() else { continue };
+        let end = longest.saturating_add(entry.cell.longest_ns);
+        let end = end.max(entry.cell.first_at.saturating_add(entry.cell.time_ns));
+        calls.push((entry.cell.first_at, end, entry.process));
+    }
+    calls.sort_unstable();
+    let (mut last, mut changes, mut soon) = (None::<(u64, ProcessId)>, 0.0, 0.0);
+    for (begin, end, process) in calls {
+        if let Some((until, _)) = last.filter(|(_, other)| *other != process) {
+            // Of short calls, as of how libraries begin, nothing is waited for.
+            let takes = end.saturating_sub(begin);
+            changes += takes as f64;
+            soon += if begin.saturating_sub(until) <= takes { takes as f64 } else { 0.0 };
+        }
+        last = Some((end.max(last.map_or(0, |(until, _)| until)), process));
+    }
+    if changes > 0.0 { soon / changes } else { 1.0 }
+}
+
 /// Ranks and their calls, in order.
 fn ranks(grid: &Grid<'_>) -> BTreeMap<ProcessId, Rank> {
     let mut out: BTreeMap<ProcessId, Rank> = BTreeMap::new();

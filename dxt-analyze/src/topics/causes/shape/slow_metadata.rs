@@ -24,6 +24,10 @@ const A_GOOD_PART: f64 = 0.25;
 /// Part of the time from which one operation is told by itself.
 const MOSTLY: f64 = 0.6;
 
+/// Part of the time that one rank makes of it to make it alone; and ranks of which it is one, at least.
+const ALONE: f64 = 0.8;
+const SEVERAL: u64 = 3;
+
 /// What they cost.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
@@ -35,7 +39,14 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let part = most_ns / found.time_ns.max(1.0);
     // A log has one time for all of them, and the importer puts it with the opens.
     let one_time = grid.run.was_log() && found.most == "open";
-    let title = if part >= MOSTLY && one_time {
+    let title = if let Some(process) = found.alone {
+        let (who, calls) = (grid.run.process_name(process), show::count(most_calls));
+        format!(
+            "{who} alone makes {calls} calls of {}, {} each{on}, and the others wait for it",
+            found.most,
+            each(most_ns, most_calls)
+        )
+    } else if part >= MOSTLY && one_time {
         let opens = show::count(most_calls);
         format!(
             "an open, with its close and the file's other metadata calls, takes {}{on}: {opens} opens",
@@ -55,6 +66,9 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         format!("metadata calls take {all} each, {} most of it{on}: {calls} in all", found.several.join(" and "))
     };
     let hint = match found.most.as_str() {
+        _ if found.alone.is_some() => {
+            "share them out: each rank does a part of them at the same time; or do them aside (a thread) while the others compute"
+        }
         "stat" | "access" => {
             "ask fewer times, from fewer ranks (one rank, then broadcast): remember the answer, or list the folder once"
         }
@@ -87,6 +101,8 @@ struct Slow {
     of_most: (u64, f64),
     /// All that take a good part of it, that first.
     several: Vec<String>,
+    /// The rank that makes nearly all of them, if it is one of several and the others wait for it.
+    alone: Option<ProcessId>,
     /// What quick answers would save, or fewer calls where they are many.
     shortened: Shortened,
 }
@@ -138,5 +154,20 @@ fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
     let several = several.into_iter().map(|(name, _)| name.to_owned()).collect();
     let (most, of_most) = names.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
     let most = most.to_owned();
-    (!shortened.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, shortened })
+    let alone = alone(grid, &shortened);
+    (!shortened.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, alone, shortened })
+}
+
+/// The rank that what is `shortened` is nearly all of, where there are several and these wait for it.
+fn alone(grid: &Grid<'_>, shortened: &Shortened) -> Option<ProcessId> {
+    let (mut of, mut waited, mut all) = (BTreeMap::<ProcessId, f64>::new(), 0.0, 0.0);
+    for (index, ns) in shortened {
+        let entry = grid.entries.get(*index as usize)?;
+        *of.entry(entry.process).or_default() += ns;
+        all += ns;
+        waited += if grid.waited_for(entry.process, grid.phase(entry)) { *ns } else { 0.0 };
+    }
+    let (process, ns) = of.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let is = grid.run.ranks() >= SEVERAL && ns >= all * ALONE && waited >= all * ALONE;
+    is.then_some(process)
 }

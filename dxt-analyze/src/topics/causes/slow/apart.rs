@@ -23,6 +23,8 @@ const GAP: f64 = 3.0;
 const LEAST_SPREAD: f64 = 0.03;
 /// Times longer that a shorter while takes at least, which stands clear of all others.
 const FAR_SLOWER: f64 = 3.0;
+/// Part of all calls that are no longer only how a program begins, however few moments they take.
+const BEGINNING: f64 = 0.15;
 /// Of moments: the part of the earlier ones, from the slow end, and of the later ones, from the fast end, that may be otherwise.
 const OTHERWISE: f64 = 0.1;
 
@@ -87,7 +89,13 @@ pub fn grows_to_the_end(values: &[f64], range: Range<usize>) -> bool {
 pub fn for_a_while(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
     let sums = Sums::of(values);
     let mut best: Option<(Range<usize>, f64)> = None;
-    for from in FEWEST_IN_ALL..values.len().saturating_sub(FEWEST_IN_ALL - 1) {
+    let all: u64 = calls.iter().sum();
+    // What is quick takes few moments: its calls count.
+    let begins = |from: usize| {
+        let before: u64 = calls.iter().take(from).sum();
+        from >= FEWEST_IN_ALL || before as f64 >= all as f64 * BEGINNING
+    };
+    for from in (FEWEST..values.len().saturating_sub(FEWEST_IN_ALL - 1)).filter(|from| begins(*from)) {
         for until in from + FEWEST_IN_ALL..=values.len() {
             let score = sums.score(from..until);
             if score.is_some_and(|score| best.as_ref().is_none_or(|(_, most)| score > *most)) {
@@ -99,7 +107,6 @@ pub fn for_a_while(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)>
     let slow = values.get(range.clone())?;
     let (before, after) = (values.get(..range.start)?, values.get(range.end..)?);
     let fast = [before, after].concat();
-    let all: u64 = calls.iter().sum();
     let theirs: u64 = calls.get(range.clone())?.iter().sum();
     let enough = |calls: u64| calls as f64 >= all as f64 * SHARE;
     // Where it stays slow, the fast part may be short: its calls count.

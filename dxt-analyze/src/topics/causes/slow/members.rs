@@ -89,8 +89,10 @@ pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
 fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
     let mut by: BTreeMap<(FileId, ProcessId), Mean> = BTreeMap::new();
     let is = |entry: &&Entry| entry.leaf && entry.class == class && !grid.lists(entry);
+    let at_the_time = slow_moments(grid.entries.iter().filter(is));
     for entry in grid.entries.iter().filter(is) {
-        by.entry((entry.file, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
+        let above = entry.above_kind - at_the_time.get(&entry.slot).copied().unwrap_or_default();
+        by.entry((entry.file, entry.process)).or_default().add(above, entry.cell.calls as f64);
     }
     let (mut of_file, mut of_process) = (BTreeMap::<FileId, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
     for ((file, process), mean) in by {
@@ -101,6 +103,21 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
         of_file.retain(|_, means| means.len() >= FEWEST);
     }
     of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
+}
+
+/// Fewest files in a slot that tell how slow it is.
+const FILES_AT_ONCE: usize = 4;
+
+/// By slot with several files: how far the calls on most of them are above their like. A file that is used then is no slower than the others for that.
+fn slow_moments<'e>(entries: impl Iterator<Item = &'e Entry>) -> BTreeMap<u16, f64> {
+    let mut slots: BTreeMap<u16, BTreeMap<FileId, Mean>> = BTreeMap::new();
+    for entry in entries {
+        let of = slots.entry(entry.slot).or_default().entry(entry.file).or_default();
+        of.add(entry.above_kind, entry.cell.calls as f64);
+    }
+    slots.retain(|_, files| files.len() >= FILES_AT_ONCE);
+    let above = |files: &BTreeMap<FileId, Mean>| middle(files.values(), |_| 1.0).filter(|above| *above > 0.0);
+    slots.iter().filter_map(|(slot, files)| Some((*slot, above(files)?))).collect()
 }
 
 /// The parts of each file. A process counts by how they differ for it.
