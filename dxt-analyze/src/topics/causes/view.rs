@@ -105,7 +105,8 @@ impl<'a> CausesReport<'a> {
         let grows = |class: &Class| depths.grow(&sums, *class, &frame.slots);
         let grow_with_depth: Vec<Class> = [Class::Read, Class::Write].into_iter().filter(grows).collect();
         let mut grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
-        (grid.begin_together, grid.grow_with_depth) = (begun.together, grow_with_depth);
+        grid.begin_together = grid.with_those_reached(begun.together);
+        grid.grow_with_depth = grow_with_depth;
         grid.busy = [Class::Read, Class::Write].map(|class| (class, depths.busy(&sums, class))).into();
         grid.served = [Class::Read, Class::Write].map(|class| (class, depths.served(&sums, class, &grid.slots))).into();
         (grid.found, grid.read_before) = (frame.found, frame.read_before);

@@ -304,6 +304,21 @@ impl<'a> Grid<'a> {
         grid
     }
 
+    /// What begins together on storage targets, also for those that the same requests reach behind the first.
+    #[must_use]
+    pub fn with_those_reached(&self, together: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
+        let mut all = together.clone();
+        for entry in self.entries.iter().filter(|entry| entry.leaf) {
+            let Some((first, others)) = entry.targets.split_first() else { continue };
+            let Some(of_first) = together.get(first) else { continue };
+            for other in others {
+                let of = all.entry(*other).or_default();
+                *of = of.max(*of_first);
+            }
+        }
+        all
+    }
+
     /// Time of each process in calls of each phase, ns.
     fn in_calls_by_phase(&self) -> FxHashMap<(usize, ProcessId), f64> {
         let mut of: FxHashMap<(usize, ProcessId), f64> = FxHashMap::default();

@@ -3,7 +3,7 @@
 
 use super::shared_block::{SharedBlock, joins};
 use crate::findings::{About, Code, Evidence};
-use crate::model::ProcessId;
+use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
 use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, files, finding};
@@ -39,6 +39,11 @@ const ALONE: f64 = 0.03;
 const MOST: f64 = 0.8;
 const MANY_CALLS: f64 = 32.0;
 
+/// Part of the time of all calls up to which a target is barely used.
+const BARELY: f64 = 0.02;
+/// Files on each target from which it is no chance on which they lie.
+const FILES: usize = 3;
+
 /// Calls of one size.
 #[derive(Debug, Default)]
 struct OfSize {
@@ -58,6 +63,8 @@ pub struct Queue {
     pub targets: usize,
     /// One of them.
     pub target: u32,
+    /// Whether they are others at other times.
+    pub steps: bool,
     /// Calls in flight on a target, mean over the time that it has any.
     pub in_flight: f64,
     /// Targets with which there would be none.
@@ -89,7 +96,12 @@ pub fn queues(grid: &Grid<'_>) -> Vec<Queue> {
 
 fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
     let what = queue.class.plural();
-    let targets = if queue.targets == 1 { format!("OST {}", queue.target) } else { format!("{} OSTs", queue.targets) };
+    let targets = match (queue.targets, queue.steps) {
+        (1, false) => format!("OST {}", queue.target),
+        (1, true) => "one OST at a time".to_owned(),
+        (many, false) => format!("{many} OSTs"),
+        (many, true) => format!("{many} OSTs at a time"),
+    };
     let each = if queue.targets == 1 { "" } else { " on each" };
     let title = format!(
         "{what} queue at {targets}: {:.0} in flight{each}, and they take {:.1} times as long as the fastest",
@@ -99,7 +111,7 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
         "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
         queue.enough
     );
-    let about = About { ost: (queue.targets == 1).then_some(queue.target), ..About::default() };
+    let about = About { ost: (queue.targets == 1 && !queue.steps).then_some(queue.target), ..About::default() };
     let evidence = Evidence::of(
         format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough),
         about,
@@ -110,7 +122,7 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
 
 /// Whether targets serve the calls of a class one after another: then one is done each time that a call takes which meets no other, and none takes longer
 /// than all that can be before it.
-fn is_served_in_turn(grid: &Grid<'_>, class: Class, targets: usize) -> bool {
+fn is_served_in_turn(grid: &Grid<'_>, class: Class, targets: f64) -> bool {
     let is = |entry: &&Entry| entry.leaf && entry.class == class && !entry.targets.is_empty();
     let mut of: BTreeMap<u8, OfSize> = BTreeMap::new();
     for entry in grid.entries.iter().filter(is) {
@@ -129,7 +141,7 @@ fn is_served_in_turn(grid: &Grid<'_>, class: Class, targets: usize) -> bool {
     // Slots in which such calls begin, as far as any process is in a call.
     let slots: BTreeSet<u16> = grid.entries.iter().filter(is).map(|entry| entry.slot).collect();
     let busy = slots.iter().map(|slot| grid.slots.busy(usize::from(*slot))).sum::<Sum>().get() as f64;
-    let each = busy * targets as f64 / most.calls.max(1.0);
+    let each = busy * targets / most.calls.max(1.0);
     let as_alone = (alone / each.max(1.0)).ln().abs() <= ALIKE.ln();
     let longest = alone * most.processes.len() as f64 * ALIKE;
     most.ns >= all * MOST && most.calls >= MANY_CALLS && as_alone && most.longest as f64 <= longest
@@ -153,20 +165,25 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     }
     let all: f64 = targets.values().sum();
     // Some targets are barely used.
-    let used: Vec<(u32, f64)> = targets.into_iter().filter(|(_, ns)| *ns >= all * 0.02).collect();
+    let used: Vec<(u32, f64)> = targets.into_iter().filter(|(_, ns)| *ns >= all * BARELY).collect();
     let (_, (fastest, median, _, (spread, leans))) = kinds.into_iter().max_by(|a, b| a.1.2.total_cmp(&b.1.2))?;
     if fastest == u64::MAX {
         return None;
     }
     let slower = median / fastest.max(1) as f64;
+    let placed = Placed::of(grid, class);
+    if placed.is_all_there_is(used.len()) {
+        return None;
+    }
     // The time in which the class is busy: phases last as long as their slowest rank.
     let busy = Work::of_those(grid, |entry| entry.class == class).critical();
-    let in_flight = all / busy.max(1.0) / used.len().max(1) as f64;
-    let count = used.len() as f64;
+    // Those in use at a time: a file for each step may lie on others each time.
+    let count = placed.at_once.clamp(1.0, used.len().max(1) as f64);
+    let in_flight = all / busy.max(1.0) / count;
     let enough = (count * in_flight).min(MANY.max(count));
     let queued = slower.ln() >= spread.max(LEAST_SPREAD) * FAR_BELOW || leans >= LEANS;
     let grows = grid.grow_with_depth.contains(&class);
-    let queued = queued || grows || is_served_in_turn(grid, class, used.len());
+    let queued = queued || grows || is_served_in_turn(grid, class, count);
     // What targets serve by how many they have tells best, where that is known.
     let served = grid.served.get(&class);
     let waits = served.and_then(Served::waits);
@@ -181,5 +198,53 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
         .filter(|(_, entry)| is(entry))
         .map(|(index, entry)| (index, entry.left_ns * part))
         .collect();
-    Some(Queue { class, targets: used.len(), target: used.first()?.0, in_flight, enough, slower, shortened })
+    let targets = (count.round() as usize).max(1);
+    let steps = used.len() >= targets.saturating_mul(2);
+    Some(Queue { class, targets, target: used.first()?.0, steps, in_flight, enough, slower, shortened })
+}
+
+/// How the files of a class of calls lie on targets.
+struct Placed {
+    /// Targets in use at a time, the mean over phases by the time of their calls.
+    at_once: f64,
+    /// Whether each file is one process's.
+    own: bool,
+    /// By target: files.
+    files: BTreeMap<u32, BTreeSet<FileId>>,
+    /// Targets of any calls.
+    known: usize,
+}
+
+impl Placed {
+    fn of(grid: &Grid<'_>, class: Class) -> Self {
+        let mut phases: BTreeMap<usize, (f64, BTreeMap<u32, f64>)> = BTreeMap::new();
+        let mut files: BTreeMap<u32, BTreeSet<FileId>> = BTreeMap::new();
+        let mut users: BTreeMap<FileId, ProcessId> = BTreeMap::new();
+        let mut known: BTreeSet<u32> = BTreeSet::new();
+        let mut own = true;
+        for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.targets.is_empty()) {
+            known.extend(&entry.targets);
+            if entry.class != class {
+                continue;
+            }
+            let phase = phases.entry(grid.phase(entry)).or_default();
+            phase.0 += entry.left_ns;
+            for target in &entry.targets {
+                *phase.1.entry(*target).or_default() += entry.left_ns / entry.targets.len() as f64;
+                files.entry(*target).or_default().insert(entry.file);
+            }
+            own &= *users.entry(entry.file).or_insert(entry.process) == entry.process;
+        }
+        let used = |(all, of): &(f64, BTreeMap<u32, f64>)| of.values().filter(|ns| **ns >= all * BARELY).count() as f64;
+        let time: f64 = phases.values().map(|phase| phase.0).sum();
+        let at_once = phases.values().map(|phase| phase.0 * used(phase)).sum::<f64>() / time.max(1.0);
+        Self { at_once, own, files, known: known.len() }
+    }
+
+    /// Whether servers that put each new file on a target of its own have no others than the `used` ones: many files lie on them evenly, and nothing on others.
+    fn is_all_there_is(&self, used: usize) -> bool {
+        let counts = || self.files.values().map(BTreeSet::len);
+        let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+        used > 1 && self.known == used && self.own && least >= FILES && most <= least.saturating_mul(2)
+    }
 }

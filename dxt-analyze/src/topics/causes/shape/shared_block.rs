@@ -17,6 +17,9 @@ const SMALL: u8 = 17;
 const FEWEST: usize = 8;
 /// Reads that fit into what is read by all.
 const BLOCKS: u64 = 8;
+/// Bytes of a block that each process reads piece by piece, at most; and part of it that each does on the mean.
+const LARGEST: u64 = 4 << 20;
+const WHOLE: f64 = 0.8;
 
 /// A block that many read.
 #[derive(Clone, Debug)]
@@ -88,7 +91,10 @@ fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSe
     let (bytes, calls) = of().fold((0_u64, 0_u64), |(bytes, calls), entry| {
         (bytes.saturating_add(entry.cell.bytes), calls.saturating_add(entry.cell.calls))
     });
-    if range.1 - range.0 > (bytes / calls.max(1)).saturating_mul(BLOCKS) {
+    let length = range.1 - range.0;
+    let by_each = bytes as f64 / processes.len().max(1) as f64;
+    let whole = length <= LARGEST && by_each >= length as f64 * WHOLE;
+    if length > (bytes / calls.max(1)).saturating_mul(BLOCKS) && !whole {
         return None;
     }
     let part = 1.0 - 1.0 / processes.len() as f64;

@@ -3,7 +3,7 @@
 
 use super::Slow;
 use super::candidates::is_of_target;
-use super::load::Loads;
+use super::load::{Loads, OVERLOADED};
 use super::odd::{FEW, FEWEST, Odd, odd};
 use super::of_two::AS_MUCH;
 use super::stands_off::are_of_targets;
@@ -85,14 +85,15 @@ pub(super) fn by_time(grid: &Grid<'_>, class: Class, known: &BTreeSet<(Unit, Cla
         !are_of_targets(grid, class, &ranks) && !units.iter().all(|unit| is_of_target(grid, known, *unit, class))
     };
     let (loads, at_once) = (Loads::of(grid, &[class]), AtOnce::of(grid, class));
+    // A target that is asked for little more than others is slow by itself; one that is for much more by that.
     let even = |units: &[Unit]| {
-        let is = |unit: &Unit| match unit {
-            Unit::Target(target) => {
-                loads.asked(*target) <= AS_MUCH && loads.together(*target) <= AS_MUCH && !at_once.is_only_busy(*target)
-            }
-            _ => false,
+        let target = |unit: &Unit| if let Unit::Target(target) = unit { Some(*target) } else { None };
+        let targets: Vec<u32> = units.iter().filter_map(target).collect();
+        let by_itself = |target: &u32| {
+            loads.asked(*target) <= AS_MUCH && loads.together(*target) <= AS_MUCH && !at_once.is_only_busy(*target)
         };
-        units.iter().all(is)
+        let by_load = |target: &u32| loads.asked(*target) >= OVERLOADED;
+        targets.iter().all(by_itself) || targets.iter().all(by_load)
     };
     let mut out: Vec<Slow> = Vec::new();
     for (sort, least, counts) in [

@@ -8,8 +8,9 @@ use super::members::members;
 use super::moments::{LESS, LESS_AS_IT_GROWS, lasts, moves_less};
 use super::odd::FEW;
 use super::of_two::AS_MUCH;
+use super::stands_off::are_of_targets;
 use super::unit::{Member, Unit};
-use crate::model::FileId;
+use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
 use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
@@ -76,6 +77,12 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
         return None;
     }
     let part = if grows { LESS_AS_IT_GROWS } else { LESS };
+    // Ranks that are slow by the targets that they use, as all whose files lie on one that is asked for more than others.
+    let process = |unit: &Unit| if let Unit::Process(process) = unit { Some(*process) } else { None };
+    let processes: Vec<ProcessId> = units.iter().filter_map(process).collect();
+    if !processes.is_empty() && are_of_targets(grid, class, &processes) {
+        return None;
+    }
     if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class, part) {
         return None;
     }
