@@ -141,7 +141,7 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
 /// Units that stand off together by the calls of a class.
 fn of_several(grid: &Grid<'_>, class: Class, of: &StandsOff) -> Option<Slow> {
     let by = vec![(class, of.odd, of.among, of.calls)];
-    let shortened = of.units.iter().flat_map(|unit| shortened(grid, *unit, &by)).collect();
+    let shortened = shortened_of(grid, &of.units, &by);
     let (unit, more) = of.units.split_first()?;
     Some(Slow { unit: *unit, more: more.to_vec(), by, grows: false, shortened })
 }
@@ -222,7 +222,17 @@ fn joined_with(all: &mut Odd, calls: &mut u64, odd: Odd, others: u64) {
     *calls = calls.saturating_add(others);
 }
 
-pub(super) fn shortened(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Shortened {
+/// The same of several, each call once: one that reaches two slow targets is no slower than one that reaches either.
+pub(super) fn shortened_of(grid: &Grid<'_>, units: &[Unit], by: &[(Class, Odd, usize, u64)]) -> Shortened {
+    let mut all: BTreeMap<u32, f64> = BTreeMap::new();
+    for (index, ns) in units.iter().flat_map(|unit| shortened(grid, *unit, by)) {
+        let most = all.entry(index).or_default();
+        *most = most.max(ns);
+    }
+    all.into_iter().collect()
+}
+
+fn shortened(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Shortened {
     let mut times: [f64; CLASSES.len()] = [1.0; CLASSES.len()];
     for (class, odd, ..) in by {
         times[*class as usize] = odd.above.exp();

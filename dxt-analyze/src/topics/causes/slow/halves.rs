@@ -2,7 +2,7 @@
 
 use super::Slow;
 use super::apart::{apart, for_a_while, growing, grows_to_the_end};
-use super::candidates::{is_of_target, shortened};
+use super::candidates::{is_of_target, shortened_of};
 use super::load::Loads;
 use super::members::members;
 use super::moments::{LESS, LESS_AS_IT_GROWS, lasts, moves_less};
@@ -88,7 +88,7 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     }
     let calls = of.iter().map(|member| member.calls).sum::<Sum>().get();
     let by = vec![(class, odd, sort.len(), calls)];
-    let shortened = units.iter().flat_map(|unit| shortened(grid, *unit, &by)).collect();
+    let shortened = shortened_of(grid, &units, &by);
     Some(Slow { unit: *unit, more: more.to_vec(), by, grows, shortened })
 }
 
