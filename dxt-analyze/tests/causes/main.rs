@@ -3,6 +3,7 @@
 mod again;
 mod aggregators;
 mod asynchronous;
+mod by_time;
 mod collective;
 #[path = "../common/mod.rs"]
 mod common;
@@ -13,6 +14,7 @@ mod hot_block;
 mod logs;
 mod long_calls;
 mod opened_so;
+mod placed;
 mod polled;
 mod read_before;
 mod servers;
@@ -41,6 +43,7 @@ const OPENDIR: u16 = 14;
 const STAT: u16 = 10;
 const STAT_FAILED: u16 = 11;
 const UNLINK: u16 = 12;
+const RENAME: u16 = 15;
 const SEEK: u16 = 13;
 const H5_OPEN: u16 = 120;
 const H5_WRITE: u16 = 128;
@@ -100,6 +103,7 @@ fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
         def(STAT, Layer::Posix, OpClass::Metadata, "stat"),
         def(STAT_FAILED, Layer::Posix, OpClass::Metadata, "stat"),
         def(UNLINK, Layer::Posix, OpClass::Metadata, "unlink"),
+        def(RENAME, Layer::Posix, OpClass::Metadata, "rename"),
         def(SEEK, Layer::Stdio, OpClass::Seek, "seek"),
         def(H5_READ, Layer::Hdf5, OpClass::Read, "read"),
         def(MPIIO_OPEN, Layer::Mpiio, OpClass::Open, "open"),

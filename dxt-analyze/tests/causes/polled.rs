@@ -1,6 +1,6 @@
 //! Waiting by asking again and again.
 
-use super::{BARRIER, MS, STAT, STAT_FAILED, UNLINK, report, saves_ms, sentence};
+use super::{BARRIER, MS, RENAME, STAT, STAT_FAILED, UNLINK, report, saves_ms, sentence};
 use crate::common::{self, Builder, process};
 use common::op::{POSIX_OPEN, POSIX_READ};
 
@@ -118,6 +118,32 @@ fn a_file_that_is_found_late_costs_the_time_since_it_was_there() {
     assert!(saves_ms(&producer_and_consumer(5, false, false), "DXT-V027").is_none_or(|ms| ms < 30), "asked often");
     assert_eq!(saves_ms(&producer_and_consumer(300, true, false), "DXT-V027"), None, "it works meanwhile");
     assert_eq!(saves_ms(&producer_and_consumer(300, false, true), "DXT-V027"), None, "they meet meanwhile");
+}
+
+#[test]
+fn a_file_that_is_renamed_into_its_place_is_there_from_then_on() {
+    // Two ranks look for it, and again 190 ms later; it has been there for 60 ms then.
+    let run = |folder: &str| {
+        let mut all: Vec<Builder> = (0..3).map(|rank| process(rank, "n")).collect();
+        for file in 0..6_u64 {
+            let (name, at) = (format!("/scratch/out/res.{file}"), file * 300);
+            all[0].add(&format!("{folder}/tmp"), RENAME, 0, -1, 0, (at + 129) * MS, (at + 130) * MS);
+            for one in all.iter_mut().skip(1) {
+                one.fail(&name, POSIX_OPEN, ENOENT, at * MS, at * MS + 20_000);
+                one.add(&name, POSIX_OPEN, 0, -1, 0, (at + 190) * MS, (at + 191) * MS);
+                one.add(&name, POSIX_READ, 0, 0, 1 << 20, (at + 191) * MS, (at + 200) * MS);
+            }
+        }
+        report(all, 1800)
+    };
+    let found = run("/scratch/out");
+    assert!(
+        sentence(&found).starts_with("2 processes find 6 files /scratch/out/res.* 60.0 ms after they are there"),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(saves_ms(&found, "DXT-V027"), Some(360));
+    assert_eq!(saves_ms(&run("/scratch/elsewhere"), "DXT-V027"), None, "in another folder");
 }
 
 #[test]

@@ -51,6 +51,9 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         if let Some(of) = tail.of {
             return vec![at_times(grid, tail, of)];
         }
+        if kind.is_none() && tail.is_of_two_ways() {
+            return Vec::new();
+        }
         let on_targets = grid.entries.iter().any(|entry| entry.leaf && !entry.targets.is_empty());
         let of_whom = if on_targets { "rank or target" } else { "rank" };
         let title = format!(

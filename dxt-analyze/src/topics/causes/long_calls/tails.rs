@@ -17,9 +17,8 @@ pub(super) const MOST: f64 = 0.8;
 /// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
 const EXPLAINED: f64 = 0.3;
 
-/// Part of all calls from which those far from their like are no tail: then storage serves calls in two ways, as from a cache and from disks.
+/// Part of many calls from which those far from their like are no tail, on nobody and nothing in particular.
 const TWO_WAYS: f64 = 0.1;
-/// Fewest calls that tell so.
 const MANY: u64 = 100;
 
 /// Octave of the longest requests that a C stream's buffer takes in: every so many of them one empties or fills it, by its nature.
@@ -51,6 +50,12 @@ pub struct Tail {
 }
 
 impl Tail {
+    /// Whether so many calls are far from the others that storage serves them in two ways, as from a cache and from disks.
+    #[must_use]
+    pub fn is_of_two_ways(&self) -> bool {
+        self.calls >= MANY && self.far as f64 > self.calls as f64 * TWO_WAYS
+    }
+
     /// What its calls are, in words.
     #[must_use]
     pub fn plural(&self) -> String {
@@ -88,9 +93,6 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
         extra += more;
         shortened.push((index, more));
         longest.push((entry.cell.longest_ns, index));
-    }
-    if far as f64 > calls as f64 * TWO_WAYS && calls >= MANY {
-        return None;
     }
     longest.sort_unstable_by(|a, b| b.cmp(a));
     let first = longest.first()?.1;

@@ -249,10 +249,25 @@ impl Analysis for Questions {
         let shift = block.process.shift_ns;
         for stretch in block.stretches() {
             let role = roles.get(stretch.stream.index()).copied().unwrap_or_default();
+            let Some(file) = block.process.stream(stretch.stream).map(|stream| stream.file) else { continue };
+            let mut keep = |calls: Calls| {
+                let (kept, all) = partial.0.entry((file, block.number)).or_default();
+                *all = all.saturating_add(1);
+                if kept.len() as u64 <= self.limit {
+                    kept.push(calls);
+                }
+            };
             let op = match role {
                 Role::None => continue,
                 Role::Missing(op) | Role::There(op) => op,
-                Role::Put => u16::MAX,
+                Role::Put => {
+                    // Each puts another file there.
+                    for (start, end) in stretch.start.iter().zip(stretch.end) {
+                        let [from, ended] = [*start, *end].map(|at| at.saturating_add(shift));
+                        keep(Calls { from, last: from, ended, count: 1, missing: false, op: u16::MAX, put: true });
+                    }
+                    continue;
+                }
             };
             let (Some(from), Some(last), Some(ended)) =
                 (stretch.start.first(), stretch.start.last(), stretch.end.first())
@@ -261,16 +276,7 @@ impl Analysis for Questions {
             };
             let [from, last, ended] = [*from, *last, *ended].map(|at| at.saturating_add(shift));
             let missing = matches!(role, Role::Missing(_));
-            let calls =
-                Calls { from, last, ended, count: stretch.start.len() as u64, missing, op, put: role == Role::Put };
-            let Some(file) = block.process.stream(stretch.stream).map(|stream| stream.file) else {
-                continue;
-            };
-            let (kept, all) = partial.0.entry((file, block.number)).or_default();
-            *all = all.saturating_add(1);
-            if kept.len() as u64 <= self.limit {
-                kept.push(calls);
-            }
+            keep(Calls { from, last, ended, count: stretch.start.len() as u64, missing, op, put: false });
         }
     }
 

@@ -22,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEWEST_IN_ALL: usize = 8;
 /// Fewest calls that each of them is judged by.
 const FEWEST_CALLS: f64 = 16.0;
+/// Part of the calls up to which those far from their like are a matter of their own.
+const FEW_ARE_FAR: f64 = 0.1;
 /// Part of all that stands off at most.
 const AT_MOST: f64 = 0.25;
 /// Gap between the slow and the others, as times of what these spread; part of the others that may be faster than the rest and does not count to that.
@@ -37,8 +39,10 @@ const AS_LARGE: f64 = 1.1;
 #[derive(Clone, Copy, Debug, Default)]
 struct Takes {
     calls: f64,
-    /// Time in them, ns, of those far from their like as much as is not far.
+    /// Time in them, ns, of those far from their like no more than is usual: these are a matter of their own.
     ns: f64,
+    /// Those far from their like, and what these take more, as far as that is not far, ns.
+    far: (f64, f64),
     /// What as many of their like take, ns.
     like_ns: f64,
     bytes: f64,
@@ -49,14 +53,20 @@ impl Takes {
     fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.ns += other.ns;
+        self.far = (self.far.0 + other.far.0, self.far.1 + other.far.1);
         self.like_ns += other.like_ns;
         self.bytes += other.bytes;
         self.like_bytes += other.like_bytes;
     }
 
+    /// Time, with that of calls far from their like where these are more than a few.
+    fn time_ns(&self) -> f64 {
+        self.ns + if self.far.0 > self.calls * FEW_ARE_FAR { self.far.1 } else { 0.0 }
+    }
+
     /// How far the logarithm of the time is above that of the like.
     fn above(&self) -> f64 {
-        (self.ns.max(1.0) / self.like_ns.max(1.0)).ln()
+        (self.time_ns().max(1.0) / self.like_ns.max(1.0)).ln()
     }
 
     fn is_as_large(&self) -> bool {
@@ -123,7 +133,8 @@ fn of_entries<'g>(grid: &'g Grid<'_>, class: Class) -> Vec<(&'g Entry, Takes)> {
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
         let takes = Takes {
             calls: entry.cell.calls as f64,
-            ns: (entry.left_ns - entry.beyond_ns(FAR)).max(0.0),
+            ns: (entry.left_ns - entry.beyond_ns(1.0)).max(0.0),
+            far: (entry.cell.far_calls as f64, (entry.beyond_ns(1.0) - entry.beyond_ns(FAR)).max(0.0)),
             bytes: entry.cell.bytes as f64,
             ..Takes::default()
         };
@@ -134,7 +145,7 @@ fn of_entries<'g>(grid: &'g Grid<'_>, class: Class) -> Vec<(&'g Entry, Takes)> {
     }
     for (entry, takes) in &mut out {
         let of = group(entry).and_then(|group| like.get(&group)).copied().unwrap_or_default();
-        takes.like_ns = takes.calls * of.ns / of.calls.max(1.0);
+        takes.like_ns = takes.calls * of.time_ns() / of.calls.max(1.0);
         takes.like_bytes = takes.calls * of.bytes / of.calls.max(1.0);
     }
     out
@@ -224,6 +235,9 @@ fn slow(
     for (entry, takes) in takes.iter().filter(|(entry, _)| theirs(entry)) {
         phases.entry(grid.phase(entry)).or_default().add(takes);
     }
+    let mut all = Takes::default();
+    phases.values().for_each(|takes| all.add(takes));
+    let few = all.far.0 <= all.calls * FEW_ARE_FAR;
     let mut shortened = Shortened::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         if !entry.leaf || entry.class != class || !theirs(entry) {
@@ -232,7 +246,8 @@ fn slow(
         let of = phases.get(&grid.phase(entry)).copied().unwrap_or_default();
         let part = 1.0 - (-of.above()).exp();
         if of.above() >= LONGER.ln() {
-            shortened.push((index, (entry.left_ns - entry.beyond_ns(FAR)).max(0.0) * part));
+            let stays = if few { 1.0 } else { FAR };
+            shortened.push((index, (entry.left_ns - entry.beyond_ns(stays)).max(0.0) * part));
         }
     }
     let (unit, more) = units.split_first()?;
@@ -245,8 +260,14 @@ mod tests {
     use super::*;
 
     fn found(values: &[f64]) -> Option<usize> {
-        let takes =
-            |above: &f64| Takes { calls: 100.0, ns: above.exp() * 1e9, like_ns: 1e9, bytes: 1.0, like_bytes: 1.0 };
+        let takes = |above: &f64| Takes {
+            calls: 100.0,
+            ns: above.exp() * 1e9,
+            like_ns: 1e9,
+            bytes: 1.0,
+            like_bytes: 1.0,
+            ..Takes::default()
+        };
         let sort: Vec<Value> =
             values.iter().zip(0..).map(|(above, at)| (Unit::Node(at), takes(above), *above)).collect();
         stand_off(&sort, 1e-3, LONGER.ln()).map(|(units, _)| units.len())
