@@ -154,8 +154,9 @@ impl<'a> Activity<'a> {
             add_sizes(sizes, calls.length);
         }
         if of.targets.is_some() || of.offsets.is_some() {
+            let moves = if of.kind == Kind::Metadata { 0 } else { u64::MAX };
             for row in calls.rows() {
-                let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };
+                let bytes = row.length & moves;
                 let piece = Piece { bin: near.all.bin, busy_ns: row.end.saturating_sub(row.start), bytes, calls: 1 };
                 grids.on_storage_at_once(of, &row, piece, &mut near.open);
             }

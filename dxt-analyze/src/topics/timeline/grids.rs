@@ -192,7 +192,8 @@ fn on_offsets(grid: &mut Grid, offsets: &Offsets, kind: Kind, (first, length): (
     {
         let line = offsets.row(first);
         if line < u64::from(offsets.rows) {
-            grid.add(usize::from(kind == Kind::Write), line as usize, piece.bin, &share(piece, end - first, length));
+            let cell = if end - first == length { Cell::from(*piece) } else { share(piece, end - first, length) };
+            grid.add(usize::from(kind == Kind::Write), line as usize, piece.bin, &cell);
         }
         return;
     }
