@@ -32,6 +32,14 @@ impl TargetSum {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
     }
+
+    /// Adds one operation.
+    #[inline]
+    fn add_one(&mut self, bytes: u64, time_ns: u64) {
+        self.operations += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.time_ns = self.time_ns.saturating_add(time_ns);
+    }
 }
 
 /// Counts of one file. Only reads and writes that succeeded, at the layer that reaches storage.
@@ -118,14 +126,28 @@ struct Current {
     file: FileId,
     counts: FileAudit,
     open: InTurn<OnTarget, TargetSum>,
+    /// Of calls that each lie within a stripe and a bin, by [`of_bin`].
+    within: InTurn<u64, TargetSum>,
 }
 
 /// A storage target, and the bin of time if what goes to it there is not in the load yet.
 type OnTarget = (Option<u32>, Option<usize>);
 
+/// A storage target and a bin of time as one number, which is quicker to compare.
+#[inline]
+fn of_bin(target: u32, bin: usize) -> u64 {
+    (bin as u64) << u32::BITS | u64::from(target)
+}
+
+/// The same again as two.
+fn on_target(of_bin: u64) -> OnTarget {
+    (Some(of_bin as u32), usize::try_from(of_bin >> u32::BITS).ok())
+}
+
 impl Current {
     fn put_back(mut self, files: &mut FxHashMap<FileId, FileAudit>, rows: &Rows, load: &mut LoadOverTime) {
-        for (on, sum) in self.open.rest() {
+        let within = self.within.rest().map(|(on, sum)| (on_target(on), sum));
+        for (on, sum) in self.open.rest().chain(within) {
             settle(&mut self.counts, rows, load, on, &sum);
         }
         files.insert(self.file, self.counts);
@@ -182,7 +204,7 @@ impl Analysis for Audit<'_> {
             }
             let current = current.get_or_insert_with(|| {
                 let counts = partial.files.remove(&stream.file).unwrap_or_default();
-                Current { file: stream.file, counts, open: InTurn::default() }
+                Current { file: stream.file, counts, open: InTurn::default(), within: InTurn::default() }
             });
             let placed = Placed::new(&layout.layout);
             let common = Common { placed, is_write, process: block.number, node: block.process.node };
@@ -197,15 +219,19 @@ impl Analysis for Audit<'_> {
                     one(current, row, &common, &mut parts, &mut partial.followed, over_time);
                     continue;
                 };
-                let Current { file, counts, open } = &mut *current;
+                let Current { file, counts, within, .. } = &mut *current;
                 if calm.add(&row, stripe, &mut counts.pace) && is_write {
                     let stripe = StripeKey { file: *file, start: stripe.start };
                     partial.followed.add(stripe, block.number, block.process.node, row.duration_ns());
                 }
+                let on = of_bin(stripe.target, bin);
+                if let Some(sum) = within.find(stripe.target as usize, &on) {
+                    sum.add_one(row.length, row.duration_ns());
+                    continue;
+                }
                 let sum = TargetSum { operations: 1, bytes: row.length, time_ns: row.duration_ns() };
-                let on = (Some(stripe.target), Some(bin));
-                if let Some((other, sum)) = open.add(stripe.target as usize, on, sum, |sum, more| sum.add(&more)) {
-                    settle(counts, &self.rows, &mut partial.load, other, &sum);
+                if let Some((other, sum)) = within.put(stripe.target as usize, on, sum) {
+                    settle(counts, &self.rows, &mut partial.load, on_target(other), &sum);
                 }
             }
             calm.put(&mut current.counts);
@@ -282,7 +308,7 @@ fn one(
     (rows, span, load): (&Rows, Span, &mut LoadOverTime),
 ) {
     let Common { placed, is_write, process, node } = common;
-    let Current { file, counts, open } = current;
+    let Current { file, counts, open, .. } = current;
     let duration = row.duration_ns();
     // Looked at where it is: a processor waits for what is stored in parts and copied as a whole.
     let place = &StripesTouched::on(placed, row.offset, row.length);
