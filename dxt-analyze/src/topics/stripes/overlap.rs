@@ -197,11 +197,20 @@ impl Analysis for Collect<'_> {
             let (placed, mut near) = (Placed::new(&layout.layout), 0);
             for row in stretch.rows() {
                 let size = size_class(row.length);
-                let Some(place) = StripesTouched::on(&placed, row.offset, row.length) else { continue };
-                for slot in place.partly_covered().filter_map(|start| of.slot(start, &mut near)) {
+                let mut push = |slot| {
                     let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
                     partial.push(Write { slot, start, end, process: block.number, size });
+                };
+                // Most lie within a stripe.
+                let stripe = u64::try_from(row.offset).ok().and_then(|offset| placed.stripe(offset, row.length));
+                if let Some(stripe) = stripe {
+                    if row.length < stripe.end - stripe.start {
+                        of.slot(stripe.start, &mut near).into_iter().for_each(push);
+                    }
+                    continue;
                 }
+                let Some(place) = StripesTouched::on(&placed, row.offset, row.length) else { continue };
+                place.partly_covered().filter_map(|start| of.slot(start, &mut near)).for_each(&mut push);
             }
         }
     }
