@@ -76,7 +76,8 @@ impl WalkedFile {
     }
 
     /// One read or write as a request: its size and its place after the last one, unless another tool `told` how they followed.
-    #[inline]
+    // Asked of every call that does not go on as the one before.
+    #[inline(always)]
     pub(super) fn request(
         &mut self,
         run: &mut SmallRun,
