@@ -111,11 +111,11 @@ impl Table {
     fn of(starts: &[u64]) -> Option<Self> {
         let (first, last) = (*starts.first()?, *starts.last()?);
         let shift = starts.iter().fold(0, |all, start| all | (start - first)).trailing_zeros().min(u64::BITS - 1);
-        let count = ((last - first) >> shift) + 1;
-        if count > WIDEST.saturating_mul(starts.len() as u64) {
+        let farthest = (last - first) >> shift;
+        if farthest >= WIDEST.saturating_mul(starts.len() as u64) {
             return None;
         }
-        let mut places = vec![u32::MAX; usize::try_from(count).ok()?];
+        let mut places = vec![u32::MAX; usize::try_from(farthest).ok()? + 1];
         for (place, start) in (0_u32..).zip(starts) {
             *places.get_mut(((start - first) >> shift) as usize)? = place;
         }
