@@ -77,7 +77,7 @@ mod tests {
         let mut state = 7_u64;
         for _ in 0..20_000 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            values.push(state >> (state >> 40) % 64);
+            values.push(state >> ((state >> 40) % 64));
         }
         for octave in 0..63 {
             values.extend([(1 << octave) - 1, 1 << octave, (1 << octave) + 1]);
