@@ -115,6 +115,25 @@ impl Counters {
         }
     }
 
+    /// Compares segments with those before, after they were added by [`Self::fold_alone`]; both together are what [`Self::fold`] does. Returns how
+    /// many have an offset.
+    pub fn fold_order(&mut self, previous: &mut Previous, offsets: &[i64], lengths: &[u64]) -> u64 {
+        let (mut last, mut known) = (previous.0, 0);
+        let (mut consecutive, mut sequential, mut lowest) = (0, 0, self.min_offset);
+        for (&offset, &length) in offsets.iter().zip(lengths).filter(|(offset, _)| **offset >= 0) {
+            let before = last.unwrap_or(FIRST_END);
+            consecutive += u64::from(offset == before);
+            sequential += u64::from(offset >= before);
+            lowest = lowest.min(offset);
+            last = Some(offset.saturating_add_unsigned(length));
+            known += 1;
+        }
+        self.consecutive += consecutive;
+        self.sequential += sequential;
+        (self.min_offset, previous.0) = (lowest, last);
+        known
+    }
+
     /// Adds one segment that is compared with no other: it counts in neither `consecutive` nor `sequential`, and a record of such
     /// segments alone has no `min_offset`, which tells that their order is not known.
     pub fn fold_alone(&mut self, offset: i64, length: u64, start: u64, end: u64) {
@@ -187,6 +206,27 @@ mod tests {
         assert_eq!((counters.segments, counters.bytes, counters.duration), (6, 41, 180));
         assert_eq!((counters.consecutive, counters.sequential), (2, 3));
         assert_eq!((counters.min_offset, counters.max_end_offset), (0, 50));
+    }
+
+    #[test]
+    fn what_is_added_alone_and_put_in_order_is_what_is_folded() {
+        let all = [(0, 10), (10, 10), (40, 10), (0, 10), (-1, 0), (10, 1), (i64::MAX, 7), (3, 2)];
+        for parts in 1..=all.len() {
+            let (mut folded, mut previous) = (Counters::default(), Previous::default());
+            let (mut alone, mut before) = (Counters::default(), Previous::default());
+            for part in all.chunks(parts) {
+                let mut sum = Counters::default();
+                for &(offset, length) in part {
+                    folded.fold(&mut previous, offset, length, 100, 130);
+                    sum.fold_alone(offset, length, 100, 130);
+                }
+                alone.merge(&sum);
+                let (offsets, lengths): (Vec<i64>, Vec<u64>) = part.iter().copied().unzip();
+                let known = alone.fold_order(&mut before, &offsets, &lengths);
+                assert_eq!(known, offsets.iter().filter(|offset| **offset >= 0).count() as u64);
+            }
+            assert_eq!((alone, before), (folded, previous));
+        }
     }
 
     /// As Darshan counts: its records begin with byte 0 as the last byte touched.

@@ -87,8 +87,13 @@ impl<'l> Placed<'l> {
                 let stripe = offset >> plain.shift;
                 Some((stripe, plain.target(stripe)))
             }
-            _ => self.layout.locate(offset).map(|place| (place.stripe, place.target)),
+            _ => self.locate_slowly(offset),
         }
+    }
+
+    #[inline(never)]
+    fn locate_slowly(&self, offset: u64) -> Option<(u64, Option<u32>)> {
+        self.layout.locate(offset).map(|place| (place.stripe, place.target))
     }
 
     /// The stripe that holds all of `length` bytes at `offset`, if that is quickly told.

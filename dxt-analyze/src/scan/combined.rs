@@ -1,6 +1,6 @@
 //! Analyses made of others: two, one that is needed again, one that may not be asked for, none.
 
-use super::{Alone, Analysis, Block};
+use super::{Alone, Analysis, Block, give};
 use crate::model::{ProcessId, Run};
 use trace_format::frame::BlockHead;
 
@@ -21,8 +21,8 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
     }
 
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>) {
-        self.0.block(&mut partial.0, block);
-        self.1.block(&mut partial.1, block);
+        give(&self.0, &mut partial.0, block);
+        give(&self.1, &mut partial.1, block);
     }
 
     fn each<'p>(&'p self, partial: &'p mut Self::Partial, into: &mut Vec<Alone<'p>>) {

@@ -14,8 +14,13 @@ pub use reader::{Lost, Reader, resolve, segments_of};
 pub(crate) use together::together;
 
 use crate::model::{Process, ProcessId, Run, StreamIx};
+use std::sync::OnceLock;
+use trace_format::counters::{Counters, add_sizes};
 use trace_format::frame::BlockHead;
 use trace_format::read::Columns;
+
+/// Segments of a stretch on the mean of a block, from which their sums are made once for all analyses.
+const SHORT: usize = 8;
 
 /// One decoded block and what its numbers refer to.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +39,8 @@ pub struct Block<'a> {
     pub streams: &'a [StreamIx],
     /// Where the stretches of neighbours of one stream end.
     pub ends: &'a [u32],
+    /// See [`Block::alone`].
+    alone: &'a OnceLock<Vec<Counters>>,
 }
 
 /// Neighbouring segments of one stream. What depends on the stream alone is asked once for all of them: a process mostly does the same
@@ -133,6 +140,27 @@ impl Block<'_> {
         })
     }
 
+    /// Of each stretch what [`Counters::fold_alone`] makes of its segments: several analyses want these sums, so they are made once, by whoever asks
+    /// first. `None` where stretches are so short that adding the sums up takes longer than adding the segments.
+    #[must_use]
+    pub fn alone(&self) -> Option<&[Counters]> {
+        if self.ends.len() * SHORT > self.streams.len() {
+            return None;
+        }
+        let of = |stretch: Stretch<'_>| {
+            let mut counters = Counters::default();
+            fold_alone(&mut counters, stretch);
+            counters
+        };
+        Some(self.alone.get_or_init(|| self.stretches().map(of).collect()))
+    }
+
+    /// The stretches in order, each with what [`Block::alone`] has of it.
+    pub fn summed(&self) -> impl Iterator<Item = (Stretch<'_>, Option<&Counters>)> {
+        let alone = self.alone();
+        self.stretches().enumerate().map(move |(place, stretch)| (stretch, alone.and_then(|alone| alone.get(place))))
+    }
+
     /// The segments, in order.
     #[inline]
     pub fn rows(&self) -> impl Iterator<Item = Row> {
@@ -146,6 +174,14 @@ impl Block<'_> {
             end,
         })
     }
+}
+
+/// Adds the segments of a stretch to `counters`, compared with no others.
+pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
+    for row in stretch.rows() {
+        counters.fold_alone_unsized(row.offset, row.length, row.start, row.end);
+    }
+    add_sizes(&mut counters.sizes, stretch.length);
 }
 
 /// What is computed from segments.
@@ -177,3 +213,9 @@ pub trait Analysis: Sync {
 
 /// One analysis with its partial, which takes blocks.
 pub type Alone<'p> = Box<dyn FnMut(&Block<'_>) + Send + 'p>;
+
+/// Gives a block to an analysis: a function of its own for each, so that a profile tells them apart.
+#[inline(never)]
+pub(crate) fn give<A: Analysis>(analysis: &A, partial: &mut A::Partial, block: &Block<'_>) {
+    analysis.block(partial, block);
+}

@@ -3,6 +3,8 @@
 use super::Block;
 use crate::model::select::overlaps;
 use crate::model::{Problem, Process, ProcessId, Run, StreamIx};
+use std::sync::OnceLock;
+use trace_format::counters::Counters;
 use trace_format::read::{Columns, Decoder};
 
 /// Problems that are kept; more are counted.
@@ -45,6 +47,7 @@ pub struct Reader {
     decoder: Decoder,
     streams: Vec<StreamIx>,
     ends: Vec<u32>,
+    alone: OnceLock<Vec<Counters>>,
 }
 
 impl Reader {
@@ -64,7 +67,8 @@ impl Reader {
                     rest = others;
                 }
                 let (thread, streams, ends) = (block.head.thread, self.streams.as_slice(), self.ends.as_slice());
-                Some(Block { run, number, process, thread, columns, streams, ends })
+                self.alone = OnceLock::new();
+                Some(Block { run, number, process, thread, columns, streams, ends, alone: &self.alone })
             }
             Err(error) => {
                 lost.segments += u64::from(block.head.segments);

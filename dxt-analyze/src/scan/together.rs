@@ -33,7 +33,7 @@ macro_rules! together {
             }
 
             fn block(&self, partial: &mut Self::Partial, block: &$crate::scan::Block<'_>) {
-                $(self.$part.block(&mut partial.$part, block);)+
+                $($crate::scan::give(&self.$part, &mut partial.$part, block);)+
             }
 
             fn each<'p>(&'p self, partial: &'p mut Self::Partial, into: &mut Vec<$crate::scan::Alone<'p>>) {

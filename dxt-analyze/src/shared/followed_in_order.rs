@@ -6,6 +6,10 @@ use super::followed::{Key, Value, one_in};
 
 /// Most entries that wait to be joined to the list.
 const WAITING: usize = 1 << 15;
+/// Entries of the list that are looked at for a key, behind the last one that was found there: the next that a process uses is mostly near.
+const NEAR: usize = 64;
+/// Keys in a row that are not there from which only one in so many is looked for: they come in no order.
+const IN_VAIN: u32 = 16;
 
 /// The table.
 #[derive(Clone, Debug)]
@@ -14,6 +18,12 @@ pub struct FollowedInOrder<K, V> {
     known: Vec<(K, V)>,
     /// As they came.
     waiting: Vec<(K, V)>,
+    /// Memory that is kept for [`Self::settle`]: keys by place, and what waited, in order.
+    order: Vec<(K, u32)>,
+    new: Vec<(K, V)>,
+    /// Place in the list of the key that was found last, and how many were looked for since.
+    near: usize,
+    in_vain: u32,
     bits: u32,
     limit: usize,
 }
@@ -22,7 +32,16 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
     /// Follows `limit` keys at most, and for a while those that wait.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self { known: Vec::new(), waiting: Vec::new(), bits: 0, limit }
+        Self {
+            known: Vec::new(),
+            waiting: Vec::new(),
+            order: Vec::new(),
+            new: Vec::new(),
+            near: 0,
+            in_vain: 0,
+            bits: 0,
+            limit,
+        }
     }
 
     /// Whether a key is among those followed now.
@@ -36,6 +55,9 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
     #[inline]
     pub fn add(&mut self, key: K, value: V) {
         if self.follows(key) {
+            if let Some(mine) = self.near(key) {
+                return mine.join(value);
+            }
             self.waiting.push((key, value));
             if self.waiting.len() >= WAITING.min(self.limit.max(1)) {
                 self.settle();
@@ -43,20 +65,49 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
+    /// What is known under a key that is in the list, not far behind the one that was found last or near its beginning: where processes go
+    /// through a file one after the other, that is nearly every key.
+    #[inline]
+    fn near(&mut self, key: K) -> Option<&mut V> {
+        if self.in_vain >= IN_VAIN && !self.in_vain.is_multiple_of(IN_VAIN) {
+            self.in_vain = self.in_vain.wrapping_add(1);
+            return None;
+        }
+        let goes_on = self.known.get(self.near).is_some_and(|(last, _)| *last <= key);
+        let from = if goes_on { self.near } else { 0 };
+        let few = self.known.get_mut(from..).unwrap_or_default();
+        let few = few.get_mut(..NEAR.min(few.len())).unwrap_or_default();
+        let at = first_from(few, 0, |(known, _)| *known < key);
+        match few.get_mut(at).filter(|(known, _)| *known == key) {
+            Some((_, mine)) => {
+                (self.near, self.in_vain) = (from + at, 0);
+                Some(mine)
+            }
+            None => {
+                self.in_vain = self.in_vain.wrapping_add(1);
+                None
+            }
+        }
+    }
+
     /// Joins what waits to the list. To be called before any question.
     pub fn settle(&mut self) {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.sort_by_key(|(key, _)| *key);
-        waiting.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1.join(next.1);
+        let (mut order, mut new) = (std::mem::take(&mut self.order), std::mem::take(&mut self.new));
+        // Keys alone are put in order: with what is known under them they are more than twice as much to move.
+        order.extend(self.waiting.iter().zip(0_u32..).map(|((key, _), place)| (*key, place)));
+        order.sort_by_key(|(key, _)| *key);
+        for alike in order.chunk_by(|(one, _), (next, _)| one == next) {
+            let mut values = alike.iter().filter_map(|(_, place)| self.waiting.get(*place as usize));
+            if let Some(mut first) = values.next().copied() {
+                values.for_each(|(_, value)| first.1.join(*value));
+                new.push(first);
             }
-            same
-        });
-        self.take_in(&mut waiting);
-        waiting.clear();
-        self.waiting = waiting;
+        }
+        self.waiting.clear();
+        self.take_in(&mut new);
+        order.clear();
+        new.clear();
+        (self.order, self.new) = (order, new);
     }
 
     /// Joins what is in order itself, each key once; what is left in `new` has no meaning.

@@ -1,6 +1,7 @@
 //! What several topics compute with: sums, groups of like operations, statistics, what a trace lacks.
 
 pub mod bandwidth;
+mod buckets;
 pub mod calls;
 pub mod completeness;
 pub mod followed;

@@ -10,16 +10,12 @@
 //! Every function here is total: whatever floats it is given, it returns, and what it returns is no NaN. This is the only file that
 //! calls the crate of special functions, whose own functions panic outside their domains.
 
-use hdrhistogram::Histogram;
+use super::buckets::Buckets;
 use serde::Serialize;
 use statrs::function::beta::checked_beta_reg;
 
 /// Largest sample whose quantiles are exact.
 pub const EXACT_VALUES: usize = 1 << 16;
-/// Significant decimal digits of larger samples' quantiles.
-const DIGITS: u8 = 3;
-/// Largest value a histogram takes; larger ones count as this.
-const LARGEST: u64 = 1 << 62;
 /// Makes the median absolute deviation of normal data its standard deviation: 1 / 0.6745.
 const MAD_TO_SIGMA: f64 = 1.4826;
 /// The same for the mean absolute deviation: sqrt(pi / 2).
@@ -38,7 +34,7 @@ pub struct Sample {
 #[derive(Clone, Debug)]
 enum Values {
     Exact(Vec<u64>),
-    Histogram(Box<Histogram<u64>>),
+    Counted(Buckets),
 }
 
 impl Default for Sample {
@@ -56,7 +52,7 @@ impl Sample {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         match &mut self.values {
-            Values::Histogram(histogram) => histogram.saturating_record(value),
+            Values::Counted(buckets) => buckets.add(value),
             Values::Exact(values) => {
                 values.push(value);
                 if values.len() > EXACT_VALUES {
@@ -81,18 +77,16 @@ impl Sample {
         }
         self.compress();
         other.compress();
-        if let (Values::Histogram(mine), Values::Histogram(theirs)) = (&mut self.values, &other.values) {
-            for step in theirs.iter_recorded() {
-                mine.saturating_record_n(step.value_iterated_to(), step.count_at_value());
-            }
+        if let (Values::Counted(mine), Values::Counted(theirs)) = (&mut self.values, &other.values) {
+            mine.merge(theirs);
         }
     }
 
     fn compress(&mut self) {
         let Values::Exact(values) = &self.values else { return };
-        let Ok(mut histogram) = Histogram::new_with_bounds(1, LARGEST, DIGITS) else { return };
-        values.iter().for_each(|&value| histogram.saturating_record(value));
-        self.values = Values::Histogram(Box::new(histogram));
+        let mut buckets = Buckets::default();
+        values.iter().for_each(|&value| buckets.add(value));
+        self.values = Values::Counted(buckets);
     }
 
     /// Whether every value is kept as it is.
@@ -114,8 +108,10 @@ impl Sample {
                 values.sort_unstable();
                 values.into_iter().map(|value| (value, 1)).collect()
             }
-            Values::Histogram(histogram) => {
-                histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
+            Values::Counted(buckets) => {
+                let histogram = buckets.histogram(self.min, self.max);
+                let steps = histogram.iter().flat_map(|histogram| histogram.iter_recorded());
+                steps.map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
             }
         }
     }
@@ -154,7 +150,8 @@ impl Sample {
                 sorted.sort_unstable();
                 (true, [0.25, 0.5, 0.75].map(|q| quantile_of_sorted(&sorted, q)))
             }
-            Values::Histogram(histogram) => {
+            Values::Counted(buckets) => {
+                let histogram = buckets.histogram(self.min, self.max)?;
                 (false, [0.25, 0.5, 0.75].map(|q| histogram.value_at_quantile(q).clamp(self.min, self.max) as f64))
             }
         };

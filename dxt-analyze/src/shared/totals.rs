@@ -1,9 +1,9 @@
 //! Sums per process and stream: the base of everything that is counted by rank, node, file or operation.
 
 use crate::model::{ProcessId, Run, StreamIx};
-use crate::scan::{Analysis, Block};
+use crate::scan::{Analysis, Block, fold_alone};
 use rustc_hash::FxHashMap;
-use trace_format::counters::{Counters, add_sizes};
+use trace_format::counters::Counters;
 
 /// Sums per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses are not
 /// counted here: blocks come in any order.
@@ -29,12 +29,12 @@ impl Analysis for Totals {
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         let streams = block.process.streams.len();
         let counters = partial.entry(block.number).or_insert_with(|| vec![Counters::default(); streams]);
-        for stretch in block.stretches() {
+        for (stretch, alone) in block.summed() {
             let Some(counters) = counters.get_mut(stretch.stream.index()) else { continue };
-            for row in stretch.rows() {
-                counters.fold_alone_unsized(row.offset, row.length, row.start, row.end);
+            match alone {
+                Some(alone) => counters.merge(alone),
+                None => fold_alone(counters, stretch),
             }
-            add_sizes(&mut counters.sizes, stretch.length);
         }
     }
 

@@ -34,6 +34,7 @@ impl Default for TimeSlot {
 pub struct Slots {
     slots: Vec<TimeSlot>,
     process: ProcessId,
+    /// In any call: until a process is counted, only in those that are not in `moving`.
     any: Seen,
     moving: Seen,
 }
@@ -54,6 +55,7 @@ impl Slots {
 
     /// Counts the process that was read last.
     fn settle(&mut self) {
+        self.any.bits.iter_mut().zip(&self.moving.bits).for_each(|(any, moving)| *any |= moving);
         self.any.settle();
         self.moving.settle();
     }
@@ -175,22 +177,20 @@ impl Timeline {
     /// Calls of a stream: whether they are of metadata, and whether they reach storage. Whether a call ends in the slot in which it began
     /// no processor can guess, so nothing is asked about it unless it lies in more than two.
     fn calls(&self, partial: &mut Slots, calls: Stretch<'_>, shift: u64, (metadata, storage): (bool, bool)) {
+        let Slots { slots, any, moving, .. } = partial;
+        let seen = if storage { moving } else { any };
+        let one = u32::from(metadata);
         for (&start, &end) in calls.start.iter().zip(calls.end) {
             let (start, end) = (start.saturating_add(shift), end.saturating_add(shift));
             let (first, last) = (self.slot(start), self.slot(end));
-            if let Some(slot) = partial.slots.get_mut(first) {
+            if let Some(slot) = slots.get_mut(first) {
                 slot.first = slot.first.min(start);
-                if metadata {
-                    slot.metadata = slot.metadata.saturating_add(1);
-                }
+                slot.metadata = slot.metadata.saturating_add(one);
             }
-            if let Some(slot) = partial.slots.get_mut(last) {
+            if let Some(slot) = slots.get_mut(last) {
                 slot.last = slot.last.max(end);
             }
-            partial.any.add(first, last);
-            if storage {
-                partial.moving.add(first, last);
-            }
+            seen.add(first, last);
         }
     }
 }

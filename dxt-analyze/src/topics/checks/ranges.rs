@@ -4,6 +4,8 @@
 
 use super::comb::Comb;
 use super::sorted::{Position, Sorted};
+use crate::scan::Stretch;
+use std::ops::RangeInclusive;
 
 /// Disjoint ranges of bytes, none touching the next. No run has a range between two of another.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +79,34 @@ impl Ranges {
                 0
             }
         }
+    }
+
+    /// Adds calls as [`Self::insert`] does, as long as the length of each is within `lengths`, which has no 0, and it goes on where the last range of
+    /// all ends, or at the distance of the last run: then none of its bytes is there already, and no other run is looked at. How many were added,
+    /// from the first on.
+    pub fn go_on(&mut self, calls: Stretch<'_>, lengths: &RangeInclusive<u64>) -> usize {
+        let Some((place, (first, mut run))) = self.runs.last() else { return 0 };
+        let mut taken = 0;
+        let mut last = run.last(first);
+        for ((&offset, &length), &end) in calls.offset.iter().zip(calls.length).zip(calls.end) {
+            let behind = u64::try_from(offset).ok().and_then(|start| Some((start, start.checked_add(length)?)));
+            let Some((start, behind)) = behind.filter(|_| lengths.contains(&length)) else { break };
+            if run.count == 1 && start == first + run.length {
+                run.length = behind - first;
+            } else if run.count > 1 && length == run.length && last.checked_add(run.stride) == Some(start) {
+                run.count += 1;
+                last = start;
+            } else {
+                break;
+            }
+            run.time = run.time.max(end);
+            taken += 1;
+        }
+        if taken > 0 {
+            self.newest = last;
+            self.runs.set(place, first, run);
+        }
+        taken
     }
 
     /// Adds a range that touches none, behind the run at `place`.
@@ -240,6 +270,53 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_goes_on_is_added_as_one_by_one() {
+        let mut state = 5_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        let mut taken_of_all = 0;
+        for round in 0..500 {
+            let (mut one_by_one, mut at_once) = (Ranges::default(), Ranges::default());
+            let (mut offset, mut length, mut end) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut at, mut stride) = (0_i64, 3);
+            for step in 0..200 {
+                if random(20) == 0 {
+                    (at, stride) = (random(3000) as i64 - 1, random(9) as i64);
+                }
+                offset.push(at);
+                length.push(if random(40) == 0 { 0 } else { 3 });
+                end.push(step);
+                at += 3 + stride;
+            }
+            let start = end.clone();
+            let stream = crate::model::StreamIx::NONE;
+            let all = Stretch { stream, offset: &offset, length: &length, start: &start, end: &end };
+            let insert = |ranges: &mut Ranges, row: crate::scan::Row| {
+                let Ok(start) = u64::try_from(row.offset) else { return 0 };
+                ranges.insert(start, start + row.length, row.end)
+            };
+            let known = all.rows().map(|row| insert(&mut one_by_one, row)).sum::<u64>();
+            let (mut rest, mut also_known, mut taken) = (all, 0, 0);
+            while let Some(row) = rest.rows().next() {
+                let some = at_once.go_on(rest, &(round % 4 + 1..=9));
+                if some == 0 {
+                    also_known += insert(&mut at_once, row);
+                }
+                taken += some;
+                rest = rest.part(some.max(1), rest.start.len());
+            }
+            assert_eq!(also_known, known);
+            assert!(round % 4 != 3 || taken == 0, "none is as long");
+            taken_of_all += taken;
+            assert_eq!(at_once.newest, one_by_one.newest);
+            assert!(at_once.runs.iter().eq(one_by_one.runs.iter()));
+        }
+        assert!(taken_of_all > 500 * 20, "{taken_of_all}");
+    }
 
     #[test]
     fn overlaps_agree_with_a_table_of_bytes() {

@@ -3,6 +3,7 @@
 
 use super::sums::{Calls, Direction, Example, keep};
 use crate::model::ProcessId;
+use crate::scan::Stretch;
 
 /// A run that goes on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +35,18 @@ impl Run {
         }
         self.end = offset.saturating_add(length);
         self.calls.add(length, time_ns);
+    }
+
+    /// Adds small requests behind the first of `calls`, which was added last: if each begins where the one before it ended, they belong to its run, and
+    /// `sum` is all of them. If none does, each would end the run before it, which is it alone.
+    pub fn go_on(&mut self, calls: Stretch<'_>, sum: &Calls) {
+        let next = calls.offset.get(1).map(|offset| offset.cast_unsigned());
+        if next == Some(self.end)
+            && let Some(last) = calls.rows().last()
+        {
+            self.end = last.offset.cast_unsigned().saturating_add(last.length);
+            self.calls.merge(sum);
+        }
     }
 
     /// Ends the run.

@@ -12,8 +12,12 @@ use crate::model::{FileId, Process, ProcessId, Run};
 use crate::scan::{Analysis, Block, Row, Stretch};
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
+use trace_format::counters::Counters;
 use trace_format::meta::WholeDef;
 use trace_format::op::Layer;
+
+/// Calls that are looked at one by one after one that does not go on as those before it did.
+const IN_VAIN: usize = 8;
 
 /// The pass.
 #[derive(Clone, Copy, Debug)]
@@ -79,13 +83,47 @@ impl Current {
         }
     }
 
-    fn calls(&mut self, calls: Stretch<'_>, least: &Thresholds) {
+    fn calls(&mut self, calls: Stretch<'_>, alone: Option<&Counters>, least: &Thresholds) {
         let Some(&(role, place)) = self.roles.get(calls.stream.index()) else { return };
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         if let Role::Data { writes, requests, .. } = role {
-            slot.all(calls, writes, requests);
+            slot.all(calls, alone, writes, requests);
         }
-        calls.rows().for_each(|row| self.row(&row, (role, place), least));
+        let (count, mut from) = (calls.start.len(), 0);
+        while from < count {
+            let taken = self.going_on(calls.part(from, count), (role, place), least);
+            from += taken;
+            if taken == 0 {
+                // What goes on as nothing did before is mostly not alone: some are looked at one by one before it is asked again.
+                let some = calls.part(from, count.min(from + IN_VAIN));
+                some.rows().for_each(|row| self.row(&row, (role, place), least));
+                from += some.start.len();
+            }
+        }
+    }
+
+    /// Takes calls that go on as those before did, many at once; how many, from the first on.
+    fn going_on(&mut self, calls: Stretch<'_>, (role, place): (Role, u32), least: &Thresholds) -> usize {
+        let Role::Data { writes, requests, nested, told } = role else { return 0 };
+        let (Some(slot), Some(run)) = (self.slots.get_mut(place as usize), self.runs.get_mut(calls.stream.index()))
+        else {
+            return 0;
+        };
+        if nested && !writes {
+            return 0;
+        }
+        // Of requests either all are small or none is.
+        let small = calls.length.first().is_some_and(|length| *length < least.small_request_bytes);
+        let lengths = match (requests, small) {
+            (false, _) => 1..=u64::MAX,
+            (true, true) => 1..=least.small_request_bytes - 1,
+            (true, false) => least.small_request_bytes.max(1)..=u64::MAX,
+        };
+        let taken = slot.bytes_that_go_on(calls, writes, self.thread, &lengths);
+        if requests && taken > 0 {
+            slot.requests_that_go_on(run, calls.part(0, taken), (writes, told, small), self.number, least);
+        }
+        taken
     }
 
     #[inline]
@@ -158,7 +196,7 @@ impl Analysis for Walk<'_> {
             current.end_thread(self.thresholds);
             current.thread = block.thread;
         }
-        block.stretches().for_each(|calls| current.calls(calls, self.thresholds));
+        block.summed().for_each(|(calls, alone)| current.calls(calls, alone, self.thresholds));
     }
 
     fn merge(&self, into: &mut Partial, mut other: Partial) {

@@ -11,6 +11,8 @@ use crate::scan::{Row, Stretch};
 use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
+use std::ops::RangeInclusive;
+use trace_format::counters::Counters;
 
 /// Which threads did something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,12 +57,17 @@ pub(super) struct WalkedFile {
 }
 
 impl WalkedFile {
-    /// Reads or writes, of which each is looked at by [`Self::bytes`], and by [`Self::request`] if they are requests: what is summed of all.
-    pub(super) fn all(&mut self, calls: Stretch<'_>, writes: bool, requests: bool) {
+    /// Reads or writes, of which each is looked at by [`Self::bytes`], and by [`Self::request`] if they are requests: what is summed of all, if
+    /// that is not known yet.
+    pub(super) fn all(&mut self, calls: Stretch<'_>, alone: Option<&Counters>, writes: bool, requests: bool) {
         let mut sum = Calls { count: calls.start.len() as u64, ..Calls::default() };
-        for row in calls.rows() {
-            sum.bytes = sum.bytes.saturating_add(row.length);
-            sum.time_ns = sum.time_ns.saturating_add(row.duration_ns());
+        match alone {
+            Some(alone) => (sum.bytes, sum.time_ns) = (alone.bytes, alone.duration),
+            None => calls.rows().for_each(|row| {
+                let Calls { bytes, time_ns, .. } = sum;
+                sum.bytes = bytes.saturating_add(row.length);
+                sum.time_ns = time_ns.saturating_add(row.duration_ns());
+            }),
         }
         if requests {
             self.sums.direction(writes).all.merge(&sum);
@@ -69,7 +76,8 @@ impl WalkedFile {
     }
 
     /// One read or write as a request: its size and its place after the last one, unless another tool `told` how they followed.
-    #[inline]
+    // Asked of every call that does not go on as the one before.
+    #[inline(always)]
     pub(super) fn request(
         &mut self,
         run: &mut SmallRun,
@@ -103,6 +111,60 @@ impl WalkedFile {
             }
             *last = Some((offset, offset.saturating_add(row.length)));
         }
+    }
+
+    /// As [`Self::request`] of calls of which all are `small` or none is, and that go on as [`super::ranges::Ranges::go_on`] has it: either each begins
+    /// where the one before it ended, or none does and each begins behind that. What is between the second and the last is alike.
+    pub(super) fn requests_that_go_on(
+        &mut self,
+        run: &mut SmallRun,
+        calls: Stretch<'_>,
+        (writes, told, small): (bool, bool, bool),
+        process: ProcessId,
+        least: &Thresholds,
+    ) {
+        let count = calls.start.len();
+        let between = calls.part(2, count.saturating_sub(1).max(2));
+        calls.part(0, count.min(2)).rows().for_each(|row| self.request(run, &row, (writes, told), process, least));
+        let sums = self.sums.direction(writes);
+        sums.placed += if told { 0 } else { between.start.len() as u64 };
+        if small && !between.start.is_empty() {
+            let mut sum = Calls::default();
+            for row in between.rows() {
+                let time_ns = row.duration_ns();
+                sum.add(row.length, time_ns);
+                if time_ns >= least.slow_small_ns {
+                    sums.slow_small.add(row.length, time_ns);
+                }
+            }
+            sums.small.merge(&sum);
+            run.go_on(calls.part(1, count - 1), &sum);
+        }
+        if count > 2 {
+            calls.part(count - 1, count).rows().for_each(|row| self.request(run, &row, (writes, told), process, least));
+        }
+    }
+
+    /// As [`Self::bytes`], as long as calls of these `lengths` go on as those before; how many do, from the first on.
+    #[inline]
+    pub(super) fn bytes_that_go_on(
+        &mut self,
+        calls: Stretch<'_>,
+        writes: bool,
+        thread: u32,
+        lengths: &RangeInclusive<u64>,
+    ) -> usize {
+        // What the other direction touched before matters to each call.
+        let (own, other, by) = if writes {
+            (&mut self.written, &self.read, &mut self.written_by)
+        } else {
+            (&mut self.read, &self.written, &mut self.read_by)
+        };
+        let taken = if other.is_empty() { own.go_on(calls, lengths) } else { 0 };
+        if taken > 0 {
+            by.add(thread);
+        }
+        taken
     }
 
     /// The bytes of one read or write against those of all before.

@@ -1,12 +1,12 @@
 //! Folds segments as the tracer folds what it keeps no segments of: per process and stream, in the order of the calls.
 
 use crate::model::{FileId, ProcessId, Run, Stream, Within};
-use crate::scan::{Analysis, Block, Stretch, group_of_process};
+use crate::scan::{Analysis, Block, Stretch, fold_alone, group_of_process};
 use crate::shared::memory;
 use crate::shared::profiles::Profiles;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use trace_format::counters::{Counters, Previous, add_sizes};
+use trace_format::counters::{Counters, Previous};
 use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::{Accesses, Last, Profile};
@@ -268,18 +268,18 @@ impl Analysis for Fold {
             partial.unfinished.push(Current::new(block.number, &block.process.streams));
         }
         let Some(current) = partial.unfinished.last_mut() else { return };
-        for stretch in block.stretches() {
+        for (stretch, alone) in block.summed() {
             let index = stretch.stream.index();
             let Some(stream) = block.process.streams.get(index) else { continue };
             let follows = current.follows.get(index).copied().unwrap_or(index);
             let Some((_, previous, _)) = current.streams.get(follows) else { continue };
             let mut previous = *previous;
             let Some((counters, _, known)) = current.streams.get_mut(index) else { continue };
-            for row in stretch.rows() {
-                counters.fold_unsized(&mut previous, row.offset, row.length, row.start, row.end);
-                *known += u64::from(row.offset >= 0);
+            match alone {
+                Some(alone) => counters.merge(alone),
+                None => fold_alone(counters, stretch),
             }
-            add_sizes(&mut counters.sizes, stretch.length);
+            *known += counters.fold_order(&mut previous, stretch.offset, stretch.length);
             if let Some((_, last, _)) = current.streams.get_mut(follows) {
                 *last = previous;
             }

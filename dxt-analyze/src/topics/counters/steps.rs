@@ -25,17 +25,17 @@ pub struct Strides {
 }
 
 impl Strides {
-    /// A call that begins at `offset`, the last one having ended at `end`.
-    fn add(&mut self, end: i64, offset: i64) {
-        let (bins, distance) = match offset.checked_sub(end) {
+    /// So many calls of which each begins so far from where the last one ended; `None` if that is too far for a number.
+    fn add(&mut self, stride: Option<i64>, count: u64) {
+        let (bins, distance) = match stride {
             Some(0) => {
-                self.none += 1;
+                self.none += count;
                 return;
             }
             Some(stride) if stride < 0 => (&mut self.back, stride.unsigned_abs()),
             stride => (&mut self.on, stride.map_or(u64::MAX, i64::unsigned_abs)),
         };
-        bins.get_mut(size_bin(distance)).into_iter().for_each(|count| *count += 1);
+        bins.get_mut(size_bin(distance)).into_iter().for_each(|sum| *sum += count);
     }
 
     fn merge(&mut self, other: &Self) {
@@ -187,16 +187,24 @@ impl Analysis for Steps {
                     strides.accesses += stretch.offset.len() as u64;
                     strides.after_seek += u64::from(std::mem::take(&mut place.sought));
                     let last = &mut place.ends[usize::from(writes)];
+                    // Neighbours mostly have one stride: they are added at once.
+                    let mut alike = (Some(0), 0);
                     for (&offset, &length) in stretch.offset.iter().zip(stretch.length) {
                         if offset < 0 {
                             continue;
                         }
                         if let Some(end) = last {
-                            strides.add(*end, offset);
+                            let stride = offset.checked_sub(*end);
+                            if stride != alike.0 {
+                                strides.add(alike.0, alike.1);
+                                alike = (stride, 0);
+                            }
+                            alike.1 += 1;
                         }
                         *last = Some(offset.saturating_add_unsigned(length));
                         aligned.add(offset.unsigned_abs(), alignment);
                     }
+                    strides.add(alike.0, alike.1);
                     if aligned.known > 0 {
                         partial.aligned.entry(form).or_default().merge(&aligned);
                     }

@@ -1,10 +1,10 @@
 //! First pass of the stripe audit: counts per file, and which stripes are written in part and by whom.
 
 use super::load::{LoadOverTime, Near, Rows, Share, Span};
-use super::pace::Pace;
+use super::pace::{InARow, Pace};
 use super::sharing::{Followed, StripeKey};
 use super::stripes_touched::StripesTouched;
-use crate::layouts::placed::Placed;
+use crate::layouts::placed::{Placed, Stripe};
 use crate::layouts::spread::Parts;
 use crate::model::FileLayout;
 use crate::model::{FileId, ProcessId};
@@ -31,6 +31,14 @@ impl TargetSum {
         self.operations = self.operations.saturating_add(other.operations);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
+    }
+
+    /// Adds one operation.
+    #[inline]
+    fn add_one(&mut self, bytes: u64, time_ns: u64) {
+        self.operations += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.time_ns = self.time_ns.saturating_add(time_ns);
     }
 }
 
@@ -118,14 +126,28 @@ struct Current {
     file: FileId,
     counts: FileAudit,
     open: InTurn<OnTarget, TargetSum>,
+    /// Of calls that each lie within a stripe and a bin, by [`of_bin`].
+    within: InTurn<u64, TargetSum>,
 }
 
 /// A storage target, and the bin of time if what goes to it there is not in the load yet.
 type OnTarget = (Option<u32>, Option<usize>);
 
+/// A storage target and a bin of time as one number, which is quicker to compare.
+#[inline]
+fn of_bin(target: u32, bin: usize) -> u64 {
+    (bin as u64) << u32::BITS | u64::from(target)
+}
+
+/// The same again as two.
+fn on_target(of_bin: u64) -> OnTarget {
+    (Some(of_bin as u32), usize::try_from(of_bin >> u32::BITS).ok())
+}
+
 impl Current {
     fn put_back(mut self, files: &mut FxHashMap<FileId, FileAudit>, rows: &Rows, load: &mut LoadOverTime) {
-        for (on, sum) in self.open.rest() {
+        let within = self.within.rest().map(|(on, sum)| (on_target(on), sum));
+        for (on, sum) in self.open.rest().chain(within) {
             settle(&mut self.counts, rows, load, on, &sum);
         }
         files.insert(self.file, self.counts);
@@ -182,16 +204,37 @@ impl Analysis for Audit<'_> {
             }
             let current = current.get_or_insert_with(|| {
                 let counts = partial.files.remove(&stream.file).unwrap_or_default();
-                Current { file: stream.file, counts, open: InTurn::default() }
+                Current { file: stream.file, counts, open: InTurn::default(), within: InTurn::default() }
             });
             let placed = Placed::new(&layout.layout);
             let common = Common { placed, is_write, process: block.number, node: block.process.node };
             current.counts.all(is_write, stretch);
+            let mut calm = Calm::new(is_write);
             for row in stretch.rows() {
                 let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
                 let span = Span::new(&self.rows, &mut near, start, end);
-                one(current, row, &common, &mut parts, &mut partial.followed, (&self.rows, span, &mut partial.load));
+                let stripe = u64::try_from(row.offset).ok().and_then(|offset| placed.stripe(offset, row.length));
+                let (Some(stripe), Some(bin)) = (stripe, span.only_bin()) else {
+                    let over_time = (&self.rows, span, &mut partial.load);
+                    one(current, row, &common, &mut parts, &mut partial.followed, over_time);
+                    continue;
+                };
+                let Current { file, counts, within, .. } = &mut *current;
+                if calm.add(&row, stripe, &mut counts.pace) && is_write {
+                    let stripe = StripeKey { file: *file, start: stripe.start };
+                    partial.followed.add(stripe, block.number, block.process.node, row.duration_ns());
+                }
+                let on = of_bin(stripe.target, bin);
+                if let Some(sum) = within.find(stripe.target as usize, &on) {
+                    sum.add_one(row.length, row.duration_ns());
+                    continue;
+                }
+                let sum = TargetSum { operations: 1, bytes: row.length, time_ns: row.duration_ns() };
+                if let Some((other, sum)) = within.put(stripe.target as usize, on, sum) {
+                    settle(counts, &self.rows, &mut partial.load, on_target(other), &sum);
+                }
             }
+            calm.put(&mut current.counts);
         }
         if let Some(current) = current {
             current.put_back(&mut partial.files, &self.rows, &mut partial.load);
@@ -215,8 +258,47 @@ struct Common<'a> {
     node: u32,
 }
 
-/// Counts a segment's place, and what of it went to which target when.
-#[inline]
+/// Neighbouring segments of a stream that each lie within a stripe, as most do, before they are added to their file's counts.
+struct Calm {
+    is_write: bool,
+    unaligned_start: u64,
+    unaligned_end: u64,
+    unaligned: u64,
+    unaligned_bytes: u64,
+    pace: InARow,
+}
+
+impl Calm {
+    fn new(is_write: bool) -> Self {
+        let pace = InARow::default();
+        Self { is_write, unaligned_start: 0, unaligned_end: 0, unaligned: 0, unaligned_bytes: 0, pace }
+    }
+
+    /// Adds a segment that lies within `stripe`; whether it leaves a part of that uncovered.
+    #[inline]
+    fn add(&mut self, row: &Row, stripe: Stripe, pace: &mut Pace) -> bool {
+        let begin = row.offset.cast_unsigned();
+        let (starts_off, ends_off) = (begin != stripe.start, begin + row.length != stripe.end);
+        let is_unaligned = starts_off | ends_off;
+        self.unaligned_start += u64::from(starts_off);
+        self.unaligned_end += u64::from(ends_off);
+        self.unaligned += u64::from(is_unaligned);
+        self.unaligned_bytes = self.unaligned_bytes.saturating_add(if is_unaligned { row.length } else { 0 });
+        self.pace.add(pace, self.is_write, row.length, is_unaligned, row.duration_ns());
+        is_unaligned
+    }
+
+    fn put(self, counts: &mut FileAudit) {
+        counts.unaligned_start += self.unaligned_start;
+        counts.unaligned_end += self.unaligned_end;
+        counts.unaligned += self.unaligned;
+        counts.unaligned_bytes = counts.unaligned_bytes.saturating_add(self.unaligned_bytes);
+        self.pace.put(&mut counts.pace);
+    }
+}
+
+/// Counts the place of a segment wherever it lies, and what of it went to which target when.
+#[inline(never)]
 fn one(
     current: &mut Current,
     row: Row,
@@ -226,7 +308,7 @@ fn one(
     (rows, span, load): (&Rows, Span, &mut LoadOverTime),
 ) {
     let Common { placed, is_write, process, node } = common;
-    let Current { file, counts, open } = current;
+    let Current { file, counts, open, .. } = current;
     let duration = row.duration_ns();
     // Looked at where it is: a processor waits for what is stored in parts and copied as a whole.
     let place = &StripesTouched::on(placed, row.offset, row.length);

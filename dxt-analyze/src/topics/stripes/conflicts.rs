@@ -6,6 +6,13 @@ use super::sharing::StripeKey;
 use crate::limits::NAMED_PROCESSES;
 use crate::model::ProcessId;
 use crate::sum::Sum;
+use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+
+/// Writes that runs in order have on the mean, at least, to be merged.
+const FEWEST_IN_RUNS: usize = 4;
 
 /// A stripe that several processes wrote at overlapping times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,14 +52,14 @@ pub struct BetweenNodes {
 #[must_use]
 pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers: &mut Handovers) -> Vec<Conflict> {
     let mut out = Vec::new();
-    let (mut of_stripe, mut rooms) = (Vec::new(), Rooms::default());
+    let (mut of_stripe, mut room, mut rooms) = (Vec::new(), Vec::new(), Rooms::default());
     let (order, behind) = by_slot(batch.len(), writes);
     let mut from = 0;
     for (stripe, &until) in batch.iter().zip(&behind) {
         let places = order.get(std::mem::replace(&mut from, until)..until).unwrap_or_default();
         of_stripe.clear();
         of_stripe.extend(places.iter().filter_map(|place| writes.get(*place as usize)).copied());
-        of_stripe.sort_unstable();
+        sort_runs(&mut of_stripe, &mut room);
         handovers.add(stripe.file, &of_stripe, nodes);
         out.extend(one(*stripe, &of_stripe, nodes, &mut rooms));
     }
@@ -81,6 +88,52 @@ fn by_slot(slots: usize, writes: &[Write]) -> (Vec<u32>, Vec<usize>) {
     (order, behind)
 }
 
+/// The order of writes to one stripe: mostly the start alone tells it.
+#[inline]
+fn order(one: &Write, other: &Write) -> Ordering {
+    one.start.cmp(&other.start).then_with(|| one.cmp(other))
+}
+
+/// Puts writes in order. They come process by process, those of one in the order of their time: runs that are in order are merged two by
+/// two, which takes fewer steps than sorting them as if they were in none. `room` is memory that is kept.
+fn sort_runs(writes: &mut Vec<Write>, room: &mut Vec<Write>) {
+    let in_order = |one: &Write, next: &Write| order(one, next).is_le();
+    if writes.chunk_by(in_order).count() * FEWEST_IN_RUNS > writes.len() {
+        return writes.sort_unstable_by(order);
+    }
+    let mut runs: Vec<usize> = writes.chunk_by(in_order).map(<[Write]>::len).collect();
+    while runs.len() > 1 {
+        room.clear();
+        let mut rest = writes.as_slice();
+        let mut merged = Vec::with_capacity(runs.len().div_ceil(2));
+        for two in runs.chunks(2) {
+            let (first, second) = (two.first().copied().unwrap_or(0), two.get(1).copied().unwrap_or(0));
+            let (both, behind) = rest.split_at(first + second);
+            let (one, other) = both.split_at(first);
+            merge(one, other, room);
+            merged.push(both.len());
+            rest = behind;
+        }
+        std::mem::swap(writes, room);
+        runs = merged;
+    }
+}
+
+/// Adds two lists in order to `into`, in order.
+fn merge(mut one: &[Write], mut other: &[Write], into: &mut Vec<Write>) {
+    while let (Some((a, later)), Some((b, others))) = (one.split_first(), other.split_first()) {
+        if order(a, b).is_le() {
+            into.push(*a);
+            one = later;
+        } else {
+            into.push(*b);
+            other = others;
+        }
+    }
+    into.extend_from_slice(one);
+    into.extend_from_slice(other);
+}
+
 /// Memory that is kept from stripe to stripe.
 #[derive(Default)]
 struct Rooms {
@@ -91,13 +144,15 @@ struct Rooms {
 /// Memory for owners of one kind.
 struct Room<T> {
     in_conflict: Vec<bool>,
-    spans: Vec<(T, u64, u64)>,
-    events: Vec<(u64, bool)>,
+    /// Where each owner's last span ends, as far as it has come.
+    until: FxHashMap<T, u64>,
+    starts: Vec<u64>,
+    ends: Vec<u64>,
 }
 
 impl<T> Default for Room<T> {
     fn default() -> Self {
-        Self { in_conflict: Vec::new(), spans: Vec::new(), events: Vec::new() }
+        Self { in_conflict: Vec::new(), until: FxHashMap::default(), starts: Vec::new(), ends: Vec::new() }
     }
 }
 
@@ -132,7 +187,7 @@ struct Among<T> {
     first: Vec<T>,
 }
 
-fn among<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> Option<Among<T>> {
+fn among<T: Copy + Ord + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> Option<Among<T>> {
     let in_conflict = &mut room.in_conflict;
     in_conflict.clear();
     in_conflict.resize(writes.len(), false);
@@ -196,31 +251,39 @@ impl<T: Copy + Eq> TwoBest<T> {
     }
 }
 
-/// Time during which at least two owners are writing.
-fn wall_ns<T: Copy + Ord>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> u64 {
-    let Room { spans, events, .. } = room;
+/// Time during which at least two owners are writing; `writes` are in order of their start.
+fn wall_ns<T: Copy + Eq + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> u64 {
+    let Room { until, starts, ends, .. } = room;
     // Each owner's writes as disjoint spans, so that its own threads or processes do not count as two.
-    spans.clear();
-    spans.extend(writes.iter().map(|write| (owner(write), write.start, write.end)));
-    spans.sort_unstable();
-    spans.dedup_by(|next, last| {
-        let joined = next.0 == last.0 && next.1 <= last.2;
-        if joined {
-            last.2 = last.2.max(next.2);
+    starts.clear();
+    ends.clear();
+    for write in writes {
+        match until.entry(owner(write)) {
+            Entry::Occupied(mut last) if write.start <= *last.get() => {
+                *last.get_mut() = write.end.max(*last.get());
+                continue;
+            }
+            Entry::Occupied(mut last) => ends.push(last.insert(write.end)),
+            Entry::Vacant(none) => _ = none.insert(write.end),
         }
-        joined
-    });
-    // Ends sort before starts at the same time.
-    events.clear();
-    events.extend(spans.iter().flat_map(|&(_, start, end)| [(start, true), (end, false)]));
-    events.sort_unstable();
+        starts.push(write.start);
+    }
+    ends.extend(until.drain().map(|(_, end)| end));
+    ends.sort_unstable();
+    // Ends come before starts at the same time.
     let (mut active, mut since, mut total) = (0_u64, 0, 0_u64);
-    for &(time, begins) in events.iter() {
-        if active >= 2 {
-            total = total.saturating_add(time - since);
+    let mut starts = starts.iter().copied().peekable();
+    for &end in ends.iter() {
+        while let Some(start) = starts.next_if(|start| *start < end) {
+            if active >= 2 {
+                total = total.saturating_add(start - since);
+            }
+            (active, since) = (active + 1, start);
         }
-        active = if begins { active + 1 } else { active.saturating_sub(1) };
-        since = time;
+        if active >= 2 {
+            total = total.saturating_add(end - since);
+        }
+        (active, since) = (active.saturating_sub(1), end);
     }
     total
 }
@@ -250,6 +313,31 @@ mod tests {
         assert_eq!((conflict.writes, conflict.time_ns, conflict.wall_ns), (2, 20, 5));
         assert_eq!(conflict.processes, [1, 2].map(ProcessId));
         assert!(one(STRIPE, &writes(&[(1, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES, &mut Rooms::default()).is_none());
+    }
+
+    #[test]
+    fn runs_are_put_in_order_whatever_they_are() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        let mut room = Vec::new();
+        for (processes, each) in [(0, 0), (1, 50), (7, 40), (16, 3), (33, 10), (100, 1)] {
+            let mut all: Vec<Write> = Vec::new();
+            for process in 0..processes {
+                let mut at = 0;
+                for size in 0..each {
+                    at += random(4);
+                    let end = at + random(3);
+                    all.push(Write { slot: 0, start: at, end, process: ProcessId(process), size });
+                }
+            }
+            let mut sorted = all.clone();
+            sorted.sort();
+            sort_runs(&mut all, &mut room);
+            assert_eq!(all, sorted, "{processes} with {each}");
+        }
     }
 
     #[test]

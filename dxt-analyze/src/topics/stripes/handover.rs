@@ -30,6 +30,12 @@ impl Kind {
         self.logs = self.logs.saturating_add(log(time_ns));
     }
 
+    fn join(&mut self, other: &Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.logs = self.logs.saturating_add(other.logs);
+    }
+
     fn mean_log(&self) -> f64 {
         self.logs as f64 / f64::from(1 << LOG_BITS) / self.calls.max(1) as f64
     }
@@ -51,11 +57,19 @@ impl Handovers {
     pub(super) fn add(&mut self, file: FileId, writes: &[Write], nodes: &[u32]) {
         let of = self.0.entry(file).or_default();
         let mut last = None;
-        for write in writes {
-            let node = nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
-            let passed = last.replace(node).is_some_and(|last| last != node);
-            let of = of.entry(write.size).or_default();
-            if passed { &mut of.passed } else { &mut of.kept }.add(write);
+        // Neighbours are mostly of one size: that is looked up once for them.
+        for alike in writes.chunk_by(|one, next| one.size == next.size) {
+            let mut sum = OfSize::default();
+            for write in alike {
+                let node = nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
+                let passed = last.replace(node).is_some_and(|last| last != node);
+                if passed { &mut sum.passed } else { &mut sum.kept }.add(write);
+            }
+            if let Some(first) = alike.first() {
+                let of = of.entry(first.size).or_default();
+                of.passed.join(&sum.passed);
+                of.kept.join(&sum.kept);
+            }
         }
     }
 

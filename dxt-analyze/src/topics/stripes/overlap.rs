@@ -5,6 +5,7 @@
 
 use super::sharing::{StripeKey, Writers};
 use super::stripes_touched::StripesTouched;
+use crate::layouts::placed::Placed;
 use crate::limits::{HELD_WRITES, SHARING_PASSES};
 use crate::model::{FileId, FileLayout, ProcessId, Run, Stream};
 use crate::scan::{Analysis, Block};
@@ -87,6 +88,46 @@ struct OfFile {
     slot: u32,
     /// Their first bytes, in order.
     starts: Vec<u64>,
+    /// Where they are found at once, if they lie close together.
+    table: Option<Table>,
+}
+
+/// Places of stripes by their distance from the first, in units that all of these distances are multiples of: as stripes of one size lie next to
+/// each other, it has few gaps.
+#[derive(Debug)]
+struct Table {
+    first: u64,
+    /// Logarithm of the unit.
+    shift: u32,
+    /// Place of the stripe at each distance; [`u32::MAX`] of none.
+    places: Vec<u32>,
+}
+
+/// Distances in a table for each stripe, at most.
+const WIDEST: u64 = 8;
+
+impl Table {
+    /// Of stripes in order; `None` if they lie too far apart.
+    fn of(starts: &[u64]) -> Option<Self> {
+        let (first, last) = (*starts.first()?, *starts.last()?);
+        let shift = starts.iter().fold(0, |all, start| all | (start - first)).trailing_zeros().min(u64::BITS - 1);
+        let farthest = (last - first) >> shift;
+        if farthest >= WIDEST.saturating_mul(starts.len() as u64) {
+            return None;
+        }
+        let mut places = vec![u32::MAX; usize::try_from(farthest).ok()? + 1];
+        for (place, start) in (0_u32..).zip(starts) {
+            *places.get_mut(((start - first) >> shift) as usize)? = place;
+        }
+        Some(Self { first, shift, places })
+    }
+
+    #[inline]
+    fn place(&self, start: u64) -> Option<u32> {
+        let distance = start.checked_sub(self.first)?;
+        let place = *self.places.get(usize::try_from(distance >> self.shift).ok()?)?;
+        (place != u32::MAX && distance >> self.shift << self.shift == distance).then_some(place)
+    }
 }
 
 impl OfFile {
@@ -94,6 +135,9 @@ impl OfFile {
     /// each process writes in order.
     #[inline]
     fn slot(&self, start: u64, near: &mut usize) -> Option<u32> {
+        if let Some(table) = &self.table {
+            return table.place(start).map(|place| self.slot + place);
+        }
         let is_behind = near.checked_sub(1).and_then(|last| self.starts.get(last)).is_none_or(|last| *last < start);
         *near = first_from(&self.starts, if is_behind { *near } else { 0 }, |one| *one < start);
         (self.starts.get(*near) == Some(&start)).then_some(self.slot + *near as u32)
@@ -106,9 +150,10 @@ impl<'a> Collect<'a> {
     pub fn new(layouts: &'a [Option<FileLayout>], batch: &[StripeKey]) -> Self {
         let mut files: FxHashMap<FileId, OfFile> = FxHashMap::default();
         for (slot, stripe) in batch.iter().enumerate() {
-            let of = files.entry(stripe.file).or_insert_with(|| OfFile { slot: slot as u32, starts: Vec::new() });
+            let of = files.entry(stripe.file).or_insert_with(|| OfFile { slot: slot as u32, ..OfFile::default() });
             of.starts.push(stripe.start);
         }
+        files.values_mut().for_each(|of| of.table = Table::of(&of.starts));
         Self { layouts, files }
     }
 }
@@ -149,14 +194,23 @@ impl Analysis for Collect<'_> {
             let Some(stream) = block.process.stream(stretch.stream).filter(is_write) else { continue };
             let Some(of) = self.files.get(&stream.file) else { continue };
             let Some(Some(layout)) = self.layouts.get(stream.file.index()) else { continue };
-            let mut near = 0;
+            let (placed, mut near) = (Placed::new(&layout.layout), 0);
             for row in stretch.rows() {
                 let size = size_class(row.length);
-                let Some(place) = StripesTouched::of(&layout.layout, row.offset, row.length) else { continue };
-                for slot in place.partly_covered().filter_map(|start| of.slot(start, &mut near)) {
+                let mut push = |slot| {
                     let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
                     partial.push(Write { slot, start, end, process: block.number, size });
+                };
+                // Most lie within a stripe.
+                let stripe = u64::try_from(row.offset).ok().and_then(|offset| placed.stripe(offset, row.length));
+                if let Some(stripe) = stripe {
+                    if row.length < stripe.end - stripe.start {
+                        of.slot(stripe.start, &mut near).into_iter().for_each(push);
+                    }
+                    continue;
                 }
+                let Some(place) = StripesTouched::on(&placed, row.offset, row.length) else { continue };
+                place.partly_covered().filter_map(|start| of.slot(start, &mut near)).for_each(&mut push);
             }
         }
     }
@@ -169,6 +223,19 @@ impl Analysis for Collect<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_finds_what_is_in_it_and_nothing_else() {
+        for starts in [vec![0], vec![7], vec![96, 112, 120, 168], vec![0, 1 << 20, 3 << 20], vec![5, 6, 9]] {
+            let table = Table::of(&starts).unwrap();
+            let asked = starts.iter().flat_map(|start| start.saturating_sub(20)..start + 20).chain([u64::MAX]);
+            for start in asked {
+                let place = starts.iter().position(|one| *one == start).map(|place| place as u32);
+                assert_eq!(table.place(start), place, "{start} in {starts:?}");
+            }
+        }
+        assert!(Table::of(&[]).is_none() && Table::of(&[0, 1, u64::MAX]).is_none());
+    }
 
     #[test]
     fn batches_hold_what_fits_and_the_rest_is_named() {

@@ -66,6 +66,12 @@ impl Pace {
         &mut self.0[index].1
     }
 
+    /// Adds what is known of a class.
+    #[inline(never)]
+    fn put(&mut self, class: Class, samples: &[Sample; 2]) {
+        self.samples(class).iter_mut().zip(samples).for_each(|(mine, more)| mine.merge(more));
+    }
+
     /// Adds what another thread saw.
     pub fn merge(&mut self, other: &Self) {
         for (class, theirs) in &other.0 {
@@ -80,6 +86,31 @@ impl Pace {
         let mut classes = self.0.clone();
         classes.sort_unstable_by_key(|(class, _)| *class);
         classes.iter().filter_map(|(class, [aligned, unaligned])| compare(*class, aligned, unaligned, least)).collect()
+    }
+}
+
+/// Operations of one class that follow each other: it is looked for once for all of them.
+#[derive(Clone, Debug, Default)]
+pub struct InARow {
+    class: Option<Class>,
+    samples: [Sample; 2],
+}
+
+impl InARow {
+    /// As [`Pace::add`]; what is of another class goes to `pace` first.
+    #[inline]
+    pub fn add(&mut self, pace: &mut Pace, is_write: bool, length: u64, is_unaligned: bool, duration_ns: u64) {
+        let class = Some(Class { is_write, log2: length.max(1).ilog2() });
+        if self.class != class {
+            std::mem::take(self).put(pace);
+            self.class = class;
+        }
+        self.samples[usize::from(is_unaligned)].add(duration_ns);
+    }
+
+    /// To be called when no more follow.
+    pub fn put(self, pace: &mut Pace) {
+        self.class.into_iter().for_each(|class| pace.put(class, &self.samples));
     }
 }
 
@@ -150,6 +181,13 @@ mod tests {
         let mut halves = filled(&fast[..20], &slow[..5]);
         halves.merge(&filled(&fast[20..], &slow[5..]));
         assert_eq!(halves.comparisons(&least), found);
+        // So do those that are added in a row.
+        let (mut in_a_row, mut row) = (Pace::default(), InARow::default());
+        fast.iter().for_each(|&ns| row.add(&mut in_a_row, true, 5000, false, ns));
+        row.add(&mut in_a_row, true, 50_000, false, 7);
+        slow.iter().for_each(|&ns| row.add(&mut in_a_row, true, 8191, true, ns));
+        row.put(&mut in_a_row);
+        assert_eq!(in_a_row.comparisons(&least), found);
     }
 
     #[test]

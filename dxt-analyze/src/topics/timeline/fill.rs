@@ -2,7 +2,7 @@
 
 use super::axes::{self, Axis, Offsets, Targets};
 use super::grid::{Cell, Grid};
-use super::grids::{Grids, Of, OpenTargets};
+use super::grids::{Grids, Of, OpenLine, OpenTargets};
 use super::moments::Moments;
 use super::slices::{Kind, Slices};
 use super::span::{Near, Piece, Span};
@@ -154,11 +154,14 @@ impl<'a> Activity<'a> {
             add_sizes(sizes, calls.length);
         }
         if of.targets.is_some() || of.offsets.is_some() {
+            let moves = if of.kind == Kind::Metadata { 0 } else { u64::MAX };
+            let mut line = OpenLine::default();
             for row in calls.rows() {
-                let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };
+                let bytes = row.length & moves;
                 let piece = Piece { bin: near.all.bin, busy_ns: row.end.saturating_sub(row.start), bytes, calls: 1 };
-                grids.on_storage_at_once(of, &row, piece, &mut near.open);
+                grids.on_storage_at_once(of, &row, piece, (&mut near.open, &mut line));
             }
+            grids.settle_line(of, near.all.bin, &mut line);
         }
     }
 }

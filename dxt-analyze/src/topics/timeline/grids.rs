@@ -35,6 +35,22 @@ pub struct Grids {
 /// Sums that wait to be added, by slice, storage target and bin.
 pub(super) type OpenTargets = InTurn<(usize, u32, u32), Cell>;
 
+/// A row of offsets, and what of calls that lie in it waits to be added: neighbours mostly lie in one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OpenLine {
+    from: u64,
+    until: u64,
+    cell: Cell,
+}
+
+impl OpenLine {
+    /// Whether a call lies in it that has bytes.
+    #[inline]
+    fn holds(&self, first: u64, length: u64) -> bool {
+        first >= self.from && length > 0 && first < self.until && length <= self.until - first
+    }
+}
+
 /// What is the same for all calls of a stream: where they are counted.
 pub(super) struct Of<'a> {
     pub(super) slice: usize,
@@ -84,9 +100,15 @@ impl Grids {
         }
     }
 
-    /// As [`Self::on_storage`], of a call that lies in one bin.
+    /// As [`Self::on_storage`], of a call that lies in one bin; that of `line`, too.
     #[inline]
-    pub(super) fn on_storage_at_once(&mut self, of: &Of<'_>, row: &Row, piece: Piece, open: &mut OpenTargets) {
+    pub(super) fn on_storage_at_once(
+        &mut self,
+        of: &Of<'_>,
+        row: &Row,
+        piece: Piece,
+        (open, line): (&mut OpenTargets, &mut OpenLine),
+    ) {
         let quickly = of.targets.as_ref().map(|(_, placed)| placed.target(row.offset.cast_unsigned(), row.length));
         let sum = match quickly {
             // Without a place, or a stripe that has all of it.
@@ -99,8 +121,35 @@ impl Grids {
         if let Some(sum) = sum {
             sum.merge(&piece.into());
         }
-        if let Some((offsets, grid)) = of.offsets.and_then(|(place, of)| Some((of, self.offsets.get_mut(place)?))) {
-            on_offsets(grid, offsets, of.kind, (row.offset.cast_unsigned(), row.length), &[piece]);
+        if line.holds(row.offset.cast_unsigned(), row.length) {
+            line.cell.merge(&piece.into());
+        } else if of.offsets.is_some() {
+            self.on_other_line(of, row, piece, line);
+        }
+    }
+
+    /// Adds to the rows of offsets what does not lie in `line`, which then is where that lies, if it is in one.
+    fn on_other_line(&mut self, of: &Of<'_>, row: &Row, piece: Piece, line: &mut OpenLine) {
+        self.settle_line(of, piece.bin, line);
+        let Some((place, offsets)) = of.offsets else { return };
+        let first = row.offset.cast_unsigned();
+        let from = offsets.row(first).saturating_mul(offsets.row_bytes);
+        *line = OpenLine { from, until: from.saturating_add(offsets.row_bytes), cell: piece.into() };
+        if !line.holds(first, row.length) {
+            *line = OpenLine::default();
+            if let Some(grid) = self.offsets.get_mut(place) {
+                on_offsets(grid, offsets, of.kind, (first, row.length), &[piece]);
+            }
+        }
+    }
+
+    /// Adds what waits to a row of offsets.
+    pub(super) fn settle_line(&mut self, of: &Of<'_>, bin: u32, line: &mut OpenLine) {
+        let OpenLine { from, cell, .. } = std::mem::take(line);
+        let Some((place, offsets)) = of.offsets.filter(|_| !cell.is_empty()) else { return };
+        let row = offsets.row(from);
+        if let Some(grid) = self.offsets.get_mut(place).filter(|_| row < u64::from(offsets.rows)) {
+            grid.add(usize::from(of.kind == Kind::Write), row as usize, bin, &cell);
         }
     }
 
@@ -192,7 +241,8 @@ fn on_offsets(grid: &mut Grid, offsets: &Offsets, kind: Kind, (first, length): (
     {
         let line = offsets.row(first);
         if line < u64::from(offsets.rows) {
-            grid.add(usize::from(kind == Kind::Write), line as usize, piece.bin, &share(piece, end - first, length));
+            let cell = if end - first == length { Cell::from(*piece) } else { share(piece, end - first, length) };
+            grid.add(usize::from(kind == Kind::Write), line as usize, piece.bin, &cell);
         }
         return;
     }

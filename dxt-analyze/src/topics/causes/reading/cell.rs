@@ -101,7 +101,8 @@ impl Cell {
         self.calls += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.time_ns = self.time_ns.saturating_add(duration);
-        self.logs = self.logs.saturating_add(logs);
+        // A logarithm takes 22 bits: no trace has so many calls that a sum of them would not fit.
+        self.logs += logs;
         if is_far {
             self.far_calls += 1;
             self.far_ns = self.far_ns.saturating_add(duration);
@@ -111,12 +112,10 @@ impl Cell {
         if duration > self.longest_ns || duration == self.longest_ns && at < self.longest_at {
             (self.longest_ns, self.longest_at) = (duration, at);
         }
-        if self.range.0 >= self.range.1 {
-            if range.0 < range.1 {
-                self.range = range;
-            }
-        } else if range.0 < range.1 {
-            self.range = (self.range.0.min(range.0), self.range.1.max(range.1));
+        if range.0 < range.1 {
+            let is_known = self.range.0 < self.range.1;
+            self.range.0 = if is_known { self.range.0.min(range.0) } else { range.0 };
+            self.range.1 = if is_known { self.range.1.max(range.1) } else { range.1 };
         }
     }
 

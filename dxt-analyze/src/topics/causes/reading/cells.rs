@@ -4,7 +4,7 @@
 use super::at_work::{self, AtWork};
 use super::cell::{Call, Cell, Key, NO_TARGET, coarse, log};
 use super::depths::{self, Depths};
-use super::parts::{Part, Parts};
+use super::parts::Parts;
 use super::slots::{SLOTS, Slots};
 use super::threads::{OfThread, Threads};
 use super::usual::{Kind, Usual, size_class};
@@ -278,15 +278,15 @@ impl Analysis for Cells<'_> {
                 let duration = row.duration_ns();
                 let is_far = duration >= like.far_ns;
                 let logs = log(duration);
+                let above = logs - like.log;
                 let offset = u64::try_from(row.offset);
                 if row.length > 0
                     && let Ok(offset) = offset
                     && let Some(parts) = &mut parts
                 {
-                    parts.add(offset, &Part::of(duration, logs.saturating_sub(like.log)));
+                    parts.add(offset, duration, above);
                 }
                 if key.target != NO_TARGET {
-                    let above = logs.saturating_sub(like.log);
                     let call = depths::Call { at, duration, above };
                     self.depths.add(&mut partial.depths, &mut near, (class, key.target), call);
                 }

@@ -128,17 +128,21 @@ impl Depths {
             *near = self.near(at);
         }
         let from = near.part;
-        let until = if near.holds(end) { from } else { self.near(end).part };
         let index = |part: usize| part * self.targets.len() + target;
-        if let Some(sum) = sums.get_mut(index(from)) {
-            sum.calls += 1;
-            sum.logs = sum.logs.saturating_add(above);
-            sum.time_ns = sum.time_ns.saturating_add(duration);
-            sum.more += i64::from(from != until);
+        let Some(sum) = sums.get_mut(index(from)) else { return };
+        sum.calls += 1;
+        // A logarithm takes 22 bits: no trace has so many calls that a sum of them would not fit.
+        sum.logs += above;
+        sum.time_ns = sum.time_ns.saturating_add(duration);
+        let until = if near.holds(end) { from } else { self.near(end).part };
+        if from == until {
+            sum.ends += 1;
+            return;
         }
+        sum.more += 1;
         if let Some(sum) = sums.get_mut(index(until)) {
             sum.ends += 1;
-            sum.more -= i64::from(from != until);
+            sum.more -= 1;
         }
     }
 

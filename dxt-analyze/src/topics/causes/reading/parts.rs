@@ -22,13 +22,6 @@ pub struct Part {
 }
 
 impl Part {
-    /// A call: its duration, and the logarithm of that over what is usual.
-    #[inline]
-    #[must_use]
-    pub fn of(duration: u64, log: i64) -> Self {
-        Self { calls: 1, time_ns: duration, logs: log }
-    }
-
     /// Adds `other`.
     #[inline]
     pub fn add(&mut self, other: &Self) {
@@ -65,18 +58,22 @@ impl Parts {
         self.shift
     }
 
-    /// Adds calls that begin at `offset`.
+    /// Adds a call that begins at `offset`: its duration, and the logarithm of that over what is usual.
     #[inline]
-    pub fn add(&mut self, offset: u64, part: &Part) {
+    pub fn add(&mut self, offset: u64, duration: u64, log: i64) {
         while offset >> self.shift >= PARTS as u64 {
             self.grow();
         }
         if let Some(of) = usize::try_from(offset >> self.shift).ok().and_then(|at| self.parts.get_mut(at)) {
-            of.add(part);
+            of.calls += 1;
+            of.time_ns = of.time_ns.saturating_add(duration);
+            // A logarithm takes 22 bits: no trace has so many calls that a sum of them would not fit.
+            of.logs += log;
         }
     }
 
     /// Makes parts twice as long.
+    #[cold]
     fn grow(&mut self) {
         let mut parts = [Part::default(); PARTS];
         for (at, part) in self.parts.iter().enumerate() {
@@ -111,14 +108,14 @@ mod tests {
     #[test]
     fn parts_grow_with_the_file() {
         let mut parts = Parts::default();
-        parts.add(0, &Part::of(10, 0));
-        parts.add(100_000, &Part::of(20, 0));
+        parts.add(0, 10, 0);
+        parts.add(100_000, 20, 0);
         assert_eq!((parts.shift(), parts.with(16)[1].time_ns), (16, 20));
-        parts.add(40 << 20, &Part::of(5, 1 << LOG_BITS));
+        parts.add(40 << 20, 5, 1 << LOG_BITS);
         assert_eq!(parts.shift(), 21, "32 parts of 2 MiB");
         assert_eq!((parts.with(21)[0].calls, parts.with(21)[20].calls, parts.time_ns()), (2, 1, 35));
         assert!((parts.with(25)[1].log() - 1.0).abs() < 1e-9);
-        parts.add(u64::MAX, &Part::of(1, 0));
+        parts.add(u64::MAX, 1, 0);
         assert_eq!(parts.with(59)[31].calls, 1);
     }
 }
