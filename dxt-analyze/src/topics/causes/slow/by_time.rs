@@ -2,7 +2,7 @@
 //! while only, or whose calls are of two kinds, some served from a cache. Who is slow then stands off from all others, by a gap as wide as these spread.
 
 use super::Slow;
-use super::candidates::is_of_target;
+use super::known::is_of_target;
 use super::load::{Loads, OVERLOADED};
 use super::odd::{FEW, FEWEST, Odd, odd};
 use super::of_two::AS_MUCH;

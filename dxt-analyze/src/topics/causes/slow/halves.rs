@@ -2,7 +2,8 @@
 
 use super::Slow;
 use super::apart::{apart, for_a_while, growing, grows_to_the_end};
-use super::candidates::{is_of_target, shortened_of};
+use super::candidates::shortened_of;
+use super::known::is_of_target;
 use super::load::Loads;
 use super::members::members;
 use super::moments::{LESS, LESS_AS_IT_GROWS, lasts, moves_less};

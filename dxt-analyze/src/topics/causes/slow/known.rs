@@ -1,0 +1,27 @@
+//! What is slow by something that is known already.
+
+use super::unit::Unit;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use std::collections::BTreeSet;
+
+/// Part of the time of a process's calls on slow targets from which it is slow by those.
+const ON_SLOW: f64 = 0.8;
+
+/// Whether nearly all calls of a process are on targets that are known to be slow: nothing tells it from those.
+pub(super) fn is_of_target(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, unit: Unit, class: Class) -> bool {
+    let is_target = |one: &&(Unit, Class)| one.1 == class && matches!(one.0, Unit::Target(_));
+    let targets: Vec<Unit> = known.iter().filter(is_target).map(|(unit, _)| *unit).collect();
+    if !matches!(unit, Unit::Process(_)) || targets.is_empty() {
+        return false;
+    }
+    let (mut on_them, mut all) = (0.0, 0.0);
+    let theirs = grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && unit.has(grid, entry));
+    for entry in theirs {
+        all += entry.cell.time_ns as f64;
+        if targets.iter().any(|target| target.has(grid, entry)) {
+            on_them += entry.cell.time_ns as f64;
+        }
+    }
+    on_them >= all * ON_SLOW
+}
