@@ -7,7 +7,7 @@ codes! {
         "For a while the calls of most ranks are slower than at other times.",
         "The run is divided into slots, and at the ends of phases. In a slot each rank counts by the mean logarithm of its calls' times over that of their \
          like (same operation, size and file); the slot by the median of its ranks; slots are compared by a modified z-score, false_discovery_rate \
-         shared out over them, at least min_slowdown times slower. Where none is odd: all slots from one on, 1.5 times slower than those before, or where calls take longer and longer to the end (twice as long in the last quarter of the slots as in the first). \
+         shared out over them, at least min_slowdown times slower. Calls of several kinds that are slow at the same time are one finding. Where none is odd: all slots from one on, 1.5 times slower than those before, or where calls take longer and longer to the end (twice as long in the last quarter of the slots as in the first). \
          What comes back: three or more moments at which 0.6 of the processes are in calls far from their like at once (as DXT-V002) and leave them together (in 0.35 of the longest), while fewer others of their kind are as quick as ever, if these make 0.7 of what such calls cost.",
         "Something else used the file system or the network then: see what ran at that time, and repeat the run before changing the program.",
         "ours";
@@ -20,7 +20,8 @@ codes! {
     LONG_TAIL = "DXT-V003",
         "A few calls of a kind take far longer than the rest, on no particular rank, node or target.",
         "As DXT-V002, if many calls share it. The folder or the ending of the files is named on which 0.8 of it are, at three times the cost of a call on others. One for each \
-         file: of at least 5 files that processes use, 0.8 have one such call, and none has more.",
+         file: of at least 5 files that processes use, 0.8 have one such call, and none has more. Where more than 0.1 of 100 calls or more are far, on nobody and nothing in particular, \
+         storage serves them in two ways, as from a cache and from disks: no finding.",
         "Fewer, larger and collective calls meet it less often; where each rank waits for all others, the slowest of all calls decides.",
         "ours";
     UNCOVERED = "DXT-V004",
@@ -36,7 +37,7 @@ codes! {
     FEW_TARGETS = "DXT-V006",
         "Calls queue at few storage targets.",
         "Calls in flight on each target that is used, at least 3; the fastest call of a kind is 6 spreads of the fast half below the median, or the fast end of \
-         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Or the more calls are in flight on its target when a call begins the longer it takes for its size, within slots of time: the logarithm grows by 0.4 of that of their number at least, with a correlation of 0.5, while no less is done the more there are. Or 32 calls and more of one size, of which one is done each time that a call takes which meets no other (to a third), and none takes longer than one of each process before it would. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
+         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Or the more calls are in flight on its target when a call begins the longer it takes for its size, within slots of time: the logarithm grows by 0.4 of that of their number at least, with a correlation of 0.5, while no less is done the more there are. Or 32 calls and more of one size, of which one is done each time that a call takes which meets no other (to a third), and none takes longer than one of each process before it would. Targets are those in use at a time, the mean over phases. Not where each file is one process's, and 3 or more lie on each of several targets evenly, with none known besides: then there are no others. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
         "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
         "ours; queueing: Little, Operations Research 9, 1961";
     OUTSIDE_POSIX = "DXT-V008",
@@ -151,7 +152,7 @@ codes! {
         "Processes wait for a lock file, a lock, or a file that others make, by asking again and again, or too seldom.",
         "Opens that fail since a file is there, locks that are not to be had at once, or calls that fail since it is not there yet, in a row 4, 2 or 8 at least and one a second, until one of the same process succeeds; not where it makes other calls meanwhile, \
          meets all other ranks, or makes the file itself. Saving: how long the process waits that waits longest, as far as slots of time tell. Where another process's call on the file ends between the last question in vain and the first like it that succeeds, \
-         the file was there by then: 4 questions in vain suffice, one a second, or 3 such waits of the process, or 3 of two questions for one file; saving: from then to the question that finds it, of the process with most.",
+         the file was there by then: 4 questions in vain suffice, one a second, or 3 such waits of the process, or 3 of two questions for one file; saving: from then to the question that finds it, of the process with most. A file that another process renames in its folder between the two counts as such a call, the last before it is found.",
         "Hold lock files for less; let a message tell that a file is there.",
         "ours; open(2)";
     HDF5_FLUSHED = "DXT-V028",

@@ -56,11 +56,11 @@ codes! {
     METADATA_TIME = "DXT-C011",
         "A rank spends long in metadata calls.",
         "Time of one process in opens, closes, seeks, stats, locks and the like: more than metadata_rank_s. Cost: that time.",
-        "Open once and keep open; one rank stats for all; fewer files.",
+        "Open once and keep open; one rank stats for all; fewer files; what one rank does for all is shared out.",
         "Drishti P17";
     METADATA_SHARE = "DXT-C012",
         "Metadata calls take a large share of the time in I/O.",
-        "Their time over the time of all calls of the program: at least metadata_share, of at least metadata_min calls. Cost: their time.",
+        "Their time over the time of all calls of the program: at least metadata_share, of at least metadata_min calls. Cost: their time. One of three ranks or more that makes 0.8 of it, while the others wait, is named.",
         "Open once and keep open; one rank stats for all; fewer files.",
         "ours";
     ONE_RANK = "DXT-C013",

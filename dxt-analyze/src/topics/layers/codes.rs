@@ -13,8 +13,9 @@ codes! {
     SIEVING = "DXT-L002",
         "Data sieving moves far more bytes than the program asked for.",
         "Bytes that POSIX reads (or reads and writes, for writes) inside MPI-IO per byte asked of MPI-IO on a file: at least \
-         sieving_amplification. Cost: the share of that POSIX time that goes with the bytes beyond those asked for.",
-        "Collective calls with a file view; romio_ds_write=disable or romio_ds_read=disable where pieces are few and large.",
+         sieving_amplification. Cost: the share of that POSIX time that goes with the bytes beyond those asked for. Where most calls are collective, the gaps are those between \
+         all ranks' pieces, which aggregators read and write back.",
+        "Collective calls with a file view; romio_ds_write=disable or romio_ds_read=disable where pieces are few and large; of collective calls, data without gaps (on Lustre: romio_lustre_ds_in_coll=disable).",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
     LATE_RANKS = "DXT-L003",
         "Collective calls wait for ranks that come late.",

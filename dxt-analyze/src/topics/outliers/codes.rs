@@ -14,7 +14,8 @@ codes! {
         "A rank is slower than the others at the same operations.",
         "Its time over the usual time of requests of the same sizes, on a logarithmic scale: robust score over all ranks at least modified_z, \
          kept by Benjamini & Hochberg's procedure at false_discovery_rate, and at least min_slowdown times slower than the median; at least \
-         units_min_sample ranks. Cost: its time beyond the same work at the median.",
+         units_min_sample ranks. Cost: its time beyond the same work at the median. In `causes` also by the time in its reads or writes against as many of \
+         their like, 1.15 times at least (a target: 1.6), where the gap to all others is as wide as these spread: who is slow for a while only, or by those calls that no cache serves.",
         "Compare its node, its offsets and its sizes with the others' (`outliers --by node`, `stripes`).",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_NODE = "DXT-O003",
