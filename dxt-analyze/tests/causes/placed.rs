@@ -71,6 +71,31 @@ fn a_shared_file_of_one_target_each_step_is_told_so_though_steps_use_others() {
 }
 
 #[test]
+fn a_shared_file_of_one_stripe_is_named_where_nothing_is_odd() {
+    // Eight ranks that write 20 times, for as long however many others do.
+    let run = |targets: &[u32]| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            lay(&mut one, "/lus/dump", targets);
+            for call in 0..20_u64 {
+                let (from, jitter) = (call * 50 * MS + rank * MS, (rank * 7 + call * 3) % 10 * MS / 10);
+                one.write("/lus/dump", ((call * 8 + rank) << 20) as i64, 1 << 20, from, from + 30 * MS + jitter);
+            }
+            one
+        };
+        report((0..8).map(rank).collect(), 1000)
+    };
+    let found = run(&[4]);
+    let words = "dump has one stripe for 8 processes: try more (`lfs setstripe -c 8` on its folder).";
+    assert!(
+        sentence(&found).starts_with("Nothing stands out") && sentence(&found).ends_with(words),
+        "{}",
+        sentence(&found)
+    );
+    assert!(!sentence(&run(&[1, 2, 3, 4])).contains("stripe"), "{}", sentence(&run(&[1, 2, 3, 4])));
+}
+
+#[test]
 fn a_header_that_all_read_piece_by_piece_is_one_block() {
     let mut all: Vec<Builder> = (0..16).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
     let mut free = 0;

@@ -156,7 +156,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         rest,
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };
-    verdict.sentence = sentence(&verdict, mapped(grid), summary.segments > 0);
+    let one_stripe = super::one_stripe::hint(grid, &facts);
+    verdict.sentence = sentence(&verdict, mapped(grid), summary.segments > 0, one_stripe);
     verdict
 }
 

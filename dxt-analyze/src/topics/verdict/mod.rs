@@ -6,6 +6,7 @@
 //! * [`gathered`]: one rank that does all I/O and brings the data together for that.
 //! * [`strided`]: requests that meet on few of many storage targets; [`scratch`]: data that are written, read back and overwritten.
 //! * [`wanted`]: what waits for bytes that all want.
+//! * [`one_stripe`]: a shared file on one storage target, where nothing is odd.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
 //! * [`overlap`]: asynchronous operations that nothing overlaps.
 //! * [`alternating`]: I/O and computing by turns, where nothing else is to blame.
@@ -20,6 +21,7 @@ pub(crate) mod claims;
 pub(crate) mod gathered;
 pub(crate) mod joined;
 pub(crate) mod judge;
+mod one_stripe;
 pub(crate) mod outside;
 pub(crate) mod overlap;
 pub(crate) mod remedy;

@@ -11,8 +11,14 @@ const NOTHING: f64 = 0.5;
 /// Share of the run time that asynchronous operations are in flight from which they may matter.
 const BACKGROUND: f64 = 0.05;
 
-/// `I/O is not the bottleneck`, or what costs most. Of `mapped` files, and of single calls that are not `calls_on_record`, it says so.
-pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>, calls_on_record: bool) -> String {
+/// `I/O is not the bottleneck`, or what costs most. Of `mapped` files, and of single calls that are not `calls_on_record`, it says so; and of a file of
+/// `one_stripe`, where nothing else is odd.
+pub(crate) fn sentence(
+    verdict: &Verdict,
+    mapped: Option<Mapped>,
+    calls_on_record: bool,
+    one_stripe: Option<String>,
+) -> String {
     let percent = |ns: u64| crate::shared::ratio::share(ns, verdict.run_ns) * 100.0;
     if verdict.untimed {
         return "What I/O costs cannot be told without times: findings are of counts and bytes alone.".into();
@@ -49,9 +55,10 @@ pub(crate) fn sentence(verdict: &Verdict, mapped: Option<Mapped>, calls_on_recor
         Some(first) => {
             let saves = first.finding.saving.map_or(0, |saving| saving.saves_ns);
             let title = first.finding.title.trim_end_matches('.');
-            format!("{}: {} of the run time ({:.1} %).", capital(title), units::duration(saves), percent(saves))
+            let beside = one_stripe.filter(|_| first.finding.code == Code::BY_TURNS).unwrap_or_default();
+            format!("{}: {} of the run time ({:.1} %).{beside}", capital(title), units::duration(saves), percent(saves))
         }
-        None => nothing(verdict, calls_on_record),
+        None => nothing(verdict, calls_on_record) + &one_stripe.unwrap_or_default(),
     }
 }
 

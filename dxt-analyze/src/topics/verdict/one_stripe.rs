@@ -1,0 +1,37 @@
+//! A file that many processes share and that lies on one storage target: where nothing is odd, more targets are the first thing to try. Whether calls wait for
+//! that target, or each only takes as long as one target does for it, durations alone do not always tell.
+
+use super::remedy::facts::{Facts, Storage};
+use crate::model::{FileId, ProcessId};
+use crate::text::units;
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest processes that share it, and its part of the time in all calls.
+const SHARED_BY: usize = 4;
+const MOST: f64 = 0.5;
+
+/// What is said of it, if there is one.
+pub(super) fn hint(grid: &Grid<'_>, facts: &Facts<'_, '_>) -> Option<String> {
+    let (mut all, mut by) = (0.0, BTreeMap::<FileId, (f64, BTreeSet<ProcessId>)>::new());
+    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        all += entry.cell.time_ns as f64;
+        if matches!(entry.class, Class::Read | Class::Write) {
+            let of = by.entry(entry.file).or_default();
+            of.0 += entry.cell.time_ns as f64;
+            of.1.insert(entry.process);
+        }
+    }
+    let (file, (time, users)) = by.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let (_, stripes) = facts.stripes(file)?;
+    let is = stripes == 1 && users.len() >= SHARED_BY && time >= all * MOST;
+    (is && facts.storage(file) == Storage::Lustre).then(|| {
+        let name = grid.run.file_name(file);
+        let name = name.rsplit('/').next().unwrap_or(name);
+        format!(
+            " {name} has one stripe for {}: try more (`lfs setstripe -c 8` on its folder).",
+            units::processes(users.len() as u64)
+        )
+    })
+}
