@@ -14,10 +14,12 @@ pub fn named(grid: &Grid<'_>, unit: Unit) -> (String, &'static str, About) {
         Unit::Node(node) => {
             let name = run.nodes.get(node as usize).cloned().unwrap_or_default();
             // What a process leaves after its trace is written is a second one of the same.
-            let pids: BTreeSet<u32> =
-                run.processes.iter().filter(|process| process.node == node).map(|process| process.pid).collect();
+            let here = run.processes.iter().filter(|process| process.node == node);
+            let each: BTreeSet<(i64, u32)> = here.map(|process| (i64::from(process.rank), process.pid)).collect();
+            let ranks: BTreeSet<i64> = each.iter().map(|(rank, _)| *rank).filter(|rank| *rank >= 0).collect();
+            let ranks = if ranks.is_empty() { each.len() } else { ranks.len() };
             (
-                format!("node {name} ({})", show::processes(pids.len() as u64)),
+                format!("node {name} ({})", show::processes(ranks as u64)),
                 "other nodes",
                 About { node: Some(name), ..About::default() },
             )

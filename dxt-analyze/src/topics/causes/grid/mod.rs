@@ -2,7 +2,7 @@
 //!
 //! * [`regions`]: parts of files; [`folders`]: those that files lie in; [`kind_of_file`]: what files most of something is on.
 //! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: what counters of whole runs tell of waiting;
-//!   [`made_together`]: where ranks wait in calls of MPI-IO; [`compared`]: which calls are held against those on their file only.
+//!   [`made_together`]: where ranks wait in calls of MPI-IO; [`compared`]: which calls are held against those on their file only; [`steps`]: files of a time of their own.
 
 mod compared;
 pub mod folders;
@@ -11,6 +11,7 @@ pub mod kind_of_file;
 pub mod made_together;
 pub mod regions;
 pub mod stalled_once;
+pub mod steps;
 pub mod whole_waits;
 
 use super::class::Class;

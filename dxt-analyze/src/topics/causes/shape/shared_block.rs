@@ -93,7 +93,9 @@ fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSe
     });
     let length = range.1 - range.0;
     let by_each = bytes as f64 / processes.len().max(1) as f64;
-    let whole = length <= LARGEST && by_each >= length as f64 * WHOLE;
+    // What HDF5 reads of its own is told as that.
+    let in_hdf5 = of().any(|entry| grid.stream(entry).is_some_and(|stream| stream.in_hdf5));
+    let whole = length <= LARGEST && by_each >= length as f64 * WHOLE && !in_hdf5;
     if length > (bytes / calls.max(1)).saturating_mul(BLOCKS) && !whole {
         return None;
     }

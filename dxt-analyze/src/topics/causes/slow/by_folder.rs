@@ -5,8 +5,9 @@ use super::odd::FEWEST;
 use super::unit::{Member, Unit};
 use crate::model::ProcessId;
 use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::steps::steps;
 use crate::topics::causes::grid::{Entry, Grid};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What the calls of `class` in each folder differ by from those of their kind and size, by process.
 pub(super) fn folders_by_process(grid: &Grid<'_>, class: Class) -> BTreeMap<(u32, ProcessId), Mean> {
@@ -36,34 +37,10 @@ pub(super) fn folders(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mea
             return Vec::new();
         }
     }
-    let alone = at_a_time_of_their_own(grid, class);
-    of_folder.retain(|folder, _| !alone.contains(folder));
+    let of_class = grid.entries.iter().filter(|entry| entry.leaf && entry.class == class);
+    let steps = steps(of_class.filter_map(|entry| Some((entry.slot, grid.folders.of(entry.file)?, entry.cell.calls))));
+    of_folder.retain(|folder, _| !steps.contains(folder));
     of_folder.iter().filter_map(|(&folder, means)| member(Unit::Folder(folder), means)).collect()
-}
-
-/// Part of the calls of a class in the slots of a folder that others have at least, for that folder to be more than a moment.
-const BESIDE: f64 = 0.1;
-
-/// Folders that are used when no other is, as of a program that makes one for each step: nothing tells these from that time.
-fn at_a_time_of_their_own(grid: &Grid<'_>, class: Class) -> BTreeSet<u32> {
-    let mut slots: BTreeMap<u16, BTreeMap<u32, f64>> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
-        if let Some(folder) = grid.folders.of(entry.file) {
-            *slots.entry(entry.slot).or_default().entry(folder).or_default() += entry.cell.calls as f64;
-        }
-    }
-    let mut of: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-    for here in slots.values() {
-        let all: f64 = here.values().sum();
-        for (folder, calls) in here {
-            let sums = of.entry(*folder).or_default();
-            *sums = (sums.0 + calls, sums.1 + all - calls);
-        }
-    }
-    let alone: BTreeSet<u32> =
-        of.iter().filter(|(_, (mine, others))| *others <= mine * BESIDE).map(|(folder, _)| *folder).collect();
-    // Of two, one may be read at first, and the other written later.
-    if alone.len() >= FEWEST { alone } else { BTreeSet::new() }
 }
 
 /// Whether what processes use (`used`) is no matter of nodes, where each process uses one: some node has processes that use one and others that use another.

@@ -13,6 +13,7 @@ use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::regions::{Region, Seen};
+use crate::topics::causes::grid::steps::steps;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -102,6 +103,9 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
     if of_process.values().all(|files| *files == 1) {
         of_file.retain(|_, means| means.len() >= FEWEST);
     }
+    let of_class = grid.entries.iter().filter(|entry| entry.leaf && entry.class == class);
+    let steps = steps(of_class.map(|entry| (entry.slot, entry.file, entry.cell.calls)));
+    of_file.retain(|file, _| !steps.contains(file));
     of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
 }
 

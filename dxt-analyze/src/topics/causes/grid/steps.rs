@@ -1,0 +1,46 @@
+//! Files, or folders, of which a program makes or reads one in each step: each is used when no other is, and by about as many calls. Nothing tells such a one
+//! from the time of its step.
+
+use crate::shared::stats::median;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest that are steps: of two, one may be read at first, and the other written later.
+const FEWEST: usize = 3;
+/// Part of the calls in the slots of one that others have at most.
+const BESIDE: f64 = 0.1;
+/// Times the median of their calls that each has at most, and at least one part in so many.
+const ALIKE: f64 = 2.0;
+
+/// Those that are steps, of calls with the slot in which they begin, what they are on, and how many.
+pub fn steps<T: Ord + Copy>(calls: impl Iterator<Item = (u16, T, u64)>) -> BTreeSet<T> {
+    let mut slots: BTreeMap<u16, BTreeMap<T, f64>> = BTreeMap::new();
+    for (slot, what, calls) in calls {
+        *slots.entry(slot).or_default().entry(what).or_default() += calls as f64;
+    }
+    let mut of: BTreeMap<T, (f64, f64)> = BTreeMap::new();
+    for here in slots.values() {
+        let all: f64 = here.values().sum();
+        for (what, calls) in here {
+            let sums = of.entry(*what).or_default();
+            *sums = (sums.0 + calls, sums.1 + all - calls);
+        }
+    }
+    of.retain(|_, (mine, others)| *others <= *mine * BESIDE);
+    let usual = median(&mut of.values().map(|(mine, _)| *mine).collect::<Vec<f64>>()).unwrap_or_default();
+    of.retain(|_, (mine, _)| *mine <= usual * ALIKE && *mine * ALIKE >= usual);
+    if of.len() >= FEWEST { of.into_keys().collect() } else { BTreeSet::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_when_nothing_else_is_is_a_step() {
+        let of = |calls: &[(u16, u32, u64)]| steps(calls.iter().copied()).len();
+        assert_eq!(of(&[(1, 0, 8), (2, 0, 8), (5, 1, 16), (9, 2, 16)]), 3);
+        assert_eq!(of(&[(1, 0, 16), (5, 1, 16)]), 0, "two");
+        assert_eq!(of(&[(1, 0, 16), (1, 1, 16), (5, 2, 16), (9, 3, 16)]), 0, "two of four at a time");
+        assert_eq!(of(&[(1, 0, 16), (5, 1, 16), (9, 2, 400), (12, 3, 1)]), 0, "of different sizes");
+    }
+}
