@@ -99,3 +99,37 @@ fn calls_of_all_kinds_that_are_slow_at_the_same_time_have_one_reason() {
     let saves = saves_ms(&found, "DXT-V001").unwrap_or(0);
     assert!((450..=520).contains(&saves), "{saves} of 504 ms");
 }
+
+#[test]
+fn a_shared_file_for_each_step_is_no_slow_file_while_all_are_slow() {
+    let mut all: Vec<Builder> = (0..8).map(|rank| process(rank, "n")).collect();
+    let mut now = 0;
+    for step in 0..24_u64 {
+        let slow = if (9..14).contains(&step) { 5 } else { 1 };
+        let mut ends = Vec::new();
+        for (rank, one) in (0..8_u64).zip(&mut all) {
+            let mut at = now + 40 * MS;
+            for call in 0..4_u64 {
+                let us = (4_000 + (rank * 7 + call * 5 + step * 3) % 10 * 40) * slow;
+                one.write(
+                    &format!("/scratch/snap.{step}"),
+                    ((rank * 4 + call) << 20) as i64,
+                    1 << 20,
+                    at,
+                    at + us * US,
+                );
+                at += us * US;
+            }
+            ends.push(at);
+        }
+        now = ends.iter().max().unwrap_or(&0) + MS;
+        for (end, one) in ends.iter().zip(&mut all) {
+            one.add("", BARRIER, 0, 0, 0, *end, now);
+        }
+    }
+    let found = report(all, now / MS + 1);
+    assert!(sentence(&found).starts_with("From "), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V001").unwrap_or(0);
+    assert!((280..=350).contains(&saves), "{saves} of 335 ms");
+    assert_eq!(saves_ms(&found, "DXT-O005"), None);
+}

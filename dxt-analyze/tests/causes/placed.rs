@@ -68,6 +68,7 @@ fn files_that_lie_evenly_on_all_targets_there_are_do_not_wait_for_more() {
 fn a_shared_file_of_one_target_each_step_is_told_so_though_steps_use_others() {
     let found = served(|_, step| format!("/lus/dump.{step}"), |_, step| vec![step as u32]);
     assert!(sentence(&found).starts_with("Writes queue at one OST at a time: "), "{}", sentence(&found));
+    assert!(sentence(&found).contains("; the files have 1 stripe each: "), "{}", sentence(&found));
 }
 
 #[test]

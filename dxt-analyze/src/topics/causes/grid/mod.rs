@@ -126,6 +126,8 @@ pub struct Grid<'a> {
     pub found: Vec<Found>,
     /// Blocks that processes read and overwrite at once, by file.
     pub read_before: read_before::Partial,
+    /// By file: its stripes, where its layout is known and it has any.
+    pub stripes: FxHashMap<FileId, u32>,
     /// Reads, or writes, if these take the longer the more others they find on their storage target.
     pub grow_with_depth: Vec<Class>,
     /// By class: how many calls storage targets serve by how many they have.
@@ -282,6 +284,7 @@ impl<'a> Grid<'a> {
             folders: Folders::new(run),
             kept_waiting: KeptWaiting::default(),
             begin_together: BTreeMap::new(),
+            stripes: stripes(run, layouts),
             found: Vec::new(),
             read_before: read_before::Partial::default(),
             grow_with_depth: Vec::new(),
@@ -462,6 +465,16 @@ fn is_of_split(run: &Run, stream: &Stream) -> bool {
 pub fn split_files(run: &Run, process: &Process) -> BTreeSet<FileId> {
     let is = |stream: &&Stream| run.op(stream).mode == OpMode::Split;
     process.streams.iter().filter(is).map(|stream| stream.file).collect()
+}
+
+/// The stripes of each file whose layout is known, of its largest component.
+fn stripes(run: &Run, layouts: &[Option<FileLayout>]) -> FxHashMap<FileId, u32> {
+    let of = |layout: &FileLayout| layout.layout.components.iter().map(|one| one.targets.len()).max();
+    let known = run.numbered_files().zip(layouts).filter_map(|((file, _), layout)| Some((file, of(layout.as_ref()?)?)));
+    known
+        .filter(|(_, count)| *count > 0)
+        .map(|(file, count)| (file, u32::try_from(count).unwrap_or(u32::MAX)))
+        .collect()
 }
 
 /// Targets of all files.

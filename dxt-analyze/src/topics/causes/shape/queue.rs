@@ -65,6 +65,8 @@ pub struct Queue {
     pub target: u32,
     /// Whether they are others at other times.
     pub steps: bool,
+    /// Stripes of each of the files that most of it is on, if these are as many.
+    pub stripes: Option<u32>,
     /// Calls in flight on a target, mean over the time that it has any.
     pub in_flight: f64,
     /// Targets with which there would be none.
@@ -103,14 +105,27 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
         (many, true) => format!("{many} OSTs at a time"),
     };
     let each = if queue.targets == 1 { "" } else { " on each" };
+    let have = match queue.stripes {
+        Some(count) => format!("; the files have {} each", show::counted(u64::from(count), "stripe")),
+        None => String::new(),
+    };
     let title = format!(
-        "{what} queue at {targets}: {:.0} in flight{each}, and they take {:.1} times as long as the fastest",
+        "{what} queue at {targets}: {:.0} in flight{each}, and they take {:.1} times as long as the fastest{have}",
         queue.in_flight, queue.slower
     );
-    let hint = format!(
-        "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
-        queue.enough
-    );
+    // Where files have more stripes than calls meet at a time, more would not help.
+    let wide = queue.stripes.is_some_and(|count| f64::from(count) >= queue.enough);
+    let spread = || {
+        "let ranks begin at different stripes, or let one read what all want and pass it on: at a time they meet on few of the files' stripes".to_owned()
+    };
+    let hint = if wide {
+        spread()
+    } else {
+        format!(
+            "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
+            queue.enough
+        )
+    };
     let about = About { ost: (queue.targets == 1 && !queue.steps).then_some(queue.target), ..About::default() };
     let evidence = Evidence::of(
         format!("{} used, {:.0} would do", show::counted(queue.targets as u64, "OST"), queue.enough),
@@ -200,7 +215,20 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
         .collect();
     let targets = (count.round() as usize).max(1);
     let steps = used.len() >= targets.saturating_mul(2);
-    Some(Queue { class, targets, target: used.first()?.0, steps, in_flight, enough, slower, shortened })
+    let stripes = stripes_of_most(grid, class);
+    Some(Queue { class, targets, target: used.first()?.0, steps, stripes, in_flight, enough, slower, shortened })
+}
+
+/// The stripes that files have which most of the time of a class of calls is on.
+fn stripes_of_most(grid: &Grid<'_>, class: Class) -> Option<u32> {
+    let (mut by, mut all) = (BTreeMap::<u32, f64>::new(), 0.0);
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && !entry.targets.is_empty()) {
+        all += entry.left_ns;
+        if let Some(count) = grid.stripes.get(&entry.file) {
+            *by.entry(*count).or_default() += entry.left_ns;
+        }
+    }
+    by.into_iter().find(|(_, ns)| *ns >= all * MOST).map(|(count, _)| count)
 }
 
 /// How the files of a class of calls lie on targets.
