@@ -2,13 +2,14 @@
 //!
 //! * [`regions`]: parts of files; [`folders`]: those that files lie in; [`kind_of_file`]: what files most of something is on.
 //! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: what counters of whole runs tell of waiting;
-//!   [`made_together`]: where ranks wait in calls of MPI-IO; [`compared`]: which calls are held against those on their file only; [`steps`]: files of a time of their own.
+//!   [`made_together`]: where ranks wait in calls of MPI-IO; [`compared`]: which calls are held against those on their file only; [`steps`]: files of a time of their own; [`on_targets`]: which storage targets calls reach.
 
 mod compared;
 pub mod folders;
 pub mod helpers;
 pub mod kind_of_file;
 pub mod made_together;
+mod on_targets;
 pub mod regions;
 pub mod stalled_once;
 pub mod steps;
@@ -31,6 +32,7 @@ use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx
 use crate::topics::layers::parts::Form;
 use compared::compared_on_a_file;
 use folders::Folders;
+use on_targets::{known_targets, only_target, stripes, targets};
 use regions::Regions;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stalled_once::{Stalls, counted_cell};
@@ -308,21 +310,6 @@ impl<'a> Grid<'a> {
         grid
     }
 
-    /// What begins together on storage targets, also for those that the same requests reach behind the first.
-    #[must_use]
-    pub fn with_those_reached(&self, together: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
-        let mut all = together.clone();
-        for entry in self.entries.iter().filter(|entry| entry.leaf) {
-            let Some((first, others)) = entry.targets.split_first() else { continue };
-            let Some(of_first) = together.get(first) else { continue };
-            for other in others {
-                let of = all.entry(*other).or_default();
-                *of = of.max(*of_first);
-            }
-        }
-        all
-    }
-
     /// Time of each process in calls of each phase, ns.
     fn in_calls_by_phase(&self) -> FxHashMap<(usize, ProcessId), f64> {
         let mut of: FxHashMap<(usize, ProcessId), f64> = FxHashMap::default();
@@ -465,47 +452,6 @@ fn is_of_split(run: &Run, stream: &Stream) -> bool {
 pub fn split_files(run: &Run, process: &Process) -> BTreeSet<FileId> {
     let is = |stream: &&Stream| run.op(stream).mode == OpMode::Split;
     process.streams.iter().filter(is).map(|stream| stream.file).collect()
-}
-
-/// The stripes of each file whose layout is known, of its largest component.
-fn stripes(run: &Run, layouts: &[Option<FileLayout>]) -> FxHashMap<FileId, u32> {
-    let of = |layout: &FileLayout| layout.layout.components.iter().map(|one| one.targets.len()).max();
-    let known = run.numbered_files().zip(layouts).filter_map(|((file, _), layout)| Some((file, of(layout.as_ref()?)?)));
-    known
-        .filter(|(_, count)| *count > 0)
-        .map(|(file, count)| (file, u32::try_from(count).unwrap_or(u32::MAX)))
-        .collect()
-}
-
-/// Targets of all files.
-fn known_targets(layouts: &[Option<FileLayout>]) -> usize {
-    let all = layouts.iter().flatten().flat_map(|of| &of.layout.components).flat_map(|one| one.targets.iter().copied());
-    all.collect::<FxHashSet<u32>>().len()
-}
-
-/// The targets that a call of `length` bytes reaches which begins on `first`, of `known` ones; none if those are most of the file's and it is on half of
-/// them all: then they tell nothing.
-fn targets(layouts: &[Option<FileLayout>], known: usize, stream: &Stream, first: u32, length: u64) -> Vec<u32> {
-    let layout = layouts.get(stream.file.index()).and_then(Option::as_ref);
-    let has = layout.and_then(|layout| layout.layout.components.iter().find(|of| of.targets.contains(&first)));
-    let Some(component) = has.filter(|_| first != NO_TARGET) else { return Vec::new() };
-    let all = &component.targets;
-    let count = usize::try_from(length.div_ceil(component.stripe_size.max(1))).unwrap_or(usize::MAX).max(1);
-    let begin = all.iter().position(|target| *target == first).unwrap_or(0);
-    if all.len() > 1 && count > 1 && count * 2 > all.len() && all.len() * 2 > known {
-        return Vec::new();
-    }
-    (0..count.min(all.len())).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
-}
-
-/// The target that all bytes of a file lie on, if it is one.
-fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
-    let layout = layouts.get(stream.file.index()).and_then(Option::as_ref).filter(|_| stream.storage);
-    let one = layout.and_then(|layout| match layout.layout.components.as_slice() {
-        [component] => <[u32; 1]>::try_from(component.targets.as_slice()).ok(),
-        _ => None,
-    });
-    one.map_or(NO_TARGET, |[target]| target)
 }
 
 /// Files that several processes have data or other calls on.

@@ -1,0 +1,71 @@
+//! Which storage targets files lie on and calls reach.
+
+use super::Grid;
+use crate::model::{FileId, FileLayout, Run, Stream};
+use crate::topics::causes::reading::cell::NO_TARGET;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+impl Grid<'_> {
+    /// What begins together on storage targets, also for those that the same requests reach behind the first.
+    #[must_use]
+    pub fn with_those_reached(&self, together: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
+        let mut all = together.clone();
+        for entry in self.entries.iter().filter(|entry| entry.leaf) {
+            let Some((first, others)) = entry.targets.split_first() else { continue };
+            let Some(of_first) = together.get(first) else { continue };
+            for other in others {
+                let of = all.entry(*other).or_default();
+                *of = of.max(*of_first);
+            }
+        }
+        all
+    }
+}
+
+/// The stripes of each file whose layout is known, of its largest component.
+pub(super) fn stripes(run: &Run, layouts: &[Option<FileLayout>]) -> FxHashMap<FileId, u32> {
+    let of = |layout: &FileLayout| layout.layout.components.iter().map(|one| one.targets.len()).max();
+    let known = run.numbered_files().zip(layouts).filter_map(|((file, _), layout)| Some((file, of(layout.as_ref()?)?)));
+    known
+        .filter(|(_, count)| *count > 0)
+        .map(|(file, count)| (file, u32::try_from(count).unwrap_or(u32::MAX)))
+        .collect()
+}
+
+/// Targets of all files.
+pub(super) fn known_targets(layouts: &[Option<FileLayout>]) -> usize {
+    let all = layouts.iter().flatten().flat_map(|of| &of.layout.components).flat_map(|one| one.targets.iter().copied());
+    all.collect::<FxHashSet<u32>>().len()
+}
+
+/// The targets that a call of `length` bytes reaches which begins on `first`, of `known` ones; none if those are most of the file's and it is on half of
+/// them all: then they tell nothing.
+pub(super) fn targets(
+    layouts: &[Option<FileLayout>],
+    known: usize,
+    stream: &Stream,
+    first: u32,
+    length: u64,
+) -> Vec<u32> {
+    let layout = layouts.get(stream.file.index()).and_then(Option::as_ref);
+    let has = layout.and_then(|layout| layout.layout.components.iter().find(|of| of.targets.contains(&first)));
+    let Some(component) = has.filter(|_| first != NO_TARGET) else { return Vec::new() };
+    let all = &component.targets;
+    let count = usize::try_from(length.div_ceil(component.stripe_size.max(1))).unwrap_or(usize::MAX).max(1);
+    let begin = all.iter().position(|target| *target == first).unwrap_or(0);
+    if all.len() > 1 && count > 1 && count * 2 > all.len() && all.len() * 2 > known {
+        return Vec::new();
+    }
+    (0..count.min(all.len())).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
+}
+
+/// The target that all bytes of a file lie on, if it is one.
+pub(super) fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
+    let layout = layouts.get(stream.file.index()).and_then(Option::as_ref).filter(|_| stream.storage);
+    let one = layout.and_then(|layout| match layout.layout.components.as_slice() {
+        [component] => <[u32; 1]>::try_from(component.targets.as_slice()).ok(),
+        _ => None,
+    });
+    one.map_or(NO_TARGET, |[target]| target)
+}
