@@ -1,7 +1,8 @@
 //! What storage makes of calls: a server that takes one after another, one aggregator, lists of folders; and who waits meanwhile.
 
 use super::{
-    BARRIER, BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, report, report_of, saves_ms, sentence,
+    BARRIER, BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, UNLINK, report, report_of, saves_ms, sentence,
+    stepped,
 };
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
@@ -266,4 +267,24 @@ fn what_is_said_of_shared_files_is_priced_by_their_calls_alone() {
         let saves = saves_ms(&found, code).unwrap_or(0);
         assert!(saves <= 5, "{code}: {saves} of at most 5 ms");
     }
+}
+
+#[test]
+fn a_rank_that_removes_all_files_while_the_others_wait_is_named() {
+    let removes = |all: bool| {
+        let calls = move |one: &mut Builder, rank: u64, step: u64| {
+            let mut at = step * 100 * MS + 20 * MS;
+            let count = if all { 5 } else { 20 };
+            for file in 0..count * u64::from(all || rank == 0) {
+                let until = at + 3 * MS + (file * 7 + step + rank) % 10 * MS / 50;
+                one.add(&format!("/scratch/{rank}/old.{step}.{file}"), UNLINK, 0, -1, 0, at, until);
+                at = until;
+            }
+            at
+        };
+        report(stepped(&calls), 1000)
+    };
+    let found = removes(false);
+    assert!(sentence(&found).starts_with("Rank 0 alone makes 200 calls of unlink, "), "{}", sentence(&found));
+    assert!(!sentence(&removes(true)).contains("alone"), "{}", sentence(&removes(true)));
 }

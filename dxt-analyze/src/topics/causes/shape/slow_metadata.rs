@@ -168,6 +168,8 @@ fn alone(grid: &Grid<'_>, shortened: &Shortened) -> Option<ProcessId> {
         waited += if grid.waited_for(entry.process, grid.phase(entry)) { *ns } else { 0.0 };
     }
     let (process, ns) = of.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    // One record of several ranks is of none.
+    let is_rank = grid.run.process(process).is_some_and(|of| of.rank >= 0 && of.reduction.is_none());
     let is = grid.run.ranks() >= SEVERAL && ns >= all * ALONE && waited >= all * ALONE;
-    is.then_some(process)
+    (is && is_rank).then_some(process)
 }

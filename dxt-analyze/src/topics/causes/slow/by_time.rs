@@ -80,10 +80,14 @@ type Value = (Unit, Takes, f64);
 /// Those of a class that stand off by the time in their calls.
 pub(super) fn by_time(grid: &Grid<'_>, class: Class, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
     let takes = of_entries(grid, class);
+    // What several ranks have one record of is none of theirs.
+    let by_rank = grid.run.reduced_ranks() == 0;
     let mut of_process: BTreeMap<ProcessId, Takes> = BTreeMap::new();
     let mut of_target: BTreeMap<u32, Takes> = BTreeMap::new();
     for (entry, takes) in &takes {
-        of_process.entry(entry.process).or_default().add(takes);
+        if by_rank {
+            of_process.entry(entry.process).or_default().add(takes);
+        }
         entry.targets.iter().for_each(|target| of_target.entry(*target).or_default().add(takes));
     }
     let processes: Vec<Value> = values(of_process.iter().map(|(process, takes)| (Unit::Process(*process), *takes)));
