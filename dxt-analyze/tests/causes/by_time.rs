@@ -1,6 +1,6 @@
 //! Who stands off by the time in calls where the usual call tells nothing, and what only looks so.
 
-use super::{BARRIER, MS, SYNC, report, saves_ms, sentence};
+use super::{MS, SYNC, meet, report, saves_ms, sentence};
 use crate::common::{self, Builder, process};
 use common::op::{POSIX_OPEN, POSIX_READ};
 use serde_json::Value;
@@ -23,10 +23,7 @@ fn steps(takes: impl Fn(u64, u64, u64) -> u64) -> Value {
             }
             ends.push(at);
         }
-        now = ends.iter().max().unwrap_or(&0) + MS;
-        for (end, one) in ends.iter().zip(&mut all) {
-            one.add("", BARRIER, 0, 0, 0, *end, now);
-        }
+        now = meet(&mut all, &ends);
     }
     report(all, now / MS + 1)
 }
@@ -84,10 +81,7 @@ fn calls_of_all_kinds_that_are_slow_at_the_same_time_have_one_reason() {
             one.add(&path, SYNC, 0, -1, 0, sync, at);
             ends.push(at);
         }
-        now = ends.iter().max().unwrap_or(&0) + MS;
-        for (end, one) in ends.iter().zip(&mut all) {
-            one.add("", BARRIER, 0, 0, 0, *end, now);
-        }
+        now = meet(&mut all, &ends);
     }
     let found = report(all, now / MS + 1);
     // Nor are the folders of these steps slow, which are used then only.
@@ -122,10 +116,7 @@ fn a_shared_file_for_each_step_is_no_slow_file_while_all_are_slow() {
             }
             ends.push(at);
         }
-        now = ends.iter().max().unwrap_or(&0) + MS;
-        for (end, one) in ends.iter().zip(&mut all) {
-            one.add("", BARRIER, 0, 0, 0, *end, now);
-        }
+        now = meet(&mut all, &ends);
     }
     let found = report(all, now / MS + 1);
     assert!(sentence(&found).starts_with("From "), "{}", sentence(&found));

@@ -88,6 +88,15 @@ fn met_at_the_end(all: Vec<(Builder, u64)>) -> Value {
     report(ranks.collect(), met / MS + 10)
 }
 
+/// Ranks that come to a barrier at these times, ns, and leave it when all have met: when that is.
+fn meet(all: &mut [Builder], times: &[u64]) -> u64 {
+    let met = times.iter().max().unwrap_or(&0) + MS;
+    for (time, one) in times.iter().zip(all) {
+        one.add("", BARRIER, 0, 0, 0, *time, met);
+    }
+    met
+}
+
 /// A trace of processes that end at these times.
 fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
     let mut job = job("causes", ranks);

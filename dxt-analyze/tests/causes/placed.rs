@@ -1,6 +1,6 @@
 //! How files lie on storage targets: too many on one, too few targets for each, and no others than there are.
 
-use super::{BARRIER, MS, report, saves_ms, sentence};
+use super::{BARRIER, MS, meet, report, saves_ms, sentence};
 use crate::common::{self, Builder, process};
 use common::op::POSIX_READ;
 use dxt_synth::lustre::attribute as lustre;
@@ -35,11 +35,7 @@ fn served(file: impl Fn(u64, u64) -> String, targets: impl Fn(u64, u64) -> Vec<u
                 ready[rank as usize] = *free;
             }
         }
-        let end = ready.iter().max().unwrap_or(&0) + MS;
-        for (ready, one) in ready.iter().zip(&mut all) {
-            one.add("", BARRIER, 0, 0, 0, *ready, end);
-        }
-        now = end;
+        now = meet(&mut all, &ready);
     }
     report(all, now / MS + 1)
 }

@@ -1,6 +1,6 @@
 //! Who stands off from all others, and who only looks so: nodes, groups with a file each, targets that all come to at once, storage that has room.
 
-use super::{BARRIER, MS, report, saves_ms, sentence};
+use super::{MS, meet, report, saves_ms, sentence};
 use crate::common::{Builder, process};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::Value;
@@ -23,10 +23,7 @@ fn in_steps(path: impl Fn(u64) -> String, takes: impl Fn(u64, u64) -> u64) -> Va
             }
             ends.push(at);
         }
-        now = ends.iter().max().unwrap_or(&0) + MS;
-        for (end, one) in ends.iter().zip(&mut all) {
-            one.add("", BARRIER, 0, 0, 0, *end, now);
-        }
+        now = meet(&mut all, &ends);
     }
     report(all, now / MS + 1)
 }
@@ -69,11 +66,7 @@ fn in_a_convoy(serves: impl Fn(usize) -> u64) -> Value {
                 ready[rank as usize] = *free;
             }
         }
-        let end = ready.iter().max().unwrap_or(&0) + MS;
-        for (ready, one) in ready.iter().zip(&mut all) {
-            one.add("", BARRIER, 0, 0, 0, *ready, end);
-        }
-        now = end;
+        now = meet(&mut all, &ready);
     }
     report(all, now / MS + 1)
 }

@@ -70,10 +70,7 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
 pub fn handed_on(grid: &Grid<'_>) -> f64 {
     let mut calls: Vec<(u64, u64, ProcessId)> = Vec::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-        let Some(longest) = entry.cell.longest_began() else { continue };
-        let end = longest.saturating_add(entry.cell.longest_ns);
-        let end = end.max(entry.cell.first_at.saturating_add(entry.cell.time_ns));
-        calls.push((entry.cell.first_at, end, entry.process));
+        calls.extend(span(entry).map(|(begin, end)| (begin, end, entry.process)));
     }
     calls.sort_unstable();
     let (mut last, mut changes, mut soon) = (None::<(u64, ProcessId)>, 0.0, 0.0);
@@ -89,14 +86,19 @@ pub fn handed_on(grid: &Grid<'_>) -> f64 {
     if changes > 0.0 { soon / changes } else { 1.0 }
 }
 
+/// From when to when the calls of an entry are made, ns since the job's start, as far as that is known.
+fn span(entry: &Entry) -> Option<(u64, u64)> {
+    let end = entry.cell.longest_began()?.saturating_add(entry.cell.longest_ns);
+    Some((entry.cell.first_at, end.max(entry.cell.first_at.saturating_add(entry.cell.time_ns))))
+}
+
 /// Ranks and their calls, in order.
 fn ranks(grid: &Grid<'_>) -> BTreeMap<ProcessId, Rank> {
     let mut out: BTreeMap<ProcessId, Rank> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-        let Some(longest) = entry.cell.longest_began() else { continue };
+        let Some(span) = span(entry) else { continue };
         let rank = out.entry(entry.process).or_default();
-        let end = longest.saturating_add(entry.cell.longest_ns);
-        rank.calls.push((entry.cell.first_at, end.max(entry.cell.first_at.saturating_add(entry.cell.time_ns))));
+        rank.calls.push(span);
         if entry.class == Class::Lock {
             rank.in_locks += entry.left_ns;
             rank.locks = rank.locks.saturating_add(entry.cell.calls);

@@ -2,7 +2,7 @@
 //!
 //! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: a rank that is in calls for longer, [`longer_together`]: or several for the same work; [`slow_thread`]: threads of a process;
 //!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]).
-//! * Who waits: [`queue`]: for too few targets; [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: for a block that all read,
+//! * Who waits: [`queue`]: for too few targets, by how files lie on them ([`placed`]); [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: for a block that all read,
 //!   [`behind_block`]: or behind those who do; [`long_collective`]: a call that held
 //!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
 //! * Requests of few bytes: [`tiny`]; [`tiny_collective`]: of all ranks together; [`independent`]: of MPI-IO one by one; [`stream_buffer`]: of C streams; [`filling`]: reads for writes of less than a
@@ -33,6 +33,7 @@ pub mod meeting_late;
 pub mod mpiio_reopened;
 pub mod one_aggregator;
 pub mod past_cache;
+mod placed;
 pub mod polled;
 pub mod put_together;
 pub mod queue;

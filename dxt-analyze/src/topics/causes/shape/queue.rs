@@ -1,9 +1,10 @@
 //! Calls that queue at few storage targets. Where calls wait for those before them, the first of each burst is served at once and the
 //! rest take as long as the queue is: many alike, and few far below. Without a queue the logarithm of durations spreads as far down as up.
 
+use super::placed::{BARELY, Placed, stripes_of_most};
 use super::shared_block::{SharedBlock, joins};
 use crate::findings::{About, Code, Evidence};
-use crate::model::{FileId, ProcessId};
+use crate::model::ProcessId;
 use crate::sum::Sum;
 use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, files, finding};
@@ -38,11 +39,6 @@ const ALONE: f64 = 0.03;
 /// Part of the time that calls of one size take, for these to tell; and calls.
 const MOST: f64 = 0.8;
 const MANY_CALLS: f64 = 32.0;
-
-/// Part of the time of all calls up to which a target is barely used.
-const BARELY: f64 = 0.02;
-/// Files on each target from which it is no chance on which they lie.
-const FILES: usize = 3;
 
 /// Calls of one size.
 #[derive(Debug, Default)]
@@ -115,11 +111,8 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
     );
     // Where files have more stripes than calls meet at a time, more would not help.
     let wide = queue.stripes.is_some_and(|count| f64::from(count) >= queue.enough);
-    let spread = || {
-        "let ranks begin at different stripes, or let one read what all want and pass it on: at a time they meet on few of the files' stripes".to_owned()
-    };
     let hint = if wide {
-        spread()
+        "let ranks begin at different stripes, or let one read what all want and pass it on: at a time they meet on few of the files' stripes".to_owned()
     } else {
         format!(
             "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
@@ -217,62 +210,4 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     let steps = used.len() >= targets.saturating_mul(2);
     let stripes = stripes_of_most(grid, class);
     Some(Queue { class, targets, target: used.first()?.0, steps, stripes, in_flight, enough, slower, shortened })
-}
-
-/// The stripes that files have which most of the time of a class of calls is on.
-fn stripes_of_most(grid: &Grid<'_>, class: Class) -> Option<u32> {
-    let (mut by, mut all) = (BTreeMap::<u32, f64>::new(), 0.0);
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && !entry.targets.is_empty()) {
-        all += entry.left_ns;
-        if let Some(count) = grid.stripes.get(&entry.file) {
-            *by.entry(*count).or_default() += entry.left_ns;
-        }
-    }
-    by.into_iter().find(|(_, ns)| *ns >= all * MOST).map(|(count, _)| count)
-}
-
-/// How the files of a class of calls lie on targets.
-struct Placed {
-    /// Targets in use at a time, the mean over phases by the time of their calls.
-    at_once: f64,
-    /// Whether each file is one process's.
-    own: bool,
-    /// By target: files.
-    files: BTreeMap<u32, BTreeSet<FileId>>,
-    /// Targets of any calls.
-    known: usize,
-}
-
-impl Placed {
-    fn of(grid: &Grid<'_>, class: Class) -> Self {
-        let mut phases: BTreeMap<usize, (f64, BTreeMap<u32, f64>)> = BTreeMap::new();
-        let mut files: BTreeMap<u32, BTreeSet<FileId>> = BTreeMap::new();
-        let mut users: BTreeMap<FileId, ProcessId> = BTreeMap::new();
-        let mut known: BTreeSet<u32> = BTreeSet::new();
-        let mut own = true;
-        for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.targets.is_empty()) {
-            known.extend(&entry.targets);
-            if entry.class != class {
-                continue;
-            }
-            let phase = phases.entry(grid.phase(entry)).or_default();
-            phase.0 += entry.left_ns;
-            for target in &entry.targets {
-                *phase.1.entry(*target).or_default() += entry.left_ns / entry.targets.len() as f64;
-                files.entry(*target).or_default().insert(entry.file);
-            }
-            own &= *users.entry(entry.file).or_insert(entry.process) == entry.process;
-        }
-        let used = |(all, of): &(f64, BTreeMap<u32, f64>)| of.values().filter(|ns| **ns >= all * BARELY).count() as f64;
-        let time: f64 = phases.values().map(|phase| phase.0).sum();
-        let at_once = phases.values().map(|phase| phase.0 * used(phase)).sum::<f64>() / time.max(1.0);
-        Self { at_once, own, files, known: known.len() }
-    }
-
-    /// Whether servers that put each new file on a target of its own have no others than the `used` ones: many files lie on them evenly, and nothing on others.
-    fn is_all_there_is(&self, used: usize) -> bool {
-        let counts = || self.files.values().map(BTreeSet::len);
-        let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
-        used > 1 && self.known == used && self.own && least >= FILES && most <= least.saturating_mul(2)
-    }
 }

@@ -1,0 +1,71 @@
+//! How files lie on storage targets: those in use at a time, and whether there are others.
+
+use crate::model::{FileId, ProcessId};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::Grid;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Part of the time of all calls up to which a target is barely used.
+pub(super) const BARELY: f64 = 0.02;
+/// Files on each target from which it is no chance on which they lie.
+const FILES: usize = 3;
+/// Part of the time of calls that is on files of as many stripes, to say so.
+const MOST: f64 = 0.8;
+
+/// The stripes that files have which most of the time of a class of calls is on.
+pub(super) fn stripes_of_most(grid: &Grid<'_>, class: Class) -> Option<u32> {
+    let (mut by, mut all) = (BTreeMap::<u32, f64>::new(), 0.0);
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && !entry.targets.is_empty()) {
+        all += entry.left_ns;
+        if let Some(count) = grid.stripes.get(&entry.file) {
+            *by.entry(*count).or_default() += entry.left_ns;
+        }
+    }
+    by.into_iter().find(|(_, ns)| *ns >= all * MOST).map(|(count, _)| count)
+}
+
+/// How the files of a class of calls lie on targets.
+pub(super) struct Placed {
+    /// Targets in use at a time, the mean over phases by the time of their calls.
+    pub(super) at_once: f64,
+    /// Whether each file is one process's.
+    own: bool,
+    /// By target: files.
+    files: BTreeMap<u32, BTreeSet<FileId>>,
+    /// Targets of any calls.
+    known: usize,
+}
+
+impl Placed {
+    pub(super) fn of(grid: &Grid<'_>, class: Class) -> Self {
+        let mut phases: BTreeMap<usize, (f64, BTreeMap<u32, f64>)> = BTreeMap::new();
+        let mut files: BTreeMap<u32, BTreeSet<FileId>> = BTreeMap::new();
+        let mut users: BTreeMap<FileId, ProcessId> = BTreeMap::new();
+        let mut known: BTreeSet<u32> = BTreeSet::new();
+        let mut own = true;
+        for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.targets.is_empty()) {
+            known.extend(&entry.targets);
+            if entry.class != class {
+                continue;
+            }
+            let phase = phases.entry(grid.phase(entry)).or_default();
+            phase.0 += entry.left_ns;
+            for target in &entry.targets {
+                *phase.1.entry(*target).or_default() += entry.left_ns / entry.targets.len() as f64;
+                files.entry(*target).or_default().insert(entry.file);
+            }
+            own &= *users.entry(entry.file).or_insert(entry.process) == entry.process;
+        }
+        let used = |(all, of): &(f64, BTreeMap<u32, f64>)| of.values().filter(|ns| **ns >= all * BARELY).count() as f64;
+        let time: f64 = phases.values().map(|phase| phase.0).sum();
+        let at_once = phases.values().map(|phase| phase.0 * used(phase)).sum::<f64>() / time.max(1.0);
+        Self { at_once, own, files, known: known.len() }
+    }
+
+    /// Whether servers that put each new file on a target of its own have no others than the `used` ones: many files lie on them evenly, and nothing on others.
+    pub(super) fn is_all_there_is(&self, used: usize) -> bool {
+        let counts = || self.files.values().map(BTreeSet::len);
+        let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+        used > 1 && self.known == used && self.own && least >= FILES && most <= least.saturating_mul(2)
+    }
+}
