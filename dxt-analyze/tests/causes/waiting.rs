@@ -1,9 +1,9 @@
 //! Who waits for whom, and who does not.
 
-use super::{BARRIER, KIB, LOCK, MPIIO_WRITE, MS, report, report_of, saves_ms, sentence, stepped};
+use super::{BARRIER, KIB, LOCK, MPIIO_WRITE, MS, meet, report, report_of, saves_ms, sentence, stepped};
 use crate::common::{self, Builder, process};
-use trace_format::meta::ThreadDef;
 use trace_format::meta::stream_flags::NESTED;
+use trace_format::meta::{CommunicatorDef, ThreadDef};
 use trace_format::segment::{Segment, StreamId};
 
 #[test]
@@ -407,4 +407,56 @@ fn who_waits_for_messages_of_a_slow_rank_does_not_make_it_cheap() {
     };
     let found = report((0..6).map(rank).collect(), 1600);
     assert!(saves_ms(&found, "DXT-O002").unwrap_or(0) < 60, "{}", sentence(&found));
+}
+
+#[test]
+fn who_comes_late_within_a_group_holds_up_all_where_these_meet() {
+    // Two groups of four ranks meet each among themselves in each of nine steps, and all of them in every third; rank 2 computes for longer.
+    let mut all: Vec<Builder> = (0..8).map(member).collect();
+    let mut ready = [0_u64; 8];
+    for step in 0..9_u64 {
+        for (rank, one) in (0..8_u64).zip(&mut all) {
+            let begin =
+                ready[rank as usize] + if rank == 2 { 60 } else { 40 } * MS + (rank * 7 + step * 3) % 10 * MS / 20;
+            ready[rank as usize] = begin + 10 * MS;
+            one.write(&format!("/scratch/{step}.{rank}"), 0, 1 << 20, begin, begin + 10 * MS);
+        }
+        for (group, ready) in ready.chunks_mut(4).enumerate() {
+            let met = ready.iter().max().unwrap_or(&0) + MS / 10;
+            for (one, time) in all.iter_mut().skip(group * 4).zip(ready) {
+                one.add("", BARRIER, 0, GROUP, 0, *time, met);
+                *time = met;
+            }
+        }
+        if step % 3 == 2 {
+            ready = [meet(&mut all, &ready); 8];
+        }
+    }
+    let found = report(all, ready[0] / MS + 1);
+    assert!(
+        sentence(&found).starts_with("Rank 2 comes late to 3 of 3 points where all ranks meet"),
+        "{}",
+        sentence(&found)
+    );
+    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+    assert!((165..=185).contains(&saves), "{saves} of 180 ms");
+}
+
+/// Number of a rank's communicator with its group.
+const GROUP: i64 = 1;
+
+/// A process that has such a communicator.
+fn member(rank: i32) -> Builder {
+    let mut one = process(rank, "n");
+    let first = rank / 4 * 4;
+    let def = CommunicatorDef {
+        number: GROUP as u32,
+        size: 4,
+        rank: rank % 4,
+        first,
+        members: first as u64 + 9,
+        remote_size: 0,
+    };
+    one.process.communicators = vec![def];
+    one
 }

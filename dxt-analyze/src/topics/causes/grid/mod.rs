@@ -181,6 +181,7 @@ impl<'a> Grid<'a> {
         let mut at_work: Vec<Option<AtWork>> = Vec::new();
         let mut parts: FxHashMap<(ProcessId, StreamIx), Parts> = FxHashMap::default();
         let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
+        let mut met_all: Vec<Vec<ProcessId>> = vec![Vec::new(); slots.phases()];
         let stalls = Stalls::of(run);
         for (number, process) in run.numbered_processes() {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
@@ -203,6 +204,11 @@ impl<'a> Grid<'a> {
             for (phase, ns) in super::replay::meetings::with_counted(process, &slots, of.waits) {
                 if let Some(waits) = waits.get_mut(phase) {
                     waits.insert(number, ns);
+                }
+            }
+            for phase in of.met_all {
+                if let Some(met) = met_all.get_mut(phase as usize) {
+                    met.push(number);
                 }
             }
             let of_segments = of.cells;
@@ -268,7 +274,7 @@ impl<'a> Grid<'a> {
         let meetings = if collective {
             Meetings::default()
         } else {
-            Meetings::of(run, &slots, waits).with_library(made_together::waits(run, &entries, &slots))
+            Meetings::of(run, &slots, waits, &met_all).with_library(made_together::waits(run, &entries, &slots))
         };
         let regions = Regions::new(run, parts);
         let spread = spread(usual);

@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::slots::{SLOTS, Slots};
 use super::threads::{OfThread, Threads};
 use super::usual::{Kind, Usual, size_class};
+use super::who::{Who, of_all};
 use crate::layouts::placed::Placed;
 use crate::limits::CELLS;
 use crate::model::{FileLayout, ProcessId, Run, Stream, StreamIx};
@@ -15,7 +16,7 @@ use crate::scan::{Analysis, Block, Row};
 use crate::shared::in_turn::InTurn;
 use crate::topics::causes::class::Class;
 use crate::topics::layers::parts::Form;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpMode};
@@ -37,6 +38,8 @@ pub struct Cells<'a> {
     layouts: &'a [Option<FileLayout>],
     /// Per process: whether each stream is looked at.
     looked_at: Vec<Vec<bool>>,
+    /// Per process: its communicators of all ranks, by number.
+    communicators: Vec<FxHashMap<i64, Who>>,
     depths: Depths,
     /// Cells that a process may have.
     limit: usize,
@@ -64,6 +67,7 @@ impl<'a> Cells<'a> {
             usual,
             layouts,
             looked_at: run.processes.iter().map(of).collect(),
+            communicators: run.processes.iter().map(|process| of_all(process, run.ranks())).collect(),
             depths: Depths::new(super::phases::length(run), layouts),
             limit: (CELLS / run.processes.len().max(1)).max(FEWEST),
         }
@@ -131,6 +135,8 @@ pub struct OfProcess {
     pub at_work: Option<AtWork>,
     /// By phase: time in MPI's calls in which processes meet, ns.
     pub waits: FxHashMap<u32, u64>,
+    /// Phases in which any of these are calls that all ranks make.
+    pub met_all: FxHashSet<u32>,
 }
 
 /// What a thread keeps.
@@ -147,6 +153,8 @@ pub struct Partial {
     at_work: FxHashMap<u32, at_work::OfThread>,
     /// By phase: time in MPI's calls in which processes meet, ns.
     waits: FxHashMap<u32, u64>,
+    /// Phases in which any of these are calls that all ranks make.
+    met_all: FxHashSet<u32>,
     depths: depths::Partial,
 }
 
@@ -156,13 +164,15 @@ impl Partial {
         cells.sort_unstable_by_key(|(key, _)| *key);
         if let Some(process) = self.now.take() {
             let threads = Threads::of(self.threads.values());
-            let waits = std::mem::take(&mut self.waits);
+            let (waits, met_all) = (std::mem::take(&mut self.waits), std::mem::take(&mut self.met_all));
             let parts = self.parts.drain().collect();
             let at_work = AtWork::of(std::mem::take(&mut self.at_work));
-            self.done.insert(process, OfProcess { cells, parts, merged: self.merged, threads, at_work, waits });
+            let merged = self.merged;
+            self.done.insert(process, OfProcess { cells, parts, merged, threads, at_work, waits, met_all });
         }
         self.parts.clear();
         self.waits.clear();
+        self.met_all.clear();
         self.at_work.clear();
         self.threads.clear();
         self.merged = 0;
@@ -224,9 +234,8 @@ impl Analysis for Cells<'_> {
             partial.end_process();
             partial.now = Some(block.number);
         }
-        let (Some(looked_at), shift) = (self.looked_at.get(block.number.index()), block.process.shift_ns) else {
-            return;
-        };
+        let (of, shift) = (block.number.index(), block.process.shift_ns);
+        let (Some(looked_at), Some(of_all)) = (self.looked_at.get(of), self.communicators.get(of)) else { return };
         let (whole, merged) = (SLOTS.ilog2(), partial.merged);
         let mut mine = OfThread::default();
         let several = block.process.threads.len() >= FEWEST_THREADS;
@@ -247,8 +256,12 @@ impl Analysis for Cells<'_> {
                 let meets = block.process.stream(stretch.stream.any()).is_some_and(|stream| stream.meets);
                 for row in stretch.rows().filter(|row| row.stream.may_meet() && meets) {
                     let phase = self.waited_in(row.start.saturating_add(shift), row.end.saturating_add(shift));
-                    let wait = partial.waits.entry(u32::try_from(phase).unwrap_or(u32::MAX)).or_default();
+                    let phase = u32::try_from(phase).unwrap_or(u32::MAX);
+                    let wait = partial.waits.entry(phase).or_default();
                     *wait = wait.saturating_add(row.duration_ns());
+                    if of_all.contains_key(&row.offset) {
+                        partial.met_all.insert(phase);
+                    }
                 }
                 continue;
             }

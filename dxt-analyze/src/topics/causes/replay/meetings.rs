@@ -9,7 +9,7 @@ use crate::shared::stats::median;
 use crate::sum::Sum;
 use crate::topics::causes::reading::phases::length;
 use crate::topics::causes::reading::slots::Slots;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
@@ -59,9 +59,14 @@ fn scaled(waited: Vec<(usize, f64, (u64, u64))>, counted_ns: f64, from: u64, end
 
 impl Meetings {
     /// Of what ranks waited (`waited`: by phase, of each process, ns), summed up in the phase that ends with a meeting, where that is known of every
-    /// rank.
+    /// rank. Who waits in a part of all ranks only (`met_all`: by phase, those that met all) goes on without the others, unless it never meets them.
     #[must_use]
-    pub fn of(run: &Run, slots: &Slots, mut waited: Vec<FxHashMap<ProcessId, f64>>) -> Self {
+    pub fn of(
+        run: &Run,
+        slots: &Slots,
+        mut waited: Vec<FxHashMap<ProcessId, f64>>,
+        met_all: &[Vec<ProcessId>],
+    ) -> Self {
         let (ranks, length) = (run.ranks() as usize, length(run));
         let mut of_phase: Vec<Option<usize>> = vec![None; waited.len()];
         let mut ends = of_phase.clone();
@@ -69,15 +74,18 @@ impl Meetings {
         if !slots.ranks_met || ranks < 2 {
             return Self::default();
         }
-        let (mut first, mut from, mut sum) = (0, 0, FxHashMap::default());
+        let in_groups = met_all.iter().all(|met| met.is_empty());
+        let (mut first, mut from, mut sum, mut met) = (0, 0, FxHashMap::default(), FxHashSet::<ProcessId>::default());
         for (phase, waits) in waited.iter_mut().enumerate() {
+            met.extend(met_all.get(phase).into_iter().flatten());
             // Who comes early may begin to wait phases before the last one comes.
             for (process, ns) in std::mem::take(waits) {
                 *sum.entry(process).or_default() += ns;
             }
-            if sum.len() < ranks {
+            if sum.len() < ranks || !in_groups && met.len() < ranks {
                 continue;
             }
+            met.clear();
             *waits = std::mem::take(&mut sum);
             if let Some(usual) = usual.get_mut(phase) {
                 *usual = median(&mut waits.values().copied().collect::<Vec<f64>>()).unwrap_or_default();
