@@ -1,6 +1,6 @@
 //! Ranks that do I/O one after another: what that costs them.
 
-use super::{BARRIER, MS, report, saves_ms, sentence};
+use super::{BARRIER, MS, meet, report, saves_ms, sentence};
 use crate::common::{Builder, process};
 use serde_json::Value;
 
@@ -41,4 +41,39 @@ fn who_computes_while_others_have_their_turns_loses_nothing_by_that() {
     let found = by_turns(30, true);
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
     assert!((700..=880).contains(&saves), "{saves} of 840 ms: {}", sentence(&found));
+}
+
+#[test]
+fn turns_in_some_phases_are_told_though_most_bytes_are_written_at_the_same_time() {
+    // Eight ranks write for 60 ms at the same time in each of six steps, then one after another for 5 ms each, or together.
+    let run = |in_turn: bool| {
+        let mut all: Vec<Builder> = (0..8).map(|rank| process(rank, "n")).collect();
+        let mut now = 0;
+        for step in 0..6_u64 {
+            let write = |one: &mut Builder, rank: u64, file: &str, from: u64, takes: u64| {
+                let until = from + takes * MS + (rank * 7 + step * 13) % 10 * MS / 50;
+                one.write(file, (rank << 24) as i64, takes << 18, from, until);
+                until
+            };
+            let begin = now + 50 * MS;
+            let dump = |(rank, one): (u64, &mut Builder)| write(one, rank, &format!("/scratch/dump.{step}"), begin, 60);
+            let ends: Vec<u64> = (0..8).zip(&mut all).map(dump).collect();
+            let met = meet(&mut all, &ends);
+            let mut free = met;
+            let report = |(rank, one): (u64, &mut Builder)| {
+                let end = write(one, rank, &format!("/scratch/report.{step}"), if in_turn { free } else { met }, 5);
+                free = end;
+                end
+            };
+            let ends: Vec<u64> = (0..8).zip(&mut all).map(report).collect();
+            now = meet(&mut all, &ends);
+        }
+        report(all, now / MS + 1)
+    };
+    let found = run(true);
+    let said = "8 ranks write one after another in 6 phases, each as the one before ends: /scratch/report.0 and 5 other files: ";
+    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
+    assert!((200..=230).contains(&saves), "{saves} of 6 times 35 ms");
+    assert_eq!(saves_ms(&run(false), "DXT-C039"), None);
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Part of the time between the first call and the last in which any process is in one, from which somebody always has a turn.
 const ALWAYS: f64 = 0.95;
 /// Locks for each read or write of a rank, at least, if these make its turns.
-const LOCKS_FOR_EACH: f64 = 0.5;
+pub const LOCKS_FOR_EACH: f64 = 0.5;
 
 /// A rank's calls.
 #[derive(Clone, Debug, Default)]
@@ -68,8 +68,14 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
 /// Part of the calls of ranks behind another rank's that begin as that ends, no later than they take: as who takes turns does.
 #[must_use]
 pub fn handed_on(grid: &Grid<'_>) -> f64 {
+    handed_on_by(grid.entries.iter().filter(|entry| entry.leaf))
+}
+
+/// The same of some of the calls.
+#[must_use]
+pub fn handed_on_by<'e>(entries: impl Iterator<Item = &'e Entry>) -> f64 {
     let mut calls: Vec<(u64, u64, ProcessId)> = Vec::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+    for entry in entries {
         calls.extend(span(entry).map(|(begin, end)| (begin, end, entry.process)));
     }
     calls.sort_unstable();
@@ -87,7 +93,8 @@ pub fn handed_on(grid: &Grid<'_>) -> f64 {
 }
 
 /// From when to when the calls of an entry are made, ns since the job's start, as far as that is known.
-fn span(entry: &Entry) -> Option<(u64, u64)> {
+#[must_use]
+pub fn span(entry: &Entry) -> Option<(u64, u64)> {
     let end = entry.cell.longest_began()?.saturating_add(entry.cell.longest_ns);
     Some((entry.cell.first_at, end.max(entry.cell.first_at.saturating_add(entry.cell.time_ns))))
 }

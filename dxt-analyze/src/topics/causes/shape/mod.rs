@@ -2,7 +2,7 @@
 //!
 //! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: a rank that is in calls for longer, [`longer_together`]: or several for the same work; [`slow_thread`]: threads of a process;
 //!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]).
-//! * Who waits: [`queue`]: for too few targets, by how files lie on them ([`placed`]); [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: for a block that all read,
+//! * Who waits: [`one_by_one`]: for turns; [`queue`]: for too few targets, by how files lie on them ([`placed`]); [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: for a block that all read,
 //!   [`behind_block`]: or behind those who do; [`long_collective`]: a call that held
 //!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
 //! * Requests of few bytes: [`tiny`]; [`tiny_collective`]: of all ranks together; [`independent`]: of MPI-IO one by one; [`stream_buffer`]: of C streams; [`filling`]: reads for writes of less than a
@@ -32,6 +32,7 @@ pub mod many_files;
 pub mod meeting_late;
 pub mod mpiio_reopened;
 pub mod one_aggregator;
+pub mod one_by_one;
 pub mod past_cache;
 mod placed;
 pub mod polled;
@@ -76,7 +77,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
 }
 
 /// Those that are found each by itself.
-const APART: [fn(&Grid<'_>) -> Vec<Claim>; 30] = [
+const APART: [fn(&Grid<'_>) -> Vec<Claim>; 31] = [
     |grid| all(locks::claims(grid)),
     |grid| all(syncs::claims(grid)),
     |grid| all(slow_metadata::claim(grid)),
@@ -107,6 +108,7 @@ const APART: [fn(&Grid<'_>) -> Vec<Claim>; 30] = [
     |grid| all(many_aggregators::claims(grid)),
     |grid| all(long_collective::claims(grid)),
     |grid| all(meeting_late::claim(grid)),
+    |grid| all(one_by_one::claim(grid)),
 ];
 
 fn all(claims: impl IntoIterator<Item = Claim>) -> Vec<Claim> {

@@ -1,0 +1,124 @@
+//! Ranks that read or write one after another in some phases of a run whose other I/O goes on at the same time: by the whole run's time nothing is serial.
+
+use crate::findings::{About, Code, Evidence};
+use crate::limits::NAMED_EXAMPLES;
+use crate::model::{FileId, ProcessId};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::turns::{LOCKS_FOR_EACH, handed_on_by, span, waited};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest ranks that take turns: two or three do by chance.
+const FEWEST: usize = 4;
+/// Part of the time from the first call of such a phase to its last in which one is in a call, at least.
+const WITHOUT_PAUSE: f64 = 0.8;
+/// Times that ranks are in calls for, against the time in which any is, at most: nobody works beside another.
+const BESIDE: f64 = 1.1;
+/// Part of the changes from one rank to another in which one begins as the other ends, at least.
+const HANDED_ON: f64 = 0.8;
+
+/// A phase in which ranks take turns.
+#[derive(Debug, Default)]
+struct Turns {
+    ranks: usize,
+    calls: u64,
+    files: BTreeSet<FileId>,
+    /// What all wait for the last, beyond what the longest takes, ns.
+    waits_ns: f64,
+    /// Whether any of it is writes, and reads.
+    writes: bool,
+    reads: bool,
+}
+
+/// All such phases of a run as one finding.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    if !grid.slots.ranks_met || (grid.run.ranks() as usize) < FEWEST {
+        return None;
+    }
+    // Aggregators come one after another however well all goes.
+    let collective = grid.entries.iter().filter(|entry| entry.collective);
+    let collective: BTreeSet<FileId> = collective.map(|entry| entry.file).collect();
+    let mut by: BTreeMap<usize, Vec<&Entry>> = BTreeMap::new();
+    let mut locks: BTreeMap<usize, u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && !(entry.inside && collective.contains(&entry.file))) {
+        let phase = grid.phase(entry);
+        match entry.class {
+            Class::Read | Class::Write => by.entry(phase).or_default().push(entry),
+            Class::Lock => add(locks.entry(phase).or_default(), entry.cell.calls),
+            _ => {}
+        }
+    }
+    // That locks make turns is told of the locks.
+    by.retain(|phase, entries| {
+        let locks = locks.get(phase).copied().unwrap_or_default();
+        (locks as f64) < calls_of(entries) as f64 * LOCKS_FOR_EACH
+    });
+    let found: Vec<Turns> = by.values().filter_map(|entries| of_phase(grid, entries)).collect();
+    let waits_ns = found.iter().map(|of| of.waits_ns).sum::<f64>().min(waited(grid).unwrap_or(f64::INFINITY));
+    let ranks = found.iter().map(|of| of.ranks).max()?;
+    let files: BTreeSet<FileId> = found.iter().flat_map(|of| &of.files).copied().collect();
+    let file = grid.run.file_name(*files.first()?).to_owned();
+    let what = match (found.iter().any(|of| of.reads), found.iter().any(|of| of.writes)) {
+        (true, true) => "read and write",
+        (true, false) => "read",
+        _ => "write",
+    };
+    let on = match files.len() as u64 {
+        1 => file.clone(),
+        many => format!("{file} and {}", show::counted(many - 1, "other file")),
+    };
+    let title = format!(
+        "{} {what} one after another in {}, each as the one before ends: {on}",
+        show::counted(ranks as u64, "rank"),
+        show::counted(found.len() as u64, "phase"),
+    );
+    let calls = found.iter().fold(0_u64, |sum, of| sum.saturating_add(of.calls));
+    let about = About { file: Some(file), calls: Some(calls), ..About::default() };
+    let words = format!(
+        "{} reads and writes there; all at the same time, they would be done {} sooner",
+        show::count(calls),
+        show::duration(waits_ns as u64)
+    );
+    let names = files.iter().skip(1).take(NAMED_EXAMPLES);
+    let names = names.map(|file| Evidence::from(format!("{} as well", grid.run.file_name(*file))));
+    let evidence = std::iter::once(Evidence::of(words, about)).chain(names).collect();
+    let hint = "let ranks move their parts at the same time, each at an offset of its own, or collectively: look for turns that are passed around";
+    (waits_ns > 0.0).then(|| Claim {
+        waiting_ns: waits_ns,
+        ..Claim::new(finding(Code::SERIALISED, title, evidence, hint), Vec::new())
+    })
+}
+
+fn calls_of(entries: &[&Entry]) -> u64 {
+    entries.iter().map(|entry| entry.cell.calls).fold(0, u64::saturating_add)
+}
+
+fn of_phase(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
+    let mut by: BTreeMap<ProcessId, f64> = BTreeMap::new();
+    let mut spans: Vec<(u64, u64)> = Vec::new();
+    for entry in entries {
+        *by.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
+        spans.extend(span(entry));
+    }
+    if by.len() < FEWEST {
+        return None;
+    }
+    let (from, until) = spans.iter().fold((u64::MAX, 0), |(from, until), of| (from.min(of.0), until.max(of.1)));
+    let length = until.saturating_sub(from) as f64;
+    let (all, longest) = (by.values().sum::<f64>(), by.values().copied().fold(0.0, f64::max));
+    let one_at_a_time = all >= length * WITHOUT_PAUSE && all <= length * BESIDE;
+    let is = one_at_a_time && handed_on_by(entries.iter().copied()) >= HANDED_ON;
+    let has = |class: Class| entries.iter().any(|entry| entry.class == class);
+    is.then(|| Turns {
+        ranks: by.len(),
+        calls: calls_of(entries),
+        files: entries.iter().map(|entry| entry.file).collect(),
+        waits_ns: (all.min(length) - longest).max(0.0),
+        writes: has(Class::Write),
+        reads: has(Class::Read),
+    })
+}
