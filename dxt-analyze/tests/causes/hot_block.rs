@@ -59,3 +59,28 @@ fn what_waits_behind_reads_of_a_block_that_all_want_is_the_blocks() {
     let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
     assert!(saves <= 160, "{saves} {}", sentence(&found));
 }
+
+#[test]
+fn headers_of_several_files_that_all_read_piece_by_piece_are_one_finding() {
+    // Each of sixteen ranks reads the 64 KiB of three files' headers in 32 pieces of 2 ms, then writes for 20 ms.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, &format!("n{}", rank / 8));
+        let mut now = 100 * MS;
+        for file in 0..3 {
+            for piece in 0..32_u64 {
+                let end = now + 2 * MS + (rank * 7 + piece * 3) % 10 * MS / 40;
+                one.add(&format!("/lus/level.{file}"), op::POSIX_READ, 0, (piece * 2 * KIB) as i64, 2 * KIB, now, end);
+                now = end;
+            }
+        }
+        one.write("/lus/out", (rank << 20) as i64, 1 << 20, now, now + 20 * MS);
+        one
+    };
+    let found = report((0..16).map(rank).collect(), 400);
+    assert!(sentence(&found).starts_with("All ranks read the same 64.0 KiB at byte 0 of "), "{}", sentence(&found));
+    assert!(
+        sentence(&found).contains(": 512 reads by 16 processes (and 2 other files alike): "),
+        "{}",
+        sentence(&found)
+    );
+}

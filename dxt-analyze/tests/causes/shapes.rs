@@ -1,6 +1,6 @@
 //! What the form of the I/O costs: small requests, log lines, syncs, unaligned writes.
 
-use super::{MS, MSYNC, SYNC, report, saves_ms, sentence, stepped};
+use super::{KIB, MS, MSYNC, SYNC, report, saves_ms, sentence, stepped};
 use crate::common::{self, Builder, process};
 
 #[test]
@@ -145,4 +145,36 @@ fn one_long_sync_of_each_rank_is_named() {
     let found = report(stepped(&calls), 1000);
     assert!(sentence(&found).starts_with("4 syncs take 360 ms in all, 90.0 ms each"), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V015"), Some(90));
+}
+
+#[test]
+fn reads_of_a_quarter_megabyte_in_no_order_are_random_and_large_ones_are_not() {
+    // Four ranks read blocks of own files in no order, each of which takes 6 ms, or 24 ms of four times the length.
+    let run = |blocks: u64| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            let mut now = 20 * MS;
+            for call in 0..100 / blocks {
+                let (at, length) = ((call * 37 + rank * 11) % 101, blocks * 256 * KIB);
+                let end = now + blocks * 6 * MS + (rank * 7 + call * 3) % 10 * MS / 10;
+                one.add(
+                    &format!("/scratch/index.{rank}"),
+                    common::op::POSIX_READ,
+                    0,
+                    (at * length) as i64,
+                    length,
+                    now,
+                    end,
+                );
+                now = end + MS;
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 1000)
+    };
+    let found = run(1);
+    assert!(sentence(&found).starts_with("Random reads: "), "{}", sentence(&found));
+    // How much of it is the order's is not known.
+    assert_eq!(found["findings"][0]["severity"], "warn");
+    assert_eq!(saves_ms(&run(4), "DXT-C008"), None);
 }

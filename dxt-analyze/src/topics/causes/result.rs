@@ -183,13 +183,14 @@ fn join_moment(into: &mut Slow, other: Slow) {
     into.shortened.extend(other.shortened);
 }
 
-/// Times that one file is slower than another at most, for both to be slow for the same reason.
+/// Times that one file or target is slower than another at most, for both to be slow for the same reason.
 const AS_SLOW: f64 = 1.5;
 
-/// Whether two files are slow in the same way: nothing else tells what is wrong with either.
+/// Whether two files or targets are slow in the same way: nothing else tells what is wrong with either.
 fn as_slow(one: &Slow, other: &Slow) -> bool {
     let first = |slow: &Slow| slow.by.first().map(|(class, odd, ..)| (*class, odd.above));
-    let (Unit::File(_), Some(mine), Some(theirs)) = (one.unit, first(one), first(other)) else { return false };
+    let has_no_more = matches!(one.unit, Unit::File(_) | Unit::Target(_));
+    let (true, Some(mine), Some(theirs)) = (has_no_more, first(one), first(other)) else { return false };
     mine.0 == theirs.0 && (mine.1 - theirs.1).abs() <= AS_SLOW.ln()
 }
 

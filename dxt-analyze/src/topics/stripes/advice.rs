@@ -31,6 +31,17 @@ fn is_crossing(file: &FilePart, least: &Thresholds) -> bool {
     can_judge(file, least) && share(file.crossing_needlessly, file.placed()) >= least.crossing_share
 }
 
+/// Part of a stripe that requests are long, from which they lie across stripes since they are not aligned: shorter ones meet in one however they begin.
+const LONG: f64 = 0.5;
+
+/// That requests lie across stripes, if they are long enough to have one or more for themselves.
+fn lie_across(file: &FilePart, least: &Thresholds) -> Option<String> {
+    let length = file.bytes / file.placed().max(1);
+    let is_long = length as f64 >= file.layout.main_stripe_size() as f64 * LONG;
+    let is = is_long && is_unaligned(file, least) && !file.is_guess();
+    is.then(|| format!(", since requests of {} B are not aligned with them", units::count(length)))
+}
+
 fn is_shared(file: &FilePart, _least: &Thresholds) -> bool {
     file.sharing.shared_stripes > 0
 }
@@ -181,7 +192,9 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
                 false => String::new(),
             };
             let are = if count == 1 { "is" } else { "are" };
-            let title = format!("{} of {}{assumed} {are} written {whose}", units::counted(count, unit), file.file);
+            let count = units::counted(count, unit);
+            let why = lie_across(file, least).unwrap_or_default();
+            let title = format!("{count} of {}{assumed} {are} written {whose}{why}", file.file);
             let mut shown: Vec<&StripePart> =
                 file.stripes.iter().filter(|stripe| (stripe.node_count > 0) == between).collect();
             shown.sort_by_key(|stripe| (std::cmp::Reverse(stripe.time_ns), stripe.start));

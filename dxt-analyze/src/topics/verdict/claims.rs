@@ -3,7 +3,7 @@
 
 use super::aggregators;
 use super::weigh::is_longer;
-use crate::findings::{Code, Finding};
+use crate::findings::{Code, Finding, Severity};
 use crate::model::{FileId, ProcessId, StreamIx, Within};
 use crate::shared::totals::add;
 use crate::sum::Sum;
@@ -371,7 +371,13 @@ impl<'g, 'a> Mending<'g, 'a> {
             .map(|(index, entry)| (index, self.less(rule.mended, (index, entry), cost(entry))))
             .filter(|(_, ns)| *ns > 0.0)
             .collect();
-        (!shortened.is_empty()).then(|| Claim::new(finding.clone(), shortened))
+        // What far apart reads of some length take may be for their bytes, and the run has none that tell.
+        let short = |(index, _): &&(u32, f64)| self.grid.entries.get(*index as usize).is_none_or(|of| of.size < SMALL);
+        let sum = |of: &mut dyn Iterator<Item = &(u32, f64)>| of.map(|(_, ns)| ns).sum::<f64>();
+        let all = sum(&mut shortened.iter());
+        let is_guess = rule.mended == Mended::Random && sum(&mut shortened.iter().filter(short)) * 2.0 < all;
+        let at_most = if is_guess { Severity::Warn } else { Severity::High };
+        (!shortened.is_empty()).then(|| Claim { at_most, ..Claim::new(finding.clone(), shortened) })
     }
 
     /// Files of which a finding says the same without naming them, and what that costs on each, ns.
@@ -436,21 +442,23 @@ impl<'g, 'a> Mending<'g, 'a> {
         self.fastest.get(&(entry.file, entry.class, entry.size)).copied().unwrap_or_default()
     }
 
+    /// What an entry's calls take beyond the same bytes in large ones, ns.
+    fn if_large(&self, index: u32, entry: &Entry) -> f64 {
+        let usual = entry.left_ns - self.beyond.get(index as usize).copied().unwrap_or_default();
+        match self.per_byte.get(&entry.class) {
+            Some(per_byte) => usual - entry.cell.bytes as f64 * per_byte,
+            // Nothing tells what large ones would take: the less is promised, the longer these are.
+            None => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
+        }
+    }
+
     /// Time that would be gone of an entry, ns.
     fn less(&self, mended: Mended, (index, entry): (u32, &Entry), cost: f64) -> f64 {
         let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
         match mended {
             Mended::Tiny if entry.size > TINY => 0.0,
             Mended::Large | Mended::Tiny if self.whole.has(entry) => 0.0,
-            Mended::Large | Mended::Tiny if entry.size < SMALL => {
-                let usual = time - self.beyond.get(index as usize).copied().unwrap_or_default();
-                let bytes = entry.cell.bytes as f64;
-                match self.per_byte.get(&entry.class) {
-                    Some(per_byte) => usual - bytes * per_byte,
-                    // Nothing tells what large ones would take: the less is promised, the longer these are.
-                    None => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
-                }
-            }
+            Mended::Large | Mended::Tiny if entry.size < SMALL => self.if_large(index, entry),
             Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting | Mended::Spread => 0.0,
             // In what order HDF5 reads its own small pieces is nothing that a program decides.
             Mended::Random if entry.size <= TINY && self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
@@ -459,7 +467,8 @@ impl<'g, 'a> Mending<'g, 'a> {
             // A file that is in the page cache as a whole is read in any order.
             Mended::Random if self.extents.get(&entry.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
             Mended::Rows => self.less(Mended::Large, (index, entry), 0.0).max(0.0) * cost,
-            Mended::Random => (self.less(Mended::Large, (index, entry), 0.0) * (cost * 2.0).min(1.0)).max(0.0),
+            Mended::Random if self.whole.has(entry) || entry.size >= LARGE => 0.0,
+            Mended::Random => (self.if_large(index, entry) * (cost * 2.0).min(1.0)).max(0.0),
             Mended::Handover => (time - self.alone(entry) * calls) * cost,
             Mended::Shared => {
                 let alone = self.alone(entry);

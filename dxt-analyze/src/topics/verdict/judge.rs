@@ -91,13 +91,18 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     }
     super::wanted::joined(&mut claims, &mut patterns);
     super::strided::told(grid, &mut claims, &whole.stripes.result.files);
+    super::interleaved::told(&mut claims, &mut patterns);
     patterns = super::scratch::joined(grid, patterns);
     // The last of those that take turns comes last, and waits for a message meanwhile.
-    if patterns.iter().any(|claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code)) {
+    let takes_turns = |claim: &Claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code);
+    let always = patterns.iter().any(takes_turns);
+    if always || claims.iter().any(takes_turns) {
         claims.retain(|claim| claim.finding.code != Code::LATE_TO_MEET);
     }
+    // What is so in some phases only is told where it is not so on the whole.
+    claims.retain(|claim| !(always && takes_turns(claim)));
     let (of_files, causes): (Vec<Claim>, Vec<Claim>) =
-        claims.into_iter().partition(|claim| claim.finding.code == Code::ASKED_AGGREGATORS);
+        claims.into_iter().partition(|claim| OF_ONE_FILE.contains(&claim.finding.code));
     let mut claims = causes;
     claims.extend(joined(grid, &phases, patterns.into_iter().chain(of_files).collect()));
     let claims = super::gathered::joined(grid.run, claims);
@@ -160,6 +165,9 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     verdict.sentence = sentence(&verdict, mapped(grid), summary.segments > 0, one_stripe);
     verdict
 }
+
+/// Causes that are told of a file, and may be those of others as well.
+const OF_ONE_FILE: [Code; 3] = [Code::ASKED_AGGREGATORS, Code::COMMON_READS, Code::ALIASING];
 
 /// Whether two claims say the same of the same calls.
 fn is_the_same(one: &Claim, other: &Claim) -> bool {

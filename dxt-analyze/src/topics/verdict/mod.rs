@@ -5,6 +5,7 @@
 //! * [`joined`]: the same said of several files, as one.
 //! * [`gathered`]: one rank that does all I/O and brings the data together for that.
 //! * [`strided`]: requests that meet on few of many storage targets; [`scratch`]: data that are written, read back and overwritten.
+//! * [`interleaved`]: small writes of ranks between each other in stripes.
 //! * [`wanted`]: what waits for bytes that all want.
 //! * [`one_stripe`]: a shared file on one storage target, where nothing is odd.
 //! * [`outside`]: what MPI-IO spends outside of system calls.
@@ -19,6 +20,7 @@ pub(crate) mod aggregators;
 pub(crate) mod alternating;
 pub(crate) mod claims;
 pub(crate) mod gathered;
+mod interleaved;
 pub(crate) mod joined;
 pub(crate) mod judge;
 mod one_stripe;

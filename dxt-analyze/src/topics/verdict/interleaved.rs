@@ -1,0 +1,45 @@
+//! Small writes of ranks that lie between each other in a file's stripes, whose locks so pass from one to the next: that the writes are small, and that
+//! they share stripes, is one fault and not two.
+
+use crate::findings::Code;
+use crate::topics::causes::claim::Claim;
+use std::collections::BTreeSet;
+
+/// Part of the cells of writes that share stripes which are of the small ones, at least.
+const MOST: f64 = 0.5;
+
+/// Says of small writes to shared files, among `claims` and `patterns`, that they share stripes, if one of the `patterns` tells so.
+pub(crate) fn told(claims: &mut [Claim], patterns: &mut [Claim]) {
+    const SHARING: [Code; 2] = [Code::FALSE_SHARING, Code::LOCAL_SHARING];
+    const SMALL: [Code; 2] = [Code::INDEPENDENT, Code::SMALL_SHARED_WRITES];
+    let of = |claim: &Claim| claim.shortened.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
+    let sharing = patterns.iter().filter(|claim| SHARING.contains(&claim.finding.code));
+    let mut sharing: Vec<(String, BTreeSet<u32>)> =
+        sharing.map(|claim| (claim.finding.title.clone(), of(claim))).collect();
+    sharing.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
+    for claim in claims.iter_mut().chain(patterns).filter(|claim| SMALL.contains(&claim.finding.code)) {
+        let mine = of(claim);
+        let is = |theirs: &BTreeSet<u32>| theirs.intersection(&mine).count() as f64 >= theirs.len() as f64 * MOST;
+        if let Some((title, _)) = sharing.iter().find(|(_, theirs)| is(theirs)) {
+            claim.finding.title = format!("{}; {title}", claim.finding.title);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topics::causes::claim::finding;
+
+    #[test]
+    fn small_writes_are_told_with_the_stripes_that_they_share() {
+        let claim = |code: Code, title: &str, of: &[u32]| {
+            let shortened = of.iter().map(|index| (*index, 1.0)).collect();
+            Claim::new(finding(code, title.to_owned(), Vec::new(), ""), shortened)
+        };
+        let mut claims =
+            [claim(Code::INDEPENDENT, "small", &[1, 2, 3]), claim(Code::INDEPENDENT, "elsewhere", &[7, 8])];
+        told(&mut claims, &mut [claim(Code::FALSE_SHARING, "2 stripes of f", &[1, 2])]);
+        assert_eq!(claims.map(|claim| claim.finding.title), ["small; 2 stripes of f", "elsewhere"]);
+    }
+}
