@@ -28,4 +28,15 @@ codes! {
         "A signature of at least 2 ranks with at least 100 independent calls below 256 KiB each, whose bytes lie side by side over all ranks.",
         "One collective call for the whole loop, with the loop as its datatype (MPI_Type_vector).",
         "IOSIG; Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
+    STRIDED_READS = "DXT-I005",
+        "Small reads of a file at a fixed distance, with gaps between: each is a request of its own, and what read-ahead brings nobody wants.",
+        "Patterns of reads below 256 KiB that are at least twice their bytes apart: at least 32 on a file, 8 of each process and half of its reads, which take at least 0.1 ms on the mean. Saving: what they take beyond \
+         the same bytes in large requests, where the run has such, or else at 1 GB/s, the less the longer they are.",
+        "Keep together in the file what is read together, read a piece with its gaps, or make one collective call with a file view.",
+        "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
+    STRIDED_WRITES = "DXT-I006",
+        "Small writes to a file at a fixed distance, with gaps between: each is a request of its own.",
+        "As DXT-I005, of writes.",
+        "Keep together in the file what is written together, or make one collective call with a file view.",
+        "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
 }

@@ -153,7 +153,9 @@ fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
 fn same_wait(claim: &Claim, before: &Claim) -> bool {
     let late = [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code);
     let who = claim.finding.about().rank == before.finding.about().rank;
-    if late && who && before.finding.code == Code::POLLED && before.waiting_ns >= claim.waiting_ns * THE_SAME {
+    // It waits for a file, or comes late to its group and with that to all.
+    let why = [Code::POLLED, Code::LATE_TO_MEET].contains(&before.finding.code);
+    if late && who && why && before.waiting_ns >= claim.waiting_ns * THE_SAME {
         return true;
     }
     is_part_of(claim, before) || is_part_of(before, claim) && before.waiting_ns >= claim.waiting_ns * THE_SAME
@@ -242,7 +244,7 @@ const ORDER: [&[Code]; 7] = [
         Code::SERIALISED,
         Code::READ_MODIFY_WRITE,
     ],
-    &[Code::REREAD, Code::WRITE_RUNS, Code::READ_RUNS],
+    &[Code::REREAD, Code::WRITE_RUNS, Code::READ_RUNS, Code::STRIDED_READS, Code::STRIDED_WRITES],
     &[
         Code::RANDOM_READS,
         Code::RANDOM_WRITES,

@@ -1,7 +1,7 @@
 //! Reads that could be fetched before they are made: each pattern of small reads played through a cache, as it is, by plain read-ahead, and by
 //! the pattern.
 
-use super::{FEWEST, SMALL_BYTES};
+use super::{FEWEST, SMALL_BYTES, WAITED_NS};
 use crate::model::{FileId, Run};
 use crate::sum::Sum;
 use crate::topics::signatures::args::Options;
@@ -29,8 +29,6 @@ const PAGE_BYTES: u64 = 4096;
 const HIDDEN: u64 = 10;
 /// Square of the coefficient of variation of the times between reads, beyond which few of them make most of the mean: less than one in five.
 const BURSTS: f64 = 4.0;
-/// Mean time of a read from which it has waited for storage, ns.
-const WAITED_NS: u64 = 100_000;
 
 /// Reads of a file that processes make alike. Shares are of the misses, or of the bytes that are fetched ahead.
 #[derive(Clone, Debug, Serialize)]

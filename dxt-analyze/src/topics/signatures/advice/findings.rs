@@ -1,7 +1,7 @@
 //! Which of it is worth saying.
 
 use super::ahead::PLAIN_BYTES;
-use super::{Advice, AheadRow, OneCall, SameBytes, StripeRow};
+use super::{Advice, AheadRow, OneCall, SameBytes, Strided, StripeRow};
 use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::text::units;
 
@@ -11,7 +11,7 @@ const MORE: f64 = 0.5;
 const COSTS: f64 = 1.5;
 /// Findings of a kind.
 const MOST: usize = 3;
-/// Files that are named one by one of which all read the same: the verdict makes one of them.
+/// Files that are named one by one of which all read the same, or that are read in strides: the verdict makes one of them.
 const FILES: usize = 16;
 
 pub(super) fn of(advice: &Advice) -> Vec<Finding> {
@@ -22,6 +22,7 @@ pub(super) fn of(advice: &Advice) -> Vec<Finding> {
     let stripes = advice.stripes.iter().filter(costly).filter(agreed);
     let mut out: Vec<Finding> = ahead.take(MOST).map(ahead_of).collect();
     out.extend(advice.one_call.iter().take(MOST).map(one_call_of));
+    out.extend(advice.strided.iter().take(FILES).map(strided_of));
     out.extend(advice.same_bytes.iter().take(FILES).map(same_bytes_of));
     out.extend(stripes.take(MOST).map(stripes_of));
     out
@@ -112,6 +113,25 @@ impl OneCall {
     pub fn python_vector(&self) -> String {
         format!("filetype = MPI.BYTE.Create_hvector({}, {}, {}).Commit()", self.calls, self.length, self.stride)
     }
+}
+
+fn strided_of(row: &Strided) -> Finding {
+    let (what, code) = if row.writes { ("write", Code::STRIDED_WRITES) } else { ("read", Code::STRIDED_READS) };
+    let title = format!(
+        "{} on {}: {} every {}",
+        units::counted(row.calls, &format!("strided {what}")),
+        row.file,
+        units::bytes(row.length),
+        units::bytes(row.stride)
+    );
+    let words = format!("by {}, at a fixed distance and with gaps between", units::processes(row.processes));
+    let about = About { file: Some(row.file.clone()), calls: Some(row.calls), ..About::default() };
+    let hint = if row.writes {
+        "keep together in the file what is written together, or write all ranks' pieces in one collective call with a file view"
+    } else {
+        "keep together in the file what is read together, or read a piece with its gaps and take the parts from memory; of several ranks, one collective call with a file view"
+    };
+    finding(code, title, words, about, None, hint.to_owned())
 }
 
 /// Times that bytes are read by each, on the mean, from which that is worth a word.

@@ -3,6 +3,7 @@
 //! * `ahead`: reads that could be fetched before they are made.
 //! * `one_call`: loops that are one collective call.
 //! * `same_bytes`: what ranks all read.
+//! * `strided`: small calls that leave gaps.
 //! * `stripes`: stripe sizes and layouts that suit what files are used for; `replayed`: which ones a replay of the accesses finds.
 //! * `findings`: which of it is worth saying; `tables`: all of it.
 
@@ -11,6 +12,7 @@ mod findings;
 mod one_call;
 mod replayed;
 mod same_bytes;
+mod strided;
 mod stripes;
 mod tables;
 
@@ -18,6 +20,7 @@ pub use ahead::AheadRow;
 pub use one_call::OneCall;
 pub use replayed::Replayed;
 pub use same_bytes::SameBytes;
+pub use strided::Strided;
 pub use stripes::StripeRow;
 
 use super::args::Options;
@@ -33,6 +36,9 @@ const FEWEST: u64 = 100;
 /// Bytes below which a call is small: a larger one takes its time for its bytes.
 const SMALL_BYTES: u64 = 256 << 10;
 
+/// Mean time of a read from which it has waited for storage, ns.
+const WAITED_NS: u64 = 100_000;
+
 /// What could be done with the patterns.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Advice {
@@ -40,6 +46,8 @@ pub struct Advice {
     pub read_ahead: Vec<AheadRow>,
     /// Loops that are one collective call, those of most calls first.
     pub one_call: Listed<OneCall>,
+    /// Small calls at a fixed distance that leave gaps, most calls first.
+    pub strided: Listed<Strided>,
     /// What ranks all read, most bytes first.
     pub same_bytes: Listed<SameBytes>,
     /// Stripe sizes that suit patterns, those that gain most first.
@@ -51,6 +59,7 @@ impl Advice {
         Self {
             read_ahead: ahead::rows(run, signed, options),
             one_call: Listed::new(one_call::rows(run, signed), options.top),
+            strided: Listed::new(strided::rows(run, signed), options.top),
             same_bytes: Listed::new(same_bytes::rows(run, signed), options.top),
             stripes: stripes::rows(run, signed, options),
         }

@@ -7,6 +7,7 @@ pub(super) fn of(advice: &Advice, top: usize) -> Vec<Part> {
     let all = [
         (advice.read_ahead.is_empty(), ahead as fn(&Advice, usize) -> Table),
         (advice.one_call.is_empty(), one_call),
+        (advice.strided.is_empty(), strided),
         (advice.same_bytes.is_empty(), same_bytes),
         (advice.stripes.is_empty(), stripes),
     ];
@@ -45,6 +46,18 @@ fn one_call(advice: &Advice, top: usize) -> Table {
         .column("Together", "bytes", |row| Cell::Bytes(row.bytes))
         .csv("first", |row| Cell::Count(row.first))
         .column("Datatype", "datatype", |row| Cell::text(row.vector()))
+        .most(top)
+        .done()
+}
+
+fn strided(advice: &Advice, top: usize) -> Table {
+    Table::of("strided", "Small calls at a fixed distance, with gaps between", advice.strided.iter())
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("Calls", "writes", |row| Cell::text(if row.writes { "writes" } else { "reads" }))
+        .column("Processes", "processes", |row| Cell::Count(row.processes))
+        .column("Calls of all", "calls", |row| Cell::Count(row.calls))
+        .column("Size", "length", |row| Cell::Bytes(row.length))
+        .column("Stride", "stride", |row| Cell::Bytes(row.stride))
         .most(top)
         .done()
 }

@@ -167,6 +167,11 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::ONE_CALL,
     ]) {
         out.extend(program::collective(facts, file));
+    } else if is(&[Code::STRIDED_READS, Code::STRIDED_WRITES]) {
+        out.extend(program::collective(facts, file));
+        if out.is_empty() {
+            out.extend(program::larger(facts, file, code == Code::STRIDED_WRITES));
+        }
     } else if is(&[Code::TINY_COLLECTIVE]) {
         out.extend(program::steps_together(finding));
     } else if is(&[Code::READ_AHEAD]) {

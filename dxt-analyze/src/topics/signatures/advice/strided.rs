@@ -1,0 +1,111 @@
+//! Small reads and writes at a fixed distance that leave gaps, of whatever number of processes: each is a request of its own to storage, and read-ahead
+//! brings what nobody wants.
+
+use super::{SMALL_BYTES, Signed, WAITED_NS};
+use crate::model::{FileId, ProcessId, Run, Within};
+use crate::shared::totals::add;
+use crate::topics::signatures::engine::{Loop, Node};
+use crate::topics::signatures::names::writes;
+use crate::topics::signatures::words::file;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::Layer;
+
+/// Fewest calls of a file: fewer cost little, whatever they take.
+const CALLS: u64 = 32;
+/// The same of each process that makes them, on the mean.
+const OF_EACH: u64 = 8;
+/// Part of the calls on a file, reads or writes, that such are.
+const MOST: f64 = 0.5;
+/// Times their bytes that calls are apart, at least.
+const APART: u64 = 2;
+
+/// Strided calls on a file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Strided {
+    /// File.
+    pub file: String,
+    /// Whether it writes.
+    pub writes: bool,
+    /// Processes.
+    pub processes: u64,
+    /// Calls of all.
+    pub calls: u64,
+    /// Bytes of a call, of the pattern with most of them.
+    pub length: u64,
+    /// From one call of a process to its next, bytes.
+    pub stride: u64,
+}
+
+/// What is known of the calls on a file so far.
+#[derive(Default)]
+struct Found {
+    all: u64,
+    time_ns: u64,
+    calls: u64,
+    processes: BTreeSet<ProcessId>,
+    /// By length and stride: calls.
+    by: BTreeMap<(u64, u64), u64>,
+}
+
+/// Files of which most small calls are such, those of most calls first. What is inside of MPI-IO's calls is the library's.
+pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
+    let mut by: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
+    for one in signed.iter().filter(|one| one.whose.layer == Layer::Posix && one.whose.within == Within::Nothing) {
+        for calls in &one.calls {
+            let of = by.entry((one.whose.file, writes(run, calls.op))).or_default();
+            add(&mut of.all, calls.calls);
+            add(&mut of.time_ns, calls.time_ns);
+        }
+        for pattern in one.signature.patterns() {
+            let (mut leaves, mut strided) = (0, Vec::new());
+            gaps(&pattern.nest, &mut leaves, &mut strided);
+            for (op, length, stride) in strided {
+                let of = by.entry((one.whose.file, writes(run, op))).or_default();
+                let calls = pattern.accesses / leaves;
+                add(&mut of.calls, calls);
+                of.processes.insert(one.whose.process);
+                add(of.by.entry((length, stride)).or_default(), calls);
+            }
+        }
+    }
+    let row = |((of, writes), found): ((FileId, bool), Found)| {
+        let processes = found.processes.len() as u64;
+        let (&(length, stride), _) = found.by.iter().max_by_key(|(_, calls)| **calls)?;
+        let enough = found.calls >= CALLS.max(processes.saturating_mul(OF_EACH));
+        let most = found.calls as f64 >= found.all as f64 * MOST;
+        let wait = found.time_ns / found.all.max(1) >= WAITED_NS;
+        (enough && most && wait).then(|| Strided {
+            file: file(run, of),
+            writes,
+            processes,
+            calls: found.calls,
+            length,
+            stride,
+        })
+    };
+    let mut out: Vec<Strided> = by.into_iter().filter_map(row).collect();
+    out.sort_by_key(|row| Reverse(row.calls));
+    out
+}
+
+/// The leaves of a nest, and operation, length and stride of those whose loop leaves gaps, all calls of its body taken together.
+fn gaps(nest: &Loop, leaves: &mut u64, strided: &mut Vec<(u16, u64, u64)>) {
+    let together: u64 = nest.body.iter().fold(0, |sum, node| match node {
+        Node::Leaf(leaf) => sum.saturating_add(leaf.length),
+        Node::Loop(_) => sum,
+    });
+    for node in &nest.body {
+        match node {
+            Node::Leaf(leaf) => {
+                *leaves += 1;
+                let stride = leaf.steps.first().map_or(0, |step| step.offset.unsigned_abs());
+                if leaf.length > 0 && leaf.length < SMALL_BYTES && stride >= together.saturating_mul(APART) {
+                    strided.push((leaf.op, leaf.length, stride));
+                }
+            }
+            Node::Loop(inner) => gaps(inner, leaves, strided),
+        }
+    }
+}
