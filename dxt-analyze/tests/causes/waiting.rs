@@ -442,6 +442,40 @@ fn who_comes_late_within_a_group_holds_up_all_where_these_meet() {
     assert!((165..=185).contains(&saves), "{saves} of 180 ms");
 }
 
+#[test]
+fn who_comes_late_to_its_group_is_named_though_all_meet_only_at_the_end() {
+    // Two groups of four ranks; rank 2 computes longer by so much in each of nine steps, or its writes take so much longer.
+    let run = |computes: u64, writes: u64| {
+        let mut all: Vec<Builder> = (0..8).map(member).collect();
+        let mut ready = [0_u64; 8];
+        for step in 0..9_u64 {
+            for (rank, one) in (0..8_u64).zip(&mut all) {
+                let more = |ms: u64| if rank == 2 { ms * MS } else { 0 };
+                let begin = ready[rank as usize] + 40 * MS + more(computes) + (rank * 7 + step * 3) % 10 * MS / 20;
+                ready[rank as usize] = begin + 10 * MS + more(writes);
+                one.write(&format!("/scratch/{step}.{rank}"), 0, 1 << 20, begin, ready[rank as usize]);
+            }
+            for (group, ready) in ready.chunks_mut(4).enumerate() {
+                let met = ready.iter().max().unwrap_or(&0) + MS / 10;
+                for (one, time) in all.iter_mut().skip(group * 4).zip(ready) {
+                    one.add("", BARRIER, 0, GROUP, 0, *time, met);
+                    *time = met;
+                }
+            }
+        }
+        let end = meet(&mut all, &ready);
+        report(all, end / MS + 1)
+    };
+    let found = run(20, 0);
+    let said = "Rank 2 comes late to 8 of 8 points where its group of 4 ranks meets";
+    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+    assert!((150..=180).contains(&saves), "{saves} of 180 ms");
+    let found = run(0, 20);
+    assert!(sentence(&found).starts_with("Rank 2 is slow: writes take "), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V013"), None);
+}
+
 /// Number of a rank's communicator with its group.
 const GROUP: i64 = 1;
 

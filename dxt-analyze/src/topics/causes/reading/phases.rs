@@ -3,7 +3,7 @@
 //! meetings on communicators of all ranks, which libraries duplicate.
 
 use super::slots::Slots;
-use super::who::{Key, Who, of_all};
+use super::who::{Key, Who, of_all, of_parts};
 use crate::limits::FOLLOWED_GAPS;
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block, Stretch};
@@ -89,6 +89,8 @@ pub struct Phases {
     roles: Vec<Vec<Role>>,
     /// By process: its communicators of all ranks, by number.
     communicators: Vec<FxHashMap<i64, Who>>,
+    /// The same of several ranks, but not all.
+    of_parts: Vec<FxHashMap<i64, Who>>,
     /// Length of the run, ns.
     length: u64,
 }
@@ -129,7 +131,8 @@ impl Phases {
             }
         }
         let communicators = run.processes.iter().map(|process| of_all(process, ranks)).collect();
-        Self { roles, communicators, length: length(run) }
+        let of_parts = run.processes.iter().map(|process| of_parts(process, ranks, SEVERAL)).collect();
+        Self { roles, communicators, of_parts, length: length(run) }
     }
 }
 
@@ -288,6 +291,8 @@ type OfProcess = (ProcessId, Vec<u64>);
 /// How long after their last collective call the processes came to each of one operation, ns.
 #[derive(Clone, Debug)]
 pub struct Gaps {
+    /// Whether these are calls of MPI's own, of a part of all ranks: then other calls are in the time between them.
+    pub of_part: bool,
     /// Process, and its calls.
     pub by_process: Vec<OfProcess>,
 }
@@ -303,6 +308,23 @@ impl Partial {
             }
         }
         self.last.clear();
+    }
+
+    /// A process is in a call from one moment to another in which a `group` of processes meets, as far as its `end` does not tell otherwise.
+    fn meets(&mut self, key: Key, group: u64, (start, end): (u64, u64), by_end: bool) {
+        // MPI's own calls have a lane of their own, so that nothing is known yet of the calls before this one.
+        let in_lane = matches!(key.1, Who::Part { .. });
+        let last = self.last.iter().find(|last| last.group == group).copied();
+        let since_ns = last.filter(|_| !in_lane).map_or(0, |last| last.since_ns);
+        let gap = last.map_or(FIRST, |last| start.saturating_sub(last.end).saturating_sub(since_ns));
+        let gap = Some((gap, last.map_or(0, |last| last.end)));
+        self.begins.entry(key).or_default().push(start, by_end.then_some(end), gap);
+        self.last.retain(|last| last.group != group);
+        // What is waited in MPI's own calls is taken out at the end.
+        let took = if in_lane { 0 } else { end.saturating_sub(start) };
+        self.last.iter_mut().for_each(|last| last.since_ns = last.since_ns.saturating_add(took));
+        self.last.truncate(GROUPS - 1);
+        self.last.insert(0, Last { group, end, since_ns: 0 });
     }
 
     /// A process is in a call.
@@ -326,7 +348,7 @@ impl Partial {
         let mut of: Vec<(Key, Gaps)> = std::mem::take(&mut self.gaps)
             .into_iter()
             .filter(whole)
-            .map(|(key, by_process)| (key, Gaps { by_process }))
+            .map(|(key, by_process)| (key, Gaps { of_part: matches!(key.1, Who::Part { .. }), by_process }))
             .collect();
         of.sort_by_key(|(key, _)| *key);
         of.iter_mut().for_each(|(_, gaps)| gaps.by_process.sort_by_key(|(process, _)| *process));
@@ -399,7 +421,11 @@ impl Analysis for Phases {
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         let of = block.number.index();
-        let (Some(roles), Some(communicators)) = (self.roles.get(of), self.communicators.get(of)) else { return };
+        let (Some(roles), Some(communicators), Some(of_parts)) =
+            (self.roles.get(of), self.communicators.get(of), self.of_parts.get(of))
+        else {
+            return;
+        };
         if partial.now != block.number {
             partial.end_process();
             (partial.now, partial.thread) = (block.number, None);
@@ -421,23 +447,14 @@ impl Analysis for Phases {
                     }
                     if let Some(who) = communicators.get(&row.offset) {
                         partial.begins.entry((op, *who)).or_default().push(start, None, None);
+                    } else if let Some(who) = of_parts.get(&row.offset).filter(|_| tid == main) {
+                        partial.meets((op, *who), FxBuildHasher.hash_one(who), (start, end), true);
                     }
                     continue;
                 }
                 partial.add_busy(start, end, parts_in_ns(self.length));
-                let took = row.duration_ns();
                 let Role::Collective { op, file, sure, group } = role else { continue };
-                let last = partial.last.iter().find(|last| last.group == group).copied();
-                let gap = last.map_or(FIRST, |last| start.saturating_sub(last.end).saturating_sub(last.since_ns));
-                partial.begins.entry((op, Who::File(file))).or_default().push(
-                    start,
-                    (!sure).then_some(end),
-                    Some((gap, last.map_or(0, |last| last.end))),
-                );
-                partial.last.retain(|last| last.group != group);
-                partial.last.iter_mut().for_each(|last| last.since_ns = last.since_ns.saturating_add(took));
-                partial.last.truncate(GROUPS - 1);
-                partial.last.insert(0, Last { group, end, since_ns: 0 });
+                partial.meets((op, Who::File(file)), group, (start, end), !sure);
             }
         }
     }

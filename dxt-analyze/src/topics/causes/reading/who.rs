@@ -1,4 +1,4 @@
-//! Whose collective calls belong together: those on one file, or on one communicator of all ranks.
+//! Whose collective calls belong together: those on one file, or on one communicator, of all ranks or a part of them.
 
 use crate::model::{FileId, Process};
 use rustc_hash::FxHashMap;
@@ -19,6 +19,15 @@ pub enum Who {
         /// Told from its members.
         members: u64,
     },
+    /// The same of a communicator of some of the ranks.
+    Part {
+        /// Which of them.
+        nth: u32,
+        /// Rank in `MPI_COMM_WORLD` of its first.
+        first: i32,
+        /// Told from its members.
+        members: u64,
+    },
 }
 
 /// `MPI_COMM_WORLD`.
@@ -30,18 +39,33 @@ pub type Key = (u16, Who);
 /// The communicators of all `ranks` that a process used, by number.
 #[must_use]
 pub fn of_all(process: &Process, ranks: u64) -> FxHashMap<i64, Who> {
-    let mut out = FxHashMap::default();
+    let has_all = |def: &CommunicatorDef| u64::from(def.size) == ranks;
+    let mut out = numbered(process, has_all, |(nth, first, members)| Who::All { nth, first, members });
     out.insert(i64::from(WORLD), EVERYBODY);
-    let has_all = |def: &&CommunicatorDef| {
-        def.number != WORLD && u64::from(def.size) == ranks && def.remote_size == 0 && def.members != 0
-    };
-    let mut all: Vec<&CommunicatorDef> = process.communicators.iter().filter(has_all).collect();
+    out
+}
+
+/// Those of at least so many of them, but not of all.
+#[must_use]
+pub fn of_parts(process: &Process, ranks: u64, least: u64) -> FxHashMap<i64, Who> {
+    let has_some = |def: &CommunicatorDef| (least..ranks).contains(&u64::from(def.size));
+    numbered(process, has_some, |(nth, first, members)| Who::Part { nth, first, members })
+}
+
+/// Communicators within one group, as each of its members tells them apart.
+fn numbered(
+    process: &Process,
+    is: impl Fn(&CommunicatorDef) -> bool,
+    who: impl Fn((u32, i32, u64)) -> Who,
+) -> FxHashMap<i64, Who> {
+    let counts = |def: &&CommunicatorDef| def.number != WORLD && is(def) && def.remote_size == 0 && def.members != 0;
+    let mut all: Vec<&CommunicatorDef> = process.communicators.iter().filter(counts).collect();
     all.sort_by_key(|def| def.number);
     let mut count: FxHashMap<(i32, u64), u32> = FxHashMap::default();
-    for def in all {
+    let number = |def: &CommunicatorDef| {
         let nth = count.entry((def.first, def.members)).or_default();
         *nth += 1;
-        out.insert(i64::from(def.number), Who::All { nth: *nth, first: def.first, members: def.members });
-    }
-    out
+        (i64::from(def.number), who((*nth, def.first, def.members)))
+    };
+    all.into_iter().map(number).collect()
 }

@@ -154,6 +154,17 @@ impl Meetings {
         self.waits.iter().enumerate().filter_map(known)
     }
 
+    /// How long all but `who` wait at least where all ranks meet, those of them that wait least, ns; `None` if nothing is known of that.
+    #[must_use]
+    pub fn waited_by_others(&self, who: &[ProcessId]) -> Option<f64> {
+        let all = self.waits().chain(self.far().map(|(end, (_, waits))| (end, waits)));
+        let least = |waits: &FxHashMap<ProcessId, f64>| {
+            let others = waits.iter().filter(|(process, _)| !who.contains(process));
+            others.map(|(_, ns)| *ns).reduce(f64::min).unwrap_or_default()
+        };
+        all.map(|(_, waits)| least(waits)).reduce(|sum, ns| sum + ns)
+    }
+
     /// With the time of a process in calls of a phase, which tells who waits for messages, unless threads of it (`threaded`) make them beside.
     #[must_use]
     pub fn with_calls(

@@ -1,7 +1,7 @@
 //! Ranks that come late to collective calls of MPI-IO and HDF5, so that all others wait. How late a rank comes is what lies between its last collective
 //! call and this one, its other calls of I/O left out, against what is usual: what it lost by waiting before is not its own.
 
-use super::who_is_late::{ByTurns, Meeting, by_turns, late};
+use super::who_is_late::{ByTurns, Meeting, by_turns, first_quartile, late};
 use crate::findings::{About, Code, Evidence};
 use crate::model::ProcessId;
 use crate::shared::stats::median;
@@ -22,13 +22,58 @@ const FEWEST: usize = 2;
 /// Those that cost most. Each group of ranks by itself: those of several are late at the same time.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
-    let mut groups: BTreeMap<Vec<ProcessId>, Vec<Meeting>> = BTreeMap::new();
+    let mut groups: BTreeMap<(bool, Vec<ProcessId>), Vec<Meeting>> = BTreeMap::new();
     for of in gaps {
         let who = of.by_process.iter().map(|(process, _)| *process).collect();
-        groups.entry(who).or_default().extend(meetings(of));
+        groups.entry((of.of_part, who)).or_default().extend(meetings(of));
     }
-    let claims = groups.values().filter_map(|meetings| of_group(grid, meetings));
+    let claims =
+        groups.iter().filter_map(
+            |((of_part, who), meetings)| {
+                if *of_part { of_part_of_all(grid, who, meetings) } else { of_group(grid, meetings) }
+            },
+        );
     claims.max_by(|a, b| a.waiting_ns.total_cmp(&b.waiting_ns))
+}
+
+/// The same where a part of all ranks meets in MPI's own calls. The others wait for that where all meet, and for no longer than they do there.
+fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], meetings: &[Meeting]) -> Option<Claim> {
+    let found = late(meetings)?;
+    let often = found.last.len() >= FEWEST && found.saves_ns > found.all_ns * MOSTLY;
+    if !often || found.may_be_chance(meetings) {
+        return None;
+    }
+    // What their I/O takes longer than that of the group is in the time between.
+    let mut of: BTreeMap<ProcessId, f64> = who.iter().map(|process| (*process, 0.0)).collect();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
+        if let Some(ns) = of.get_mut(&entry.process) {
+            *ns += grid.wall(entry, entry.cell.time_ns as f64);
+        }
+    }
+    let in_calls = |process: &ProcessId| of.get(process).copied().unwrap_or_default();
+    let usual = first_quartile(&who.iter().map(in_calls).collect::<Vec<f64>>());
+    let of_io = found.processes.iter().map(|process| in_calls(process) - usual).fold(0.0, f64::max);
+    let saves_ns = found.saves_ns - of_io;
+    if saves_ns < found.saves_ns * MAY_BE {
+        return None;
+    }
+    let waiting_ns = grid.meetings.waited_by_others(who).map_or(saves_ns, |most| most.min(saves_ns));
+    let (name, one, about) = found.named(grid.run);
+    let (comes, it, whose) = if one { ("comes", "it", "its") } else { ("come", "them", "their") };
+    let title = format!(
+        "{name} {comes} late to {} of {} points where {whose} group of {} meets (MPI_Barrier, MPI_Allreduce, ...): these wait {} for {it}, and all other ranks for these",
+        show::count(found.last.len() as u64),
+        show::count(meetings.len() as u64),
+        show::counted(who.len() as u64, "rank"),
+        show::duration(saves_ns as u64)
+    );
+    let about = About { calls: Some(found.last.len() as u64), ..about };
+    let words = format!("what {whose} I/O takes is not in it: this is no matter of I/O");
+    let hint = format!(
+        "give {it} less to compute, or see what slows {whose} computing (another process on its cores, a slower node)"
+    );
+    let claim = Claim::new(finding(Code::LATE_TO_MEET, title, vec![Evidence::of(words, about)], &hint), Vec::new());
+    Some(Claim { waiting_ns, ..claim })
 }
 
 fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
