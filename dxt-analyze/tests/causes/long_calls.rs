@@ -1,6 +1,6 @@
 //! Calls that are far from their like, and what they have in common.
 
-use super::{BARRIER, MS, SYNC, met_at_the_end, report, report_of, saves_ms, sentence, writers};
+use super::{BARRIER, MS, STAT, SYNC, met_at_the_end, report, report_of, saves_ms, sentence, writers};
 use crate::common::{self, process};
 use serde_json::Value;
 
@@ -308,4 +308,28 @@ fn a_stall_beside_which_the_others_go_on_costs_what_the_end_waits_for_it() {
     // Rank 0 comes 200 ms before rank 3, which is late by 500.
     let saves = saves_ms(&run(12), "DXT-V002").unwrap_or(0);
     assert!((150..=250).contains(&saves), "{saves} of 194 ms");
+}
+
+#[test]
+fn long_calls_that_are_nearly_all_one_nodes_are_that_nodes() {
+    // Eight ranks on four nodes write and stat; both take longer on one node, stat only in every other step, between quick ones.
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, &format!("n{}", rank / 2));
+        for step in 0..40 {
+            let (from, slow, jitter) = (step * 40 * MS, rank / 2 == 2, (rank * 7 + step * 13) % 10 * MS / 100);
+            let writes = from + if slow { 12 } else { 3 } * MS + jitter;
+            one.write("/scratch/shared", ((rank * 40 + step) << 20) as i64, 1 << 20, from, writes);
+            for call in 0..4 {
+                let begin = from + (15 + call * 2) * MS;
+                let takes = if slow && call == 3 && step % 2 == 0 { 8 * MS } else { MS / 4 };
+                one.add(&format!("/scratch/{rank}.{step}.{call}"), STAT, 0, -1, 0, begin, begin + takes + jitter / 10);
+            }
+        }
+        one
+    };
+    let found = report((0..8).map(rank).collect(), 1600);
+    assert!(sentence(&found).starts_with("Node n2 (2 processes) is slow: writes take "), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V003"), None, "{}", found["findings"]);
+    let evidence = found["findings"][0]["evidence"].to_string();
+    assert!(evidence.contains("node n2 (2 processes) is slow at times: 40 of its 320 metadata calls"), "{evidence}");
 }

@@ -3,8 +3,8 @@
 use super::claim::{Claim, files, finding};
 use super::class::Class;
 use super::grid::{Entry, Grid};
-use super::long_calls::of_tails;
 use super::long_calls::tails::tails;
+use super::long_calls::{joined_with_slow, of_tails};
 use super::named::named;
 use super::reading::phases::Gaps;
 use super::replay::{Shortened, Work, saved_alone};
@@ -69,7 +69,9 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     let slow = together(slow_units(&mut grid), &grid, &phases);
     let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(&grid, slow) >= OVERLOADED);
     let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(&grid, &phases, slow, of_unit(&grid, slow))).collect();
-    out.extend(of_tails(&grid, tails(&grid)));
+    let of_long_calls = of_tails(&grid, tails(&grid));
+    let of_long_calls = joined_with_slow(&mut out, of_long_calls);
+    out.extend(of_long_calls);
     for entry in &mut grid.entries {
         entry.left_ns = entry.cell.time_ns as f64;
     }

@@ -192,9 +192,9 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
     Claim::new(finding(Code::SLOW_MOMENT, title, evidence, hint), still.shortened.clone())
 }
 
-/// Long calls that are all but all one process's.
-fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (ProcessId, u64, u64)) -> Claim {
-    let (name, _, about) = named(grid, Unit::Process(process));
+/// Long calls that are all but all one process's or one node's.
+fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) -> Claim {
+    let (name, _, about) = named(grid, unit);
     let title = format!(
         "{name} is slow at times: {} of its {} {} take far longer than their like, {} more in all",
         show::count(far),
@@ -213,7 +213,26 @@ fn at_times(grid: &Grid<'_>, tail: &Tail, (process, far, calls): (ProcessId, u64
     let longest = grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).words().into());
     let evidence =
         std::iter::once(Evidence::of(words, about)).chain(longest).chain(files(grid, &tail.shortened)).collect();
-    Claim::new(finding(Code::SLOW_RANK, title, evidence, hint), tail.shortened.clone())
+    let code = if matches!(unit, Unit::Node(_)) { Code::SLOW_NODE } else { Code::SLOW_RANK };
+    Claim::new(finding(code, title, evidence, hint), tail.shortened.clone())
+}
+
+/// Takes what is said of long calls of a process or node that is slow anyway into what is said of that.
+#[must_use]
+pub fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
+    let whose = |claim: &Claim| {
+        let about = claim.finding.about();
+        let is = [Code::SLOW_RANK, Code::SLOW_NODE].contains(&claim.finding.code);
+        is.then_some((claim.finding.code, about.rank, about.node))
+    };
+    let mut apart = |tail: &Claim| {
+        let same = slow.iter_mut().find(|slow| whose(tail).is_some() && whose(slow) == whose(tail));
+        let Some(same) = same else { return true };
+        same.shortened.extend(tail.shortened.iter().copied());
+        same.finding.evidence.push(Evidence::from(tail.finding.title.clone()));
+        false
+    };
+    tails.into_iter().filter(&mut apart).collect()
 }
 
 /// The longest call of an entry.

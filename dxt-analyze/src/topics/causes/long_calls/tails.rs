@@ -5,6 +5,8 @@ use crate::model::ProcessId;
 use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::slow::odd::FEWEST;
+use crate::topics::causes::slow::unit::Unit;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -41,8 +43,8 @@ pub struct Tail {
     pub stalls: Vec<u32>,
     /// Entry with the longest.
     pub longest: u32,
-    /// The process that nearly all of them are of, if it is one of several: how many are, and its calls.
-    pub of: Option<(ProcessId, u64, u64)>,
+    /// The process or node that nearly all of them are of, if it is one of several: how many are, and its calls.
+    pub of: Option<(Unit, u64, u64)>,
     /// The moments at which most processes are in such calls at once, if most of it is lost then.
     pub at_once: Option<StandStill>,
     /// What they would save if they took what their like take.
@@ -113,13 +115,25 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     if stalls.is_empty() && in_buffers >= extra * MOST {
         return None;
     }
-    let most = by.iter().max_by_key(|(process, of)| (of.0, std::cmp::Reverse(**process)));
-    let several = by.len() >= crate::topics::causes::slow::odd::FEWEST && far >= SEVERAL;
-    let of =
-        most.filter(|(_, of)| several && of.0 as f64 >= far as f64 * MOST).map(|(process, of)| (*process, of.0, of.1));
+    let mut of_nodes: BTreeMap<Unit, (u64, u64)> = BTreeMap::new();
+    for (process, (far, calls)) in &by {
+        if let Some(process) = grid.run.process(*process) {
+            let of = of_nodes.entry(Unit::Node(process.node)).or_default();
+            *of = (of.0.saturating_add(*far), of.1.saturating_add(*calls));
+        }
+    }
+    let by: BTreeMap<Unit, (u64, u64)> = by.into_iter().map(|(process, of)| (Unit::Process(process), of)).collect();
+    let of = nearly_all(&by, far).or_else(|| nearly_all(&of_nodes, far));
     // Locks are waited for at once by their nature, and what collective calls do inside is done at once.
     let inside = |(index, _): &(u32, f64)| grid.entries.get(*index as usize).is_some_and(|entry| entry.inside);
     let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || shortened.iter().any(inside);
     let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &shortened, by.len()) };
     Some(Tail { class, also: Vec::new(), far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
+}
+
+/// The one of several that nearly all calls far from their like are of: how many are, and its calls.
+fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64) -> Option<(Unit, u64, u64)> {
+    let (unit, of) = by.iter().max_by_key(|(unit, of)| (of.0, std::cmp::Reverse(**unit)))?;
+    let is = by.len() >= FEWEST && far >= SEVERAL && of.0 as f64 >= far as f64 * MOST;
+    is.then_some((*unit, of.0, of.1))
 }
