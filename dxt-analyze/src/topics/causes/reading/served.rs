@@ -7,6 +7,8 @@ const OCTAVES: usize = 24;
 /// Octave up to which it is known what a target does that has few; ends of calls that tell.
 const FEW: usize = 1;
 const ENDS: f64 = 8.0;
+/// Part of what targets with few serve that those with many serve at least, if all are busy.
+const AS_MANY: f64 = 0.6;
 
 /// What targets serve.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -77,6 +79,18 @@ impl Served {
         self.waits().map(|part| part.max(by_time))
     }
 
+    /// Whether targets serve about as many calls in a time however many they have. Where they serve far fewer when they have many, those with few are the ends
+    /// of bursts, whose calls began together.
+    #[must_use]
+    pub fn is_busy_alike(&self) -> bool {
+        let rate = |of: &[(f64, f64)]| {
+            let (ends, ns) = of.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+            (ends >= ENDS && ns > 0.0).then(|| ends / ns)
+        };
+        let (few, many) = self.octaves.split_at(FEW + 1);
+        rate(few).zip(rate(many)).is_some_and(|(few, many)| many >= few * AS_MANY)
+    }
+
     fn by_rates(&self) -> Option<f64> {
         let of_few = self.of_few()?;
         let (mut all, mut waits) = (0.0, 0.0);
@@ -110,6 +124,16 @@ mod tests {
         );
         let waits = |room: u64| served(room).waits().unwrap_or(0.0);
         assert!(waits(1) > waits(4) && waits(4) > waits(16) && waits(16) > 0.1);
+    }
+
+    #[test]
+    fn ends_of_bursts_are_no_targets_with_few() {
+        assert!(served(1).is_busy_alike() && served(64).is_busy_alike() && !Served::default().is_busy_alike());
+        // Eight calls that begin within 8 ms and take 30 ms each.
+        let mut bursts = Served::default();
+        let octaves = [(8, 8, 22.0), (4, 4, 6.0), (2, 10, 12.0), (1, 10, 11.0)];
+        octaves.into_iter().for_each(|(many, ends, ms)| bursts.add(many, ends, ms * 1e7));
+        assert!(!bursts.is_busy_alike());
     }
 
     #[test]

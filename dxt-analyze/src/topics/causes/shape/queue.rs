@@ -69,6 +69,8 @@ pub struct Queue {
     pub enough: f64,
     /// Times that the median call takes of the fastest.
     pub slower: f64,
+    /// Part of their time that calls wait for others, where that is known.
+    pub waits: Option<f64>,
     /// What more targets would save.
     pub shortened: Shortened,
 }
@@ -105,10 +107,11 @@ fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
         Some(count) => format!("; the files have {} each", show::counted(u64::from(count), "stripe")),
         None => String::new(),
     };
-    let title = format!(
-        "{what} queue at {targets}: {:.0} in flight{each}, and they take {:.1} times as long as the fastest{have}",
-        queue.in_flight, queue.slower
-    );
+    let long = match queue.waits {
+        Some(part) if queue.slower < SLOWER => format!("they wait for each other {:.0} % of their time", part * 100.0),
+        _ => format!("they take {:.1} times as long as the fastest", queue.slower),
+    };
+    let title = format!("{what} queue at {targets}: {:.0} in flight{each}, and {long}{have}", queue.in_flight);
     // Where files have more stripes than calls meet at a time, more would not help.
     let wide = queue.stripes.is_some_and(|count| f64::from(count) >= queue.enough);
     let hint = if wide {
@@ -196,7 +199,13 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     let served = grid.served.get(&class);
     let waits = served.and_then(Served::waits);
     let queued = waits.map_or(queued, |part| part >= WAITS);
-    let least = if grows { SLOWER_IF_GROWS } else { SLOWER };
+    // And it tells that though no call ever had a target for itself.
+    let always = waits.is_some() && served.is_some_and(Served::is_busy_alike);
+    let least = match grows {
+        _ if always => 0.0,
+        true => SLOWER_IF_GROWS,
+        false => SLOWER,
+    };
     if in_flight < IN_FLIGHT || enough < count * 2.0 || slower < least || !queued {
         return None;
     }
@@ -209,5 +218,5 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     let targets = (count.round() as usize).max(1);
     let steps = used.len() >= targets.saturating_mul(2);
     let stripes = stripes_of_most(grid, class);
-    Some(Queue { class, targets, target: used.first()?.0, steps, stripes, in_flight, enough, slower, shortened })
+    Some(Queue { class, targets, target: used.first()?.0, steps, stripes, in_flight, enough, slower, waits, shortened })
 }
