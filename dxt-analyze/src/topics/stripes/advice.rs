@@ -175,7 +175,13 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
         code if [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&code) => {
             let between = code == Code::FALSE_SHARING;
             let sharing = &file.sharing;
-            let cost = if between { sharing.time_of_handovers_ns() } else { sharing.time_on_one_node_ns() };
+            let why = lie_across(file, least);
+            let cost = match (between, &why) {
+                (false, _) => sharing.time_on_one_node_ns(),
+                (true, None) => sharing.time_of_handovers_ns(),
+                // Aligned, they share none, whoever the other is; of one node, about half of them wait for what others hold.
+                (true, Some(_)) => sharing.time_of_handovers_ns().saturating_add(sharing.time_on_one_node_ns() / 2),
+            };
             cost_ns = Some(cost);
             severity = match Severity::of_cost(cost, io_ns, least) {
                 _ if guess => Severity::Info,
@@ -193,8 +199,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             };
             let are = if count == 1 { "is" } else { "are" };
             let count = units::counted(count, unit);
-            let why = lie_across(file, least).unwrap_or_default();
-            let title = format!("{count} of {}{assumed} {are} written {whose}{why}", file.file);
+            let title = format!("{count} of {}{assumed} {are} written {whose}{}", file.file, why.unwrap_or_default());
             let mut shown: Vec<&StripePart> =
                 file.stripes.iter().filter(|stripe| (stripe.node_count > 0) == between).collect();
             shown.sort_by_key(|stripe| (std::cmp::Reverse(stripe.time_ns), stripe.start));

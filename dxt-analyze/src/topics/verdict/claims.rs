@@ -98,6 +98,8 @@ type ForCodes = (&'static [Code], &'static [Class], Option<bool>, Mended);
 const RULES: &[ForCodes] = &[
     (&[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::NO_COLLECTIVE_READS], READS, None, Mended::Large),
     (&[Code::SMALL_WRITES, Code::SMALL_SHARED_WRITES, Code::NO_COLLECTIVE_WRITES], WRITES, None, Mended::Large),
+    (&[Code::STRIDED_READS], READS, Some(false), Mended::Large),
+    (&[Code::STRIDED_WRITES], WRITES, Some(false), Mended::Large),
     (&[Code::READ_RUNS], READS, None, Mended::Rows),
     (&[Code::WRITE_RUNS], WRITES, None, Mended::Rows),
     (&[Code::RANDOM_READS], READS, None, Mended::Random),
@@ -335,7 +337,10 @@ impl<'g, 'a> Mending<'g, 'a> {
             let waits = turns::waited(self.grid).unwrap_or(f64::INFINITY);
             let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();
             let least = if finding.code == Code::SERIAL { BY_TURNS_INSIDE } else { BY_TURNS };
-            return self.takes_turns(least).then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), Vec::new()) });
+            let always = finding.code == Code::SERIALISED;
+            let title = if always { format!("ranks take turns: {}", finding.title) } else { finding.title.clone() };
+            let finding = Finding { title, ..finding.clone() };
+            return self.takes_turns(least).then(|| Claim { waiting_ns, ..Claim::new(finding, Vec::new()) });
         }
         if rule.mended == Mended::Spread {
             return aggregators::claim(self.grid, finding, &theirs, &|class| {

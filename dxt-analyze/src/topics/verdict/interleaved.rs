@@ -3,17 +3,23 @@
 
 use crate::findings::Code;
 use crate::topics::causes::claim::Claim;
+use crate::topics::stripes::parts::FilePart;
 use std::collections::BTreeSet;
 
 /// Part of the cells of writes that share stripes which are of the small ones, at least.
 const MOST: f64 = 0.5;
 
 /// Says of small writes to shared files, among `claims` and `patterns`, that they share stripes, if one of the `patterns` tells so.
-pub(crate) fn told(claims: &mut [Claim], patterns: &mut [Claim]) {
+/// Where the layout of `files` is a guess, so are the stripes.
+pub(crate) fn told(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePart]) {
     const SHARING: [Code; 2] = [Code::FALSE_SHARING, Code::LOCAL_SHARING];
-    const SMALL: [Code; 2] = [Code::INDEPENDENT, Code::SMALL_SHARED_WRITES];
+    const SMALL: [Code; 3] = [Code::INDEPENDENT, Code::SMALL_SHARED_WRITES, Code::STRIDED_WRITES];
     let of = |claim: &Claim| claim.shortened.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
-    let sharing = patterns.iter().filter(|claim| SHARING.contains(&claim.finding.code));
+    let is_guess = |claim: &Claim| {
+        let file = claim.finding.about().file;
+        files.iter().any(|part| part.is_guess() && Some(&part.file) == file.as_ref())
+    };
+    let sharing = patterns.iter().filter(|claim| SHARING.contains(&claim.finding.code) && !is_guess(claim));
     let mut sharing: Vec<(String, BTreeSet<u32>)> =
         sharing.map(|claim| (claim.finding.title.clone(), of(claim))).collect();
     sharing.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
@@ -39,7 +45,7 @@ mod tests {
         };
         let mut claims =
             [claim(Code::INDEPENDENT, "small", &[1, 2, 3]), claim(Code::INDEPENDENT, "elsewhere", &[7, 8])];
-        told(&mut claims, &mut [claim(Code::FALSE_SHARING, "2 stripes of f", &[1, 2])]);
+        told(&mut claims, &mut [claim(Code::FALSE_SHARING, "2 stripes of f", &[1, 2])], &[]);
         assert_eq!(claims.map(|claim| claim.finding.title), ["small; 2 stripes of f", "elsewhere"]);
     }
 }

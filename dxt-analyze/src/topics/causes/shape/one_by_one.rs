@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEWEST: usize = 4;
 /// Part of the time from the first call of such a phase to its last in which one is in a call, at least.
 const WITHOUT_PAUSE: f64 = 0.8;
-/// Times that ranks are in calls for, against the time in which any is, at most: nobody works beside another.
+/// Times that all turns take, each from its first call to its last, against the time from the first of all to the last, at most: nobody works beside another.
 const BESIDE: f64 = 1.1;
 /// Part of the changes from one rank to another in which one begins as the other ends, at least.
 const HANDED_ON: f64 = 0.8;
@@ -98,19 +98,23 @@ fn calls_of(entries: &[&Entry]) -> u64 {
 }
 
 fn of_phase(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
-    let mut by: BTreeMap<ProcessId, f64> = BTreeMap::new();
-    let mut spans: Vec<(u64, u64)> = Vec::new();
+    // In calls, and from the first to the last of them.
+    let mut by: BTreeMap<ProcessId, (f64, (u64, u64))> = BTreeMap::new();
+    let joined = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
     for entry in entries {
-        *by.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
-        spans.extend(span(entry));
+        let (in_calls, turn) = by.entry(entry.process).or_insert((0.0, (u64::MAX, 0)));
+        *in_calls += grid.wall(entry, entry.left_ns);
+        *turn = span(entry).map_or(*turn, |of| joined(*turn, of));
     }
     if by.len() < FEWEST {
         return None;
     }
-    let (from, until) = spans.iter().fold((u64::MAX, 0), |(from, until), of| (from.min(of.0), until.max(of.1)));
-    let length = until.saturating_sub(from) as f64;
-    let (all, longest) = (by.values().sum::<f64>(), by.values().copied().fold(0.0, f64::max));
-    let one_at_a_time = all >= length * WITHOUT_PAUSE && all <= length * BESIDE;
+    let long = |of: (u64, u64)| of.1.saturating_sub(of.0) as f64;
+    let length = long(by.values().map(|(_, turn)| *turn).fold((u64::MAX, 0), joined));
+    let turns: f64 = by.values().map(|(_, turn)| long(*turn)).sum();
+    let in_calls = || by.values().map(|(in_calls, _)| *in_calls);
+    let (all, longest) = (in_calls().sum::<f64>(), in_calls().fold(0.0, f64::max));
+    let one_at_a_time = all >= length * WITHOUT_PAUSE && turns <= length * BESIDE;
     let is = one_at_a_time && handed_on_by(entries.iter().copied()) >= HANDED_ON;
     let has = |class: Class| entries.iter().any(|entry| entry.class == class);
     is.then(|| Turns {
