@@ -73,7 +73,8 @@ pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
         target.check_early()?;
     }
     let run = crate::session::open(&args.inputs)?;
-    let page = page_of(&run, args.layout.as_deref(), args.top)?;
+    // What is only drawn on a page takes a good part of the time.
+    let page = make(&run, &Options { layout: args.layout.clone(), top: args.top, draw: target.is_some() }, false)?;
     if let (Some(target), Some(output)) = (&target, output) {
         target.stream(|out| Ok(out.write_all(page.html.as_bytes())?))?;
         say!("wrote {} ({})", output.display(), units::bytes(page.html.len() as u64));
@@ -123,7 +124,7 @@ impl Report for Page {
 /// # Errors
 /// If the layouts make no sense.
 pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
-    make(run, layout, top, false)
+    make(run, &Options { layout: layout.map(Path::to_path_buf), top, draw: true }, false)
 }
 
 /// What the page is put together from.
@@ -136,12 +137,26 @@ struct Parts<'a> {
     data: &'a PageData,
 }
 
-/// The page; `tiles` if a server will give finer grids.
-pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) -> Result<Page> {
-    let options = Options { layout: layout.map(Path::to_path_buf), top, draw: true };
-    let job = Job::new(run, &options)?;
+/// The page, without its HTML if nothing is drawn; `tiles` if a server will give finer grids.
+pub(crate) fn make(run: &Run, options: &Options, tiles: bool) -> Result<Page> {
+    let job = Job::new(run, options)?;
     let found = topics::whole(&job)?;
-    let (verdict, mut sections) = rayon::join(|| verdict::verdict(&found), || found.sections());
+    let (verdict, sections) =
+        rayon::join(|| verdict::verdict(&found), || if options.draw { found.sections() } else { Vec::new() });
+    let findings = verdict::findings(&found, &verdict);
+    let (names, complete) = (Names::of(run), found.summary.missing.complete);
+    let html = if options.draw { drawn(found, sections, &verdict, &names, tiles)? } else { String::new() };
+    Ok(Page { html, verdict, findings, names, complete })
+}
+
+/// The page's HTML.
+fn drawn(
+    found: topics::Whole<'_>,
+    mut sections: Vec<Section>,
+    verdict: &Verdict,
+    names: &Names,
+    tiles: bool,
+) -> Result<String> {
     // What is missing is said once, at the end.
     let missing = &found.summary.missing;
     let said: Vec<Part> = missing.parts().into_iter().chain(missing.scope_part()).collect();
@@ -151,21 +166,17 @@ pub(crate) fn make(run: &Run, layout: Option<&Path>, top: usize, tiles: bool) ->
             section.view = untimed::without_times(std::mem::take(&mut section.view));
         }
         section.findings.retain(|finding| !OF_THE_TRACE.contains(&finding.code));
-        section.findings.iter_mut().for_each(|finding| verdict::give_weight(finding, &verdict));
+        section.findings.iter_mut().for_each(|finding| verdict::give_weight(finding, verdict));
     }
-    let findings = verdict::findings(&found, &verdict);
     let (mut data, _) = found.timeline.0.context("nothing was drawn")?;
     data.tiles = tiles;
     data.boxes = found.outliers.operations.result.operations;
-    let names = Names::of(run);
-    let html = document::assemble(&Parts {
+    document::assemble(&Parts {
         exe: &found.summary.job.exe,
-        verdict: &verdict,
-        names: &names,
+        verdict,
+        names,
         ledger: &found.ledger.result,
         sections: &sections,
         data: &data,
-    })?;
-    let complete = found.summary.missing.complete;
-    Ok(Page { html, verdict, findings, names, complete })
+    })
 }

@@ -4,6 +4,7 @@ use super::args::Args;
 use super::tiles::Tiler;
 use crate::model::Run;
 use crate::page::make;
+use crate::topics::report::Options;
 use anyhow::{Context, Result, anyhow};
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
@@ -59,7 +60,7 @@ pub(super) fn begin(
 }
 
 fn of(run: Run, args: &Args) -> Result<Made> {
-    let page = make(&run, args.layout.as_deref(), args.top, true)?.html;
+    let page = make(&run, &Options { layout: args.layout.clone(), top: args.top, draw: true }, true)?.html;
     let layouts = crate::session::layouts(&run, args.layout.as_deref())?;
     Ok(Made { page, tiler: Tiler::new(run, layouts) })
 }
