@@ -27,6 +27,7 @@ use super::reading::slots::{SLOTS, Slots};
 use super::reading::threads::Threads;
 use super::reading::usual::{Kind, Usual};
 use super::replay::kept_waiting::KeptWaiting;
+use super::replay::known::Known;
 use super::replay::meetings::Meetings;
 use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::topics::layers::parts::Form;
@@ -122,6 +123,8 @@ pub struct Grid<'a> {
     pub folders: Folders,
     /// Who keeps others waiting where not all are known to meet.
     kept_waiting: KeptWaiting,
+    /// What is known of whether others go on during calls.
+    pub(super) pace: Known,
     /// By storage target: processes that begin a request on it together, mean over requests; of targets that most processes use.
     pub begin_together: BTreeMap<u32, f64>,
     /// Files that processes asked for before they were there, by process.
@@ -291,6 +294,7 @@ impl<'a> Grid<'a> {
             regions,
             folders: Folders::new(run),
             kept_waiting: KeptWaiting::default(),
+            pace: Known::default(),
             begin_together: BTreeMap::new(),
             stripes: stripes(run, layouts),
             found: Vec::new(),

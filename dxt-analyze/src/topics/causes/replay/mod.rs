@@ -1,11 +1,12 @@
 //! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
 //!
-//! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on;
+//! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on, [`known`]: as far as that was asked before;
 //!   [`ahead`]: who is tied to nobody; [`turns`]: what who takes turns waits for them.
 
 pub mod ahead;
 pub mod alone;
 pub mod kept_waiting;
+pub mod known;
 pub mod meetings;
 pub mod messages;
 pub mod pace;

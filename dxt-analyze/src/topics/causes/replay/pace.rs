@@ -2,9 +2,10 @@
 //! always pauses for the same time, and for no longer then.
 
 use super::super::grid::Grid;
+use super::known::Calls;
 use crate::model::ProcessId;
 use crate::shared::stats::median;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Most calls that are looked at: more are no single ones.
@@ -22,20 +23,35 @@ pub fn others_go_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
     if shortened.is_empty() || shortened.len() > CALLS || grid.slots_of_cell > 1 {
         return false;
     }
-    let mut calls: FxHashMap<ProcessId, Vec<(u16, u64)>> = FxHashMap::default();
+    let entries = shortened.iter().map(|(index, _)| *index).collect();
+    let go_on = grid.pace.go_on(entries, |entries| go_on(grid, grid.pace.calls(|| calls(grid)), entries));
+    let (mut all, mut beside) = (0.0, 0.0);
+    for ((_, ns), go_on) in shortened.iter().zip(go_on.iter()) {
+        all += ns;
+        beside += if *go_on { *ns } else { 0.0 };
+    }
+    beside >= all * MOST
+}
+
+/// By process: its calls by slot.
+fn calls(grid: &Grid<'_>) -> Calls {
+    let mut calls = Calls::default();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
         calls.entry(entry.process).or_default().push((entry.slot, entry.cell.calls));
     }
-    let span = |index: u32| {
-        let entry = grid.entries.get(index as usize)?;
+    calls
+}
+
+/// During which of the longest calls of these `entries` most other processes go on.
+fn go_on(grid: &Grid<'_>, calls: &Calls, entries: &[u32]) -> Vec<bool> {
+    let span = |index: &u32| {
+        let entry = grid.entries.get(*index as usize)?;
         let began = entry.cell.longest_began()?;
         Some((entry.process, began, began.saturating_add(entry.cell.longest_ns)))
     };
-    let spans: Vec<(ProcessId, u64, u64)> = shortened.iter().filter_map(|(index, _)| span(*index)).collect();
-    let (mut all, mut beside) = (0.0, 0.0);
-    for &(index, ns) in shortened {
-        all += ns;
-        let Some((_, began, until)) = span(index) else { continue };
+    let spans: Vec<(ProcessId, u64, u64)> = entries.iter().filter_map(span).collect();
+    let during = |index: &u32| {
+        let Some((_, began, until)) = span(index) else { return false };
         // Whose call stalls meanwhile waits for that.
         let meanwhile = spans.iter().filter(|other| other.1 < until && began < other.2);
         let mine: FxHashSet<ProcessId> = meanwhile.map(|other| other.0).collect();
@@ -47,11 +63,9 @@ pub fn others_go_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
             others.clone().map(|(_, calls)| f64::from(u8::from(goes_on(calls, (first, end), phase)))).collect();
         let pause_as_ever = others.clone().filter(|(_, calls)| pauses_as_ever(calls, (first, end))).count();
         let nearly_all = pause_as_ever as f64 >= others.count() as f64 * MOST && pause_as_ever > 0;
-        if nearly_all || median(&mut go_on).is_some_and(|most| most > 0.5) {
-            beside += ns;
-        }
-    }
-    beside >= all * MOST
+        nearly_all || median(&mut go_on).is_some_and(|most| most > 0.5)
+    };
+    entries.iter().map(during).collect()
 }
 
 /// Pauses of a process that tell how long it always pauses, and slots of a stall from which it would be longer, at least.
