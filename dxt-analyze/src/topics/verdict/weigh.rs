@@ -8,6 +8,7 @@ use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::phases;
 use crate::topics::causes::replay::Work;
 use crate::topics::causes::result::price;
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 /// Part of what a finding explains that those before it explain already, from which it says the same.
@@ -37,12 +38,12 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     let mut cards: Vec<Card> = Vec::new();
     let mut explained: Vec<Vec<bool>> = Vec::new();
     while !claims.is_empty() {
-        for claim in &mut claims {
+        claims.par_iter_mut().for_each(|claim| {
             for (index, ns) in &mut claim.shortened {
                 *ns = ns.min(left.get(*index as usize).copied().unwrap_or(0.0)).max(0.0);
             }
             price(grid, &phases, &slots, claim);
-        }
+        });
         // What only says how calls are made is told of what no cause explains.
         let enough = |claim: &&Claim| saves(claim) as f64 >= run_ns as f64 * least.least_run_share;
         let causes = claims.iter().filter(enough).any(|claim| !is_general(claim.finding.code));

@@ -4,7 +4,7 @@ use super::Slow;
 use super::apart::grows_to_the_end;
 use super::by_time::by_time;
 use super::known::is_of_target;
-use super::members::members;
+use super::members::Sorts;
 use super::moments::{LESS, is_of_moment, lasts, moves_less};
 use super::odd::{Odd, odd};
 use super::of_two;
@@ -32,14 +32,13 @@ const APART: u16 = 1;
 
 /// All units that are slow by the calls of some class, with all such classes, but for what is `known` already: what a target's calls take is not all
 /// taken away where its fastest ones are not as slow.
-pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
+pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
     let least = &grid.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
     let mut growing: BTreeSet<Unit> = BTreeSet::new();
     let mut apart: Vec<Slow> = Vec::new();
-    for class in CLASSES {
-        let sorts = members(grid, class);
-        if let Some((unit, odd, calls)) = of_two::nodes(grid, &sorts)
+    for &(class, ref sorts) in sorts {
+        if let Some((unit, odd, calls)) = of_two::nodes(grid, sorts)
             && odd.above >= least.min_slowdown.ln()
             && odd.p <= least.false_discovery_rate / 8.0
         {
@@ -111,7 +110,7 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Ve
                 {
                     continue;
                 }
-                if range(&sort, unit).is_some_and(|range| grows_to_the_end(&values, range)) {
+                if range(sort, unit).is_some_and(|range| grows_to_the_end(&values, range)) {
                     growing.insert(unit);
                 }
                 let classes = by.entry(unit).or_default();

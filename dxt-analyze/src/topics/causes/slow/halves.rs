@@ -5,7 +5,7 @@ use super::apart::{apart, for_a_while, growing, grows_to_the_end};
 use super::candidates::shortened_of;
 use super::known::is_of_target;
 use super::load::Loads;
-use super::members::members;
+use super::members::Sorts;
 use super::moments::{LESS, LESS_AS_IT_GROWS, lasts, moves_less};
 use super::odd::FEW;
 use super::of_two::AS_MUCH;
@@ -13,32 +13,31 @@ use super::stands_off::are_of_targets;
 use super::unit::{Member, Unit};
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
-use crate::topics::causes::class::{CLASSES, Class};
+use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Several slow nodes or targets of few: each by itself is not odd, since the others that are slow are among those that it is compared with.
-pub(super) fn several_of_few(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
+pub(super) fn several_of_few(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
     // The others are what they are slower than: they are no fewer.
     let few = |slow: &Slow| {
         let fewest = |among: usize| among <= FEW && (slow.more.len() + 1) * 2 <= among;
         matches!(slow.unit, Unit::Node(_) | Unit::Target(_)) && slow.by.iter().all(|(_, _, among, _)| fewest(*among))
     };
-    halves(grid, known).into_iter().filter(few).collect()
+    halves(grid, known, sorts).into_iter().filter(few).collect()
 }
 
 /// All slow halves.
-pub(super) fn halves(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
+pub(super) fn halves(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
     let rate = grid.run.thresholds.false_discovery_rate;
-    let of_class = |class: Class| {
-        let sorts = members(grid, class);
-        sorts.into_iter().filter_map(move |sort| half(grid, class, &sort, rate / (sort.len() * 4) as f64))
+    let of_class = |(class, sorts): &(Class, Vec<Vec<Member>>)| -> Vec<Slow> {
+        sorts.iter().filter_map(|sort| half(grid, *class, sort, rate / (sort.len() * 4) as f64)).collect()
     };
     let of_targets = |slow: &Slow| {
         let mut all = slow.more.iter().chain([&slow.unit]);
         all.all(|unit| slow.by.iter().all(|(class, ..)| is_of_target(grid, known, *unit, *class)))
     };
-    CLASSES.into_iter().flat_map(of_class).filter(|slow| !of_targets(slow)).collect()
+    sorts.iter().flat_map(of_class).filter(|slow| !of_targets(slow)).collect()
 }
 
 /// Where none is odd: the slow half of ranks or nodes, or all for a while or from a moment on.

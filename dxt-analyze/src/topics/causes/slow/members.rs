@@ -11,10 +11,11 @@ use super::served;
 use super::unit::{Member, Unit};
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
-use crate::topics::causes::class::Class;
+use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::regions::{Region, Seen};
 use crate::topics::causes::grid::steps::steps;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -28,9 +29,18 @@ fn middle<'m>(means: impl Iterator<Item = &'m Mean>, weight: impl Fn(&Mean) -> f
     weighted_quantile(&mut values, 0.5)
 }
 
+/// Of each class of calls: the members of each sort.
+pub type Sorts = Vec<(Class, Vec<Vec<Member>>)>;
+
+/// All of them: several rules look at the same.
+#[must_use]
+pub fn sorts(grid: &Grid<'_>) -> Sorts {
+    CLASSES.into_par_iter().with_max_len(1).map(|class| (class, members(grid, class))).collect()
+}
+
 /// The members of each sort, by what the calls of one class tell.
 #[must_use]
-pub fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
+fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let mut by_moment: BTreeMap<(ProcessId, u16), Mean> = BTreeMap::new();
     let mut by_target: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut of_fastest: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();

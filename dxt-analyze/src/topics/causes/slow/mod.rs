@@ -27,6 +27,7 @@ use super::grid::Grid;
 use super::replay::Shortened;
 use candidates::candidates;
 use halves::{halves, several_of_few};
+use members::sorts;
 use odd::Odd;
 use std::collections::{BTreeMap, BTreeSet};
 use unit::Unit;
@@ -109,11 +110,10 @@ fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
     while out.len() < ROUNDS {
         // Only where none is odd is it a half: what is odd on one side looks like halves on another. Parts of a file that all go through in order
         // look like moments.
-        let half = |grid: &Grid<'_>| most(halves(grid, &known).into_iter().filter(looked_at), least);
-        let best = match most(
-            candidates(grid, &known).into_iter().chain(several_of_few(grid, &known)).filter(looked_at),
-            least,
-        ) {
+        let sorts = sorts(grid);
+        let half = |grid: &Grid<'_>| most(halves(grid, &known, &sorts).into_iter().filter(looked_at), least);
+        let (odd, few) = rayon::join(|| candidates(grid, &known, &sorts), || several_of_few(grid, &known, &sorts));
+        let best = match most(odd.into_iter().chain(few).filter(looked_at), least) {
             Some(best) if matches!(best.unit, Unit::Region(_)) => {
                 half(grid).filter(|half| half.weight() >= best.weight()).or(Some(best))
             }
