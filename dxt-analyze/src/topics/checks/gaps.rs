@@ -19,20 +19,28 @@ pub struct TimeSlot {
     pub moving: u32,
     /// Opens, closes, stats and other metadata calls that begin in it.
     pub metadata: u32,
+    edges: Edges,
+}
+
+/// The first start and the last end in a slot, ns since the job's start.
+#[derive(Clone, Copy, Debug)]
+struct Edges {
     first: u64,
     last: u64,
 }
 
-impl Default for TimeSlot {
+impl Default for Edges {
     fn default() -> Self {
-        Self { processes: 0, moving: 0, metadata: 0, first: u64::MAX, last: 0 }
+        Self { first: u64::MAX, last: 0 }
     }
 }
 
-/// Slots that a thread fills, process by process.
+/// Slots that a thread fills, process by process. What each call touches lies apart: a processor's cache holds that of all slots.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
-    slots: Vec<TimeSlot>,
+    edges: Vec<Edges>,
+    /// Metadata calls; nothing until there is one.
+    metadata: Vec<u32>,
     process: ProcessId,
     /// In any call: until a process is counted, only in those that are not in `moving`.
     any: Seen,
@@ -46,7 +54,7 @@ impl Slots {
             self.settle();
             self.process = process;
         }
-        self.slots.resize(SLOTS, TimeSlot::default());
+        self.edges.resize(SLOTS, Edges::default());
         for seen in [&mut self.any, &mut self.moving] {
             seen.bits.resize(SLOTS / BITS, 0);
             seen.changes.resize(SLOTS, 0);
@@ -64,10 +72,10 @@ impl Slots {
     fn counted(&self) -> Vec<TimeSlot> {
         let mut all = self.clone();
         all.settle();
-        for (slot, (processes, moving)) in all.slots.iter_mut().zip(all.any.counts().zip(all.moving.counts())) {
-            (slot.processes, slot.moving) = (slot.processes + processes, slot.moving + moving);
-        }
-        all.slots
+        let metadata = all.metadata.iter().copied().chain(std::iter::repeat(0));
+        let processes = all.any.counts().zip(all.moving.counts());
+        let slot = |((&edges, metadata), (processes, moving))| TimeSlot { processes, moving, metadata, edges };
+        all.edges.iter().zip(metadata).zip(processes).map(slot).collect()
     }
 }
 
@@ -177,18 +185,23 @@ impl Timeline {
     /// Calls of a stream: whether they are of metadata, and whether they reach storage. Whether a call ends in the slot in which it began
     /// no processor can guess, so nothing is asked about it unless it lies in more than two.
     fn calls(&self, partial: &mut Slots, calls: Stretch<'_>, shift: u64, (metadata, storage): (bool, bool)) {
-        let Slots { slots, any, moving, .. } = partial;
+        if metadata {
+            partial.metadata.resize(SLOTS, 0);
+            for start in calls.start {
+                let slot = self.slot(start.saturating_add(shift));
+                partial.metadata.get_mut(slot).into_iter().for_each(|count| *count = count.saturating_add(1));
+            }
+        }
+        let Slots { edges, any, moving, .. } = partial;
         let seen = if storage { moving } else { any };
-        let one = u32::from(metadata);
         for (&start, &end) in calls.start.iter().zip(calls.end) {
             let (start, end) = (start.saturating_add(shift), end.saturating_add(shift));
             let (first, last) = (self.slot(start), self.slot(end));
-            if let Some(slot) = slots.get_mut(first) {
-                slot.first = slot.first.min(start);
-                slot.metadata = slot.metadata.saturating_add(one);
+            if let Some(edges) = edges.get_mut(first) {
+                edges.first = edges.first.min(start);
             }
-            if let Some(slot) = slots.get_mut(last) {
-                slot.last = slot.last.max(end);
+            if let Some(edges) = edges.get_mut(last) {
+                edges.last = edges.last.max(end);
             }
             seen.add(first, last);
         }
@@ -222,14 +235,19 @@ impl Analysis for Timeline {
     fn merge(&self, into: &mut Slots, mut other: Slots) {
         into.settle();
         other.settle();
-        if into.slots.is_empty() {
+        if into.edges.is_empty() {
             *into = other;
             return;
         }
         into.any.merge(&other.any);
         into.moving.merge(&other.moving);
-        for (mine, theirs) in into.slots.iter_mut().zip(other.slots) {
-            mine.metadata = mine.metadata.saturating_add(theirs.metadata);
+        if into.metadata.len() < other.metadata.len() {
+            std::mem::swap(&mut into.metadata, &mut other.metadata);
+        }
+        for (mine, theirs) in into.metadata.iter_mut().zip(other.metadata) {
+            *mine = mine.saturating_add(theirs);
+        }
+        for (mine, theirs) in into.edges.iter_mut().zip(other.edges) {
             (mine.first, mine.last) = (mine.first.min(theirs.first), mine.last.max(theirs.last));
         }
     }
@@ -282,14 +300,14 @@ pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
             idle = true;
             continue;
         }
-        if slot.first != u64::MAX {
-            first_start = first_start.min(slot.first);
+        if slot.edges.first != u64::MAX {
+            first_start = first_start.min(slot.edges.first);
         }
         if let Some(start_ns) = last_end.filter(|_| idle) {
-            out.gaps.push(Gap { start_ns, end_ns: slot.first });
+            out.gaps.push(Gap { start_ns, end_ns: slot.edges.first });
         }
         idle = false;
-        last_end = last_end.max((slot.last > 0).then_some(slot.last));
+        last_end = last_end.max((slot.edges.last > 0).then_some(slot.edges.last));
         let moves = |ns: &mut u64, counts: bool| *ns = ns.saturating_add(if counts { timeline.width_ns() } else { 0 });
         moves(&mut out.alone_ns, slot.moving == 1);
         moves(&mut out.moving_ns, slot.moving > 0);
@@ -338,15 +356,14 @@ mod tests {
     }
 
     fn filled(timeline: &Timeline, calls: &[(u64, u64)]) -> Slots {
-        let mut slots = vec![TimeSlot::default(); SLOTS];
-        for &(start, end) in calls {
-            let (first, last) = (timeline.slot(start), timeline.slot(end));
-            slots[first].first = slots[first].first.min(start);
-            slots[last].last = slots[last].last.max(end);
-            slots[first].metadata += 1;
-            slots[first..=last].iter_mut().for_each(|slot| slot.processes += 1);
+        let mut slots = Slots::default();
+        for (process, (start, end)) in (0..).zip(calls) {
+            slots.of(ProcessId(process));
+            let stream = crate::model::StreamIx::NONE;
+            let (start, end) = (std::slice::from_ref(start), std::slice::from_ref(end));
+            timeline.calls(&mut slots, Stretch { stream, offset: &[], length: &[], start, end }, 0, (true, false));
         }
-        Slots { slots, ..Slots::default() }
+        slots
     }
 
     #[test]
