@@ -1,7 +1,7 @@
 //! The checks: what a list of rules of thumb asks of a run, and what only the single operations can tell. One ordered pass
 //! serves all of them. `docs/checks.md` lists them beside Drishti's.
 //!
-//! * `walk`, `roles`, `walked_file`, `ranges`, `runs`, `cells`, `sums`: the pass, and what it keeps.
+//! * `walk`, `roles`, `walked_file`, `ranges`, `put_off`, `runs`, `cells`, `sums`: the pass, and what it keeps.
 //! * `gaps`: when processes are in calls.
 //! * `calls`, `file_calls`, `counted`: what counts alone tell.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the verdicts.
@@ -19,6 +19,7 @@ mod in_report;
 mod interface;
 mod metadata;
 mod phases;
+mod put_off;
 pub mod ranges;
 mod requests;
 pub mod result;

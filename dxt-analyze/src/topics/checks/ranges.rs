@@ -3,6 +3,7 @@
 //! are forgotten, so that an overlap can be missed and never made up, and what was forgotten is counted.
 
 use super::comb::Comb;
+use super::put_off::PutOff;
 use super::sorted::{Position, Sorted};
 use crate::scan::Stretch;
 use std::ops::RangeInclusive;
@@ -14,13 +15,23 @@ pub struct Ranges {
     /// Start of the range that has the bytes given last.
     newest: u64,
     forgotten_bytes: u64,
+    /// How many ranges came lately that continue none, less those that do.
+    apart: usize,
+    /// What came since, if that were many: not in `runs` yet.
+    put_off: Option<Box<PutOff>>,
+    /// Whether nothing is put off any more.
+    at_once: bool,
 }
 
+/// Ranges that continue none from which on those that come are put off: they lie at random.
+const AT_RANDOM: usize = 64;
+
 impl Ranges {
-    /// Runs held: what takes room.
+    /// Runs held, at most: what takes room.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.runs.len()
+        // One between two of a run makes three of it.
+        self.runs.len() + self.put_off.as_ref().map_or(0, |put_off| put_off.len() * 2)
     }
 
     /// Whether there is none.
@@ -37,16 +48,55 @@ impl Ranges {
 
     /// The ranges, in order: first byte and the one behind the last.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        let put_off = self.put_off.as_ref().map(|put_off| put_off.ranges());
+        let runs = if put_off.is_some() { None } else { Some(self.sorted_in()) };
+        put_off.into_iter().flatten().chain(runs.into_iter().flatten())
+    }
+
+    /// Those that are in `runs`, in order.
+    fn sorted_in(&self) -> impl Iterator<Item = (u64, u64)> {
         self.runs.iter().flat_map(|(first, run)| {
             (0..run.count).map(move |i| (first + i * run.stride, first + i * run.stride + run.length))
         })
     }
 
     /// Adds `start..end` at `time`; returns how many of its bytes were there already.
+    #[inline]
     pub fn insert(&mut self, start: u64, end: u64, time: u64) -> u64 {
         if start >= end {
             return 0;
         }
+        if self.apart >= AT_RANDOM && !self.at_once {
+            if self.put_off.is_none() {
+                self.put_off = PutOff::beside(self.runs.iter(), end - start).map(Box::new);
+            }
+            if let Some(known) = self.put_off.as_mut().and_then(|put_off| put_off.add(start, end, time)) {
+                return known;
+            }
+            self.sort_in();
+            self.at_once = true;
+        }
+        self.insert_now(start, end, time)
+    }
+
+    /// Sorts in what was put off, as if it came now. That somebody asks is not for once.
+    pub fn sort_in(&mut self) {
+        let Some(put_off) = self.put_off.take() else { return };
+        self.at_once = true;
+        for (start, end, time) in put_off.all() {
+            self.insert_now(start, end, time);
+        }
+    }
+
+    /// See [`Self::insert`].
+    fn insert_now(&mut self, start: u64, end: u64, time: u64) -> u64 {
+        let before = self.runs.len();
+        let known = self.insert_one(start, end, time);
+        self.apart = if self.runs.len() > before { self.apart + 1 } else { self.apart.saturating_sub(1) };
+        known
+    }
+
+    fn insert_one(&mut self, start: u64, end: u64, time: u64) -> u64 {
         // A file written or read from its beginning on: the last range grows.
         if let Some((place, (first, run))) = self.runs.last()
             && run.count == 1
@@ -85,7 +135,7 @@ impl Ranges {
     /// all ends, or at the distance of the last run: then none of its bytes is there already, and no other run is looked at. How many were added,
     /// from the first on.
     pub fn go_on(&mut self, calls: Stretch<'_>, lengths: &RangeInclusive<u64>) -> usize {
-        let Some((place, (first, mut run))) = self.runs.last() else { return 0 };
+        let Some((place, (first, mut run))) = self.runs.last().filter(|_| self.put_off.is_none()) else { return 0 };
         let mut taken = 0;
         let mut last = run.last(first);
         for ((&offset, &length), &end) in calls.offset.iter().zip(calls.length).zip(calls.end) {
@@ -104,6 +154,7 @@ impl Ranges {
         }
         if taken > 0 {
             self.newest = last;
+            self.apart = self.apart.saturating_sub(taken);
             self.runs.set(place, first, run);
         }
         taken
@@ -205,7 +256,8 @@ impl Ranges {
 
     /// Bytes of `start..end` in runs whose latest time is not after `until`.
     #[must_use]
-    pub fn overlap(&self, start: u64, end: u64, until: u64) -> u64 {
+    pub fn overlap(&mut self, start: u64, end: u64, until: u64) -> u64 {
+        self.sort_in();
         let Some(last) = end.checked_sub(1) else { return 0 };
         let mut sum = 0;
         let mut place = self.runs.floor(last);
@@ -225,6 +277,7 @@ impl Ranges {
         if start >= end || self.is_empty() {
             return;
         }
+        self.sort_in();
         while let Some((place, first, run)) = self.last_reaching(end - 1, start + 1) {
             let (from, behind) = run.touching(first, start + 1, end - 1);
             let Some((begins, out)) = run.part(first, from, behind) else { return };
@@ -245,10 +298,12 @@ impl Ranges {
     /// Forgets all: the file has been emptied or replaced.
     pub fn clear(&mut self) {
         self.runs.clear();
+        self.put_off = None;
     }
 
     /// Forgets the half of the runs with fewest bytes; of equal ones those at the lower offsets.
     pub fn forget_half(&mut self) {
+        self.sort_in();
         let mut all: Vec<(u64, u64)> = self.runs.iter().map(|(first, run)| (run.bytes(), first)).collect();
         let keep = all.len() / 2;
         let cut = all.len() - keep;
@@ -270,6 +325,37 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_put_off_comes_to_the_same() {
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        let mut put_off = 0;
+        for round in 0..60 {
+            let (mut later, mut now) = (Ranges::default(), Ranges { at_once: true, ..Ranges::default() });
+            let blocks = 100 + random(4000);
+            for step in 0..1000 {
+                let start = random(blocks) * 8;
+                let start = if round % 3 == 1 && random(300) == 0 { start + 3 } else { start };
+                assert_eq!(later.insert(start, start + 8, step), now.insert(start, start + 8, step));
+                assert!(later.len() >= now.len());
+                if round % 3 == 2 && random(400) == 0 {
+                    assert_eq!(later.overlap(start, start + 90, step / 2), now.overlap(start, start + 90, step / 2));
+                    later.remove(start + 5, start + 40);
+                    now.remove(start + 5, start + 40);
+                }
+            }
+            put_off += later.put_off.iter().map(|put_off| put_off.len()).sum::<usize>();
+            assert!(later.iter().eq(now.iter()));
+            later.sort_in();
+            assert_eq!(later.newest, now.newest);
+            assert!(later.runs.iter().eq(now.runs.iter()));
+        }
+        assert!(put_off > 10_000, "{put_off}");
+    }
 
     #[test]
     fn what_goes_on_is_added_as_one_by_one() {

@@ -3,6 +3,7 @@
 //! read at most [`crate::limits::HELD_RANGES`] ranges of its files.
 
 use super::cells::Cells;
+use super::ranges::Ranges;
 use super::roles::Role;
 use super::runs::Run as SmallRun;
 use super::sums::FileSums;
@@ -156,12 +157,15 @@ impl Current {
         }
     }
 
+    #[cold]
     fn forget(&mut self) {
-        for slot in &mut self.slots {
-            slot.read.forget_half();
-            slot.written.forget_half();
+        let ranges = |slots: &[WalkedFile]| slots.iter().map(|slot| slot.read.len() + slot.written.len()).sum();
+        self.slots.iter_mut().flat_map(|slot| [&mut slot.read, &mut slot.written]).for_each(Ranges::sort_in);
+        self.ranges = ranges(&self.slots);
+        if self.ranges > HELD_RANGES {
+            self.slots.iter_mut().flat_map(|slot| [&mut slot.read, &mut slot.written]).for_each(Ranges::forget_half);
+            self.ranges = ranges(&self.slots);
         }
-        self.ranges = self.slots.iter().map(|slot| slot.read.len() + slot.written.len()).sum();
     }
 }
 

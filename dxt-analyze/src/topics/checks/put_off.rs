@@ -1,0 +1,70 @@
+//! Ranges that came at random, before they are sorted in: mostly nobody asks where they are, only whether they were there already. Blocks of one length at
+//! multiples of it, as random accesses are, tell that by their number.
+
+use super::comb::Comb;
+use rustc_hash::FxHashSet;
+
+/// Blocks that are there at the beginning, at most.
+const MOST: u64 = 1 << 12;
+
+/// Blocks of `length` bytes at multiples of that.
+#[derive(Clone, Debug)]
+pub(super) struct PutOff {
+    length: u64,
+    /// Numbers of all blocks, also of those that were there before.
+    there: FxHashSet<u64>,
+    /// Those that came since, in their order: first byte and time.
+    came: Vec<(u64, u64)>,
+}
+
+impl PutOff {
+    /// Beside ranges that are there; `None` if not all are made of blocks of `length` bytes, or there are too many.
+    pub(super) fn beside(mut runs: impl Iterator<Item = (u64, Comb)>, length: u64) -> Option<Self> {
+        let mut there: FxHashSet<u64> = FxHashSet::default();
+        let (mut left, is_even) = (MOST, |bytes: u64| bytes.is_multiple_of(length));
+        let mut add = |(first, run): (u64, Comb)| {
+            left = left.checked_sub((run.length / length).checked_mul(run.count)?)?;
+            let blocks = (0..run.count).flat_map(|range| (0..run.length / length).map(move |block| (range, block)));
+            there.extend(blocks.map(|(range, block)| (first + range * run.stride) / length + block));
+            (is_even(first) && is_even(run.length) && is_even(run.stride)).then_some(())
+        };
+        runs.try_for_each(&mut add)?;
+        Some(Self { length, there, came: Vec::new() })
+    }
+
+    /// How many came.
+    pub(super) fn len(&self) -> usize {
+        self.came.len()
+    }
+
+    /// Adds one; how many of its bytes were there already. `None`, and nothing is added, if it is no block.
+    #[inline]
+    pub(super) fn add(&mut self, start: u64, end: u64, time: u64) -> Option<u64> {
+        if end - start != self.length || !start.is_multiple_of(self.length) {
+            return None;
+        }
+        self.came.push((start, time));
+        Some(if self.there.insert(start / self.length) { 0 } else { self.length })
+    }
+
+    /// All that came, in their order: first byte, the one behind the last, and time.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        self.came.iter().map(|(start, time)| (*start, start + self.length, *time))
+    }
+
+    /// What is there, by place: ranges of which none touches the next.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
+        let mut blocks: Vec<u64> = self.there.iter().copied().collect();
+        blocks.sort_unstable();
+        let mut rest = blocks.into_iter().peekable();
+        let length = self.length;
+        std::iter::from_fn(move || {
+            let first = rest.next()?;
+            let mut last = first;
+            while let Some(next) = rest.next_if_eq(&(last + 1)) {
+                last = next;
+            }
+            Some((first * length, (last + 1) * length))
+        })
+    }
+}
