@@ -53,15 +53,43 @@ impl<'l> Plain<'l> {
         self.targets.get(object as usize).copied()
     }
 
+    /// The stripes that `length` bytes at `offset` begin and end in, if the component has them all.
+    #[inline]
+    fn ends(&self, offset: u64, length: u64) -> Option<(u64, u64)> {
+        let last = offset.checked_add(length.checked_sub(1)?)?;
+        (self.from <= offset && last < self.until).then_some((offset >> self.shift, last >> self.shift))
+    }
+
     /// The stripe that holds all of `length` bytes at `offset`, and its target.
     #[inline]
     fn holds(&self, offset: u64, length: u64) -> Option<(u64, u32)> {
-        let last = offset.checked_add(length.checked_sub(1)?)?;
-        let stripe = offset >> self.shift;
-        if last >> self.shift != stripe || offset < self.from || last >= self.until {
+        let (stripe, last) = self.ends(offset, length)?;
+        if last != stripe {
             return None;
         }
         Some((stripe, self.target(stripe)?))
+    }
+
+    #[inline]
+    fn stripe(&self, stripe: u64) -> Option<Stripe> {
+        let (start, size, target) = (stripe << self.shift, 1 << self.shift, self.target(stripe)?);
+        Some(Stripe { start: start.max(self.from), end: start.saturating_add(size).min(self.until), size, target })
+    }
+
+    /// Calls `each` with the parts of `length` bytes at `offset`, from stripe `first` to `last`, as [`spread`] does.
+    #[inline]
+    fn spread(&self, (first, last): (u64, u64), offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
+        if first == last {
+            return each(self.target(first), length);
+        }
+        each(self.target(first), ((first + 1) << self.shift) - offset);
+        each(self.target(last), offset + length - (last << self.shift));
+        let (whole, count) = (last - first - 1, self.targets.len() as u64);
+        for step in 0..whole.min(count) {
+            // One stripe more for the first of them.
+            let stripes = whole / count + u64::from(step < whole % count);
+            each(self.target(first + 1 + step), stripes << self.shift);
+        }
     }
 }
 
@@ -101,9 +129,17 @@ impl<'l> Placed<'l> {
     #[must_use]
     pub fn stripe(&self, offset: u64, length: u64) -> Option<Stripe> {
         let plain = self.plain.as_ref()?;
-        let (stripe, target) = plain.holds(offset, length)?;
-        let (start, size) = (stripe << plain.shift, 1 << plain.shift);
-        Some(Stripe { start: start.max(plain.from), end: start.saturating_add(size).min(plain.until), size, target })
+        let (first, last) = plain.ends(offset, length)?;
+        if first == last { plain.stripe(first) } else { None }
+    }
+
+    /// The stripes that `length` bytes at `offset` begin and end in, if that is quickly told.
+    #[inline]
+    #[must_use]
+    pub fn ends(&self, offset: u64, length: u64) -> Option<(Stripe, Stripe)> {
+        let plain = self.plain.as_ref()?;
+        let (first, last) = plain.ends(offset, length)?;
+        Some((plain.stripe(first)?, plain.stripe(last)?))
     }
 
     /// The storage target of all of `length` bytes at `offset`, if that is quickly told.
@@ -116,17 +152,14 @@ impl<'l> Placed<'l> {
     /// As [`Parts::of`].
     #[inline]
     pub fn parts<'p>(&self, offset: u64, length: u64, parts: &'p mut Parts) -> &'p [(Option<u32>, u64)] {
-        match self.target(offset, length) {
-            Some(target) => parts.on(Some(target), length),
-            None => parts.of(self.layout, offset, length),
-        }
+        parts.by(|parts| self.spread(offset, length, |target, bytes| parts.push((target, bytes))))
     }
 
     /// As [`spread`].
     #[inline]
-    pub fn spread(&self, offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
-        match self.target(offset, length) {
-            Some(target) => each(Some(target), length),
+    pub fn spread(&self, offset: u64, length: u64, each: impl FnMut(Option<u32>, u64)) {
+        match self.plain.as_ref().and_then(|plain| Some((plain, plain.ends(offset, length)?))) {
+            Some((plain, ends)) => plain.spread(ends, offset, length, each),
             None => spread(self.layout, offset, length, each),
         }
     }
@@ -164,6 +197,13 @@ mod tests {
                 assert_eq!(short, long, "{length} at {offset} of {layout:?}");
                 let located = layout.locate(offset);
                 assert_eq!(placed.locate(offset), located.map(|place| (place.stripe, place.target)));
+                let (mut few, mut all) = (Parts::default(), Parts::default());
+                assert_eq!(placed.parts(offset, length, &mut few), all.of(layout, offset, length));
+                if let (Some((first, last)), Some(place)) = (placed.ends(offset, length), located) {
+                    assert_eq!((first.start, first.end), (place.stripe_start, place.stripe_end));
+                    let place = layout.locate(offset + length - 1).unwrap();
+                    assert_eq!((last.start, last.end), (place.stripe_start, place.stripe_end));
+                }
                 if let (Some(found), Some(place)) = (placed.stripe(offset, length), located) {
                     assert_eq!(Some(found.target), place.target);
                     assert_eq!((found.start, found.end), (place.stripe_start, place.stripe_end));

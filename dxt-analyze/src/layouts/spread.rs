@@ -46,18 +46,33 @@ pub struct Parts(Vec<(Option<u32>, u64)>);
 impl Parts {
     /// Storage targets of `length` bytes at `offset`, in order, and how many of the bytes each gets.
     pub fn of(&mut self, layout: &Layout, offset: u64, length: u64) -> &[(Option<u32>, u64)] {
+        self.by(|parts| spread(layout, offset, length, |target, bytes| parts.push((target, bytes))))
+    }
+
+    /// Those that `fill` gives, of which some may be of one target.
+    #[inline]
+    pub(super) fn by(&mut self, fill: impl FnOnce(&mut Vec<(Option<u32>, u64)>)) -> &[(Option<u32>, u64)] {
         let parts = &mut self.0;
         parts.clear();
-        spread(layout, offset, length, |target, bytes| parts.push((target, bytes)));
-        if parts.len() > 1 {
-            parts.sort_unstable();
-            parts.dedup_by(|next, kept| {
-                let same = next.0 == kept.0;
-                if same {
-                    kept.1 = kept.1.saturating_add(next.1);
+        fill(parts);
+        match parts.as_mut_slice() {
+            [] | [_] => {}
+            // Of what crosses from one stripe to the next.
+            [one, other] if one.0 != other.0 => {
+                if one.0 > other.0 {
+                    std::mem::swap(one, other);
                 }
-                same
-            });
+            }
+            _ => {
+                parts.sort_unstable();
+                parts.dedup_by(|next, kept| {
+                    let same = next.0 == kept.0;
+                    if same {
+                        kept.1 = kept.1.saturating_add(next.1);
+                    }
+                    same
+                });
+            }
         }
         parts
     }

@@ -7,5 +7,9 @@ pub fn share_ns(duration: u64, bytes: u64, length: u64) -> u64 {
     if bytes >= length {
         return duration;
     }
-    u64::try_from(u128::from(duration) * u128::from(bytes) / u128::from(length.max(1))).unwrap_or(u64::MAX)
+    // What fits is divided at once: the division of 128 bits is a function.
+    match duration.checked_mul(bytes) {
+        Some(product) => product / length.max(1),
+        None => u64::try_from(u128::from(duration) * u128::from(bytes) / u128::from(length.max(1))).unwrap_or(u64::MAX),
+    }
 }

@@ -318,7 +318,7 @@ fn one(
         Some(place) => parts.on(place.target, row.length),
         None => {
             let length = if row.offset < 0 { 0 } else { row.length };
-            parts.of(placed.layout(), u64::try_from(row.offset).unwrap_or(0), length)
+            placed.parts(u64::try_from(row.offset).unwrap_or(0), length, parts)
         }
     };
     let bin = span.only_bin();

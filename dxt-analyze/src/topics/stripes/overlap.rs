@@ -201,15 +201,19 @@ impl Analysis for Collect<'_> {
                     let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
                     partial.push(Write { slot, start, end, process: block.number, size });
                 };
-                // Most lie within a stripe.
-                let stripe = u64::try_from(row.offset).ok().and_then(|offset| placed.stripe(offset, row.length));
-                if let Some(stripe) = stripe {
-                    if row.length < stripe.end - stripe.start {
-                        of.slot(stripe.start, &mut near).into_iter().for_each(push);
+                let offset = u64::try_from(row.offset).ok();
+                if let Some((offset, (first, last))) = offset.and_then(|at| Some((at, placed.ends(at, row.length)?))) {
+                    let end = offset + row.length;
+                    // What lies between them is written as a whole.
+                    if first.start < offset || end < first.end {
+                        of.slot(first.start, &mut near).into_iter().for_each(&mut push);
+                    }
+                    if first.start != last.start && end < last.end {
+                        of.slot(last.start, &mut near).into_iter().for_each(push);
                     }
                     continue;
                 }
-                let Some(place) = StripesTouched::on(&placed, row.offset, row.length) else { continue };
+                let Some(place) = StripesTouched::of(&layout.layout, row.offset, row.length) else { continue };
                 place.partly_covered().filter_map(|start| of.slot(start, &mut near)).for_each(&mut push);
             }
         }

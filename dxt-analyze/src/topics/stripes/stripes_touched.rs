@@ -45,18 +45,18 @@ impl StripesTouched {
     #[inline]
     #[must_use]
     pub fn on(placed: &Placed<'_>, offset: i64, length: u64) -> Option<Self> {
-        let found = u64::try_from(offset).ok().and_then(|offset| Some((offset, placed.stripe(offset, length)?)));
-        let Some((offset, stripe)) = found else { return Self::of(placed.layout(), offset, length) };
+        let found = u64::try_from(offset).ok().and_then(|offset| Some((offset, placed.ends(offset, length)?)));
+        let Some((offset, (first, last))) = found else { return Self::of(placed.layout(), offset, length) };
         Some(Self {
             offset,
-            first_stripe: stripe.start,
-            last_stripe: stripe.start,
-            stripe_size: stripe.size,
-            start_aligned: offset == stripe.start,
-            end_aligned: offset + length == stripe.end,
-            crosses: false,
+            first_stripe: first.start,
+            last_stripe: last.start,
+            stripe_size: first.size,
+            start_aligned: offset == first.start,
+            end_aligned: offset + length == last.end,
+            crosses: first.start != last.start,
             on_metadata: false,
-            target: Some(stripe.target),
+            target: Some(first.target),
         })
     }
 
