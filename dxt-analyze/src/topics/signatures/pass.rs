@@ -72,6 +72,9 @@ impl Apart {
     }
 }
 
+/// Calls that are looked at one by one where none goes on as expected.
+const IN_VAIN: usize = 8;
+
 /// The analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct Signing {
@@ -196,9 +199,11 @@ impl Analysis for Signing {
         let Some(current) = &mut partial.current else { return };
         for mut calls in block.stretches() {
             while !calls.start.is_empty() {
-                let taken = current.take_expected(block, calls);
-                self.take_each(current, &mut partial.apart, block, calls.part(taken, taken + 1));
-                calls = calls.part(taken + 1, calls.start.len());
+                let (taken, count) = (current.take_expected(block, calls), calls.start.len());
+                // What was not expected is mostly not alone.
+                let until = count.min(if taken == 0 { IN_VAIN } else { taken + 1 });
+                self.take_each(current, &mut partial.apart, block, calls.part(taken, until));
+                calls = calls.part(until, count);
             }
         }
     }
