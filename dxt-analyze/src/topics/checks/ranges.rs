@@ -15,7 +15,7 @@ pub struct Ranges {
     /// Start of the range that has the bytes given last.
     newest: u64,
     forgotten_bytes: u64,
-    /// How many ranges came lately that continue none, less those that do.
+    /// By how many runs there are more for ranges that came lately, less the ranges that went on as those before.
     apart: usize,
     /// What came since, if that were many: not in `runs` yet.
     put_off: Option<Box<PutOff>>,
@@ -23,7 +23,7 @@ pub struct Ranges {
     at_once: bool,
 }
 
-/// Ranges that continue none from which on those that come are put off: they lie at random.
+/// That number from which on ranges that come are put off: they lie at random.
 const AT_RANDOM: usize = 64;
 
 impl Ranges {
@@ -92,7 +92,7 @@ impl Ranges {
     fn insert_now(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let before = self.runs.len();
         let known = self.insert_one(start, end, time);
-        self.apart = if self.runs.len() > before { self.apart + 1 } else { self.apart.saturating_sub(1) };
+        self.apart += self.runs.len().saturating_sub(before);
         known
     }
 
@@ -103,6 +103,7 @@ impl Ranges {
             && start == first + run.length
         {
             self.newest = first;
+            self.apart = self.apart.saturating_sub(1);
             self.runs.set(place, first, Comb { length: end - first, time: run.time.max(time), ..run });
             return 0;
         }
@@ -119,6 +120,7 @@ impl Ranges {
                 let count = run.count + 1;
                 self.runs.set(place, first, Comb { count, time: run.time.max(time), ..run });
                 self.newest = start;
+                self.apart = self.apart.saturating_sub(1);
                 if let Some(behind) = self.runs.behind(place) {
                     self.joined_before(behind);
                 }
