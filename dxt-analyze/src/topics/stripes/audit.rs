@@ -126,7 +126,7 @@ struct Current {
     file: FileId,
     counts: FileAudit,
     open: InTurn<OnTarget, TargetSum>,
-    /// Of calls that each lie within a stripe and a bin, by [`of_bin`].
+    /// Of calls that each lie within a stripe or two and a bin, by [`of_bin`].
     within: InTurn<u64, TargetSum>,
 }
 
@@ -297,6 +297,45 @@ impl Calm {
     }
 }
 
+/// As [`one`], if the segment crosses from one stripe to the next, on another target, in a bin of time: most are such that lie in no stripe.
+#[inline]
+fn two(
+    current: &mut Current,
+    row: &Row,
+    common: &Common<'_>,
+    followed: &mut Followed,
+    (rows, span, load): (&Rows, Span, &mut LoadOverTime),
+) -> bool {
+    let Common { placed, is_write, process, node } = common;
+    let Current { file, counts, within, .. } = current;
+    let ends = u64::try_from(row.offset).ok().and_then(|offset| placed.ends(offset, row.length));
+    let of_two = ends.filter(|(first, last)| first.end == last.start && first.target != last.target);
+    let (Some((first, last)), Some(bin)) = (of_two, span.only_bin()) else { return false };
+    let (begin, duration) = (row.offset.cast_unsigned(), row.duration_ns());
+    let bytes = first.end - begin;
+    for (target, bytes) in [(first.target, bytes), (last.target, row.length - bytes)] {
+        let sum = TargetSum { operations: 1, bytes, time_ns: share_ns(duration, bytes, row.length) };
+        let before = within.add(target as usize, of_bin(target, bin), sum, |sum, more| sum.add(&more));
+        if let Some((other, sum)) = before {
+            settle(counts, rows, load, on_target(other), &sum);
+        }
+    }
+    let (starts_off, ends_off) = (begin != first.start, begin + row.length != last.end);
+    let is_unaligned = starts_off | ends_off;
+    counts.pace.add(*is_write, row.length, is_unaligned, duration);
+    counts.unaligned_start += u64::from(starts_off);
+    counts.unaligned_end += u64::from(ends_off);
+    counts.unaligned += u64::from(is_unaligned);
+    counts.unaligned_bytes = counts.unaligned_bytes.saturating_add(if is_unaligned { row.length } else { 0 });
+    counts.crossing += 1;
+    counts.crossing_needlessly += u64::from(row.length <= first.size);
+    let in_part = [(starts_off, first), (ends_off, last)].into_iter().filter(|(is_in_part, _)| *is_in_part & is_write);
+    for (_, stripe) in in_part {
+        followed.add(StripeKey { file: *file, start: stripe.start }, *process, *node, duration);
+    }
+    true
+}
+
 /// Counts the place of a segment wherever it lies, and what of it went to which target when.
 #[inline(never)]
 fn one(
@@ -307,6 +346,9 @@ fn one(
     followed: &mut Followed,
     (rows, span, load): (&Rows, Span, &mut LoadOverTime),
 ) {
+    if two(current, &row, common, followed, (rows, span, &mut *load)) {
+        return;
+    }
     let Common { placed, is_write, process, node } = common;
     let Current { file, counts, open, .. } = current;
     let duration = row.duration_ns();
