@@ -8,7 +8,7 @@
 //! * [`sole_user`]: whether a slow file is told from the one rank that uses it.
 //! * [`shape`]: what costs time by the shape of the I/O: each finding is a module there.
 //! * [`replay`]: what the job's run time would be with some calls shortened.
-//! * [`claim`]: a finding and the calls that it explains; [`named`]: what units are called; [`result`], [`view`]: all of them, and how they look; [`codes`]: of findings; [`args`]: what can be asked for.
+//! * [`claim`]: a finding and the calls that it explains; [`price`]: what it saves; [`named`]: what units are called; [`slow_as_finding`]: what is said of slow ones; [`result`], [`view`]: all of them, and how they look; [`codes`]: of findings; [`args`]: what can be asked for.
 
 pub mod args;
 pub mod claim;
@@ -18,11 +18,13 @@ pub mod grid;
 mod in_report;
 pub mod long_calls;
 pub mod named;
+pub mod price;
 pub mod reading;
 pub mod replay;
 pub mod result;
 pub mod shape;
 pub mod slow;
+mod slow_as_finding;
 mod sole_user;
 pub mod view;
 

@@ -1,6 +1,6 @@
 //! The first screen: where the run time went, what costs most of it, and what to do about that.
 //!
-//! * [`claims`]: which calls a finding of another topic explains, and what would be left of them.
+//! * [`claims`]: which calls a finding of another topic explains, and what would be left of them: [`mended`] by code, by [`of_files`]: what is known of calls, and [`by_turns`]: of ranks.
 //! * [`aggregators`]: what more of them would save.
 //! * [`joined`]: the same said of several files, as one.
 //! * [`gathered`]: one rank that does all I/O and brings the data together for that.
@@ -18,11 +18,14 @@
 
 pub(crate) mod aggregators;
 pub(crate) mod alternating;
+mod by_turns;
 pub(crate) mod claims;
 pub(crate) mod gathered;
 mod interleaved;
 pub(crate) mod joined;
 pub(crate) mod judge;
+mod mended;
+mod of_files;
 mod one_stripe;
 pub(crate) mod outside;
 pub(crate) mod overlap;

@@ -5,9 +5,9 @@ use crate::findings::{Code, Finding, Severity};
 use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
+use crate::topics::causes::price::price;
 use crate::topics::causes::reading::phases;
 use crate::topics::causes::replay::Work;
-use crate::topics::causes::result::price;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 

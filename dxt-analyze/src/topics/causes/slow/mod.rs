@@ -3,6 +3,7 @@
 //! * [`unit`]: what can be slow; [`members`], by [`mean`]s: how far each of a sort is above its like, [`served`]: storage targets, [`load`]: by what they are asked for, [`at_once`]: by what they do while they are busy, [`by_folder`]: folders.
 //! * [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups; [`of_two`]: which of two is slow.
 //! * [`stands_off`]: ranks and nodes that are far from all others, however these are distributed; [`by_time`]: by the time in calls, where the usual one tells nothing.
+//! * [`joined`]: several that are one finding.
 //! * [`candidates`]: units that are odd by some class of calls; [`halves`]: several that only together are; [`moments`]: which count; [`known`]: what is slow by another.
 
 pub mod apart;
@@ -11,6 +12,7 @@ mod by_folder;
 mod by_time;
 mod candidates;
 mod halves;
+pub mod joined;
 mod known;
 pub mod load;
 pub mod mean;

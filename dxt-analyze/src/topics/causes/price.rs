@@ -1,0 +1,60 @@
+//! What a finding saves of the job's run time, and how severe it is by that.
+
+use super::claim::Claim;
+use super::grid::{Entry, Grid};
+use super::replay::{Shortened, Work, saved_alone};
+use crate::findings::{Explains, Saving, Severity};
+use crate::shared::ratio::share;
+use crate::sum::Sum;
+
+/// What the job would save if calls were shortened.
+#[must_use]
+pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f64)], waiting_ns: f64) -> Saving {
+    let counts = |(index, _): &&(u32, f64)| {
+        grid.entries.get(*index as usize).is_none_or(|entry| !grid.has_time_left(entry.process))
+    };
+    let counted: Shortened = shortened.iter().filter(counts).copied().collect();
+    let (low, high) = (phases.saved(grid, &counted), slots.saved(grid, &counted));
+    let alone = grid.last_alone.filter(|_| !grid.slots.ranks_met).map_or(0.0, |last| saved_alone(grid, last, &counted));
+    let low = low.max(alone);
+    // No more than there is: calls that begin in one slot may end in the next, so that slots can add up to more.
+    let most = (phases.critical() + waiting_ns).min(super::reading::phases::length(grid.run) as f64);
+    let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
+    let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    // Where ranks are known to have met, there is no doubt.
+    let range = !grid.slots.ranks_met && high as f64 > low as f64 * 1.1;
+    Saving {
+        // Between the bounds: their geometric mean, which is off by the same factor from both.
+        saves_ns: if range { (low.max(1) as f64 * high as f64).sqrt() as u64 } else { low },
+        saves_low_ns: range.then_some(low),
+        saves_high_ns: range.then_some(high),
+        explains: explained(grid, time, 0.0),
+    }
+}
+
+/// `ns` of calls into the kernel and `outside_ns` of libraries besides: as a share of all time in the former, or in all that the program calls.
+fn explained(grid: &Grid<'_>, ns: f64, outside_ns: f64) -> Explains {
+    let time = |counts: &dyn Fn(&&Entry) -> bool| {
+        grid.entries.iter().filter(counts).map(|entry| entry.cell.time_ns).sum::<Sum>().get()
+    };
+    let leaves = time(&|entry| entry.leaf);
+    let all = if outside_ns > 0.0 { leaves.max(time(&|entry| !entry.inside)) } else { leaves };
+    let ns = (ns + outside_ns) as u64;
+    Explains { time_ns: ns, millionths: (share(ns, all) * 1e6).round() as u64 }
+}
+
+/// Sets what a claim's finding saves, and how severe it is by that.
+pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
+    let mut saving = saving(grid, phases, slots, &claim.shortened, claim.waiting_ns);
+    if claim.outside_ns > 0.0 {
+        saving.explains = explained(grid, saving.explains.time_ns as f64, claim.outside_ns);
+    }
+    if let Some((low, high)) = claim.range {
+        let of = |part: f64| (saving.saves_ns as f64 * part) as u64;
+        (saving.saves_low_ns, saving.saves_high_ns) = (Some(of(low)), Some(of(high)));
+    }
+    claim.finding.cost_ns = Some(saving.explains.time_ns);
+    let run_ns = super::reading::phases::length(grid.run);
+    claim.finding.severity = Severity::of_saving(saving.saves_ns, run_ns, &grid.run.thresholds).min(claim.at_most);
+    claim.finding.saving = Some(saving);
+}

@@ -1,0 +1,84 @@
+//! Slow units of a sort that are one finding: they save more together than each by itself, or are slow in the same way or at the same time.
+
+use super::Slow;
+use super::unit::Unit;
+use crate::topics::causes::grid::Grid;
+use crate::topics::causes::replay::{Shortened, Work};
+use std::collections::BTreeSet;
+
+/// Part of the shorter of two moments that is in the longer, for both to be one.
+const SAME_MOMENT: f64 = 0.5;
+
+/// Times that one file or target is slower than another at most, for both to be slow for the same reason.
+const AS_SLOW: f64 = 1.5;
+
+/// Part of the time that the first of several units explains that each of them explains at least.
+const LIKE_THE_FIRST: f64 = 0.25;
+/// Times what each saves by itself that they save together.
+const MORE_TOGETHER: f64 = 1.2;
+
+/// Of several units of a sort that save more together than each by itself, since all wait for the other, one finding.
+#[must_use]
+pub fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
+    let mut out: Vec<Slow> = Vec::new();
+    let a_group: BTreeSet<Unit> = slow.iter().filter(|slow| !slow.more.is_empty()).map(|slow| slow.unit).collect();
+    for one in slow {
+        // What takes longer at the same time has one reason, whatever the calls are.
+        if let Some(moment) = out.iter_mut().find(|other| is_same_moment(other, &one)) {
+            join_moment(moment, one);
+            continue;
+        }
+        let like = |other: &Slow| {
+            matches!(
+                (&other.unit, &one.unit),
+                (Unit::Target(_), Unit::Target(_))
+                    | (Unit::Node(_), Unit::Node(_))
+                    | (Unit::Process(_), Unit::Process(_))
+                    | (Unit::Folder(_), Unit::Folder(_))
+                    | (Unit::File(_), Unit::File(_))
+            )
+        };
+        match out.iter_mut().find(|other| like(other)) {
+            Some(first) if one.time_ns() > first.time_ns() * LIKE_THE_FIRST => {
+                let both: Shortened = first.shortened.iter().chain(&one.shortened).copied().collect();
+                let (mine, theirs) = (phases.saved(grid, &first.shortened), phases.saved(grid, &one.shortened));
+                if phases.saved(grid, &both) > (mine + theirs) * MORE_TOGETHER || as_slow(first, &one) {
+                    first.more.push(one.unit);
+                    first.shortened = both;
+                } else {
+                    out.push(one);
+                }
+            }
+            _ => out.push(one),
+        }
+    }
+    // Most ranks are no slow ones, unless all of these stand off from the others.
+    let few = |slow: &Slow| (slow.more.len() + 1) * 2 <= grid.run.processes.len();
+    out.retain(|slow| !matches!(slow.unit, Unit::Process(_)) || a_group.contains(&slow.unit) || few(slow));
+    out
+}
+
+/// Whether two are of different calls at about the same time.
+fn is_same_moment(one: &Slow, other: &Slow) -> bool {
+    let (Unit::Moment(from, until), Unit::Moment(since, to)) = (one.unit, other.unit) else { return false };
+    let both = f64::from((until.min(to) + 1).saturating_sub(from.max(since)));
+    let shorter = f64::from((until - from).min(to - since) + 1);
+    let other_calls = other.by.iter().all(|(class, ..)| one.by.iter().all(|(mine, ..)| mine != class));
+    other_calls && one.grows == other.grows && both >= shorter * SAME_MOMENT
+}
+
+fn join_moment(into: &mut Slow, other: Slow) {
+    if let (Unit::Moment(from, until), Unit::Moment(since, to)) = (into.unit, other.unit) {
+        into.unit = Unit::Moment(from.min(since), until.max(to));
+    }
+    into.by.extend(other.by);
+    into.shortened.extend(other.shortened);
+}
+
+/// Whether two files or targets are slow in the same way: nothing else tells what is wrong with either.
+fn as_slow(one: &Slow, other: &Slow) -> bool {
+    let first = |slow: &Slow| slow.by.first().map(|(class, odd, ..)| (*class, odd.above));
+    let has_no_more = matches!(one.unit, Unit::File(_) | Unit::Target(_));
+    let (true, Some(mine), Some(theirs)) = (has_no_more, first(one), first(other)) else { return false };
+    mine.0 == theirs.0 && (mine.1 - theirs.1).abs() <= AS_SLOW.ln()
+}
