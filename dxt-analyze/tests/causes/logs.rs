@@ -1,6 +1,6 @@
 //! The same causes where a Darshan log is all there is.
 
-use super::{LOCK, MS, STAT, saves_ms, sentence, trace_of};
+use super::{LOCK, MPIIO_OPEN_ALL, MPIIO_WRITE, MS, STAT, saves_ms, sentence, trace_of};
 use crate::common::{Builder, json, op, process, put, stdout};
 use serde_json::Value;
 
@@ -133,4 +133,28 @@ fn counters_tell_of_one_call_that_stalled_and_of_syncs() {
     assert!(sentence(&synced).starts_with("80 syncs follow 80 writes"), "{}", sentence(&synced));
     let healthy = counted(0, 20);
     assert!(sentence(&healthy).starts_with("Nothing stands out in the counters"), "{}", sentence(&healthy));
+}
+
+#[test]
+fn who_comes_late_to_collective_opens_is_told_by_how_little_time_it_spends_in_them() {
+    // Six ranks open a file of each of eight steps together; one computes for 30 ms longer before that.
+    let run = |late: Option<u64>| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..8_u64 {
+                let (path, met) = (format!("/scratch/dump.{step}"), step * 120 * MS + 90 * MS);
+                let comes =
+                    if late == Some(rank) { met - MS } else { met - 31 * MS } - (rank * 7 + step * 3) % 10 * MS / 20;
+                one.add(&path, MPIIO_OPEN_ALL, 0, -1, 0, comes, met);
+                one.add(&path, MPIIO_WRITE, 0, (rank << 20) as i64, 1 << 20, met, met + 20 * MS);
+            }
+            one
+        };
+        report_of_log((0..6).map(rank).collect(), 6)
+    };
+    let found = run(Some(4));
+    let said = "Rank 4 comes late to 8 of 8 collective opens of MPI-IO: all others wait 2";
+    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    assert!(saves_ms(&found, "DXT-L003").is_some_and(|ms| (220..=245).contains(&ms)), "{}", found["findings"]);
+    assert_eq!(saves_ms(&run(None), "DXT-L003"), None);
 }

@@ -61,6 +61,7 @@ const MPIIO_SUBMIT: u16 = 165;
 const MPIIO_WAIT: u16 = 166;
 const MPIIO_SPLIT: u16 = 167;
 const MPIIO_READ_ALL: u16 = 168;
+const MPIIO_OPEN_ALL: u16 = 169;
 const MS: u64 = 1_000_000;
 const KIB: u64 = 1024;
 
@@ -128,6 +129,7 @@ fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
         def(MPIIO_SUBMIT, Layer::Mpiio, OpClass::Wait, "submit"),
         def(MPIIO_WAIT, Layer::Mpiio, OpClass::Wait, "wait"),
         OpDef { mode: OpMode::Collective, ..def(MPIIO_READ_ALL, Layer::Mpiio, OpClass::Read, "read_all") },
+        OpDef { mode: OpMode::Collective, ..def(MPIIO_OPEN_ALL, Layer::Mpiio, OpClass::Open, "open") },
         OpDef { mode: OpMode::Split, ..def(MPIIO_SPLIT, Layer::Mpiio, OpClass::Write, "write_all") },
         OpDef { mode: OpMode::Nonblocking, ..def(AIO_WRITE, Layer::Posix, OpClass::Write, "write") },
     ]);

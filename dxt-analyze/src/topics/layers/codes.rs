@@ -20,7 +20,7 @@ codes! {
     LATE_RANKS = "DXT-L003",
         "Collective calls wait for ranks that come late.",
         "Time between each call's start and the last one's, over all ranks of each collective operation, against the time in the calls: \
-         at least arrival_wait_share. Operations that a rank had left before the last came do not count. Cost: that time.",
+         at least arrival_wait_share. Operations that a rank had left before the last came do not count. Of logs also by how little time a rank spends in collective opens against the others. Cost: that time.",
         "See what the late rank does between two calls; balance the work, check its node.",
         "Xu et al., DXT, CUG 2017, Figure 6; Drishti's 15 % for stragglers";
     COMMUNICATION = "DXT-L004",

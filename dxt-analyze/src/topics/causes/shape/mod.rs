@@ -1,7 +1,7 @@
 //! What costs the job time by the shape of its I/O, whoever does it: each finding is a module of its own.
 //!
 //! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: a rank that is in calls for longer, [`longer_together`]: or several for the same work; [`slow_thread`]: threads of a process;
-//!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]).
+//!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`late_to_open`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]).
 //! * Who waits: [`one_by_one`]: for turns; [`queue`]: for too few targets, by how files lie on them ([`placed`]); [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: for a block that all read,
 //!   [`behind_block`]: or behind those who do; [`long_collective`]: a call that held
 //!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
@@ -23,6 +23,7 @@ pub mod hdf5_reopened;
 pub mod header;
 pub mod independent;
 pub mod late;
+pub mod late_to_open;
 pub mod locks;
 pub mod long_collective;
 pub mod longer;
@@ -77,7 +78,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
 }
 
 /// Those that are found each by itself.
-const APART: [fn(&Grid<'_>) -> Vec<Claim>; 31] = [
+const APART: [fn(&Grid<'_>) -> Vec<Claim>; 32] = [
     |grid| all(locks::claims(grid)),
     |grid| all(syncs::claims(grid)),
     |grid| all(slow_metadata::claim(grid)),
@@ -108,6 +109,7 @@ const APART: [fn(&Grid<'_>) -> Vec<Claim>; 31] = [
     |grid| all(many_aggregators::claims(grid)),
     |grid| all(long_collective::claims(grid)),
     |grid| all(meeting_late::claim(grid)),
+    |grid| all(late_to_open::claim(grid)),
     |grid| all(one_by_one::claim(grid)),
 ];
 
