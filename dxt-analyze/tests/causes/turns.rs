@@ -77,3 +77,28 @@ fn turns_in_some_phases_are_told_though_most_bytes_are_written_at_the_same_time(
     assert!((200..=230).contains(&saves), "{saves} of 6 times 35 ms");
     assert_eq!(saves_ms(&run(false), "DXT-C039"), None);
 }
+
+#[test]
+fn turns_of_groups_beside_each_other_are_told() {
+    // Four groups of four ranks with a file each; in a group one writes after the other for 10 ms, after computing for 100 ms.
+    let mut all: Vec<Builder> = (0..16).map(|rank| process(rank, "n")).collect();
+    let mut now = 0;
+    for step in 0..6_u64 {
+        let mut free = [now + 100 * MS; 4];
+        let write = |(rank, one): (u64, &mut Builder)| {
+            let (group, jitter) = ((rank / 4) as usize, (rank * 7 + step * 13) % 10 * MS / 20);
+            let begin = free[group];
+            free[group] = begin + 10 * MS + jitter;
+            one.write(&format!("/scratch/{step}.{group}"), (rank << 20) as i64, 1 << 20, begin, free[group]);
+            free[group]
+        };
+        let ends: Vec<u64> = (0..16).zip(&mut all).map(write).collect();
+        now = meet(&mut all, &ends);
+    }
+    let found = report(all, now / MS + 1);
+    let said =
+        "16 ranks, in 4 groups beside each other, write one after another in 6 phases, each as the one before ends: ";
+    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
+    assert!((170..=210).contains(&saves), "{saves} of 6 times 30 ms");
+}

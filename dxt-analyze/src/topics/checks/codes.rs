@@ -60,7 +60,7 @@ codes! {
         "Drishti P17";
     METADATA_SHARE = "DXT-C012",
         "Metadata calls take a large share of the time in I/O.",
-        "Their time over the time of all calls of the program: at least metadata_share, of at least metadata_min calls. Cost: their time. One of three ranks or more that makes 0.8 of it, while the others wait, is named.",
+        "Their time over the time of all calls of the program: at least metadata_share, of at least metadata_min calls. Cost: their time. One of three ranks or more that makes 0.8 of it, while the others wait, is named. Below high_run_share of the run time it is no warning where each process makes fewer than 200 and they take less than 5 ms each.",
         "Open once and keep open; one rank stats for all; fewer files.",
         "ours";
     ONE_RANK = "DXT-C013",
@@ -197,7 +197,7 @@ codes! {
         "ours";
     SERIALISED = "DXT-C039",
         "Only one process at a time moves bytes.",
-        "Slots of 1/65,536 of the trace in which exactly one process reads or writes, over those in which any does: at least serial_share, together at least phases_min_ns.",
+        "Slots of 1/65,536 of the trace in which exactly one process reads or writes, over those in which any does: at least serial_share, together at least phases_min_ns. Or phases in which four ranks or more, of all or of groups with a file each, have one turn each, of which one begins as the other ends (0.8 of them), without pauses (0.8 of the time): then what all wait beyond the longest turn.",
         "Let ranks move their parts at the same time.",
         "ours";
 }

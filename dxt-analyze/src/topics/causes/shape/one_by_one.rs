@@ -24,6 +24,8 @@ const HANDED_ON: f64 = 0.8;
 #[derive(Debug, Default)]
 struct Turns {
     ranks: usize,
+    /// Groups of them that do so beside each other.
+    groups: u64,
     calls: u64,
     files: BTreeSet<FileId>,
     /// What all wait for the last, beyond what the longest takes, ns.
@@ -71,8 +73,12 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         1 => file.clone(),
         many => format!("{file} and {}", show::counted(many - 1, "other file")),
     };
+    let groups = match found.iter().map(|of| of.groups).max() {
+        Some(many) if many > 1 => format!(", in {many} groups beside each other,"),
+        _ => String::new(),
+    };
     let title = format!(
-        "{} {what} one after another in {}, each as the one before ends: {on}",
+        "{}{groups} {what} one after another in {}, each as the one before ends: {on}",
         show::counted(ranks as u64, "rank"),
         show::counted(found.len() as u64, "phase"),
     );
@@ -97,7 +103,29 @@ fn calls_of(entries: &[&Entry]) -> u64 {
     entries.iter().map(|entry| entry.cell.calls).fold(0, u64::saturating_add)
 }
 
+/// Of all that read or write in a phase, or of several groups of them beside each other, of which each has a file of its own: those that take longest.
 fn of_phase(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
+    if let Some(all) = of_group(grid, entries) {
+        return Some(all);
+    }
+    let mut by: BTreeMap<FileId, Vec<&Entry>> = BTreeMap::new();
+    entries.iter().for_each(|entry| by.entry(entry.file).or_default().push(entry));
+    let groups: Vec<Turns> = by.values().filter_map(|entries| of_group(grid, entries)).collect();
+    groups.into_iter().reduce(|a, b| {
+        let longest = if a.waits_ns >= b.waits_ns { a.waits_ns } else { b.waits_ns };
+        Turns {
+            ranks: a.ranks.saturating_add(b.ranks),
+            groups: a.groups.saturating_add(b.groups),
+            calls: a.calls.saturating_add(b.calls),
+            files: a.files.into_iter().chain(b.files).collect(),
+            waits_ns: longest,
+            writes: a.writes | b.writes,
+            reads: a.reads | b.reads,
+        }
+    })
+}
+
+fn of_group(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
     // In calls, and from the first to the last of them.
     let mut by: BTreeMap<ProcessId, (f64, (u64, u64))> = BTreeMap::new();
     let joined = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
@@ -119,6 +147,7 @@ fn of_phase(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
     let has = |class: Class| entries.iter().any(|entry| entry.class == class);
     is.then(|| Turns {
         ranks: by.len(),
+        groups: 1,
         calls: calls_of(entries),
         files: entries.iter().map(|entry| entry.file).collect(),
         waits_ns: (all.min(length) - longest).max(0.0),
