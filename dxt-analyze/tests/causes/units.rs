@@ -1,6 +1,6 @@
 //! Ranks, files, parts of files and moments that are slow.
 
-use super::{BARRIER, KIB, MS, met_at_the_end, report, saves_ms, sentence, writers};
+use super::{BARRIER, KIB, MS, met_at_the_end, report, report_of, saves_ms, sentence, writers};
 use crate::common::{Builder, op, process};
 use trace_format::meta::CommunicatorDef;
 
@@ -251,6 +251,29 @@ fn a_slow_folder_is_named() {
     assert!(saves_ms(&found, "DXT-O005").is_some_and(|ms| (390..=410).contains(&ms)), "{}", found["findings"]);
     let found = report((0..4).map(|rank| steps(3, rank)).collect(), 1600);
     assert!(!sentence(&found).contains("/scratch/dump"), "files of two kinds: {}", sentence(&found));
+}
+
+#[test]
+fn the_slower_of_two_folders_of_one_process_is_told_by_their_files() {
+    // One process reads a file of each folder in turn.
+    let run = |slow_ms: &dyn Fn(u64) -> u64| {
+        let mut one = process(-1, "n");
+        let mut now = 0;
+        for step in 0..20_u64 {
+            for (folder, takes) in [("am", 4), ("pm", slow_ms(step))] {
+                let end = now + takes * MS + (step * 13) % 10 * MS / 20;
+                one.add(&format!("/data/{folder}/h{step}"), op::POSIX_READ, 0, 0, 1 << 20, now, end);
+                now = end + 5 * MS;
+            }
+        }
+        report_of(vec![(one, now / MS + 1)], 0)
+    };
+    let found = run(&|_| 20);
+    assert!(sentence(&found).starts_with("Files in /data/pm are slow: reads take "), "{}", sentence(&found));
+    assert!(saves_ms(&found, "DXT-O005").is_some_and(|ms| (250..=330).contains(&ms)), "{}", found["findings"]);
+    // Not all of them.
+    let found = run(&|step| if step % 3 == 0 { 4 } else { 20 });
+    assert!(!sentence(&found).starts_with("Files in /data/pm"), "{}", sentence(&found));
 }
 
 #[test]

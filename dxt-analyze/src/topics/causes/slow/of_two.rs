@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const AS_MUCH: f64 = 1.2;
 /// Part of the moments in which a process uses any of two files that it uses both, for it to use them by turns.
 const BY_TURNS: f64 = 0.5;
+/// Times that a process goes from one of two folders to the other, for it to use them by turns.
+const CHANGES: usize = 6;
 /// Least error of a mean of logarithms.
 const LEAST_ERROR: f64 = 0.02;
 
@@ -55,11 +57,35 @@ pub(super) fn clearly_slower(mine: &[f64], theirs: &[f64]) -> Option<Odd> {
     (least > most).then_some(Odd { above: mean - other, score, p })
 }
 
-/// The slower of two folders, by the processes that use both; where none does, by all that use either.
+/// The slower of two folders, by the processes that use both; where none does, by all that use either; of one process that uses both by turns, by their files.
 pub fn folders(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let by = folders_by_process(grid, class);
-    let (slow, odd, calls) = slower(grid, &by)?;
+    let (slow, odd, calls) = slower(grid, &by).or_else(|| folders_by_file(grid, class))?;
     Some((Unit::Folder(slow), odd, calls))
+}
+
+/// The slower of two folders that each process which uses any uses by turns, if each of its files is slower than each of the other's.
+fn folders_by_file(grid: &Grid<'_>, class: Class) -> Option<(u32, Odd, u64)> {
+    let mut by: BTreeMap<u32, BTreeMap<FileId, Mean>> = BTreeMap::new();
+    let mut calls: Vec<(ProcessId, u64, u32)> = Vec::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && entry.cell.bytes > 0) {
+        let Some(folder) = grid.folders.of(entry.file) else { continue };
+        by.entry(folder).or_default().entry(entry.file).or_default().add(entry.above_kind, entry.cell.calls as f64);
+        calls.push((entry.process, entry.cell.first_at, folder));
+        if by.len() > 2 {
+            return None;
+        }
+    }
+    let by: Vec<(u32, Vec<f64>)> =
+        by.into_iter().map(|(folder, files)| (folder, files.into_values().map(|mean| mean.get()).collect())).collect();
+    let [(a, mine), (b, theirs)] = by.as_slice() else { return None };
+    calls.sort_unstable();
+    let changes = calls.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].2 != pair[1].2).count();
+    if changes < CHANGES {
+        return None;
+    }
+    let one = clearly_slower(mine, theirs).map(|odd| (*a, odd, mine.len() as u64));
+    one.or_else(|| clearly_slower(theirs, mine).map(|odd| (*b, odd, theirs.len() as u64)))
 }
 
 /// The slower of two files, by the processes that use both by turns: what one takes at another time than the other may be a matter of that time.
