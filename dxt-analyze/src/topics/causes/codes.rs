@@ -37,7 +37,7 @@ codes! {
     FEW_TARGETS = "DXT-V006",
         "Calls queue at few storage targets.",
         "Calls in flight on each target that is used, at least 3; the fastest call of a kind is 6 spreads of the fast half below the median, or the fast end of \
-         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Or the more calls are in flight on its target when a call begins the longer it takes for its size, within slots of time: the logarithm grows by 0.4 of that of their number at least, with a correlation of 0.5, while no less is done the more there are. Or 32 calls and more of one size, of which one is done each time that a call takes which meets no other (to a third), and none takes longer than one of each process before it would. Targets are those in use at a time, the mean over phases. Not where each file is one process's, and 3 or more lie on each of several targets evenly, with none known besides: then there are no others. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
+         the logarithm of durations lies much further from the median than the slow end: most calls wait behind others, the first of a burst do not. Or the more calls are in flight on its target when a call begins the longer it takes for its size, within slots of time: the logarithm grows by 0.4 of that of their number at least, with a correlation of 0.5, while no less is done the more there are. Or 32 calls and more of one size, of which one is done each time that a call takes which meets no other (to a third), and none takes longer than one of each process before it would. Targets are those in use at a time, the mean over phases. Not where each file is one process's, and 3 or more lie on each of several targets evenly, with none known besides: then there are no others. Where targets serve as many calls with few in flight as with many, none need have met no other. Saving: as many targets as would leave none waiting, at most 8 or as many as there are.",
         "More stripes for shared files (`lfs setstripe -c`), files of ranks spread over all targets (`lfs setstripe -i -1`).",
         "ours; queueing: Little, Operations Research 9, 1961";
     OUTSIDE_POSIX = "DXT-V008",
@@ -95,7 +95,7 @@ codes! {
         "ours; fsync(2)";
     ASKED_AGAIN = "DXT-V017",
         "Processes ask for the same names again and again: whether a file is there, how large it is.",
-        "At least 1,000 calls of stat(2), access(2) and their kin made by the program, 4 for each name that a process asks for on the mean. Saving: all but the first for \
+        "At least 100 calls of stat(2), access(2) and their kin made by the program, 4 for each name that a process asks for on the mean. Saving: all but the first for \
          each name. Or 1,000 of them, half of all, that fail for names which the same process finds or opens later. Saving: those.",
         "Remember the answer, or list the folder once.",
         "ours";

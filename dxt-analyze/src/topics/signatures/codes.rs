@@ -30,7 +30,8 @@ codes! {
         "IOSIG; Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     STRIDED_READS = "DXT-I005",
         "Small reads of a file at a fixed distance, with gaps between: each is a request of its own, and what read-ahead brings nobody wants.",
-        "Patterns of reads below 256 KiB that are at least twice their bytes apart: at least 32 on a file, 8 of each process and half of its reads, which take at least 0.1 ms on the mean. Saving: what they take beyond \
+        "Patterns of reads below 1 MiB that are at least twice their bytes apart: at least 32 on a file, 8 of each process and half of its reads, which take at least 0.1 ms on the mean, or \
+         5 ms from 256 KiB on: then it is a warning at most. Saving: what they take beyond \
          the same bytes in large requests, where the run has such, or else at 1 GB/s, the less the longer they are.",
         "Keep together in the file what is read together, read a piece with its gaps, or make one collective call with a file view.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";

@@ -193,7 +193,8 @@ impl<'g, 'a> Mending<'g, 'a> {
         let short = |(index, _): &&(u32, f64)| self.grid.entries.get(*index as usize).is_none_or(|of| of.size < SMALL);
         let sum = |of: &mut dyn Iterator<Item = &(u32, f64)>| of.map(|(_, ns)| ns).sum::<f64>();
         let all = sum(&mut shortened.iter());
-        let is_guess = rule.mended == Mended::Random && sum(&mut shortened.iter().filter(short)) * 2.0 < all;
+        let far = matches!(rule.mended, Mended::Random | Mended::Apart);
+        let is_guess = far && sum(&mut shortened.iter().filter(short)) * 2.0 < all;
         let at_most = if is_guess { Severity::Warn } else { Severity::High };
         (!shortened.is_empty()).then(|| Claim { at_most, ..Claim::new(finding.clone(), shortened) })
     }
@@ -257,7 +258,8 @@ impl<'g, 'a> Mending<'g, 'a> {
             // A file that is in the page cache as a whole is read in any order.
             Mended::Random if self.extents.get(&entry.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
             Mended::Rows => self.less(Mended::Large, (index, entry), 0.0).max(0.0) * cost,
-            Mended::Random if self.whole.has(entry) || entry.size >= LARGE => 0.0,
+            Mended::Random | Mended::Apart if self.whole.has(entry) || entry.size >= LARGE => 0.0,
+            Mended::Apart => self.if_large(index, entry).max(0.0),
             Mended::Random => (self.if_large(index, entry) * (cost * 2.0).min(1.0)).max(0.0),
             Mended::Handover => (time - self.alone(entry) * calls) * cost,
             Mended::Shared => {

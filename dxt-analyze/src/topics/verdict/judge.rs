@@ -16,6 +16,7 @@ use crate::topics::causes::claim::Claim;
 use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Work;
+use crate::topics::causes::shape::slow_metadata::MANY_METADATA;
 use crate::topics::ledger::view::lead;
 use crate::topics::summary::result::Summary;
 use std::cmp::Reverse;
@@ -133,7 +134,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let guess = |finding: &Finding| {
         let share = share(saves(finding), run_ns);
         is_sum(finding) && share < least.io_matters_share
-            || is_of_the_beginning(finding, ledger.processes) && share < least.high_run_share
+            || share < least.high_run_share
+                && (is_of_the_beginning(finding, ledger.processes) || is_as_ever(finding, ledger.processes))
     };
     let told = |card: &Card| io_matters && !guess(&card.finding);
     let mut findings: Vec<Weighed> =
@@ -177,6 +179,16 @@ fn is_the_same(one: &Claim, other: &Claim) -> bool {
 
 /// Slow metadata calls of a process up to which it makes them once: it opens a file and closes it.
 const ONCE: u64 = 2;
+
+/// What a metadata call takes at least to be slow, where there are not many, ns.
+const SLOW_NS: u64 = 5_000_000;
+
+/// Whether a finding is of metadata calls that are neither many nor slow.
+fn is_as_ever(finding: &Finding, processes: u64) -> bool {
+    let calls = finding.about().calls.unwrap_or(0);
+    let each_ns = finding.cost_ns.unwrap_or(0) / calls.max(1);
+    finding.code == Code::METADATA_SHARE && calls < processes.saturating_mul(MANY_METADATA) && each_ns < SLOW_NS
+}
 
 /// Whether a finding is of what each process does but once, as it begins.
 fn is_of_the_beginning(finding: &Finding, processes: u64) -> bool {

@@ -28,6 +28,8 @@ pub(super) enum Mended {
     Waiting,
     /// As `Large`, of the part of the calls that the finding's own cost is of, twice that: of calls in any order half go backwards.
     Random,
+    /// As `Large`, of requests that may take their time for where they are, though they are not small.
+    Apart,
     /// What calls take longer than the fastest of their like, which wait for no other, as far as the finding is of them by its own cost.
     Handover,
     /// What calls take that wait for nobody, if they usually take much longer; or what is left if each process reads its part and passes it on.
@@ -57,8 +59,8 @@ type ForCodes = (&'static [Code], &'static [Class], Option<bool>, Mended);
 const RULES: &[ForCodes] = &[
     (&[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::NO_COLLECTIVE_READS], READS, None, Mended::Large),
     (&[Code::SMALL_WRITES, Code::SMALL_SHARED_WRITES, Code::NO_COLLECTIVE_WRITES], WRITES, None, Mended::Large),
-    (&[Code::STRIDED_READS], READS, Some(false), Mended::Large),
-    (&[Code::STRIDED_WRITES], WRITES, Some(false), Mended::Large),
+    (&[Code::STRIDED_READS], READS, Some(false), Mended::Apart),
+    (&[Code::STRIDED_WRITES], WRITES, Some(false), Mended::Apart),
     (&[Code::READ_RUNS], READS, None, Mended::Rows),
     (&[Code::WRITE_RUNS], WRITES, None, Mended::Rows),
     (&[Code::RANDOM_READS], READS, None, Mended::Random),

@@ -13,8 +13,9 @@ use rustc_hash::FxHashSet;
 const ASK: [&str; 2] = ["stat", "access"];
 /// Times that a process asks for a name on the mean, at least.
 const AGAIN: u64 = 4;
-/// Fewest calls of which it says something.
-const FEWEST: u64 = 1000;
+/// Fewest calls of which it says something; and of those that find nothing.
+const FEWEST: u64 = 100;
+const FEWEST_IN_VAIN: u64 = 1000;
 
 /// Of all processes together.
 #[must_use]
@@ -94,7 +95,7 @@ fn in_vain(grid: &Grid<'_>, asks: impl Fn(&Entry) -> bool, calls: u64) -> Option
             shortened.push((index, entry.left_ns));
         }
     }
-    if vain < FEWEST || vain < calls / 2 {
+    if vain < FEWEST_IN_VAIN || vain < calls / 2 {
         return None;
     }
     let title = format!(

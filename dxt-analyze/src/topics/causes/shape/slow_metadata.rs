@@ -17,7 +17,7 @@ pub const QUICK_NS: f64 = 300_000.0;
 /// Closes of C streams up to which they are no matter of metadata.
 const FEW_CLOSES: u64 = 16;
 /// Metadata calls of a process from which on they are many.
-const MANY_METADATA: u64 = 200;
+pub const MANY_METADATA: u64 = 200;
 
 /// Part of the time from which an operation is named among others.
 const A_GOOD_PART: f64 = 0.25;

@@ -20,6 +20,9 @@ const OF_EACH: u64 = 8;
 const MOST: f64 = 0.5;
 /// Times their bytes that calls are apart, at least.
 const APART: u64 = 2;
+/// Bytes below which a call may take its time for where it is rather than for its bytes, and what such of [`SMALL_BYTES`] and more take for that, ns.
+const SHORT_BYTES: u64 = 1 << 20;
+const SOUGHT_NS: u64 = 5_000_000;
 
 /// Strided calls on a file.
 #[derive(Clone, Debug, Serialize)]
@@ -75,7 +78,8 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
         let (&(length, stride), _) = found.by.iter().max_by_key(|(_, calls)| **calls)?;
         let enough = found.calls >= CALLS.max(processes.saturating_mul(OF_EACH));
         let most = found.calls as f64 >= found.all as f64 * MOST;
-        let wait = found.time_ns / found.all.max(1) >= WAITED_NS;
+        let least = if length < SMALL_BYTES { WAITED_NS } else { SOUGHT_NS };
+        let wait = found.time_ns / found.all.max(1) >= least;
         (enough && most && wait).then(|| Strided {
             file: file(run, of),
             writes,
@@ -101,7 +105,7 @@ fn gaps(nest: &Loop, leaves: &mut u64, strided: &mut Vec<(u16, u64, u64)>) {
             Node::Leaf(leaf) => {
                 *leaves += 1;
                 let stride = leaf.steps.first().map_or(0, |step| step.offset.unsigned_abs());
-                if leaf.length > 0 && leaf.length < SMALL_BYTES && stride >= together.saturating_mul(APART) {
+                if leaf.length > 0 && leaf.length < SHORT_BYTES && stride >= together.saturating_mul(APART) {
                     strided.push((leaf.op, leaf.length, stride));
                 }
             }
