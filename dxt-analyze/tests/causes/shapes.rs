@@ -208,3 +208,25 @@ fn strided_reads_are_told_as_such_and_those_in_a_row_are_not() {
     );
     assert_eq!(found["findings"][0]["severity"], "warn");
 }
+
+#[test]
+fn a_few_hundred_small_requests_are_told_if_they_take_their_time() {
+    // One process writes 32 KiB three hundred times in a row.
+    let run = |us: u64| {
+        let mut one = process(-1, "n");
+        for call in 0..300_u64 {
+            let from = call * 4 * MS;
+            one.write(
+                "/data/log",
+                (call * 32 * KIB) as i64,
+                32 * KIB,
+                from,
+                from + us * MS / 1000 + call % 10 * MS / 50,
+            );
+        }
+        report(vec![one], 1300)
+    };
+    let found = run(3000);
+    assert!(sentence(&found).starts_with("300 consecutive small writes could be merged into"), "{}", sentence(&found));
+    assert_eq!(saves_ms(&run(300), "DXT-C030"), None);
+}

@@ -20,7 +20,7 @@ codes! {
         "Drishti P03, P04";
     SMALL_READS = "DXT-C004",
         "Many reads are small.",
-        "Reads that reach storage (C streams left out) of less than small_request_bytes: more than small_share of all and more than small_min.",
+        "Reads that reach storage (C streams left out) of less than small_request_bytes: more than small_share of all and more than small_min, or a tenth of that where most of the time is in such of 16 KiB and twice slow_small_ns and more.",
         "Gather them: a buffer, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P05";
     SMALL_WRITES = "DXT-C005",
@@ -147,7 +147,7 @@ codes! {
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     READ_RUNS = "DXT-C029",
         "Small reads follow each other so that one could replace many.",
-        "Reads below small_request_bytes that begin where the thread's last one of the stream ended, no sync between: calls beyond one per small_request_bytes, at least saved_calls_min. Cost: these calls' share of the time.",
+        "Reads below small_request_bytes that begin where the thread's last one of the stream ended, no sync between: calls beyond one per small_request_bytes, at least saved_calls_min, or a tenth of that where most of the time is in such of 16 KiB and twice slow_small_ns and more. Cost: these calls' share of the time.",
         "Read more at once.",
         "ours";
     WRITE_RUNS = "DXT-C030",

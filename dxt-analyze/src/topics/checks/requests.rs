@@ -112,7 +112,8 @@ fn small_of(
     }
     let part = share(all.small.count, all.all.count);
     let limit = units::bytes(m.least.small_request_bytes);
-    let said = (part > m.least.small_share && all.small.count > m.least.small_min).then(|| Said {
+    let enough = enough(m, &all, m.least.small_min);
+    let said = (part > m.least.small_share && all.small.count > enough).then(|| Said {
         severity: m.severity(all.small.time_ns),
         title: match all.small_unsized {
             0 => format!(
@@ -148,7 +149,23 @@ fn small_of(
     });
     let looked = format!("{} {}, {} small", units::count(all.all.count), which.word, units::count(all.small.count));
     out.add(check, code, Amount::Ratio(part), least, looked, said);
-    out.also("small ones", Amount::Count(all.small.count), Amount::Count(m.least.small_min));
+    out.also("small ones", Amount::Count(all.small.count), Amount::Count(enough));
+}
+
+/// Part of a number of small calls that is enough where most of the time goes to such as take as long as storage does; and bytes of those, on the mean: what
+/// shorter ones cost is told of any number of them ([`crate::topics::causes::shape::tiny`]).
+const OF_SLOW: u64 = 10;
+const NOT_TINY: u64 = 16 << 10;
+/// Times `slow_small_ns` that they take at least.
+const TWICE: u64 = 2;
+
+/// So many small calls that `least` or more are worth a word; fewer where they take their time.
+fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
+    let each = |sum: u64| sum / all.slow_small.count.max(1);
+    let slow = share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT
+        && each(all.slow_small.bytes) >= NOT_TINY
+        && each(all.slow_small.time_ns) > m.least.slow_small_ns.saturating_mul(TWICE);
+    if slow && all.slow_small.count >= least / OF_SLOW { least / OF_SLOW } else { least }
 }
 
 /// What puts small requests together, by the interfaces that the run has.
@@ -205,12 +222,13 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
 
 fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let (check, code) = which.runs;
-    let least = Amount::Count(m.least.saved_calls_min);
+    let all = sum(m, which, |_| true);
+    let enough = enough(m, &all, m.least.saved_calls_min);
+    let least = Amount::Count(enough);
     if let Some(why) = m.no_segments() {
         return out.skip(check, code, least, why);
     }
-    let all = sum(m, which, |_| true);
-    let said = (all.saved >= m.least.saved_calls_min).then(|| Said {
+    let said = (all.saved >= enough).then(|| Said {
         severity: m.severity(all.saved_ns),
         title: format!(
             "{} consecutive small {} could be merged into {}",
