@@ -84,3 +84,33 @@ fn headers_of_several_files_that_all_read_piece_by_piece_are_one_finding() {
         sentence(&found)
     );
 }
+
+#[test]
+fn a_header_that_all_read_in_one_call_is_one_block_and_no_stride() {
+    // Sixteen ranks read 3 MiB at the beginning of each step's file, which its target gives out one after another in 4 ms each, then their part.
+    let mut all: Vec<Builder> = (0..16).map(|rank| process(rank, &format!("n{}", rank / 8))).collect();
+    let mut now = 0;
+    for step in 0..6_u64 {
+        let path = format!("/lus/snap.{step}");
+        let mut met = 0;
+        for (rank, one) in (0..16_u64).zip(&mut all) {
+            let (file, bytes) = (one.file(&path), lustre(4 << 20, &(0..20).collect::<Vec<u32>>()));
+            let source = LayoutSource::Lustre;
+            one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source, bytes });
+            let begin = now + 100 * MS;
+            let header = begin + (rank + 1) * 4 * MS + (rank * 7 + step * 3) % 10 * MS / 20;
+            one.add(&path, op::POSIX_READ, 0, 0, 3 << 20, begin, header);
+            let at = ((rank + 1) * 4) << 20;
+            let end = header + 6 * MS + (rank * 5 + step * 7) % 10 * MS / 10;
+            one.add(&path, op::POSIX_READ, 0, at as i64, 4 << 20, header, end);
+            met = met.max(end + MS);
+        }
+        for one in &mut all {
+            one.add("", BARRIER, 0, 0, 0, met - MS, met);
+        }
+        now = met;
+    }
+    let found = report(all, now / MS + 1);
+    let said = "All ranks read the same 3.00 MiB at byte 0 of /lus/snap.";
+    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+}

@@ -124,9 +124,9 @@ fn what_waits_for_a_block_that_all_read_is_told_of_the_block() {
         report((0..64).map(rank).collect(), 1200)
     };
     let found = run(true);
-    let text = "64 ranks each read the same 1.00 MiB of /lus/table 6.0 times: 384 MiB in all";
+    let text = "All ranks read the same 1.00 MiB at byte 0 of /lus/table: 384 reads by 64 processes";
     assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
-    let saves = saves_ms(&found, "DXT-I004").unwrap_or(0);
+    let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
     assert!((500..=780).contains(&saves), "{saves} of 760 ms");
     let queue = found["findings"].as_array().unwrap().iter().find(|one| one["code"] == "DXT-V006");
     assert!(queue.is_none_or(|queue| queue["severity"] == "info"), "{queue:?}");

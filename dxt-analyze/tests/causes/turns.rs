@@ -1,6 +1,6 @@
 //! Ranks that do I/O one after another: what that costs them.
 
-use super::{BARRIER, MS, meet, report, saves_ms, sentence};
+use super::{BARRIER, LOCK, MS, meet, report, saves_ms, sentence};
 use crate::common::{Builder, process};
 use serde_json::Value;
 
@@ -101,4 +101,30 @@ fn turns_of_groups_beside_each_other_are_told() {
     assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
     assert!((170..=210).contains(&saves), "{saves} of 6 times 30 ms");
+}
+
+#[test]
+fn turns_that_a_lock_makes_are_the_locks() {
+    // Eight ranks lock a file in each of six steps and write six times to it before the next one has the lock.
+    let mut all: Vec<Builder> = (0..8).map(|rank| process(rank, "n")).collect();
+    let mut now = 0;
+    for step in 0..6_u64 {
+        let begin = now + 100 * MS;
+        let mut free = begin;
+        let write = |(rank, one): (u64, &mut Builder)| {
+            one.add("/scratch/index", LOCK, 0, 0, 0, begin, free + MS / 10);
+            free += MS / 10;
+            for call in 0..6_u64 {
+                let end = free + 2 * MS + (rank * 7 + step * 13 + call) % 10 * MS / 20;
+                one.write("/scratch/index", ((rank * 6 + call) << 20) as i64, 1 << 20, free, end);
+                free = end;
+            }
+            free
+        };
+        let ends: Vec<u64> = (0..8).zip(&mut all).map(write).collect();
+        now = meet(&mut all, &ends);
+    }
+    let found = report(all, now / MS + 1);
+    assert!(sentence(&found).starts_with("Processes wait "), "{}", sentence(&found));
+    assert!(sentence(&found).contains(" for file locks, in 48 calls: "), "{}", sentence(&found));
 }

@@ -121,7 +121,7 @@ codes! {
         "ours; open(2)";
     SMALL_FILES = "DXT-V022",
         "Many small files are opened and read, or written, one by one.",
-        "At least 32 files of at most 1 MiB for each open, opened by a process twice at most on the mean (1,000 files and more that are moved in a go: 64 times), not removed in the run, that have 0.8 of all opens, which take 0.6 ms or are 1,000; of at most 64 KiB for each open the transfers may take that as well. \
+        "At least 32 files of at most 512 KiB for each open, opened by a process twice at most on the mean (1,000 files and more that are moved in a go: 64 times), not removed in the run, that have 0.8 of all opens, which take 0.6 ms or are 1,000; of at most 64 KiB for each open the transfers may take that as well. Not where 0.6 of the time is in closes of 5 ms and more. \
          A request that is 0.9 of its file, of at most two for each open, is no small read or write. Saving: opens, closes and other metadata \
          calls on them, and what reads and writes take for being short (as DXT-C004), if there are two for each open at most.",
         "Pack them into one file, or bring them to the node first.",

@@ -20,7 +20,7 @@ codes! {
     SAME_BYTES = "DXT-I004",
         "Ranks all read the same bytes of a file.",
         "A signature of at least 3 ranks that read at least 1 MiB each, at the same offsets. Saving: 0.7 of what each would save that reads its part only and passes it on, \
-         or what they wait for each other, if that is more.",
+         or what they wait for each other, if that is more; with what they wait at a target that is busy, or slow by these reads alone (0.9).",
         "Let one rank read and broadcast it (MPI_Bcast), or copy the file to each node before the job begins.",
         "IOSIG: files that are shared for reading";
     ONE_CALL = "DXT-I003",

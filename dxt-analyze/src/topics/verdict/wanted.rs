@@ -6,21 +6,26 @@ use std::collections::BTreeMap;
 
 /// Part of the time that waits at targets which is of reads of the same bytes, from which all of it is.
 const MOST: f64 = 0.5;
+/// The same where the target looks slow by itself.
+const NEARLY_ALL: f64 = 0.9;
 
 /// Takes claims of busy targets out of `causes` whose reads are those of one of the `patterns` that all ranks read the same bytes, which gets
 /// what they say these wait.
 pub(crate) fn joined(causes: &mut Vec<Claim>, patterns: &mut [Claim]) {
     causes.retain(|cause| {
         let mut same = patterns.iter_mut().filter(|claim| claim.finding.code == Code::SAME_BYTES);
-        !(cause.is_load && same.any(|claim| takes(claim, cause)))
+        // All come to the first target of a file at once, and to the others one after another.
+        let least = if cause.finding.code == Code::SLOW_TARGET { NEARLY_ALL } else { MOST };
+        let waits = cause.is_load || cause.finding.code == Code::SLOW_TARGET;
+        !(waits && same.any(|claim| takes(claim, cause, least)))
     });
 }
 
-fn takes(same: &mut Claim, load: &Claim) -> bool {
+fn takes(same: &mut Claim, load: &Claim, least: f64) -> bool {
     let all: f64 = load.shortened.iter().map(|(_, ns)| ns).sum();
     let mut by: BTreeMap<u32, f64> = same.shortened.iter().copied().collect();
     let theirs: f64 = load.shortened.iter().filter(|(index, _)| by.contains_key(index)).map(|(_, ns)| ns).sum();
-    if theirs < all * MOST {
+    if theirs < all * least {
         return false;
     }
     for (index, ns) in &load.shortened {
@@ -44,7 +49,8 @@ mod tests {
     fn what_waits_for_bytes_that_all_want_is_of_these() {
         let load = |shortened: &[(u32, f64)]| Claim { is_load: true, ..claim(Code::FEW_TARGETS, shortened) };
         let mut same = [claim(Code::SAME_BYTES, &[(1, 10.0), (2, 50.0)])];
-        let mut causes = vec![load(&[(1, 40.0), (2, 30.0), (3, 20.0)]), claim(Code::SLOW_TARGET, &[(1, 40.0)])];
+        let mut causes =
+            vec![load(&[(1, 40.0), (2, 30.0), (3, 20.0)]), claim(Code::SLOW_TARGET, &[(1, 40.0), (8, 9.0)])];
         joined(&mut causes, &mut same);
         assert_eq!(causes.len(), 1, "a target that is slow by itself stays");
         assert_eq!(same[0].shortened, [(1, 40.0), (2, 50.0), (3, 20.0)]);

@@ -23,6 +23,10 @@ const NOTHING: f64 = 0.001;
 /// Findings that say why calls take long, or ranks come late.
 const WHY: [Code; 2] = [Code::ASKED_AGAIN, Code::POLLED];
 
+/// Findings that requests are small, and that they are in no order.
+const SMALL: [Code; 4] = [Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES];
+const RANDOM: [Code; 2] = [Code::RANDOM_READS, Code::RANDOM_WRITES];
+
 /// A finding that stands by itself, and those that say the same of the same calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
@@ -54,11 +58,15 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         }
         let of_time = |claim: &&Claim| claim.finding.code == Code::TIME_IMBALANCE && saves(claim) == most;
         let only_who = claims.iter().any(|claim| of_time(&claim));
+        let of_size = |claim: &&Claim| SMALL.contains(&claim.finding.code) && saves(claim) == most;
+        let only_small = claims.iter().any(|claim| of_size(&claim));
         let near = |claim: &&(usize, &Claim)| {
             // That names are asked for again says why metadata calls take as long as they do, and that a rank waits for a file, why it is late.
             let says_why = is_contrast(claim.1.finding.code) || WHY.contains(&claim.1.finding.code);
             // And that a rank has more to do, why it is in calls for longer.
             let says_why = says_why || only_who && claim.1.finding.code == Code::BYTE_IMBALANCE;
+            // And that they are in no order, why small ones take long.
+            let says_why = says_why || only_small && RANDOM.contains(&claim.1.finding.code);
             let least = if says_why { CLEARLY } else { NEARLY };
             counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
         };

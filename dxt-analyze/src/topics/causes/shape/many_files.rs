@@ -12,12 +12,13 @@ use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::OpClass;
 
 /// Fewest small files, and fewest temporary ones.
 const MANY: usize = 32;
 const SEVERAL: usize = 16;
 /// Bytes that are moved for an open up to which a file is small.
-const SMALL: u64 = 1 << 20;
+const SMALL: u64 = 512 << 10;
 /// Times that a process opens a small file at most, on the mean: who opens it more often has another fault.
 const OPENS: f64 = 2.0;
 /// The same of very many that are moved in a go: who goes through a set of samples again and again opens each once in each pass.
@@ -27,6 +28,9 @@ const MOST: f64 = 0.8;
 /// What an open takes on the mean at least, or the transfer of a tiny file, ns, if there are not very many: a server that is not busy answers sooner.
 const SLOW_OPEN_NS: f64 = 600_000.0;
 const VERY_MANY: usize = 1000;
+/// Part of all time from which it is in closes, and what each takes then at least, ns: that these are slow says more than that there are many files.
+const IN_CLOSES: f64 = 0.6;
+const SLOW_CLOSE_NS: f64 = 5_000_000.0;
 /// Bytes that are moved for an open up to which not the bytes take the transfer's time, but that it is one of its own.
 const TINY: u64 = 64 << 10;
 /// What a call takes on a file in memory, ns.
@@ -117,7 +121,7 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         return None;
     }
     let (mut shortened, mut time, mut opens, mut moves) = (Shortened::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
-    let (mut all_opens, mut bytes, mut by_itself) = (0_u64, 0_u64, 0.0);
+    let (mut all_opens, mut bytes, mut by_itself, mut closes) = (0_u64, 0_u64, 0.0, (0_u64, 0.0));
     // Where it takes more of them, the number of reads or writes costs, not the files'.
     let in_a_go = in_a_go(grid, &mine);
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(grid, entry)) {
@@ -139,6 +143,9 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
             add(&mut moves.0, entry.cell.calls);
             add(&mut bytes, entry.cell.bytes);
             moves.1 += usual;
+        } else if grid.stream(entry).is_some_and(|stream| grid.run.op(stream).class == Some(OpClass::Close)) {
+            add(&mut closes.0, entry.cell.calls);
+            closes.1 += usual;
         }
         let less = match kind {
             Kind::Temporary => usual - calls * IN_MEMORY_NS - moved * NS_PER_BYTE,
@@ -157,7 +164,8 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     let each = if tiny { opens.1.max(by_itself) } else { opens.1 };
     let slow = each >= SLOW_OPEN_NS * opens.0 as f64 || mine.len() >= VERY_MANY;
     let most = opens.0 as f64 >= all_opens as f64 * MOST;
-    if shortened.is_empty() || kind != Kind::Temporary && !(slow && most) {
+    let in_closes = closes.1 >= time * IN_CLOSES && closes.1 >= closes.0 as f64 * SLOW_CLOSE_NS;
+    if shortened.is_empty() || kind != Kind::Temporary && (in_closes || !(slow && most)) {
         return None;
     }
     let count = mine.len() as u64;

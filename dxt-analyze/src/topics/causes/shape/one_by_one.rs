@@ -45,19 +45,24 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let collective = grid.entries.iter().filter(|entry| entry.collective);
     let collective: BTreeSet<FileId> = collective.map(|entry| entry.file).collect();
     let mut by: BTreeMap<usize, Vec<&Entry>> = BTreeMap::new();
-    let mut locks: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut locks: BTreeMap<usize, (u64, f64)> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && !(entry.inside && collective.contains(&entry.file))) {
         let phase = grid.phase(entry);
         match entry.class {
             Class::Read | Class::Write => by.entry(phase).or_default().push(entry),
-            Class::Lock => add(locks.entry(phase).or_default(), entry.cell.calls),
+            Class::Lock => {
+                let (calls, ns) = locks.entry(phase).or_default();
+                add(calls, entry.cell.calls);
+                *ns += entry.left_ns;
+            }
             _ => {}
         }
     }
     // That locks make turns is told of the locks.
     by.retain(|phase, entries| {
-        let locks = locks.get(phase).copied().unwrap_or_default();
-        (locks as f64) < calls_of(entries) as f64 * LOCKS_FOR_EACH
+        let (locks, in_locks) = locks.get(phase).copied().unwrap_or_default();
+        let in_calls: f64 = entries.iter().map(|entry| entry.left_ns).sum();
+        (locks as f64) < calls_of(entries) as f64 * LOCKS_FOR_EACH && in_locks < in_calls
     });
     let found: Vec<Turns> = by.values().filter_map(|entries| of_phase(grid, entries)).collect();
     let waits_ns = found.iter().map(|of| of.waits_ns).sum::<f64>().min(waited(grid).unwrap_or(f64::INFINITY));

@@ -53,9 +53,38 @@ pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
     Claim::new(finding(Code::COMMON_READS, title, vec![Evidence::of(words, about)], hint), block.shortened)
 }
 
-/// Blocks that at least half of the processes read.
+/// Blocks that at least half of the processes read: by small reads, or by longer ones of just the same bytes.
 #[must_use]
 pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
+    let mut out = small(grid);
+    out.extend(the_same(grid));
+    out
+}
+
+/// A part of a file as a read has it.
+type Range = (FileId, (u64, u64));
+
+/// Longer ones.
+fn the_same(grid: &Grid<'_>) -> Vec<SharedBlock> {
+    let mut by: BTreeMap<Range, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
+    for (index, entry) in (0_u32..).zip(&grid.entries) {
+        let (from, until) = entry.cell.range;
+        let one = entry.cell.bytes == entry.cell.calls.saturating_mul(until.saturating_sub(from));
+        let is = entry.leaf && entry.class == Class::Read && entry.size > SMALL && until > from;
+        if is && one && until - from <= LARGEST {
+            let (entries, processes) = by.entry((entry.file, (from, until))).or_default();
+            entries.push(index);
+            processes.insert(entry.process);
+        }
+    }
+    let least = FEWEST.max(grid.run.processes.len() / 2);
+    by.into_iter()
+        .filter(|(_, (_, processes))| processes.len() >= least)
+        .filter_map(|((file, _), of)| block(grid, file, of))
+        .collect()
+}
+
+fn small(grid: &Grid<'_>) -> Vec<SharedBlock> {
     let mut by: BTreeMap<(FileId, u8), (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         let is = entry.leaf && entry.class == Class::Read && entry.size > 0 && entry.size <= SMALL;
