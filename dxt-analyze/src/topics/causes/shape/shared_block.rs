@@ -6,7 +6,7 @@ use crate::model::{FileId, ProcessId};
 use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::class::Class;
-use crate::topics::causes::grid::Grid;
+use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::replay::Shortened;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,23 +56,10 @@ pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
 /// Blocks that at least half of the processes read: by small reads, or by longer ones of just the same bytes.
 #[must_use]
 pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
-    let mut out = small(grid);
-    out.extend(the_same(grid));
-    out
-}
-
-/// A part of a file as a read has it.
-type Range = (FileId, (u64, u64));
-
-/// Longer ones.
-fn the_same(grid: &Grid<'_>) -> Vec<SharedBlock> {
-    let mut by: BTreeMap<Range, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
+    let mut by: BTreeMap<Alike, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
-        let (from, until) = entry.cell.range;
-        let one = entry.cell.bytes == entry.cell.calls.saturating_mul(until.saturating_sub(from));
-        let is = entry.leaf && entry.class == Class::Read && entry.size > SMALL && until > from;
-        if is && one && until - from <= LARGEST {
-            let (entries, processes) = by.entry((entry.file, (from, until))).or_default();
+        if let Some(alike) = alike(entry) {
+            let (entries, processes) = by.entry(alike).or_default();
             entries.push(index);
             processes.insert(entry.process);
         }
@@ -80,25 +67,21 @@ fn the_same(grid: &Grid<'_>) -> Vec<SharedBlock> {
     let least = FEWEST.max(grid.run.processes.len() / 2);
     by.into_iter()
         .filter(|(_, (_, processes))| processes.len() >= least)
-        .filter_map(|((file, _), of)| block(grid, file, of))
+        .filter_map(|((file, ..), of)| block(grid, file, of))
         .collect()
 }
 
-fn small(grid: &Grid<'_>) -> Vec<SharedBlock> {
-    let mut by: BTreeMap<(FileId, u8), (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries) {
-        let is = entry.leaf && entry.class == Class::Read && entry.size > 0 && entry.size <= SMALL;
-        if is && entry.cell.range.0 < entry.cell.range.1 {
-            let (entries, processes) = by.entry((entry.file, entry.size)).or_default();
-            entries.push(index);
-            processes.insert(entry.process);
-        }
+/// Reads of one file that may be of one block: octave of their length, and of longer ones their bytes.
+type Alike = (FileId, u8, Option<(u64, u64)>);
+
+fn alike(entry: &Entry) -> Option<Alike> {
+    let (from, until) = entry.cell.range;
+    if !entry.leaf || entry.class != Class::Read || entry.size == 0 || from >= until {
+        return None;
     }
-    let least = FEWEST.max(grid.run.processes.len() / 2);
-    by.into_iter()
-        .filter(|(_, (_, processes))| processes.len() >= least)
-        .filter_map(|((file, _), of)| block(grid, file, of))
-        .collect()
+    let the_same = entry.cell.bytes == entry.cell.calls.saturating_mul(until - from) && until - from <= LARGEST;
+    let small = entry.size <= SMALL;
+    (small || the_same).then_some((entry.file, entry.size, (!small).then_some((from, until))))
 }
 
 /// Part of what queues that reads of one block are, from which the others wait for these.
