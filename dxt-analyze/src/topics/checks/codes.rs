@@ -127,7 +127,7 @@ codes! {
         "Drishti P09 asks for it";
     COMMON_READS = "DXT-C025",
         "Several ranks read the same bytes.",
-        "Bytes beyond one reading of each, of at least common_readers_min processes: at least traffic_share of all bytes read and traffic_min_bytes. Cost: the file's reading time by bytes.",
+        "Bytes beyond one reading of each, of at least common_readers_min processes: at least traffic_share of all bytes read and traffic_min_bytes. In the verdict, blocks that half of the processes and at least 8 read: by reads of less than 128 KiB, or by longer ones of just the same bytes, up to 4 MiB. Cost: the file's reading time by bytes.",
         "Read once and broadcast, or read collectively.",
         "ours";
     READ_BACK = "DXT-C026",
