@@ -199,6 +199,35 @@ fn a_spool_that_a_process_is_about_to_fill_stays() {
     }
 }
 
+/// To look at, it is a zombie.
+#[test]
+fn a_process_whose_first_thread_has_ended_runs_as_long_as_others_do() {
+    let Some(python) = python(&["ctypes"], "a process without its first thread") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (user, ..) = of_this_process();
+    let spool = folder.path().join(format!("dxt-{}-1-1-0.spool", user));
+    old(folder.path(), spool.file_name().unwrap().to_str().unwrap());
+    let code = "import ctypes, mmap, sys, threading, time\nfile = open(sys.argv[1], 'r+b')\nspool = mmap.mmap(file.fileno(), 4096)\nthreading.Thread(target=time.sleep, args=(600,)).start()\nctypes.CDLL(None).pthread_exit(None)";
+    let mut process = std::process::Command::new(&python).args(["-c", code]).arg(&spool).spawn().unwrap();
+    let pid = process.id();
+    let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let wait = || std::thread::sleep(std::time::Duration::from_millis(1));
+    let waits = (0..10_000).take_while(|_| !stat().contains(") Z ")).inspect(|_| wait()).count();
+    let started = stat().rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().to_owned();
+    let named = format!("dxt-{user}-{pid}-{started}-0.spool");
+    old(folder.path(), &named);
+    let output = folder.path().join("traces");
+    let words = ["recover", "--stale", "--delete", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()];
+    let kept = stdout(&words, 0);
+    let there = (spool.exists(), folder.path().join(&named).exists());
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(waits < 10_000, "its first thread has not ended");
+    assert_eq!(there, (true, true), "one has it mapped, the other its name: {kept}");
+    let gone = stdout(&words, 0);
+    assert!(!spool.exists() && !folder.path().join(&named).exists(), "{gone}");
+}
+
 /// What a file claims to use costs who makes it nothing, as long as it is a hole.
 #[test]
 fn claims_without_bytes_take_no_memory() {

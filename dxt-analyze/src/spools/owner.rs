@@ -1,5 +1,6 @@
 //! Whose spool it is, and whether that process still runs.
 
+use std::path::Path;
 use trace_format::spool::Head;
 
 /// Whether the machine has not been started anew since the spool was made, and is the one it was made on.
@@ -18,13 +19,26 @@ pub(crate) fn is_running(head: &Head) -> bool {
 }
 
 /// Whether the process `pid` that was started at `started` runs. The start time tells it from a later one of the same number (proc(5), stat,
-/// field 22).
+/// field 22). One whose first thread has ended is a zombie to look at, but runs as long as it has others (field 20).
 pub(crate) fn runs(pid: u32, started: u64) -> bool {
     let Ok(text) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
     let text = String::from_utf8_lossy(&text);
     // The command's name, in parentheses, may hold anything.
     let mut fields = text.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
     let state = fields.next();
-    let found = fields.nth(18).and_then(|field| field.parse().ok());
-    found == Some(started) && !matches!(state, Some("Z" | "X" | "x"))
+    let mut number = |behind: usize| fields.nth(behind).and_then(|field| field.parse::<u64>().ok());
+    let (threads, found) = (number(16), number(1));
+    let has_ended = matches!(state, Some("Z" | "X" | "x")) && threads.is_none_or(|threads| threads <= 1);
+    found == Some(started) && !has_ended
+}
+
+/// What a file of proc(5) says of the memory of the process in `folder`, /proc/pid: of its first thread, or of another one should that have ended.
+pub(crate) fn of_memory(folder: &Path, file: &str) -> Vec<u8> {
+    let own = std::fs::read(folder.join(file)).unwrap_or_default();
+    if !own.is_empty() {
+        return own;
+    }
+    let threads = std::fs::read_dir(folder.join("task")).into_iter().flatten().flatten();
+    let mut texts = threads.filter_map(|thread| std::fs::read(thread.path().join(file)).ok());
+    texts.find(|text| !text.is_empty()).unwrap_or_default()
 }

@@ -174,8 +174,8 @@ fn mapped() -> (BTreeSet<u64>, BTreeSet<u32>) {
     let inode = |line: &str| line.split_whitespace().nth(4)?.parse::<u64>().ok();
     let (mut files, mut users) = (BTreeSet::new(), BTreeSet::new());
     for process in processes.filter(is_process) {
-        let Ok(text) = std::fs::read(process.join("maps")) else { continue };
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = owner::of_memory(&process, "maps");
+        let text = String::from_utf8_lossy(&text);
         let is_ours = |line: &&str| line.contains(".spool") || line.contains(".spill");
         files.extend(text.lines().filter(is_ours).filter_map(inode));
         if (text.lines().any(|line| is_ours(&line)) || text.contains("libdxt_tracer"))

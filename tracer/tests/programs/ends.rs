@@ -6,8 +6,7 @@ use crate::filters::noted;
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, library, recover, spools, workload, workload_with};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Pairs of numbers that the program counts in.
@@ -27,21 +26,6 @@ struct Case {
     kind: &'static str,
     mode: &'static str,
     way: &'static str,
-}
-
-/// Waits for processes that have `counts` among their arguments: a launcher may be gone before ranks that it has killed.
-fn wait_until_gone(counts: &Path) {
-    let runs = |entry: std::fs::DirEntry| {
-        let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let counts = counts.as_os_str().as_bytes();
-        arguments.windows(counts.len()).any(|part| part == counts)
-    };
-    for _ in 0..2_000 {
-        if !std::fs::read_dir("/proc").is_ok_and(|all| all.flatten().any(runs)) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 impl Case {
@@ -108,7 +92,6 @@ impl Case {
             launch = launch.ranks(mpi, 2);
         }
         let outcome = launch.run();
-        wait_until_gone(&counts);
         let told = self.check(&scratch, &counts, &outcome);
         if told.is_err() && std::env::var_os("DXT_ENDS_KEEP").is_some() {
             std::mem::forget(scratch);

@@ -214,7 +214,10 @@ fn put_together(spools: &[PathBuf], output: &Path, how: How) -> Result<Recovery>
 fn read(path: &Path) -> Result<Looked> {
     let Owned { file, owner } = Owned::open(path)?;
     let source = Bytes(file);
-    let is_finished = Head::read(&source)?.is_some();
+    let head = Head::read(&source)?;
+    let is_finished = head.is_some();
+    // Before the rest is read: one that ends meanwhile may have written its trace since.
+    let running = head.is_some_and(|head| owner::is_of_this_boot(&head) && owner::is_running(&head));
     let spool = Spool::read(&source)?;
     let here = owner::is_of_this_boot(spool.head());
     let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
@@ -227,7 +230,6 @@ fn read(path: &Path) -> Result<Looked> {
     };
     let recovered =
         spool.recover(spill_or_nothing(spill.as_ref()), clock::now(spool.head()).filter(|_| here), in_trace)?;
-    let running = here && owner::is_running(spool.head());
     let missing_bytes = spool.missing_bytes();
     if recovered.is_empty() {
         // A running process may record more at any moment.

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use trace_format::read::{Source, Trace};
 use trace_format::spool::{Cut, Spool, spill_name};
 use trace_format::write::{self, Encoder};
@@ -50,9 +51,29 @@ pub(crate) fn look(scratch: &Scratch) -> (Vec<u8>, u64) {
     (bytes, recovered.uncertain)
 }
 
-/// Makes a trace of each spool with something in it and removes it; returns how many calls may be counted twice.
+/// Waits for threads whose program was told of this folder, some seconds at most: a launcher may be gone before ranks that it has killed, and the
+/// first thread of a process before one that is about to give the trace its name.
+fn wait_until_gone(folder: &Path) {
+    let folder = folder.as_os_str().as_bytes();
+    let runs = |thread: std::fs::DirEntry| {
+        let arguments = std::fs::read(thread.path().join("cmdline")).unwrap_or_default();
+        arguments.windows(folder.len()).any(|part| part == folder)
+    };
+    let any_runs = |process: std::fs::DirEntry| {
+        std::fs::read_dir(process.path().join("task")).is_ok_and(|threads| threads.flatten().any(runs))
+    };
+    for _ in 0..2_000 {
+        if !std::fs::read_dir("/proc").is_ok_and(|all| all.flatten().any(any_runs)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Makes a trace of each spool with something in it and removes it, once its process is gone; returns how many calls may be counted twice.
 pub(crate) fn recover(scratch: &Scratch) -> u64 {
     let mut uncertain = 0;
+    wait_until_gone(scratch.root());
     for path in spools(scratch) {
         let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
         let in_trace = spool.head().cut().is_some_and(|cut| is_there(&cut));

@@ -1,0 +1,91 @@
+//! Requests that meet on few of a file's storage targets though it has many, since their distance is a multiple of a whole row of stripes: calls queue there,
+//! and more targets would help no more than those that the file has.
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::FileId;
+use crate::text::units;
+use crate::topics::causes::claim::{Claim, finding};
+use crate::topics::causes::grid::Grid;
+use crate::topics::stripes::parts::FilePart;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Part of a file's bytes below which a target is barely used.
+const BARELY: f64 = 0.02;
+/// Part of a file's targets that its requests meet on, at most.
+const FEW: f64 = 0.5;
+/// Rows of stripes that they are spread over, at least: else the file is short.
+const ROWS: u64 = 2;
+/// Part of what queues that is on such files.
+const MOST: f64 = 0.8;
+/// Targets that are listed one by one.
+const LISTED: usize = 4;
+
+/// A file, the stripe size in bytes, its targets, and those that requests meet on.
+struct Aliased {
+    name: String,
+    stripe: u64,
+    targets: usize,
+    used: BTreeSet<u32>,
+}
+
+/// Says of queues on such files what makes them.
+pub(crate) fn told(grid: &Grid<'_>, claims: &mut [Claim], files: &[FilePart]) {
+    for claim in claims.iter_mut().filter(|claim| claim.finding.code == Code::FEW_TARGETS) {
+        let mut of: BTreeMap<FileId, f64> = BTreeMap::new();
+        for (index, ns) in &claim.shortened {
+            if let Some(entry) = grid.entries.get(*index as usize) {
+                *of.entry(entry.file).or_default() += ns;
+            }
+        }
+        let all: f64 = of.values().sum();
+        let mut found: Vec<(f64, Aliased)> =
+            of.iter().filter_map(|(file, ns)| Some((*ns, aliased(grid, *file, files)?))).collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+        if found.iter().map(|(ns, _)| ns).sum::<f64>() >= all * MOST
+            && let Some((_, first)) = found.first()
+        {
+            say(claim, first, found.len() as u64 - 1);
+        }
+    }
+}
+
+fn aliased(grid: &Grid<'_>, file: FileId, files: &[FilePart]) -> Option<Aliased> {
+    let name = &grid.run.file(file)?.name;
+    let part = files.iter().find(|part| part.file == *name)?;
+    let [component] = part.layout.components.as_slice() else { return None };
+    let (stripe, targets) = (component.stripe_size, component.osts.iter().collect::<BTreeSet<_>>().len());
+    let bytes = part.targets.iter().fold(0_u64, |sum, target| sum.saturating_add(target.bytes));
+    let uses = part.targets.iter().filter(|target| target.bytes as f64 >= bytes as f64 * BARELY);
+    let used: BTreeSet<u32> = uses.filter_map(|target| target.ost).collect();
+    let ranges = grid.entries.iter().filter(|entry| entry.leaf && entry.file == file).map(|entry| entry.cell.range);
+    let known = ranges.filter(|(from, until)| from < until);
+    let (from, until) = known.fold((u64::MAX, 0), |(from, until), range| (from.min(range.0), until.max(range.1)));
+    let row = stripe.saturating_mul(targets as u64);
+    let few = !used.is_empty() && used.len() as f64 <= targets as f64 * FEW;
+    let rows = row > 0 && until.saturating_sub(from.min(until)) >= row.saturating_mul(ROWS);
+    (few && rows).then(|| Aliased { name: name.clone(), stripe, targets, used })
+}
+
+fn say(claim: &mut Claim, of: &Aliased, others: u64) {
+    let which = match of.used.len() {
+        1..=LISTED => {
+            let names: Vec<String> = of.used.iter().map(u32::to_string).collect();
+            format!(" (OST {})", names.join(", "))
+        }
+        _ => String::new(),
+    };
+    let alike =
+        if others > 0 { format!(" (and {} alike)", units::counted(others, "other file")) } else { String::new() };
+    let title = format!(
+        "all requests on {}{alike} meet on {} of its {} OSTs{which}: their distance is a multiple of stripe size times stripe count ({})",
+        of.name,
+        of.used.len(),
+        units::count(of.targets as u64),
+        units::bytes(of.stripe.saturating_mul(of.targets as u64))
+    );
+    let hint = "take a stripe size, or a stripe count, that the distance is no multiple of (`lfs setstripe -S`, `-c`), or pad the blocks: more stripes of the same kind help nothing";
+    let queue = Evidence::from(claim.finding.title.clone());
+    let about = About { file: Some(of.name.clone()), ..About::default() };
+    let row = format!("{} stripes of {} are a row", units::count(of.targets as u64), units::bytes(of.stripe));
+    claim.finding = finding(Code::ALIASING, title, vec![Evidence::of(row, about), queue], hint);
+}
