@@ -1,7 +1,8 @@
 //! Runs that did the same, held against each other: each is cut into pieces of as many calls, so that a piece of one is the same work as that
 //! piece of another, however long it took to get there.
 
-use super::pace::{Course, Does, Kind, Paces, SLOTS};
+use super::pace::{Course, Does, Kind, Paces};
+use super::pieces::{Piece, cut};
 use super::slow_run::{Known, SlowCalls, SlowRun, sentence};
 use crate::shared::stats::median;
 use crate::thresholds::Thresholds;
@@ -36,18 +37,6 @@ const FENCED: usize = 15;
 const MEASURED: usize = 128;
 /// Error of a run's mean by itself, of the logarithm.
 const ERROR: f64 = 0.05;
-
-/// A part of a run's calls of a kind: the same part in all runs.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    does: Does,
-    /// When it begins and ends, ns since the run's start.
-    from_ns: f64,
-    until_ns: f64,
-    time_ns: f64,
-    /// Mean of the logarithms of durations.
-    mean: f64,
-}
 
 /// A group of runs, cut into pieces.
 pub(super) struct HeldAgainst<'a> {
@@ -117,18 +106,22 @@ impl<'a> HeldAgainst<'a> {
         let above: Vec<f64> = order.iter().map(|piece| above(piece).unwrap_or(0.0)).collect();
         let lost = |piece: &usize| Some(mine.get(*piece)?.time_ns - usual_time(piece)?);
         let lost: Vec<(Does, f64)> =
-            order.iter().map(|piece| (mine[*piece].does, lost(piece).unwrap_or(0.0))).collect();
+            order.iter().map(|piece| (mine[*piece].kind.0, lost(piece).unwrap_or(0.0))).collect();
         let range = where_it_is_lost(span(&above)?, &lost);
         let reaches_the_end = range.end == order.len();
         let all_the_time = reaches_the_end && range.start == 0;
         let slow = order.get(range)?;
         let mut calls: Vec<SlowCalls> = Vec::new();
         for does in [Does::Read, Does::Write, Does::Sync] {
-            let of: Vec<usize> = slow.iter().copied().filter(|piece| mine[*piece].does == does).collect();
+            let of: Vec<usize> = slow.iter().copied().filter(|piece| mine[*piece].kind.0 == does).collect();
             let time: f64 = of.iter().map(|piece| mine[*piece].time_ns).sum();
             let expected: f64 = of.iter().filter_map(usual_time).sum();
-            let from = of.first().map_or(0.0, |piece| mine[*piece].from_ns);
-            let (time_ns, usual_ns, from_ns) = (time as u64, expected as u64, from as u64);
+            let begins = |piece: &usize| {
+                let usual = self.usual.get(*piece)?[0].without(mine[*piece].mean)?;
+                Some(mine[*piece].begins_to_exceed(usual + NAMED.ln(), &self.group.get(run)?.1))
+            };
+            let from_ns = of.iter().filter_map(begins).fold(f64::INFINITY, f64::min) as u64;
+            let (time_ns, usual_ns) = (time as u64, expected as u64);
             calls.push(SlowCalls { does, from_ns, time_ns, usual_ns, slower: time / expected.max(1.0) });
         }
         let longer_ns: u64 = calls.iter().map(|one| one.time_ns.saturating_sub(one.usual_ns)).sum();
@@ -318,56 +311,9 @@ fn first_beyond(mut values: impl Iterator<Item = (usize, f64)>, bound: f64) -> O
     found.map(|(at, _)| at)
 }
 
-/// Cuts the calls of a kind into parts of as many calls.
-fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
-    let width = length_ns as f64 / SLOTS as f64;
-    let calls = course.all().calls as f64;
-    let at = |part: usize| Mark::at(course, width, calls * part as f64 / parts as f64);
-    let marks: Vec<Mark> = (0..=parts).map(at).collect();
-    let piece = |two: &[Mark]| Piece {
-        does: course.kind.0,
-        from_ns: two[0].begins_ns,
-        until_ns: two[1].ends_ns,
-        time_ns: two[1].time_ns - two[0].time_ns,
-        mean: (two[1].logs - two[0].logs) / (calls / parts as f64),
-    };
-    marks.windows(2).map(piece).collect()
-}
-
-/// A place in the order of a kind's calls: what is before it, and when the call before it ends and the one behind it begins.
-struct Mark {
-    begins_ns: f64,
-    ends_ns: f64,
-    time_ns: f64,
-    logs: f64,
-}
-
-impl Mark {
-    fn at(course: &Course, width: f64, calls: f64) -> Self {
-        let (mut before, mut time_ns, mut logs) = (0.0, 0.0, 0.0);
-        let mut mark = None;
-        let mut ends_ns = 0.0;
-        for (slot, sum) in &course.slots {
-            let here = sum.calls as f64;
-            let part = ((calls - before) / here).clamp(0.0, 1.0);
-            let begin = f64::from(*slot) * width;
-            if part > 0.0 {
-                ends_ns = begin + width * part;
-            }
-            if part < 1.0 && mark.is_none() {
-                mark = Some(begin + width * part);
-            }
-            time_ns += sum.time_ns as f64 * part;
-            logs += sum.logs() * part;
-            before += here;
-        }
-        Self { begins_ns: mark.unwrap_or(ends_ns), ends_ns, time_ns, logs }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::pace::Sum;
+    use super::super::pace::{SLOTS, Sum};
     use super::*;
 
     /// Numbers from 0 to 1, always the same ones.
@@ -419,6 +365,16 @@ mod tests {
         let last_quarter = 1_000_000_000 * 24 / 64;
         assert!(slow.from_ns.abs_diff(last_quarter) <= 1_000_000_000 * 2 / 64, "{slow:?}");
         assert_eq!((slow.until_ns, slow.calls.len()), (None, 2), "{slow:?}");
+    }
+
+    #[test]
+    fn calls_as_usual_before_a_slow_one_do_not_tell_when_it_began() {
+        let mut group: Vec<(Known, Paces)> = (0..5).map(|number| run(number, |_| 1.0)).collect();
+        // A piece is two slots; the second of one is slow first.
+        group[1] = run(1, |slot| if slot < 21 { 1.0 } else { 47.0 });
+        let least = Thresholds::default();
+        let slow = HeldAgainst::new(&group, 2, &least).slow(1).expect("it is slow");
+        assert_eq!(slow.from_ns, 1_000_000_000 * 21 / 64, "{slow:?}");
     }
 
     #[test]

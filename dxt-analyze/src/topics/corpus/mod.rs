@@ -14,6 +14,7 @@ mod pace;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 mod parquet;
 mod path_text;
+mod pieces;
 mod places;
 mod queue;
 mod result;
