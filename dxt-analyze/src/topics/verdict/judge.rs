@@ -91,7 +91,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         }
     }
     super::wanted::joined(&mut claims, &mut patterns);
-    super::strided::told(grid, &mut claims, &whole.stripes.result.files);
+    super::aliasing::told(grid, &mut claims, &whole.stripes.result.files);
     super::interleaved::told(&mut claims, &mut patterns, &whole.stripes.result.files);
     patterns = super::scratch::joined(grid, patterns);
     // The last of those that take turns comes last, and waits for a message meanwhile.

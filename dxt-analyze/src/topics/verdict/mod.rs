@@ -4,7 +4,7 @@
 //! * [`aggregators`]: what more of them would save.
 //! * [`joined`]: the same said of several files, as one.
 //! * [`gathered`]: one rank that does all I/O and brings the data together for that.
-//! * [`strided`]: requests that meet on few of many storage targets; [`scratch`]: data that are written, read back and overwritten.
+//! * [`aliasing`]: requests that meet on few of many storage targets; [`scratch`]: data that are written, read back and overwritten.
 //! * [`interleaved`]: small writes of ranks between each other in stripes.
 //! * [`wanted`]: what waits for bytes that all want.
 //! * [`one_stripe`]: a shared file on one storage target, where nothing is odd.
@@ -17,6 +17,7 @@
 //! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
 
 pub(crate) mod aggregators;
+mod aliasing;
 pub(crate) mod alternating;
 mod by_turns;
 pub(crate) mod claims;
@@ -33,7 +34,6 @@ pub(crate) mod remedy;
 pub(crate) mod result;
 pub(crate) mod scratch;
 pub(crate) mod sentence;
-pub(crate) mod strided;
 pub(crate) mod threads;
 pub(crate) mod typed;
 pub(crate) mod wanted;
