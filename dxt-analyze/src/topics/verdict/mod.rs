@@ -13,7 +13,9 @@
 //! * [`alternating`]: I/O and computing by turns, where nothing else is to blame.
 //! * [`threads`]: threads that take turns.
 //! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
-//! * [`judge`]: the verdict, as in [`result`]; [`sentence`]: its words.
+//! * [`header`]: writes that are those of a header; [`mapped`]: files that no call reads or writes.
+//! * [`severity`]: how much a finding is worth at most; [`rest`]: what none explains.
+//! * [`judge`]: the verdict, as in [`result`]; [`job_line`] and [`sentence`]: its words.
 //! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
 
 pub(crate) mod aggregators;
@@ -22,18 +24,23 @@ pub(crate) mod alternating;
 mod by_turns;
 pub(crate) mod claims;
 pub(crate) mod gathered;
+mod header;
 mod interleaved;
+mod job_line;
 pub(crate) mod joined;
 pub(crate) mod judge;
+mod mapped;
 mod mended;
 mod of_files;
 mod one_stripe;
 pub(crate) mod outside;
 pub(crate) mod overlap;
 pub(crate) mod remedy;
+mod rest;
 pub(crate) mod result;
 pub(crate) mod scratch;
 pub(crate) mod sentence;
+mod severity;
 pub(crate) mod threads;
 pub(crate) mod typed;
 pub(crate) mod wanted;

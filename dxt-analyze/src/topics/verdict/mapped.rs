@@ -1,0 +1,24 @@
+//! Mapped files, whose reads and writes no call shows.
+
+use super::sentence::Mapped;
+use crate::model::FileId;
+use crate::topics::causes::grid::Grid;
+use std::collections::BTreeMap;
+use trace_format::op::OpClass;
+
+/// Bytes of mapped files from which they are worth a word.
+const MAPPED: u64 = 1 << 20;
+
+/// The program's mapped files, and how much of them is mapped at a time, if it is much.
+pub(super) fn mapped(grid: &Grid<'_>) -> Option<Mapped> {
+    let mut by: BTreeMap<FileId, u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.inside) {
+        let is = grid.stream(entry).is_some_and(|stream| grid.run.op(stream).class == Some(OpClass::Map));
+        if is {
+            let of = by.entry(entry.file).or_default();
+            *of = (*of).max(entry.cell.bytes / entry.cell.calls.max(1));
+        }
+    }
+    let bytes = by.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+    (bytes >= MAPPED).then_some((by.len() as u64, bytes))
+}

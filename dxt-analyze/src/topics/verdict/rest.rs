@@ -1,0 +1,64 @@
+//! What no finding explains.
+
+use super::result::Rest;
+use super::severity::saves;
+use super::weigh::Card;
+use crate::findings::{Code, Explains, Finding, Saving, Severity};
+use crate::topics::Whole;
+use crate::topics::causes::class::CLASSES;
+
+/// Findings of time that no call takes, but all wait: as parts of the time in calls.
+const WAITS: [Code; 4] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS];
+
+/// Codes that tell of the time in MPI-IO outside of system calls.
+const TOLD_OUTSIDE: [Code; 5] =
+    [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE, Code::BUFFER_SIZE, Code::SIEVING_BLOCK];
+
+/// Of what `left` of the calls' time the findings leave.
+pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Rest> {
+    let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
+    let (io_ns, processes) = (ledger.job.io_ns() as f64, ledger.processes as f64);
+    // Of time in MPI-IO and HDF5 outside of system calls nothing explains anything, and waits are explained by findings that are of no calls.
+    let outside = cards.iter().any(|card| TOLD_OUTSIDE.contains(&card.finding.code));
+    let library_ns = if outside { 0.0 } else { super::outside::neither(whole) * processes };
+    let waits = cards.iter().filter(|card| WAITS.contains(&card.finding.code)).map(|card| saves(&card.finding));
+    let waits_ns = waits.sum::<u64>() as f64 * processes;
+    let leaf = || grid.entries.iter().zip(left).filter(|(entry, _)| entry.leaf);
+    let all = leaf().map(|(entry, _)| entry.cell.time_ns as f64).sum::<f64>().max(io_ns);
+    if all <= 0.0 {
+        return None;
+    }
+    let by_class = CLASSES
+        .map(|class| (class, leaf().filter(|(entry, _)| entry.class == class).map(|(_, left)| *left).sum::<f64>()));
+    let (class, most) = by_class.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let sum: f64 = by_class.iter().map(|(_, ns)| ns).sum::<f64>() + library_ns;
+    let (largest, most) = if library_ns > most {
+        ("MPI-IO and HDF5 outside of system calls", library_ns)
+    } else {
+        (class.plural(), most)
+    };
+    let (sum, most) = ((sum - waits_ns).max(0.0), (most - waits_ns).max(0.0));
+    Some(Rest { share: (sum / all).min(1.0), largest: largest.into(), largest_share: most / all })
+}
+
+/// A kind of calls that takes much of the time in I/O and that no finding explains.
+pub(super) fn uncovered(rest: &Rest) -> Finding {
+    Finding {
+        code: Code::UNCOVERED,
+        severity: Severity::Info,
+        title: format!(
+            "{} take {:.0} % of the time in I/O, and nothing about them is odd",
+            rest.largest,
+            rest.largest_share * 100.0
+        ),
+        evidence: Vec::new(),
+        cost_ns: None,
+        saving: Some(Saving {
+            saves_ns: 0,
+            saves_low_ns: None,
+            saves_high_ns: None,
+            explains: Explains { time_ns: 0, millionths: 0 },
+        }),
+        hint: "compare their rate with what the file system can do, and with another run (`compare`)".into(),
+    }
+}
