@@ -1,8 +1,9 @@
 //! Which calls are held against those on the same file only.
 
 use super::steps::steps;
-use super::{Entry, Group, Kind};
+use super::{Entry, Group};
 use crate::model::{FileId, ProcessId};
+use crate::topics::causes::reading::usual::Kind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Files whose calls of a kind are held against each other only: those of which a process uses several. Where each uses one, what a file's processes share

@@ -5,9 +5,11 @@
 //!   [`made_together`]: where ranks wait in calls of MPI-IO; [`compared`]: which calls are held against those on their file only; [`steps`]: files of a time of their own; [`on_targets`]: which storage targets calls reach.
 
 mod compared;
+mod entry;
 pub mod folders;
 pub mod helpers;
 pub mod kind_of_file;
+mod made;
 pub mod made_together;
 mod on_targets;
 pub mod regions;
@@ -15,86 +17,25 @@ pub mod stalled_once;
 pub mod steps;
 pub mod whole_waits;
 
+pub use entry::Entry;
+
 use super::class::Class;
 use super::reading::at_work::AtWork;
-use super::reading::cell::{Cell, Key, NO_TARGET, coarse};
-use super::reading::cells::{OfProcess, looked_at};
-use super::reading::parts::Parts;
 use super::reading::questions::Found;
 use super::reading::read_before;
 use super::reading::served::Served;
-use super::reading::slots::{SLOTS, Slots};
+use super::reading::slots::Slots;
 use super::reading::threads::Threads;
-use super::reading::usual::{Kind, Usual};
 use super::replay::kept_waiting::KeptWaiting;
 use super::replay::known::Known;
 use super::replay::meetings::Meetings;
-use crate::model::{FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx, Within};
-use crate::topics::layers::parts::Form;
-use compared::compared_on_a_file;
+use crate::model::{FileId, Process, ProcessId, Run, Stream};
 use folders::Folders;
-use on_targets::{known_targets, only_target, stripes, targets};
+use made::Group;
 use regions::Regions;
-use rustc_hash::{FxHashMap, FxHashSet};
-use stalled_once::{Stalls, counted_cell};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpMode};
-
-/// Processes from which on calls on a file are compared among themselves rather than with those on other files.
-const SHARED_BY: usize = 3;
-
-/// Part of the run that a process is in calls from which it holds up who waits for its messages.
-const HOLDS_UP: f64 = 0.5;
-
-/// A cell and what it is of.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// Index into [`Run::processes`].
-    pub process: ProcessId,
-    /// Slot of the run.
-    pub slot: u16,
-    /// Index into the process's streams.
-    pub stream: StreamIx,
-    /// Index into [`Run::files`].
-    pub file: FileId,
-    /// Octave of the length.
-    pub size: u8,
-    /// Storage targets that the calls reach, as far as these are few of the file's.
-    pub targets: Vec<u32>,
-    /// What its calls do.
-    pub class: Class,
-    /// Whether they reach the system: calls of POSIX and C streams, and of libraries whose inner calls are not on record.
-    pub leaf: bool,
-    /// Made inside MPI-IO or HDF5.
-    pub inside: bool,
-    /// Calls in which ranks meet.
-    pub collective: bool,
-    /// The calls.
-    pub cell: Cell,
-    /// What is usual for each of them, ns.
-    pub usual_ns: f64,
-    /// The same of all calls of their kind and size, on whatever file and though nothing but counters tells of them, ns.
-    pub usual_of_kind_ns: f64,
-    /// Spread of their logarithm, and how far it leans to the fast side.
-    pub spread: (f64, f64),
-    /// How far the logarithm of their time is above that of their like, without the longest call where there are several.
-    pub above: f64,
-    /// The same against all calls of their kind and size, on whatever file.
-    pub above_kind: f64,
-    /// Whether `above` is against those on the same file.
-    pub by_file: bool,
-    /// Their time that nothing explains yet, ns.
-    pub left_ns: f64,
-}
-
-impl Entry {
-    /// Time of the calls that are far from their like beyond `times` what is usual, ns: single calls, whatever else is slow about these.
-    #[must_use]
-    pub fn beyond_ns(&self, times: f64) -> f64 {
-        let with_the_rest = self.cell.far_calls as f64 * self.usual_ns * times;
-        (self.cell.far_ns as f64 - with_the_rest).clamp(0.0, self.left_ns.max(0.0))
-    }
-}
 
 /// The cells of a run.
 #[derive(Debug)]
@@ -161,165 +102,7 @@ pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
     found.or(values.last()).map(|(value, _)| *value)
 }
 
-/// What is compared with each other.
-type Group = (Kind, FileId);
-
 impl<'a> Grid<'a> {
-    /// Of what was read, and of calls that have only counters.
-    #[must_use]
-    pub fn new(
-        run: &'a Run,
-        slots: Slots,
-        usual: &FxHashMap<Kind, Usual>,
-        layouts: &[Option<FileLayout>],
-        mut read: FxHashMap<ProcessId, OfProcess>,
-    ) -> Self {
-        let merged = read.values().map(|of| of.merged).max().unwrap_or(0);
-        let shared = shared_files(run);
-        let known = known_targets(layouts);
-        let mut entries: Vec<Entry> = Vec::new();
-        let mut groups: Vec<Group> = Vec::new();
-        let mut at_once: Vec<f64> = Vec::new();
-        let mut threads: Vec<Threads> = Vec::new();
-        let mut at_work: Vec<Option<AtWork>> = Vec::new();
-        let mut parts: FxHashMap<(ProcessId, StreamIx), Parts> = FxHashMap::default();
-        let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
-        let mut met_all: Vec<Vec<ProcessId>> = vec![Vec::new(); slots.phases()];
-        let stalls = Stalls::of(run);
-        for (number, process) in run.numbered_processes() {
-            let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
-            let of = read.remove(&number).unwrap_or_default();
-            let outermost = whole_waits::are_whole(run, process);
-            let split = split_files(run, process);
-            let reaches_system = |stream: &Stream| {
-                let (library, collective) = of_library(run, stream);
-                if outermost && whole_waits::is_wait(run, stream) {
-                    return stream.within() == Within::Nothing;
-                }
-                let of_split = split.contains(&stream.file) && is_of_split(run, stream);
-                !library || (!has_inside && !collective && !of_split)
-            };
-            let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(reaches_system));
-            parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
-            threads.push(of.threads);
-            at_work.push(of.at_work);
-            at_once.push(of.threads.at_once());
-            for (phase, ns) in super::replay::meetings::with_counted(process, &slots, of.waits) {
-                if let Some(waits) = waits.get_mut(phase) {
-                    waits.insert(number, ns);
-                }
-            }
-            for phase in of.met_all {
-                if let Some(met) = met_all.get_mut(phase as usize) {
-                    met.push(number);
-                }
-            }
-            let of_segments = of.cells;
-            let mut cells: FxHashMap<Key, Cell> = FxHashMap::default();
-            let counted = process.missing.iter().filter_map(|missing| {
-                let stream = process.stream_index(missing.stream)?;
-                let c = &missing.counters;
-                let at = process.shift_ns.saturating_add(c.first_start);
-                let key = Key {
-                    slot: u16::try_from(slots.of(at)).unwrap_or(u16::MAX),
-                    stream,
-                    size: super::reading::usual::size_class(c.bytes / c.segments.max(1)),
-                    target: process.stream(stream).map_or(NO_TARGET, |stream| only_target(layouts, stream)),
-                };
-                let is = c.segments > 0 && process.stream(stream).is_some_and(|stream| looked_at(run, stream));
-                let cell = counted_cell(c);
-                let stalled = process.stream(stream).is_some_and(|of| stalls.has(of.op, &cell));
-                is.then_some((key, if stalled { cell.with_stall() } else { cell }))
-            });
-            for (key, cell) in of_segments.into_iter().chain(counted) {
-                cells.entry(coarse(key, merged, SLOTS.ilog2())).or_default().add(&cell);
-            }
-            let mut cells: Vec<(Key, Cell)> = cells.into_iter().collect();
-            cells.sort_unstable_by_key(|(key, _)| *key);
-            for (key, cell) in cells {
-                let Some(stream) = process.stream(key.stream) else { continue };
-                let op = run.op(stream);
-                let (_, collective) = of_library(run, stream);
-                let kind = Kind::of_size(stream, key.size);
-                let file = if shared.contains(&stream.file) { stream.file } else { FileId::NONE };
-                groups.push((kind, file));
-                entries.push(Entry {
-                    process: number,
-                    slot: key.slot,
-                    stream: key.stream,
-                    file: stream.file,
-                    size: key.size,
-                    targets: targets(layouts, known, stream, key.target, cell.bytes / cell.calls.max(1)),
-                    class: Class::of(op),
-                    leaf: reaches_system(stream),
-                    inside: stream.within() > Within::Nothing,
-                    collective,
-                    usual_ns: usual.get(&kind).map_or(cell.mean_of_near_ns(), |usual| usual.median_ns),
-                    usual_of_kind_ns: 0.0,
-                    spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
-                    above: cell.typical_log(),
-                    above_kind: cell.typical_log(),
-                    by_file: false,
-                    left_ns: cell.time_ns as f64,
-                    cell,
-                });
-            }
-        }
-        let compared = compared_on_a_file(&entries, &groups);
-        for (entry, group) in entries.iter_mut().zip(&mut groups) {
-            if !compared.contains(group) {
-                group.1 = FileId::NONE;
-            }
-            entry.by_file = group.1 != FileId::NONE;
-        }
-        let collective = entries.iter().any(|entry| entry.collective);
-        let unmet = if collective || slots.ranks_met { Vec::new() } else { waits.clone() };
-        let meetings = if collective {
-            Meetings::default()
-        } else {
-            Meetings::of(run, &slots, waits, &met_all).with_library(made_together::waits(run, &entries, &slots))
-        };
-        let regions = Regions::new(run, parts);
-        let spread = spread(usual);
-        let mut grid = Self {
-            run,
-            slots,
-            slots_of_cell: 1 << merged.min(SLOTS.ilog2()),
-            entries,
-            spread,
-            at_once,
-            threads,
-            at_work,
-            meetings,
-            regions,
-            folders: Folders::new(run),
-            kept_waiting: KeptWaiting::default(),
-            pace: Known::default(),
-            begin_together: BTreeMap::new(),
-            stripes: stripes(run, layouts),
-            found: Vec::new(),
-            read_before: read_before::Partial::default(),
-            grow_with_depth: Vec::new(),
-            served: BTreeMap::new(),
-            busy: BTreeMap::new(),
-            last_alone: super::replay::alone::last_alone(run),
-            has_time_left: Vec::new(),
-            hold_up: None,
-        };
-        grid.hold_up = grid.hold_up();
-        grid.has_time_left = helpers::with_time_left(run, &grid.in_calls(), grid.last_alone);
-        grid.set_above(&groups);
-        let in_calls = grid.in_calls_by_phase();
-        grid.kept_waiting = KeptWaiting::of(run, unmet, &in_calls);
-        let meetings = std::mem::take(&mut grid.meetings);
-        let time = |phase, process| in_calls.get(&(phase, process)).copied().unwrap_or_default();
-        let several =
-            |(process, _): &(ProcessId, &Process)| grid.threads.get(process.index()).is_some_and(|of| of.count > 1);
-        let threaded = run.numbered_processes().filter(several).map(|(process, _)| process).collect();
-        grid.meetings = meetings.with_calls(run, &grid.slots, threaded, time);
-        grid
-    }
-
     /// Time of each process in calls of each phase, ns.
     fn in_calls_by_phase(&self) -> FxHashMap<(usize, ProcessId), f64> {
         let mut of: FxHashMap<(usize, ProcessId), f64> = FxHashMap::default();
@@ -327,17 +110,6 @@ impl<'a> Grid<'a> {
             *of.entry((self.phase(entry), entry.process)).or_default() += self.wall(entry, entry.cell.time_ns as f64);
         }
         of
-    }
-
-    fn hold_up(&self) -> Option<Vec<bool>> {
-        let recorded = self.run.processes.iter().any(|of| of.streams.iter().any(|stream| stream.meets));
-        // Who is no rank is not known to wait for others either.
-        let ranks = self.run.ranks() > 0;
-        if ranks && (!recorded || self.entries.iter().any(|entry| entry.collective)) {
-            return None;
-        }
-        let most = super::reading::phases::length(self.run) as f64 * HOLDS_UP;
-        Some(self.in_calls().into_iter().map(|ns| ns >= most).collect())
     }
 
     /// By process: for how long it is in calls, ns.
@@ -349,31 +121,6 @@ impl<'a> Grid<'a> {
             }
         }
         out
-    }
-
-    /// Subtracts what is usual for the like of each cell.
-    fn set_above(&mut self, groups: &[Group]) {
-        let mut of: FxHashMap<Group, Vec<(f64, f64)>> = FxHashMap::default();
-        for (entry, group) in self.entries.iter().zip(groups) {
-            of.entry(*group).or_default().push((entry.above, entry.cell.calls as f64));
-        }
-        let usual: FxHashMap<Group, f64> =
-            of.into_iter().filter_map(|(group, mut all)| Some((group, weighted_quantile(&mut all, 0.5)?))).collect();
-        // Next to memory any storage is slow.
-        let in_memory: Vec<bool> = self.run.files.iter().map(|file| self.run.is_in_memory(file)).collect();
-        let like = |entry: &Entry, kind: Kind| (kind, in_memory.get(entry.file.index()).copied().unwrap_or_default());
-        let mut of: FxHashMap<(Kind, bool), Vec<(f64, f64)>> = FxHashMap::default();
-        for (entry, (kind, _)) in self.entries.iter().zip(groups) {
-            of.entry(like(entry, *kind)).or_default().push((entry.above_kind, entry.cell.calls as f64));
-        }
-        let of_kind: FxHashMap<(Kind, bool), f64> =
-            of.into_iter().filter_map(|(kind, mut all)| Some((kind, weighted_quantile(&mut all, 0.5)?))).collect();
-        for (entry, group) in self.entries.iter_mut().zip(groups) {
-            entry.above -= usual.get(group).copied().unwrap_or_default();
-            let usual = of_kind.get(&like(entry, group.0)).copied().unwrap_or_default();
-            entry.above_kind -= usual;
-            entry.usual_of_kind_ns = usual.exp();
-        }
     }
 
     /// Time that its process is in calls of an entry for, where they take `ns`.
@@ -445,36 +192,8 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Whether a stream's calls are a library's, and whether they are collective ones of MPI-IO.
-fn of_library(run: &Run, stream: &Stream) -> (bool, bool) {
-    let op = run.op(stream);
-    let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
-    (library, Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio))
-}
-
-/// Whether a call on such a file is one of those that make a split collective one.
-fn is_of_split(run: &Run, stream: &Stream) -> bool {
-    let op = run.op(stream);
-    op.mode == OpMode::Split || matches!(Class::of(op), Class::Wait | Class::HandOver)
-}
-
 /// Files that a process uses split collective calls on: in those it waits for others, in the one that begins them or in the one that ends them.
 pub fn split_files(run: &Run, process: &Process) -> BTreeSet<FileId> {
     let is = |stream: &&Stream| run.op(stream).mode == OpMode::Split;
     process.streams.iter().filter(is).map(|stream| stream.file).collect()
-}
-
-/// Files that several processes have data or other calls on.
-fn shared_files(run: &Run) -> FxHashSet<FileId> {
-    let mut count: FxHashMap<FileId, usize> = FxHashMap::default();
-    for process in &run.processes {
-        let files: FxHashSet<FileId> = process.streams.iter().map(|stream| stream.file).collect();
-        files.into_iter().for_each(|file| *count.entry(file).or_default() += 1);
-    }
-    count.into_iter().filter(|(_, count)| *count >= SHARED_BY).map(|(file, _)| file).collect()
-}
-
-fn spread(usual: &FxHashMap<Kind, Usual>) -> f64 {
-    let mut all: Vec<(f64, f64)> = usual.values().map(|usual| (usual.spread, 1.0)).collect();
-    weighted_quantile(&mut all, 0.5).unwrap_or(0.5)
 }

@@ -1,6 +1,6 @@
 //! What is read of a trace to tell causes, in two readings.
 //!
-//! * [`phases`]: first reading: where ranks meet ([`who`]), and when no process does I/O; [`slots`]: the run divided there.
+//! * [`phases`]: first reading: where ranks meet ([`who`], in calls of which [`role`], [`met`] when), and when no process does I/O; [`slots`]: the run divided there.
 //! * [`questions`]: first reading: when files were there that processes asked for.
 //! * [`read_before`]: first reading: blocks that are read and overwritten at once.
 //! * [`usual`]: first reading: how long calls of a kind and size usually take.
@@ -12,10 +12,12 @@ pub mod callers;
 pub mod cell;
 pub mod cells;
 pub mod depths;
+pub mod met;
 pub mod parts;
 pub mod phases;
 pub mod questions;
 pub mod read_before;
+mod role;
 pub mod served;
 pub mod slots;
 pub mod threads;

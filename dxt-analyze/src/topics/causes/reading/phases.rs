@@ -2,86 +2,25 @@
 //! every other, and none goes on before the last one has come: so the latest of the k-th beginnings ends a phase. So do the program's own
 //! meetings on communicators of all ranks, which libraries duplicate.
 
+use super::met::{Begins, FIRST, MEETINGS, Meetings, Waited};
+use super::role::{Role, role};
 use super::slots::Slots;
 use super::who::{Key, Who, of_all, of_parts};
 use crate::limits::FOLLOWED_GAPS;
-use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
+use crate::model::{Process, ProcessId, Run};
 use crate::scan::{Analysis, Block, Stretch};
-use crate::topics::layers::parts::{Form, is_made_together};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
 use trace_format::frame::BlockHead;
-use trace_format::op::Layer;
 
 /// Parts of the run in which I/O is looked for.
 const PARTS: usize = 1 << 14;
-/// Meetings of one operation that are followed.
-const MEETINGS: usize = 1 << 16;
-/// Part of calls that all ranks make in which nobody leaves before the last has come, from which they meet there.
-const MET: f64 = 0.9;
 /// Groups of ranks that a process makes collective calls with that are told apart.
 const GROUPS: usize = 8;
 /// Ranks of a part of all from which on it tells who of them comes late.
 const SEVERAL: u64 = 3;
 /// Parts without I/O, one after another, that end a phase: 1/512 of the run.
 const GAP: usize = PARTS / 512;
-
-/// What a stream's calls are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// Not looked at.
-    None,
-    /// Calls of the program or below.
-    Call,
-    /// Calls of MPI-IO and HDF5 in which all ranks meet, or a part of them; if it is not `sure`, as far as none leaves before the last has come.
-    Collective { op: u16, file: FileId, sure: bool, group: u64 },
-    /// Calls of MPI's in which all processes of a communicator meet.
-    Meeting { op: u16 },
-}
-
-impl Role {
-    /// Operation and file of a collective call.
-    fn collective(self) -> Option<Key> {
-        match self {
-            Self::Collective { op, file, .. } => Some((op, Who::File(file))),
-            _ => None,
-        }
-    }
-}
-
-/// Calls of MPI's which nobody leaves before all have come.
-const MEETING: [&str; 9] = [
-    "barrier",
-    "allreduce",
-    "allgather",
-    "allgatherv",
-    "alltoall",
-    "alltoallv",
-    "alltoallw",
-    "reduce_scatter",
-    "reduce_scatter_block",
-];
-
-fn role(run: &Run, stream: &Stream) -> Role {
-    let op = run.op(stream);
-    if stream.meets {
-        return if MEETING.contains(&op.name.as_str()) { Role::Meeting { op: stream.op } } else { Role::None };
-    }
-    if stream.overview || Form::of(op.mode) == Form::Unfinished {
-        return Role::None;
-    }
-    let (form, mpiio) = (Form::of(op.mode) == Form::Collective, op.layer == Some(Layer::Mpiio));
-    // HDF5 may read each rank's part on its own.
-    let (sure, library) = (form && mpiio, mpiio || op.layer == Some(Layer::Hdf5));
-    let collective = library && form || mpiio && is_made_together(op);
-    match stream.within() {
-        Within::Nothing if collective && run.window.is_none() => {
-            Role::Collective { op: stream.op, file: stream.file, sure, group: 0 }
-        }
-        Within::Nothing => Role::Call,
-        _ => Role::None,
-    }
-}
 
 /// The analysis.
 #[derive(Clone, Debug)]
@@ -136,49 +75,6 @@ impl Phases {
     }
 }
 
-/// Meetings of one operation on one file.
-#[derive(Clone, Debug, Default)]
-struct Meetings {
-    /// Latest beginning of each, ns since the job's start.
-    last: Vec<u64>,
-    /// Earliest end of each, if that has to tell whether they are meetings.
-    first_out: Vec<u64>,
-    /// Processes that took part, and in how many at least and at most.
-    processes: u64,
-    fewest: usize,
-    most: usize,
-}
-
-impl Meetings {
-    fn add(&mut self, of: &Begins) {
-        let (last, first_out) = (of.begins.clone(), of.ends.clone());
-        self.join(&Self { last, first_out, processes: 1, fewest: of.begins.len(), most: of.begins.len() });
-    }
-
-    /// Whether nobody leaves before all have come, but for few by chance.
-    fn is_one(&self) -> bool {
-        let met = self.last.iter().zip(&self.first_out).filter(|(last, out)| out >= last).count();
-        self.first_out.is_empty() || met as f64 >= self.last.len() as f64 * MET
-    }
-
-    fn join(&mut self, other: &Self) {
-        if self.processes == 0 {
-            self.clone_from(other);
-            return;
-        }
-        if self.last.len() < other.last.len() {
-            self.last.resize(other.last.len(), 0);
-        }
-        self.last.iter_mut().zip(&other.last).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
-        if self.first_out.len() < other.first_out.len() {
-            self.first_out.resize(other.first_out.len(), u64::MAX);
-        }
-        self.first_out.iter_mut().zip(&other.first_out).for_each(|(mine, theirs)| *mine = (*mine).min(*theirs));
-        self.processes += other.processes;
-        (self.fewest, self.most) = (self.fewest.min(other.fewest), self.most.max(other.most));
-    }
-}
-
 /// Parts of a run of `length` ns that a nanosecond is.
 fn parts_in_ns(length: u64) -> f64 {
     PARTS as f64 / length.max(1) as f64
@@ -225,64 +121,6 @@ struct Last {
     group: u64,
     end: u64,
     since_ns: u64,
-}
-
-/// Meetings of one process.
-#[derive(Clone, Debug, Default)]
-struct Begins {
-    begins: Vec<u64>,
-    /// Their ends, where these tell whether they are meetings.
-    ends: Vec<u64>,
-    /// How long after the last one it came, its other calls left out, ns; [`FIRST`] if there was none.
-    gaps: Vec<u64>,
-    /// When the last one had ended, for each of these.
-    after: Vec<u64>,
-}
-
-/// Nothing tells how late a process comes to its first collective call.
-pub const FIRST: u64 = u64::MAX;
-
-impl Begins {
-    fn push(&mut self, begin: u64, end: Option<u64>, gap: Option<(u64, u64)>) {
-        if self.begins.len() < MEETINGS {
-            self.begins.push(begin);
-            self.ends.extend(end);
-            self.gaps.extend(gap.map(|(gap, _)| gap));
-            self.after.extend(gap.map(|(_, after)| after));
-        }
-    }
-
-    /// Takes what the process waited for others out of its gaps: who waits does not come late by itself.
-    fn without(&mut self, waited: &Waited) {
-        for ((gap, begin), after) in self.gaps.iter_mut().zip(&self.begins).zip(&self.after) {
-            if *gap != FIRST {
-                *gap = gap.saturating_sub(waited.until(*begin).saturating_sub(waited.until(*after)));
-            }
-        }
-    }
-}
-
-/// When a process waited in MPI's own calls: beginnings in order, with how long it had waited before, ns, and ends.
-#[derive(Clone, Debug, Default)]
-struct Waited(Vec<(u64, u64, u64)>);
-
-impl Waited {
-    fn of(mut spans: Vec<(u64, u64)>) -> Self {
-        spans.sort_unstable();
-        let mut before = 0_u64;
-        let of = |(begin, end): (u64, u64)| {
-            let mine = before;
-            before = before.saturating_add(end.saturating_sub(begin));
-            (begin, mine, end)
-        };
-        Self(spans.into_iter().map(of).collect())
-    }
-
-    /// How long it had waited until a moment, ns.
-    fn until(&self, at: u64) -> u64 {
-        let last = self.0.partition_point(|(begin, ..)| *begin <= at).checked_sub(1).and_then(|last| self.0.get(last));
-        last.map_or(0, |(begin, before, end)| before.saturating_add(at.min(*end).saturating_sub(*begin)))
-    }
 }
 
 /// A process, and how long after its last collective call it came to each, ns.

@@ -9,7 +9,8 @@ use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::reading::phases::{FIRST, Gaps};
+use crate::topics::causes::reading::met::FIRST;
+use crate::topics::causes::reading::phases::Gaps;
 use std::collections::BTreeMap;
 
 /// Share of all that late ranks cost that these must cost to be those who are late.
