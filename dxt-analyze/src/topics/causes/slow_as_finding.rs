@@ -77,6 +77,15 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
                  other uses (`lfs getstripe`)",
             )
         }
+        (Unit::Target(target), Some(SoleUser::Either(process))) => {
+            let (who, _, of_first) = users(grid, &[*process]);
+            about = About { ost: Some(target), ..of_first };
+            (
+                Code::SLOW_TARGET,
+                format!("{who} or {name}, which no other uses, is slow: {first} as long as {others}'"),
+                "see whether the same rank is slow on another target (place its file elsewhere with `lfs setstripe -o`), or the target for another rank: its host, or the target, is to be checked",
+            )
+        }
         (_, Some(SoleUser::Either(process))) => {
             let (who, _, of_first) = users(grid, &[*process]);
             about = About { file: about.file, ..of_first };

@@ -1,5 +1,6 @@
 //! Whose a slow file is that one process alone uses: with a file for each rank, rank and file are the same calls. The rank is the better guess where it has no
-//! other such file that would be fast, and where opens and closes, which ask another server, are slow as well.
+//! other such file that would be fast, and where opens and closes, which ask another server, are slow as well. So it is with a storage target that one
+//! process alone reaches, and which is the only one that it reaches: either may be slow.
 
 use super::class::Class;
 use super::grid::{Entry, Grid};
@@ -19,13 +20,16 @@ const AS_FAR: f64 = 0.5;
 pub(super) enum SoleUser {
     /// These processes are slow.
     Theirs(Vec<ProcessId>),
-    /// This process or its file.
+    /// This process or its file or storage target.
     Either(ProcessId),
 }
 
-/// Who alone uses each of the files that are slow; `None` if others use one of them, or nothing but files is slow.
+/// Who alone uses each of the files that are slow, or the storage target that is; `None` if others use one of them, or something else is slow.
 #[must_use]
 pub(super) fn sole_user(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
+    if let (Unit::Target(target), []) = (slow.unit, slow.more.as_slice()) {
+        return alone_on(grid, slow, target);
+    }
     let file = |unit: &Unit| if let Unit::File(file) = unit { Some(*file) } else { None };
     let files: BTreeSet<FileId> = std::iter::once(&slow.unit).chain(&slow.more).map(file).collect::<Option<_>>()?;
     if grid.run.processes.len() < 2 {
@@ -50,6 +54,20 @@ pub(super) fn sole_user(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
         Some(process) if files.len() == 1 => Some(SoleUser::Either(process)),
         Some(_) => None,
     }
+}
+
+/// Which process alone has such calls on a storage target, and such calls on no other.
+fn alone_on(grid: &Grid<'_>, slow: &Slow, target: u32) -> Option<SoleUser> {
+    let is = |entry: &&Entry| entry.leaf && slow.by.iter().any(|(class, ..)| *class == entry.class);
+    let theirs = || grid.entries.iter().filter(is).filter(|entry| entry.targets.contains(&target));
+    let process = theirs().next()?.process;
+    let mine = || grid.entries.iter().filter(is).filter(|entry| entry.process == process);
+    if theirs().any(|entry| entry.process != process) || mine().any(|entry| entry.targets != [target]) {
+        return None;
+    }
+    let files: BTreeSet<FileId> = mine().map(|entry| entry.file).collect();
+    let all_slow = files.iter().all(|file| opens_are_slow(grid, slow, *file));
+    Some(if all_slow { SoleUser::Theirs(vec![process]) } else { SoleUser::Either(process) })
 }
 
 /// Whether a process makes such calls on another file.

@@ -5,6 +5,7 @@ use super::at_work::{self, AtWork};
 use super::cell::{Call, Cell, Key, NO_TARGET, coarse, log};
 use super::depths::{self, Depths};
 use super::parts::Parts;
+use super::role::all_meet;
 use super::slots::{SLOTS, Slots};
 use super::threads::{OfThread, Threads};
 use super::usual::{Kind, Usual, size_class};
@@ -253,13 +254,16 @@ impl Analysis for Cells<'_> {
         for stretch in block.stretches() {
             if !looked_at.get(stretch.stream.index()).is_some_and(|&is| is) {
                 // MPI's calls in which processes meet bear a mark that no stream's number has.
-                let meets = block.process.stream(stretch.stream.any()).is_some_and(|stream| stream.meets);
+                let stream = block.process.stream(stretch.stream.any());
+                let meets = stream.is_some_and(|stream| stream.meets);
+                let together = stream.is_some_and(|stream| all_meet(block.run.op(stream)));
                 for row in stretch.rows().filter(|row| row.stream.may_meet() && meets) {
                     let phase = self.waited_in(row.start.saturating_add(shift), row.end.saturating_add(shift));
                     let phase = u32::try_from(phase).unwrap_or(u32::MAX);
                     let wait = partial.waits.entry(phase).or_default();
                     *wait = wait.saturating_add(row.duration_ns());
-                    if of_all.contains_key(&row.offset) {
+                    // Who sends its part for a sum goes on before others have come.
+                    if together && of_all.contains_key(&row.offset) {
                         partial.met_all.insert(phase);
                     }
                 }

@@ -1,7 +1,7 @@
 //! What a stream's calls are where it is asked when ranks meet.
 
 use super::who::{Key, Who};
-use crate::model::{FileId, Run, Stream, Within};
+use crate::model::{FileId, Op, Run, Stream, Within};
 use crate::topics::layers::parts::{Form, is_made_together};
 use trace_format::op::Layer;
 
@@ -41,11 +41,16 @@ const MEETING: [&str; 9] = [
     "reduce_scatter_block",
 ];
 
+/// Whether nobody leaves a call of MPI's before all have come.
+pub(super) fn all_meet(op: &Op) -> bool {
+    MEETING.contains(&op.name.as_str())
+}
+
 /// It.
 pub(super) fn role(run: &Run, stream: &Stream) -> Role {
     let op = run.op(stream);
     if stream.meets {
-        return if MEETING.contains(&op.name.as_str()) { Role::Meeting { op: stream.op } } else { Role::None };
+        return if all_meet(op) { Role::Meeting { op: stream.op } } else { Role::None };
     }
     if stream.overview || Form::of(op.mode) == Form::Unfinished {
         return Role::None;

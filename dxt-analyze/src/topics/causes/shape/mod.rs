@@ -7,7 +7,7 @@
 //!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
 //! * Requests of few bytes: [`tiny`]; [`tiny_collective`]: of all ranks together; [`independent`]: of MPI-IO one by one; [`stream_buffer`]: of C streams; [`filling`]: reads for writes of less than a
 //!   block; [`seeks`]: by their price; [`put_together`]: what they would save as long ones; [`whole_files`]: those that are as long as their file.
-//! * Work done again: [`asked_again`]: names; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`]: files that are opened, [`rewritten`]: or written; [`read_before`]: blocks that are read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`]: more read than asked for.
+//! * Work done again: [`asked_again`]: names; [`read_again`]: bytes, as far as counters tell; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`]: files that are opened, [`rewritten`]: or written; [`read_before`]: blocks that are read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`]: more read than asked for.
 //! * Metadata: [`slow_metadata`]; [`many_files`]: small or temporary ones; [`header`]: between records; [`hdf5_metadata`]: of which each rank reads and writes its own.
 //! * Aggregators: [`one_aggregator`]: by a hint; [`many_aggregators`]: that wait for each other.
 
@@ -39,6 +39,7 @@ mod placed;
 pub mod polled;
 pub mod put_together;
 pub mod queue;
+pub mod read_again;
 pub mod read_before;
 pub mod reopened;
 pub mod rewritten;
@@ -78,7 +79,7 @@ pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
 }
 
 /// Those that are found each by itself.
-const APART: [fn(&Grid<'_>) -> Vec<Claim>; 32] = [
+const APART: [fn(&Grid<'_>) -> Vec<Claim>; 33] = [
     |grid| all(locks::claims(grid)),
     |grid| all(syncs::claims(grid)),
     |grid| all(slow_metadata::claim(grid)),
@@ -99,6 +100,7 @@ const APART: [fn(&Grid<'_>) -> Vec<Claim>; 32] = [
     |grid| all(mpiio_reopened::claim(grid)),
     |grid| all(rewritten::claim(grid)),
     |grid| all(read_before::claim(grid)),
+    |grid| all(read_again::claim(grid)),
     |grid| all(header::claim(grid)),
     |grid| all(independent::claims(grid)),
     |grid| all(seeks::claim(grid)),

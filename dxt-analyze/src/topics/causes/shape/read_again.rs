@@ -1,0 +1,111 @@
+//! Bytes that processes read again where only counters tell: who reads more bytes of a file than lie before the last one that it reads has read some
+//! twice, whichever they are (the pigeonhole principle).
+
+use crate::findings::{About, Code, Evidence};
+use crate::model::{FileId, Process, ProcessId};
+use crate::shared::totals::add;
+use crate::text::units as show;
+use crate::topics::causes::claim::{Claim, files, finding};
+use crate::topics::causes::class::Class;
+use crate::topics::causes::grid::{Entry, Grid};
+use crate::topics::causes::replay::Shortened;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::OpClass;
+
+/// Reads of a process on a file.
+#[derive(Clone, Copy, Debug)]
+struct Reads {
+    /// Bytes that calls moved.
+    bytes: u64,
+    /// Bytes from the first to the last one that any of them reaches, at most.
+    extent: u64,
+}
+
+/// Of all files.
+#[must_use]
+pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
+    let least = &grid.run.thresholds;
+    let is = |entry: &&Entry| entry.leaf && entry.class == Class::Read;
+    let mut all: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
+    grid.entries
+        .iter()
+        .filter(is)
+        .for_each(|entry| add(all.entry((entry.process, entry.file)).or_default(), entry.cell.bytes));
+    let read: u64 = all.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+    let mut again: BTreeMap<(ProcessId, FileId), f64> = BTreeMap::new();
+    let (mut bytes, mut most) = (0_u64, None::<(u64, FileId, Reads)>);
+    for (number, process) in grid.run.numbered_processes() {
+        // A record of all ranks: each of them may have read everything once.
+        let readers = u64::from(process.reduction.ranks).max(1);
+        for (file, reads) in counted(grid, process) {
+            let more = reads.bytes.saturating_sub(reads.extent.saturating_mul(readers));
+            // What has offsets is judged by them, and what others write may have changed.
+            let whole = all.get(&(number, file)) == Some(&reads.bytes);
+            if more == 0 || reads.extent == 0 || !whole || is_written_by_others(grid, number, file) {
+                continue;
+            }
+            again.insert((number, file), more as f64 / reads.bytes as f64);
+            add(&mut bytes, more);
+            if most.is_none_or(|(of, ..)| more > of) {
+                most = Some((more, file, reads));
+            }
+        }
+    }
+    let (_, file, reads) = most?;
+    let share = bytes as f64 / read.max(1) as f64;
+    if share < least.traffic_share || bytes < least.traffic_min_bytes {
+        return None;
+    }
+    let part = |entry: &Entry| again.get(&(entry.process, entry.file)).copied();
+    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
+    let shortened: Shortened =
+        theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?))).collect();
+    let title = format!(
+        "{} ({:.1} %) of the bytes read had been read before by the same process",
+        show::bytes(bytes),
+        share * 100.0
+    );
+    let name = &grid.run.file(file)?.name;
+    let words = format!(
+        "{name}: a process reads {} of it, and nothing beyond byte {}: counters prove that, not which bytes",
+        show::bytes(reads.bytes),
+        show::count(reads.extent)
+    );
+    let about = About { file: Some(name.clone()), ..About::default() };
+    let mut evidence = vec![Evidence::of(words, about)];
+    evidence.extend(files(grid, &shortened));
+    let hint =
+        "keep them in memory, or read in the order of the file; the page cache serves them only while they stay in it";
+    (!shortened.is_empty()).then(|| Claim::new(finding(Code::REREAD, title, evidence, hint), shortened))
+}
+
+/// What a process reads of files by calls that have counters only.
+fn counted(grid: &Grid<'_>, process: &Process) -> BTreeMap<FileId, Reads> {
+    let mut of: BTreeMap<FileId, Reads> = BTreeMap::new();
+    let mut unknown: BTreeSet<FileId> = BTreeSet::new();
+    for missing in &process.missing {
+        let Some(stream) = process.stream_index(missing.stream).and_then(|index| process.stream(index)) else {
+            continue;
+        };
+        if !stream.storage || grid.run.op(stream).class != Some(OpClass::Read) || missing.counters.bytes == 0 {
+            continue;
+        }
+        let Ok(until) = u64::try_from(missing.counters.max_end_offset) else { continue };
+        let from = u64::try_from(missing.counters.min_offset).ok().filter(|from| *from < until).unwrap_or(0);
+        if until == 0 {
+            unknown.insert(stream.file);
+        }
+        let reads = of.entry(stream.file).or_insert(Reads { bytes: 0, extent: 0 });
+        add(&mut reads.bytes, missing.counters.bytes);
+        // Of several kinds of reads each has its own first byte: the whole is no shorter than what the last one reaches.
+        reads.extent = if reads.extent == 0 { until - from } else { reads.extent.max(until) };
+    }
+    of.retain(|file, _| !unknown.contains(file));
+    of
+}
+
+/// Whether another process writes a file.
+fn is_written_by_others(grid: &Grid<'_>, process: ProcessId, file: FileId) -> bool {
+    let writes = |entry: &&Entry| entry.leaf && entry.class == Class::Write && entry.file == file;
+    grid.entries.iter().filter(writes).any(|entry| entry.process != process)
+}
