@@ -51,6 +51,39 @@ fn a_target_that_calls_wait_for_is_slow_though_its_first_is_as_quick_as_others()
 }
 
 #[test]
+fn a_rank_and_the_target_that_it_alone_uses_are_told_together() {
+    let found = |alone: bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, &format!("n{}", rank / 4));
+            let path = format!("/lus/{rank}");
+            let file = one.file(&path);
+            let bytes = lustre(1 << 20, &[if alone { rank as u32 } else { rank as u32 / 2 }]);
+            one.process.layouts.push(LayoutDef {
+                file,
+                moment: LayoutMoment::Close,
+                source: LayoutSource::Lustre,
+                bytes,
+            });
+            for call in 0..40_u64 {
+                let at = call * 100 * MS;
+                let slow = if alone { rank == 5 } else { rank / 2 == 2 };
+                let takes = (if slow { 50_000 } else { 10_000 } + (rank * 7 + call * 5) % 11 * 100) * US;
+                one.write(&path, (call << 20) as i64, 1 << 20, at, at + takes);
+                one.add("", BARRIER, 0, 0, 0, at + takes, at + 60 * MS);
+            }
+            one
+        };
+        report((0..16).map(rank).collect(), 4000)
+    };
+    let one = found(true);
+    let expected = "Rank 5 or OST 5, which no other uses, is slow: writes take ";
+    assert!(sentence(&one).starts_with(expected), "{}", sentence(&one));
+    // Where another rank is as slow there, the target is.
+    let both = found(false);
+    assert!(sentence(&both).starts_with("OST 2 is slow: writes take "), "{}", sentence(&both));
+}
+
+#[test]
 fn a_target_that_most_lies_on_is_overloaded() {
     // Half of the files on one of 13.
     let found = before_targets(|rank| if rank % 2 == 0 { 0 } else { 1 + (rank / 2 % 12) as u32 }, |_| 2000);

@@ -1,7 +1,7 @@
 //! Who waits for whom, and who does not.
 
-use super::{BARRIER, KIB, LOCK, MPIIO_WRITE, MS, meet, report, report_of, saves_ms, sentence, stepped};
-use crate::common::{self, Builder, process};
+use super::{BARRIER, GATHER, KIB, LOCK, MPIIO_WRITE, MS, meet, report, report_of, saves_ms, sentence, stepped};
+use crate::common::{self, Builder, op, process};
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{CommunicatorDef, ThreadDef};
 use trace_format::segment::{Segment, StreamId};
@@ -46,6 +46,42 @@ fn a_rank_that_comes_late_to_barriers_is_named_where_io_matters() {
     assert!((240..=300).contains(&saves), "{saves} of 300 ms");
     // Who computes for longer is no matter of I/O where there is hardly any.
     assert!(sentence(&late(1)).starts_with("I/O is not the bottleneck"), "{}", sentence(&late(1)));
+}
+
+/// Rank 0 waits for rank 1 where results come together; the others have sent theirs by then, and wait at the barrier behind that.
+#[test]
+fn a_rank_that_comes_late_to_a_reduction_is_late_to_the_barrier_behind_it() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..15_u64 {
+            let from = step * 150 * MS;
+            for call in 0..4 {
+                let at = from + call * 4 * MS;
+                one.add(
+                    &format!("/scratch/of{rank}"),
+                    op::POSIX_READ,
+                    0,
+                    ((step * 4 + call) << 20) as i64,
+                    1 << 20,
+                    at,
+                    at + 4 * MS,
+                );
+            }
+            let computes = if rank == 1 { 125 } else { 95 } * MS;
+            let comes = from + 16 * MS + computes;
+            let met = from + 16 * MS + 125 * MS + MS;
+            let sent = if rank == 0 { met - MS / 2 } else { comes + MS / 10 };
+            one.add("", GATHER, 0, 0, 0, comes, sent);
+            one.add("", BARRIER, 0, 0, 0, sent, met);
+        }
+        one
+    };
+    for ranks in [3, 4, 8] {
+        let found = report((0..ranks).map(rank).collect(), 15 * 150);
+        assert!(sentence(&found).starts_with("Rank 1 comes late to 15 of 15 points"), "{ranks}: {}", sentence(&found));
+        let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+        assert!((400..=460).contains(&saves), "{saves} of 450 ms");
+    }
 }
 
 /// Ranks in ten steps, each with 20 ms of computing or 60 if it is late, then a write; they meet at the end of each step.

@@ -77,13 +77,15 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
                  other uses (`lfs getstripe`)",
             )
         }
-        (Unit::Target(target), Some(SoleUser::Either(process))) => {
-            let (who, _, of_first) = users(grid, &[*process]);
-            about = About { ost: Some(target), ..of_first };
+        (_, Some(SoleUser::EitherOnTarget(process, target))) => {
+            let ((who, _, of_first), (target_name, _, of_target)) =
+                (users(grid, &[*process]), named(grid, Unit::Target(*target)));
+            about = About { ost: of_target.ost, ..of_first };
+            let code = if matches!(slow.unit, Unit::Target(_)) { Code::SLOW_TARGET } else { Code::SLOW_RANK };
             (
-                Code::SLOW_TARGET,
-                format!("{who} or {name}, which no other uses, is slow: {first} as long as {others}'"),
-                "see whether the same rank is slow on another target (place its file elsewhere with `lfs setstripe -o`), or the target for another rank: its host, or the target, is to be checked",
+                code,
+                format!("{who} or {target_name}, which no other uses, is slow: {first} as long as {others}'"),
+                "see whether the rank is slow on another target too (`lfs setstripe -o` for its file), or the target for another rank: the host of the one or the other is to be checked",
             )
         }
         (_, Some(SoleUser::Either(process))) => {

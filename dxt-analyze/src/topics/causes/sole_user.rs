@@ -20,15 +20,18 @@ const AS_FAR: f64 = 0.5;
 pub(super) enum SoleUser {
     /// These processes are slow.
     Theirs(Vec<ProcessId>),
-    /// This process or its file or storage target.
+    /// This process or its file.
     Either(ProcessId),
+    /// This process or its storage target.
+    EitherOnTarget(ProcessId, u32),
 }
 
-/// Who alone uses each of the files that are slow, or the storage target that is; `None` if others use one of them, or something else is slow.
+/// Who alone uses each of the files that are slow, or the storage target that is, or that the slow process uses; `None` if others use one of them, or
+/// something else is slow.
 #[must_use]
 pub(super) fn sole_user(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
-    if let (Unit::Target(target), []) = (slow.unit, slow.more.as_slice()) {
-        return alone_on(grid, slow, target);
+    if matches!(slow.unit, Unit::Target(_) | Unit::Process(_)) {
+        return alone_on(grid, slow);
     }
     let file = |unit: &Unit| if let Unit::File(file) = unit { Some(*file) } else { None };
     let files: BTreeSet<FileId> = std::iter::once(&slow.unit).chain(&slow.more).map(file).collect::<Option<_>>()?;
@@ -57,17 +60,21 @@ pub(super) fn sole_user(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
 }
 
 /// Which process alone has such calls on a storage target, and such calls on no other.
-fn alone_on(grid: &Grid<'_>, slow: &Slow, target: u32) -> Option<SoleUser> {
+fn alone_on(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
     let is = |entry: &&Entry| entry.leaf && slow.by.iter().any(|(class, ..)| *class == entry.class);
-    let theirs = || grid.entries.iter().filter(is).filter(|entry| entry.targets.contains(&target));
-    let process = theirs().next()?.process;
-    let mine = || grid.entries.iter().filter(is).filter(|entry| entry.process == process);
-    if theirs().any(|entry| entry.process != process) || mine().any(|entry| entry.targets != [target]) {
+    let all = || grid.entries.iter().filter(is);
+    let first = all().find(|entry| slow.more.is_empty() && slow.unit.has(grid, entry))?;
+    let (process, [target]) = (first.process, first.targets.as_slice()) else { return None };
+    let both = |entry: &Entry| (entry.process == process, entry.targets == [*target]);
+    let either = |entry: &Entry| entry.process == process || entry.targets.contains(target);
+    if all().filter(|entry| either(entry)).any(|entry| both(entry) != (true, true)) {
         return None;
     }
-    let files: BTreeSet<FileId> = mine().map(|entry| entry.file).collect();
-    let all_slow = files.iter().all(|file| opens_are_slow(grid, slow, *file));
-    Some(if all_slow { SoleUser::Theirs(vec![process]) } else { SoleUser::Either(process) })
+    let files: BTreeSet<FileId> = all().filter(|entry| entry.process == process).map(|entry| entry.file).collect();
+    if files.iter().any(|file| opens_are_slow(grid, slow, *file)) {
+        return Some(SoleUser::Theirs(vec![process])).filter(|_| matches!(slow.unit, Unit::Target(_)));
+    }
+    Some(SoleUser::EitherOnTarget(process, *target))
 }
 
 /// Whether a process makes such calls on another file.
