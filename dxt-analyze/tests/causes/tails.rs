@@ -66,3 +66,42 @@ fn a_call_that_nobody_waits_for_makes_who_is_left_at_the_end_late() {
     let saves = saves_ms(&found, "DXT-V002").unwrap_or(0);
     assert!((360..=400).contains(&saves), "{saves} of 398 ms");
 }
+
+/// Sixteen ranks in twenty steps of eight writes of 4 ms, of which call `long` takes 60 ms of a good part of the ranks, in each step other ones.
+fn in_bursts(long: impl Fn(u64, u64) -> u64) -> Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let mut from = 10 * MS;
+        for step in 0..20_u64 {
+            let mut now = from;
+            let is_long = (rank * 7 + step * 5) % 8 < 3;
+            for call in 0..8_u64 {
+                let jitter = (rank * 3 + step * 5 + call) % 9 * MS / 20;
+                let takes = if is_long && call == long(rank, step) { 60 } else { 4 } * MS + jitter;
+                one.write(&format!("/scratch/{rank}"), ((step * 8 + call) << 20) as i64, 1 << 20, now, now + takes);
+                now += takes;
+            }
+            from += 100 * MS;
+            one.add("", BARRIER, 0, 0, 0, now, from);
+            from += 400 * MS;
+        }
+        one
+    };
+    report((0..16).map(rank).collect(), 10_010)
+}
+
+#[test]
+fn the_first_calls_of_bursts_wait_for_each_other_and_are_no_tail() {
+    let first = in_bursts(|_, _| 0);
+    assert!(!sentence(&first).contains("far longer than their like"), "{}", sentence(&first));
+    let of = |report: &Value| -> Vec<(String, String)> {
+        let text = |finding: &Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+        let all = report["findings"].as_array().cloned().unwrap_or_default();
+        all.iter().map(|finding| (text(finding, "code"), text(finding, "severity"))).collect()
+    };
+    assert!(of(&first).contains(&("DXT-V032".to_owned(), "warn".to_owned())), "a tenth of the run: {:?}", of(&first));
+    // Anywhere in a burst they are one.
+    let anywhere = in_bursts(|rank, step| (rank * 5 + step * 3) % 8);
+    let text = "120 of 2,560 writes take far longer than their like, on no particular rank";
+    assert!(sentence(&anywhere).starts_with(text), "{}", sentence(&anywhere));
+}

@@ -181,10 +181,11 @@ codes! {
         "One aggregator, which makes one request of all pieces: cb_nodes=1, or io_ompio_num_aggregators=1 with Open MPI's own I/O.",
         "ours; ROMIO's user's guide; ompi_info";
     FIRST_CALLS = "DXT-V032",
-        "The first read or write of each process takes far longer than the others.",
+        "The first read or write of each process takes far longer than the others, or the first of each burst.",
         "Calls far from their like (as DXT-V002) that are the first of their kind of their process: of 3 processes or more, half of those that make such calls, with 0.98 of what such calls cost, none of them \
-         longer than 1 s, where each process makes 4 such calls or more on the mean. Below high_run_share no more than info.",
-        "Nothing, in a longer run: what is set up once takes its time once. Of much of the run: begin earlier, beside other work.",
+         longer than 1 s, where each process makes 4 such calls or more on the mean. Or the first behind a time without I/O or a point where all meet, with 0.8 of that cost, of 3 processes or more, 4 calls or more to a burst: \
+         all begin at once, and wait for each other; no more than warn. Below high_run_share no more than info.",
+        "Nothing, in a longer run: what is set up once takes its time once. Of much of the run: begin earlier, beside other work; ranks one after another.",
         "ours";
     TINY_COLLECTIVE = "DXT-V033",
         "Collective calls of MPI-IO have few bytes of all ranks together.",

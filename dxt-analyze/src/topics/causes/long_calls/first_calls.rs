@@ -1,7 +1,8 @@
 //! Long calls that are the first of their process: connections are made, memory and blocks are got, caches are cold. In a longer run they are of no matter.
+//! And those that are the first of a burst: all begin at once, and the first calls wait for each other; nobody and nothing is to blame for that.
 
 use super::tails::Tail;
-use crate::findings::{Code, Evidence};
+use crate::findings::{Code, Evidence, Severity};
 use crate::model::ProcessId;
 use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, files, finding};
@@ -13,14 +14,57 @@ const FEWEST: usize = 3;
 const MOST_PROCESSES: f64 = 0.5;
 /// Part of what long calls cost that is lost in first ones, at least: first calls of all cost the run once, others each time.
 const NEARLY_ALL: f64 = 0.98;
+/// The same of first calls of bursts.
+const MOSTLY: f64 = 0.8;
 /// What takes longer is no matter of setting up, ns.
 const LONGEST_NS: u64 = 1_000_000_000;
 /// Calls of each process on the mean, at least.
 const CALLS: u64 = 4;
 
-/// A tail that is the first calls of processes.
+/// A tail that is the first calls of processes, or of bursts.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
+    of_run(grid, tail).or_else(|| of_bursts(grid, tail))
+}
+
+/// A tail that is mostly the first calls of processes behind a time without I/O, or a point where all meet.
+fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
+    let is = |entry: &&Entry| entry.leaf && (entry.class == tail.class || tail.also.contains(&entry.class));
+    let mut begins: BTreeMap<(usize, ProcessId), u64> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(is) {
+        let first = begins.entry((grid.phase(entry), entry.process)).or_insert(u64::MAX);
+        *first = (*first).min(entry.cell.first_at);
+    }
+    let began = |entry: &Entry| begins.get(&(grid.phase(entry), entry.process)).copied();
+    let is_first = |entry: &&Entry| {
+        entry.cell.far_calls == 1 && entry.cell.longest_began().is_some_and(|at| began(entry) == Some(at))
+    };
+    let first = |index: u32| grid.entries.get(index as usize).filter(is_first);
+    let all: f64 = tail.shortened.iter().map(|(_, ns)| ns).sum();
+    let firsts: Vec<(u32, f64)> = tail.shortened.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
+    let lost: f64 = firsts.iter().map(|(_, ns)| ns).sum();
+    let of: Vec<&Entry> = firsts.iter().filter_map(|(index, _)| first(*index)).collect();
+    let processes: BTreeSet<ProcessId> = of.iter().map(|entry| entry.process).collect();
+    let longest = of.iter().map(|entry| entry.cell.longest_ns).max()?;
+    let few = processes.len() < FEWEST || tail.calls < (begins.len() as u64).saturating_mul(CALLS);
+    if few || lost < all * MOSTLY || longest > LONGEST_NS {
+        return None;
+    }
+    let title = format!(
+        "the first {} of {} in each burst take up to {}, as all begin at once: {} more than usual in all",
+        tail.plural(),
+        show::counted(processes.len() as u64, grid.run.worker_name()),
+        show::duration(longest),
+        show::duration(lost as u64)
+    );
+    let hint =
+        "where that matters: let ranks begin one after another, or write and read all the time rather than in bursts";
+    let evidence: Vec<Evidence> = files(grid, &firsts).into_iter().collect();
+    let claim = Claim::new(finding(Code::FIRST_CALLS, title, evidence, hint), tail.shortened.clone());
+    Some(Claim { at_most: Severity::Warn, ..claim })
+}
+
+fn of_run(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let mut begins: BTreeMap<ProcessId, u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == tail.class) {
         let first = begins.entry(entry.process).or_insert(u64::MAX);
