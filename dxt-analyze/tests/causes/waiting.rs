@@ -1,6 +1,6 @@
 //! Who waits for whom, and who does not.
 
-use super::{BARRIER, GATHER, KIB, LOCK, MPIIO_WRITE, MS, meet, report, report_of, saves_ms, sentence, stepped};
+use super::{BARRIER, BCAST, GATHER, KIB, LOCK, MPIIO_WRITE, MS, meet, report, report_of, saves_ms, sentence, stepped};
 use crate::common::{self, Builder, op, process};
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{CommunicatorDef, ThreadDef};
@@ -82,6 +82,38 @@ fn a_rank_that_comes_late_to_a_reduction_is_late_to_the_barrier_behind_it() {
         let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
         assert!((400..=460).contains(&saves), "{saves} of 450 ms");
     }
+}
+
+/// Results come together on rank 0, which tells all what came of them: nobody leaves that before the last has come, though nothing says so.
+#[test]
+fn a_rank_is_late_where_a_broadcast_follows_a_reduction() {
+    let found = |late: bool, bcast: bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..15_u64 {
+                let from = step * 150 * MS;
+                let path = format!("/scratch/of{rank}");
+                one.write(&path, (step << 20) as i64, 1 << 20, from, from + 15 * MS);
+                let computes = if late && rank == 2 { 125 } else { 95 + (rank + step) % 3 } * MS;
+                let comes = from + 15 * MS + computes;
+                let all = from + 15 * MS + if late { 125 } else { 98 } * MS;
+                let sent = if rank == 0 { all + MS / 10 } else { comes + MS / 10 };
+                one.add("", GATHER, 0, 0, 0, comes, sent);
+                if bcast {
+                    one.add("", BCAST, 0, 0, 0, sent, all + MS / 2);
+                }
+            }
+            one
+        };
+        report((0..6).map(rank).collect(), 15 * 150)
+    };
+    let late = found(true, true);
+    assert!(sentence(&late).starts_with("Rank 2 comes late to 15 of 15 points"), "{}", sentence(&late));
+    let saves = saves_ms(&late, "DXT-V013").unwrap_or(0);
+    assert!((380..=460).contains(&saves), "{saves} of 420 ms");
+    assert!(!sentence(&found(false, true)).contains("late"), "all compute as long");
+    // Who sends its part goes on: nobody else waits.
+    assert!(!sentence(&found(true, false)).contains("late"), "they do not meet");
 }
 
 /// Ranks in ten steps, each with 20 ms of computing or 60 if it is late, then a write; they meet at the end of each step.

@@ -257,13 +257,15 @@ impl Analysis for Cells<'_> {
                 let stream = block.process.stream(stretch.stream.any());
                 let meets = stream.is_some_and(|stream| stream.meets);
                 let together = stream.is_some_and(|stream| all_meet(block.run.op(stream)));
+                let op = stream.map_or(u16::MAX, |stream| stream.op);
                 for row in stretch.rows().filter(|row| row.stream.may_meet() && meets) {
                     let phase = self.waited_in(row.start.saturating_add(shift), row.end.saturating_add(shift));
                     let phase = u32::try_from(phase).unwrap_or(u32::MAX);
                     let wait = partial.waits.entry(phase).or_default();
                     *wait = wait.saturating_add(row.duration_ns());
                     // Who sends its part for a sum goes on before others have come.
-                    if together && of_all.contains_key(&row.offset) {
+                    let meets = |who: &Who| together || self.slots.met_in.contains(&(op, *who));
+                    if of_all.get(&row.offset).is_some_and(meets) {
                         partial.met_all.insert(phase);
                     }
                 }

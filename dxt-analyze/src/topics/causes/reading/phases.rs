@@ -111,6 +111,8 @@ pub struct Partial {
     /// When its first thread was in MPI's own calls.
     waited: Vec<(u64, u64)>,
     gaps: FxHashMap<Key, Vec<OfProcess>>,
+    /// Operations of MPI's of which their ends have to tell whether ranks meet in them.
+    unsure: FxHashSet<u16>,
     /// Gaps of a process that are kept.
     room: usize,
 }
@@ -198,9 +200,15 @@ impl Partial {
     pub fn slots(mut self, run: &Run) -> Slots {
         let (length, ranks) = (length(run), run.ranks());
         self.end_process();
-        let all_met = |of: &&Meetings| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
-        let mut ends: Vec<u64> =
-            self.meetings.values().filter(all_met).flat_map(|meetings| &meetings.last).copied().collect();
+        let all_met = |of: &Meetings| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
+        let mut met: Vec<(&Key, &Meetings)> = self.meetings.iter().filter(|(_, of)| all_met(of)).collect();
+        // Where ranks meet in calls that say so, others tell nothing more.
+        if met.iter().any(|(key, _)| !self.unsure.contains(&key.0)) {
+            met.retain(|(key, _)| !self.unsure.contains(&key.0));
+        }
+        let met_in: FxHashSet<Key> =
+            met.iter().map(|(key, _)| **key).filter(|key| self.unsure.contains(&key.0)).collect();
+        let mut ends: Vec<u64> = met.iter().flat_map(|(_, meetings)| &meetings.last).copied().collect();
         let ranks_met = !ends.is_empty();
         let mut idle = 0;
         for (part, &busy) in self.busy.iter().enumerate() {
@@ -209,7 +217,7 @@ impl Partial {
             }
             idle = if busy { 0 } else { idle + 1 };
         }
-        let mut slots = Slots::new(length, ends, ranks_met);
+        let mut slots = Slots::new(length, ends, ranks_met).with_met_in(met_in);
         for (part, _) in self.busy.iter().enumerate().filter(|(_, busy)| **busy) {
             let begin = begin_of(part, length);
             slots.add_busy(begin, begin_of(part + 1, length) - begin);
@@ -245,6 +253,7 @@ impl Analysis for Phases {
             last: Vec::new(),
             waited: Vec::new(),
             gaps: FxHashMap::default(),
+            unsure: FxHashSet::default(),
             room: FOLLOWED_GAPS / self.roles.len().max(1),
         }
     }
@@ -279,13 +288,17 @@ impl Analysis for Phases {
             for row in stretch.rows() {
                 let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
                 let main = *partial.thread.get_or_insert(tid);
-                if let Role::Meeting { op } = role {
+                if let Role::Meeting { op, sure } = role {
                     if tid == main && partial.waited.len() < MEETINGS {
                         partial.waited.push((start, end));
                     }
                     if let Some(who) = communicators.get(&row.offset) {
-                        partial.begins.entry((op, *who)).or_default().push(start, None, None);
-                    } else if let Some(who) = of_parts.get(&row.offset).filter(|_| tid == main) {
+                        let end = (!sure).then_some(end);
+                        if !sure {
+                            partial.unsure.insert(op);
+                        }
+                        partial.begins.entry((op, *who)).or_default().push(start, end, None);
+                    } else if let Some(who) = of_parts.get(&row.offset).filter(|_| sure && tid == main) {
                         partial.meets((op, *who), FxBuildHasher.hash_one(who), (start, end), true);
                     }
                     continue;
@@ -304,6 +317,7 @@ impl Analysis for Phases {
         for (key, gaps) in other.gaps {
             into.gaps.entry(key).or_default().extend(gaps);
         }
+        into.unsure.extend(other.unsure);
         for (key, meetings) in other.meetings {
             into.meetings.entry(key).or_default().join(&meetings);
         }

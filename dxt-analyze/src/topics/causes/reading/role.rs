@@ -14,8 +14,9 @@ pub(super) enum Role {
     Call,
     /// Calls of MPI-IO and HDF5 in which all ranks meet, or a part of them; if it is not `sure`, as far as none leaves before the last has come.
     Collective { op: u16, file: FileId, sure: bool, group: u64 },
-    /// Calls of MPI's in which all processes of a communicator meet.
-    Meeting { op: u16 },
+    /// Calls of MPI's in which all processes of a communicator meet; if it is not `sure`, as far as none leaves before the last has come: a broadcast
+    /// behind a reduction.
+    Meeting { op: u16, sure: bool },
 }
 
 impl Role {
@@ -50,7 +51,7 @@ pub(super) fn all_meet(op: &Op) -> bool {
 pub(super) fn role(run: &Run, stream: &Stream) -> Role {
     let op = run.op(stream);
     if stream.meets {
-        return if all_meet(op) { Role::Meeting { op: stream.op } } else { Role::None };
+        return Role::Meeting { op: stream.op, sure: all_meet(op) };
     }
     if stream.overview || Form::of(op.mode) == Form::Unfinished {
         return Role::None;

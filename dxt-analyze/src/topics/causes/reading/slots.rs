@@ -1,5 +1,8 @@
 //! The run divided into slots of time, and slots grouped into phases: between two ends of phases no process waits for another.
 
+use super::who::Key;
+use rustc_hash::FxHashSet;
+
 /// Most slots. Replay and the comparison of moments are as fine as these.
 pub const SLOTS: usize = 512;
 /// Slots that a run is divided into at least, as far as phases are not finer.
@@ -21,6 +24,8 @@ pub struct Slots {
     spans: Vec<Option<(u64, u64)>>,
     /// Whether ends of phases are points where all ranks met, rather than times without I/O.
     pub ranks_met: bool,
+    /// Calls of MPI's that may be left before all have come, where ranks meet in them nevertheless, and in nothing else.
+    pub met_in: FxHashSet<Key>,
 }
 
 impl Slots {
@@ -44,7 +49,20 @@ impl Slots {
             }
         }
         let count = phases.last().map_or(0, |&last| last as usize + 1);
-        Self { busy: vec![0; begins.len()], spans: vec![None; count], begins, phases, ranks_met }
+        Self {
+            busy: vec![0; begins.len()],
+            spans: vec![None; count],
+            begins,
+            phases,
+            ranks_met,
+            met_in: FxHashSet::default(),
+        }
+    }
+
+    /// With calls in which ranks meet nevertheless.
+    #[must_use]
+    pub fn with_met_in(self, met_in: FxHashSet<Key>) -> Self {
+        Self { met_in, ..self }
     }
 
     /// Slot of a moment, ns since the job's start.
