@@ -93,6 +93,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
                 || same_wait(claim, &best)
                 || only_says_who(claim, &mine)
                 || says_few(claim, &mine)
+                || is_of_sieving(claim, &best, &mine)
         };
         let (same, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(says_the_same);
         claims = others;
@@ -150,6 +151,15 @@ fn says_few(claim: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 2] = [Code::AGGREGATORS, Code::FEW_AGGREGATORS];
     let known = claim.shortened.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
     CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.shortened.len() as f64 * THE_SAME
+}
+
+/// Whether a claim is of where requests lie, or that they are of the same bytes again, which data sieving makes: that is no matter of the program's.
+fn is_of_sieving(claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
+    const CODES: [Code; 3] = [Code::REREAD, Code::CROSSING, Code::UNALIGNED];
+    let known = claim.shortened.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
+    before.finding.code == Code::SIEVING
+        && CODES.contains(&claim.finding.code)
+        && known.count() as f64 >= claim.shortened.len() as f64 * THE_SAME
 }
 
 /// Whether the time that a buffer's rounds cost is a part of what the other says of time outside of system calls.

@@ -9,6 +9,9 @@ use crate::topics::causes::grid::{Grid, weighted_quantile};
 use crate::topics::causes::replay::Shortened;
 use std::collections::BTreeMap;
 
+/// Part of the time that the ranks are in a call, below which one has come late to it.
+const CAME_LATE: f64 = 0.5;
+
 /// A collective call that held its ranks for long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
@@ -53,8 +56,12 @@ fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usu
     };
     let (took_ns, begin) = (median(&|call| call.0 as f64)?, median(&|call| call.1 as f64)?);
     let middle = begin + took_ns / 2.0;
-    let in_it =
-        of.values().filter(|call| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle).count();
+    let is_in_it = |call: &&(u64, u64)| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle;
+    let in_it = of.values().filter(is_in_it).count();
+    // Who has no call so long was in this one, too, and came late to it: then the others waited for that one, and the call is not long.
+    if of.values().any(|call| (call.0 as f64) < took_ns * CAME_LATE) {
+        return None;
+    }
     // As far from its like as a single call must be.
     let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * crate::topics::causes::reading::usual::FAR;
     most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
