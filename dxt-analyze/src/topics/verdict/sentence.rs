@@ -83,7 +83,7 @@ fn nothing(verdict: &Verdict, calls_on_record: bool) -> String {
 const LARGE: f64 = 0.5;
 
 /// Share of the run time from which what ranks wait for each other is told beside.
-const MUCH: f64 = 0.1;
+const MUCH: f64 = 0.05;
 
 /// Who is waited for, where that is no matter of I/O.
 fn waiting(verdict: &Verdict) -> String {

@@ -9,6 +9,8 @@ use trace_format::op::{Layer, OpClass, OpMode};
 
 /// Bytes of a block of which time tells whether it was looked at: of shorter ones, that takes less than a call.
 const SHORTEST: u64 = 64 << 10;
+/// The same where moments are known to the microsecond, as in other tools' logs.
+const SHORTEST_OF_LOGS: u64 = 256 << 10;
 /// Bytes that a processor can look at in a nanosecond, at most: what the second-level cache of one gives, half a line of it. From memory it is less.
 const LOOKED_AT: u64 = 32;
 
@@ -62,16 +64,14 @@ pub type Partial = FxHashMap<(ProcessId, FileId), Pairs>;
 pub struct ReadBefore {
     /// By process and stream; nothing of processes without any.
     roles: Vec<Vec<Role>>,
+    /// Bytes of a block that is looked at here, at least.
+    shortest: u64,
 }
 
 impl ReadBefore {
     /// Of `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
-        // Other tools' logs do not tell what libraries do from what the program does, nor moments to the nanosecond.
-        if run.was_log() {
-            return Self { roles: Vec::new() };
-        }
         let left_out: FxHashSet<FileId> = run
             .processes
             .iter()
@@ -95,7 +95,8 @@ impl ReadBefore {
             let both = |role: &Role| matches!(role, Role::Read(file) if written.contains(file));
             if roles.iter().any(both) { roles } else { Vec::new() }
         };
-        Self { roles: run.processes.iter().map(of).collect() }
+        let shortest = if run.was_log() { SHORTEST_OF_LOGS } else { SHORTEST };
+        Self { roles: run.processes.iter().map(of).collect(), shortest }
     }
 }
 
@@ -134,7 +135,7 @@ impl Analysis for ReadBefore {
                     if let (Some((read, of, end)), Some((offset, length))) = (last.take(), place)
                         && (read, of) == (file, (offset, length))
                         && offset >= 0
-                        && length >= SHORTEST
+                        && length >= self.shortest
                     {
                         partial.entry((block.number, file)).or_default().add(length, start.saturating_sub(end));
                     }

@@ -165,6 +165,16 @@ impl Meetings {
         all.map(|(_, waits)| least(waits)).reduce(|sum, ns| sum + ns)
     }
 
+    /// How long each rank waits where all meet, in the whole run, that of them which waits least, ns.
+    #[must_use]
+    pub fn waited_by_each(&self) -> f64 {
+        let mut of = Times::default();
+        for waits in &self.waits {
+            waits.iter().for_each(|(process, ns)| *of.entry(*process).or_default() += ns);
+        }
+        of.values().copied().reduce(f64::min).unwrap_or_default()
+    }
+
     /// With the time of a process in calls of a phase, which tells who waits for messages, unless threads of it (`threaded`) make them beside.
     #[must_use]
     pub fn with_calls(

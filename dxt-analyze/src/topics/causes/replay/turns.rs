@@ -55,6 +55,8 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
     if first >= later && somebody_always_works(grid, &begins) {
         return None;
     }
+    // Behind each turn all may meet: then it is on record what each waits for those of others.
+    let met = grid.meetings.waited_by_each();
     let own = first.min(later);
     let end = |rank: &Rank| rank.calls.last().map_or(0, |call| call.1) as f64;
     let lost = |(pauses, rank): &(Vec<u64>, &Rank)| {
@@ -62,7 +64,7 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
     };
     let last = pauses.iter().map(|(_, rank)| end(rank)).fold(0.0, f64::max);
     let without = pauses.iter().map(|of| end(of.1) - lost(of)).fold(0.0, f64::max);
-    Some((last - without).max(0.0))
+    Some((last - without).max(met))
 }
 
 /// Part of the calls of ranks behind another rank's that begin as that ends, no later than they take: as who takes turns does.
