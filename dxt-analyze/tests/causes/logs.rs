@@ -185,3 +185,20 @@ fn counters_prove_that_more_is_read_than_lies_there() {
         assert!(saves_ms(&once, "DXT-C024").is_none(), "{}", sentence(&once));
     }
 }
+
+#[test]
+fn blocks_that_are_overwritten_at_once_are_found_in_logs() {
+    let rank = |rank: u64| {
+        let (mut one, name) = (process(rank as i32, "n"), format!("/scratch/state.{rank}"));
+        for block in 0..40_u64 {
+            let from = block * 24 * MS + MS;
+            let (offset, read) = (i64::from((block as u32) << 20), from + 8 * MS + (block * 7 + rank) % 10 * MS / 50);
+            one.add(&name, op::POSIX_READ, 0, offset, 1 << 20, from, read);
+            one.write(&name, offset, 1 << 20, read + 5_000, read + 8 * MS);
+        }
+        one
+    };
+    let found = report_of_log((0..2).map(rank).collect(), 2);
+    let expected = "2 processes read 80 blocks of 2 files and overwrite each at once as a whole";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+}

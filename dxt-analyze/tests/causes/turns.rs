@@ -128,3 +128,25 @@ fn turns_that_a_lock_makes_are_the_locks() {
     assert!(sentence(&found).starts_with("Processes wait "), "{}", sentence(&found));
     assert!(sentence(&found).contains(" for file locks, in 48 calls: "), "{}", sentence(&found));
 }
+
+/// Five ranks compute for 80 ms, then write one after another, 13 ms each, and all meet behind each of these.
+#[test]
+fn turns_behind_each_of_which_all_meet_cost_what_ranks_wait_there() {
+    let mut all: Vec<Builder> = (0..5).map(|rank| process(rank, "n")).collect();
+    let mut now = 400 * MS;
+    for step in 0..20_u64 {
+        now += 80 * MS;
+        for turn in 0..5_usize {
+            let from = now + (step * 7 + turn as u64 * 3) % 5 * MS / 20;
+            let until = from + 13 * MS;
+            all[turn].write("/scratch/a", ((step * 5 + turn as u64) << 20) as i64, 1 << 20, from, until);
+            let mut times = vec![now; 5];
+            times[turn] = until;
+            now = meet(&mut all, &times);
+        }
+    }
+    let found = report(all, now / MS + 1);
+    assert!(sentence(&found).starts_with("Ranks take turns"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
+    assert!((950..=1150).contains(&saves), "{saves} of 1040 ms and the meetings");
+}

@@ -562,3 +562,16 @@ fn member(rank: i32) -> Builder {
     one.process.communicators = vec![def];
     one
 }
+
+/// Three ranks write for 30 ms and one for 10; where all meet it waits for them, and they for nobody.
+#[test]
+fn who_writes_less_is_not_waited_for_by_those_who_write_more() {
+    let calls = |one: &mut Builder, rank: u64, step: u64| {
+        let from = step * 100 * MS + if rank == 0 { 40 } else { 30 } * MS + (rank * 7 + step * 3) % 10 * MS / 10;
+        let until = from + if rank == 0 { 10 } else { 30 } * MS;
+        one.write(&format!("/scratch/of{rank}"), (step << 20) as i64, 1 << 20, from, until);
+        until
+    };
+    let found = report(stepped(&calls), 1000);
+    assert!(saves_ms(&found, "DXT-V013").unwrap_or(0) == 0, "{}", sentence(&found));
+}

@@ -76,9 +76,9 @@ codes! {
         "ours";
     LATE_TO_MEET = "DXT-V013",
         "A rank, or several together, come late to MPI's own collective calls, in which all others wait for them, while they compute or wait for messages.",
-        "Between two meetings of all ranks (MPI_Barrier, MPI_Allreduce and their like; without any, broadcasts and others that nobody leaves before the last has come): who waits least, and what all others wait at least, less what its calls of I/O take longer than theirs; ranks \
+        "Between two meetings of all ranks (barriers, reductions to all and their like; without any, broadcasts and others that nobody leaves before the last has come): who waits least, and what all others wait at least, less what its calls of I/O take longer than theirs; ranks \
          with 0.7 of that at two meetings or more: those that the largest step in lateness, half of the latest's at least, divides from the others, at most half of all; one alone, if \
-         it makes half of what they cost. Or at 0.4 of the meetings one rank comes later than all others by 3 times what these differ by, at least 3 ranks by turns. Where a part of all ranks meets, by the time since that part last met, less what the rank's I/O takes longer than theirs in all; the others wait no longer for it than they do where all meet. No matter of I/O, \
+         it makes half of what they cost. Or at 0.4 of the meetings one rank comes later than all others by 3 times what these differ by, at least 3 ranks by turns. Where a part of all ranks meets, by the time since that part last met, less what the rank's I/O takes longer than theirs in all; the others wait no longer for it than they do where all meet, and half of them for half of it at least. No matter of I/O, \
          never above info where that does not matter, and not where ranks take turns (DXT-C039).",
         "Give it less to compute, or see what slows its computing.",
         "ours";

@@ -3,6 +3,7 @@
 use super::who_is_late::{Meeting, by_turns, first_quartile, late};
 use crate::findings::{About, Code, Evidence};
 use crate::model::ProcessId;
+use crate::shared::stats::median;
 use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::grid::Grid;
@@ -16,6 +17,9 @@ const FEWEST: usize = 2;
 /// Share of all that late ranks cost that these must cost to be those who are late.
 const MOSTLY: f64 = 0.7;
 
+/// Part of their lateness that the others must wait where all meet, in the middle.
+const MAY_BE: f64 = 0.5;
+
 /// Where they meet.
 const MEET: &str = "where all ranks meet (MPI_Barrier, MPI_Allreduce, ...)";
 
@@ -23,8 +27,9 @@ const MEET: &str = "where all ranks meet (MPI_Barrier, MPI_Allreduce, ...)";
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let work = Work::of(grid, false);
-    let (mut meetings, mut by_calls, mut from) = (Vec::new(), Vec::new(), 0);
+    let (mut meetings, mut by_calls, mut all_waits, mut from) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for (phase, waits) in grid.meetings.waits() {
+        all_waits.push(waits);
         let in_calls = |process: ProcessId| (from..=phase).map(|phase| work.time(phase, process)).sum::<f64>();
         meetings.push(meeting(waits, in_calls));
         by_calls.push(held_by_calls(waits, in_calls));
@@ -45,6 +50,15 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let (there, all) = (MEET, show::counted(meetings.len() as u64, "point"));
         let besides = "what their I/O takes longer is not in it: this is no matter of I/O";
         return by_turns(&meetings).map(|of| of.claim(Code::LATE_TO_MEET, there, &all, besides));
+    }
+    // Who is in calls for longer than others does not wait for them meanwhile.
+    let waited = |(number, ..): &(usize, f64, f64)| {
+        let others = all_waits.get(*number)?.iter().filter(|(process, _)| !found.processes.contains(process));
+        median(&mut others.map(|(_, ns)| *ns).collect::<Vec<f64>>())
+    };
+    let waited_ns: f64 = found.last.iter().filter_map(waited).sum();
+    if waited_ns < found.saves_ns * MAY_BE {
+        return None;
     }
     // Somebody is the last each time.
     if found.may_be_chance(&meetings) && found.saves_ns < super::late::matters_ns(grid) {
