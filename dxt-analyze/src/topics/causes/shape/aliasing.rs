@@ -12,6 +12,8 @@ use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::class::Class;
 use crate::topics::causes::grid::Grid;
+use crate::topics::causes::reading::cell::log;
+use crate::topics::causes::reading::parts::LOG_BITS;
 use crate::topics::causes::reading::usual::{Kind, Usual};
 use crate::topics::causes::replay::Shortened;
 use rustc_hash::FxHashMap;
@@ -39,6 +41,9 @@ const FEWEST: usize = 8;
 const EVEN: f64 = 2.5;
 /// Times the fastest call that requests usually take, from which they wait for each other.
 const SLOWER: f64 = 2.0;
+
+/// Times as long as others that requests take which begin together, at least, where there are others.
+const LONGER: f64 = 1.2;
 
 /// A file that is looked at.
 #[derive(Debug)]
@@ -70,10 +75,14 @@ pub struct Begun {
     last: Option<ProcessId>,
     stripe: u64,
     votes: u32,
+    /// Calls, and the sum of the logarithms of what they take.
+    calls: u32,
+    logs: i64,
 }
 
 impl Begun {
-    fn add(&mut self, process: ProcessId, stripe: u64) {
+    fn add(&mut self, process: ProcessId, stripe: u64, log: i64) {
+        (self.calls, self.logs) = (self.calls.saturating_add(1), self.logs.saturating_add(log));
         if self.last == Some(process) {
             return;
         }
@@ -85,6 +94,7 @@ impl Begun {
     fn join(&mut self, other: &Self) {
         self.vote(other.stripe, other.votes);
         self.count = self.count.saturating_add(other.count);
+        (self.calls, self.logs) = (self.calls.saturating_add(other.calls), self.logs.saturating_add(other.logs));
     }
 
     fn vote(&mut self, stripe: u64, votes: u32) {
@@ -208,11 +218,26 @@ impl<'a> Aliasing<'a> {
             {
                 return None;
             }
+            let (together, apart): (Vec<&Moment>, Vec<&Moment>) = all.iter().copied().partition(|moment| is(&moment));
+            if !waits_more(&together, &apart) {
+                return None;
+            }
             let at_once = all.iter().map(|moment| f64::from(most(moment))).sum::<f64>() / all.len() as f64;
             Some(Aliased { file: of.file, targets: of.groups.len(), share: aliased as f64 / all.len() as f64, at_once })
         };
         self.files.iter().enumerate().filter_map(of).collect()
     }
+}
+
+/// Whether requests that begin on one target together take longer than those which do not, as far as enough of both tell: else they do not wait for each other.
+fn waits_more(together: &[&Moment], apart: &[&Moment]) -> bool {
+    let mean = |moments: &[&Moment]| {
+        let all = || moments.iter().flat_map(|moment| moment.iter());
+        let calls: u64 = all().map(|of| u64::from(of.calls)).fold(0, u64::saturating_add);
+        let logs: i64 = all().map(|of| of.logs).fold(0, i64::saturating_add);
+        logs as f64 / f64::from(1 << LOG_BITS) / calls.max(1) as f64
+    };
+    apart.len() < FEWEST || mean(together) >= mean(apart) + LONGER.ln()
 }
 
 impl Analysis for Aliasing<'_> {
@@ -256,7 +281,7 @@ impl Analysis for Aliasing<'_> {
                 let Some(group) = target.and_then(|target| of.groups.get(&target)) else { continue };
                 let counts = partial.entry((place, moment)).or_insert_with(|| vec![Begun::default(); of.count]);
                 if let Some(of) = counts.get_mut(*group) {
-                    of.add(block.number, stripe);
+                    of.add(block.number, stripe, log(row.duration_ns()));
                 }
             }
         }
