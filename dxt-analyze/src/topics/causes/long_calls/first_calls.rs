@@ -16,6 +16,8 @@ const MOST_PROCESSES: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.98;
 /// The same of first calls of bursts.
 const MOSTLY: f64 = 0.8;
+/// Bursts of each process on the mean, at least.
+const BURSTS: usize = 2;
 /// What takes longer is no matter of setting up, ns.
 const LONGEST_NS: u64 = 1_000_000_000;
 /// Calls of each process on the mean, at least.
@@ -46,7 +48,9 @@ fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let of: Vec<&Entry> = firsts.iter().filter_map(|(index, _)| first(*index)).collect();
     let processes: BTreeSet<ProcessId> = of.iter().map(|entry| entry.process).collect();
     let longest = of.iter().map(|entry| entry.cell.longest_ns).max()?;
-    let few = processes.len() < FEWEST || tail.calls < (begins.len() as u64).saturating_mul(CALLS);
+    let all_of: BTreeSet<ProcessId> = begins.keys().map(|(_, process)| *process).collect();
+    let in_bursts = begins.len() >= all_of.len() * BURSTS;
+    let few = !in_bursts || processes.len() < FEWEST || tail.calls < (begins.len() as u64).saturating_mul(CALLS);
     if few || lost < all * MOSTLY || longest > LONGEST_NS {
         return None;
     }

@@ -17,8 +17,16 @@ use trace_format::op::OpClass;
 struct Reads {
     /// Bytes that calls moved.
     bytes: u64,
-    /// Bytes from the first to the last one that any of them reaches, at most.
-    extent: u64,
+    /// The first byte that any of them reaches, or 0 if that is not known, and the one behind the last.
+    from: u64,
+    until: u64,
+}
+
+impl Reads {
+    /// Bytes that they can reach, at most.
+    const fn extent(self) -> u64 {
+        self.until - self.from
+    }
 }
 
 /// Of all files.
@@ -32,26 +40,32 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         .filter(is)
         .for_each(|entry| add(all.entry((entry.process, entry.file)).or_default(), entry.cell.bytes));
     let read: u64 = all.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+    let written = written(grid);
     let mut again: BTreeMap<(ProcessId, FileId), f64> = BTreeMap::new();
-    let (mut bytes, mut most) = (0_u64, None::<(u64, FileId, Reads)>);
+    let (mut bytes, mut most) = (0_u64, None::<(u64, FileId, Reads, u64)>);
     for (number, process) in grid.run.numbered_processes() {
         // A record of all ranks: each of them may have read everything once.
         let readers = u64::from(process.reduction.ranks).max(1);
         for (file, reads) in counted(grid, process) {
-            let more = reads.bytes.saturating_sub(reads.extent.saturating_mul(readers));
+            let writers = written.get(&file);
+            // What is written in between is read for the first time.
+            let own = writers.and_then(|of| of.get(&number)).copied().unwrap_or_default();
+            let first = reads.extent().saturating_mul(readers).saturating_add(own);
+            let more = reads.bytes.saturating_sub(first);
             // What has offsets is judged by them, and what others write may have changed.
             let whole = all.get(&(number, file)) == Some(&reads.bytes);
-            if more == 0 || reads.extent == 0 || !whole || is_written_by_others(grid, number, file) {
+            let by_others = writers.is_some_and(|of| of.keys().any(|process| *process != number));
+            if more == 0 || reads.extent() == 0 || !whole || by_others {
                 continue;
             }
             again.insert((number, file), more as f64 / reads.bytes as f64);
             add(&mut bytes, more);
             if most.is_none_or(|(of, ..)| more > of) {
-                most = Some((more, file, reads));
+                most = Some((more, file, reads, readers));
             }
         }
     }
-    let (_, file, reads) = most?;
+    let (_, file, reads, readers) = most?;
     let share = bytes as f64 / read.max(1) as f64;
     if share < least.traffic_share || bytes < least.traffic_min_bytes {
         return None;
@@ -66,10 +80,15 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         share * 100.0
     );
     let name = &grid.run.file(file)?.name;
+    let who = if readers > 1 {
+        format!("{} read", show::counted(readers, grid.run.worker_name()))
+    } else {
+        "a process reads".to_owned()
+    };
     let words = format!(
-        "{name}: a process reads {} of it, and nothing beyond byte {}: counters prove that, not which bytes",
+        "{name}: {who} {} of it, and nothing from byte {} on: counters prove that, not which bytes",
         show::bytes(reads.bytes),
-        show::count(reads.extent)
+        show::count(reads.until)
     );
     let about = About { file: Some(name.clone()), ..About::default() };
     let mut evidence = vec![Evidence::of(words, about)];
@@ -95,17 +114,19 @@ fn counted(grid: &Grid<'_>, process: &Process) -> BTreeMap<FileId, Reads> {
         if until == 0 {
             unknown.insert(stream.file);
         }
-        let reads = of.entry(stream.file).or_insert(Reads { bytes: 0, extent: 0 });
+        let reads = of.entry(stream.file).or_insert(Reads { bytes: 0, from, until });
         add(&mut reads.bytes, missing.counters.bytes);
-        // Of several kinds of reads each has its own first byte: the whole is no shorter than what the last one reaches.
-        reads.extent = if reads.extent == 0 { until - from } else { reads.extent.max(until) };
+        (reads.from, reads.until) = (reads.from.min(from), reads.until.max(until));
     }
     of.retain(|file, _| !unknown.contains(file));
     of
 }
 
-/// Whether another process writes a file.
-fn is_written_by_others(grid: &Grid<'_>, process: ProcessId, file: FileId) -> bool {
-    let writes = |entry: &&Entry| entry.leaf && entry.class == Class::Write && entry.file == file;
-    grid.entries.iter().filter(writes).any(|entry| entry.process != process)
+/// By file and process: bytes that it writes.
+fn written(grid: &Grid<'_>) -> BTreeMap<FileId, BTreeMap<ProcessId, u64>> {
+    let mut of: BTreeMap<FileId, BTreeMap<ProcessId, u64>> = BTreeMap::new();
+    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write) {
+        add(of.entry(entry.file).or_default().entry(entry.process).or_default(), entry.cell.bytes);
+    }
+    of
 }
