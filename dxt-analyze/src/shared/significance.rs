@@ -117,9 +117,24 @@ pub fn false_discovery_rates(p: &[f64]) -> Vec<f64> {
     out
 }
 
+/// Probability that of `all` trials, each of which succeeds with probability `part`, so `many` or more do.
+#[must_use]
+pub fn binomial_tail(many: usize, all: usize, part: f64) -> f64 {
+    let (ln, ln_not) = (part.clamp(f64::MIN_POSITIVE, 1.0).ln(), (1.0 - part).max(f64::MIN_POSITIVE).ln());
+    let ways = |of: usize| libm::lgamma(of as f64 + 1.0);
+    let of = |k: usize| ways(all) - ways(k) - ways(all - k) + k as f64 * ln + (all - k) as f64 * ln_not;
+    (many..=all).map(|k| of(k).exp()).sum::<f64>().min(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_often_so_many_of_some_are_by_chance() {
+        assert!((binomial_tail(5, 8, 0.25) - 0.0273).abs() < 1e-4 && (binomial_tail(0, 8, 0.25) - 1.0).abs() < 1e-9);
+        assert!((binomial_tail(6, 6, 0.125) * 8.0 - 3.05e-5).abs() < 1e-6);
+    }
 
     fn sample(values: &[u64]) -> Vec<(u64, u64)> {
         let mut sorted = values.to_vec();

@@ -2,6 +2,8 @@
 
 use super::stand_still::{StandStill, stand_still};
 use crate::model::ProcessId;
+use crate::shared::ratio::share;
+use crate::shared::significance::binomial_tail;
 use crate::topics::causes::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::Shortened;
@@ -14,6 +16,8 @@ use trace_format::op::Layer;
 pub(super) const FEW: usize = 3;
 /// Calls from which on they tell of who made them.
 const SEVERAL: u64 = 4;
+/// Probability from which that may be chance.
+const CHANCE: f64 = 0.01;
 /// Share of it that they make, or that one process does.
 pub(super) const MOST: f64 = 0.8;
 /// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
@@ -135,5 +139,8 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
 fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64) -> Option<(Unit, u64, u64)> {
     let (unit, of) = by.iter().max_by_key(|(unit, of)| (of.0, std::cmp::Reverse(**unit)))?;
     let is = by.len() >= FEWEST && far >= SEVERAL && of.0 as f64 >= far as f64 * MOST;
-    is.then_some((*unit, of.0, of.1))
+    let all: u64 = by.values().fold(0, |sum, of| sum.saturating_add(of.1));
+    // Of the few units of a run each makes many calls: a few that are far may all be one's by chance.
+    let by_chance = || binomial_tail(of.0 as usize, far as usize, share(of.1, all)) * by.len() as f64;
+    (is && by_chance() < CHANCE).then_some((*unit, of.0, of.1))
 }

@@ -2,6 +2,7 @@
 
 use crate::findings::{About, Code};
 use crate::model::{ProcessId, Run};
+use crate::shared::significance::binomial_tail;
 use crate::text::units as show;
 use crate::topics::causes::claim::{Claim, finding};
 use crate::topics::causes::grid::weighted_quantile;
@@ -191,7 +192,7 @@ impl Late {
             (made, ranks) = (made + 1, ranks.max(meeting.len()));
         }
         let part = self.processes.len() as f64 / ranks as f64;
-        at_least(self.last.len(), made, part) * ranks as f64 >= CHANCE
+        binomial_tail(self.last.len(), made, part) * ranks as f64 >= CHANCE
     }
 
     /// What they are called, whether that is one thing, and what they are in a form for programs.
@@ -221,14 +222,6 @@ impl Late {
     }
 }
 
-/// Probability that of `all` trials, each of which succeeds with probability `part`, so `many` or more do.
-fn at_least(many: usize, all: usize, part: f64) -> f64 {
-    let (ln, ln_not) = (part.clamp(f64::MIN_POSITIVE, 1.0).ln(), (1.0 - part).max(f64::MIN_POSITIVE).ln());
-    let ways = |of: usize| libm::lgamma(of as f64 + 1.0);
-    let of = |k: usize| ways(all) - ways(k) - ways(all - k) + k as f64 * ln + (all - k) as f64 * ln_not;
-    (many..=all).map(|k| of(k).exp()).sum::<f64>().min(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,7 +241,6 @@ mod tests {
 
     #[test]
     fn how_often_the_same_comes_last_by_chance() {
-        assert!((at_least(5, 8, 0.25) - 0.0273).abs() < 1e-4 && (at_least(0, 8, 0.25) - 1.0).abs() < 1e-9);
         let late_to = |times: usize| {
             let of = |turn: usize| if turn < times { [5.0, 50.0, 6.0, 5.0] } else { [50.0, 5.0, 6.0, 5.0] };
             let all: Vec<[f64; 4]> = (0..8).map(of).collect();
