@@ -117,13 +117,25 @@ pub fn false_discovery_rates(p: &[f64]) -> Vec<f64> {
     out
 }
 
+/// Part of a sum of which a term changes nothing.
+const NEGLIGIBLE: f64 = 1e-12;
+
 /// Probability that of `all` trials, each of which succeeds with probability `part`, so `many` or more do.
 #[must_use]
 pub fn binomial_tail(many: usize, all: usize, part: f64) -> f64 {
     let (ln, ln_not) = (part.clamp(f64::MIN_POSITIVE, 1.0).ln(), (1.0 - part).max(f64::MIN_POSITIVE).ln());
     let ways = |of: usize| libm::lgamma(of as f64 + 1.0);
     let of = |k: usize| ways(all) - ways(k) - ways(all - k) + k as f64 * ln + (all - k) as f64 * ln_not;
-    (many..=all).map(|k| of(k).exp()).sum::<f64>().min(1.0)
+    let mut sum = 0.0;
+    for k in many..=all {
+        let more = of(k).exp();
+        sum += more;
+        // Behind the most likely number each term is less than the one before.
+        if k as f64 > all as f64 * part && more <= sum * NEGLIGIBLE {
+            break;
+        }
+    }
+    sum.min(1.0)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod files;
 mod groups;
 mod held_lock;
 mod hot_block;
+mod late;
 mod logs;
 mod long_calls;
 mod opened_so;

@@ -1,0 +1,238 @@
+//! Ranks for which the others wait where they meet, since they compute longer.
+
+use super::{BARRIER, BCAST, GATHER, MS, meet, report, saves_ms, sentence, stepped};
+use crate::common::{Builder, op, process};
+use trace_format::meta::CommunicatorDef;
+
+#[test]
+fn a_rank_that_comes_late_to_barriers_is_named_where_io_matters() {
+    let late = |write_ms: u64| {
+        let calls = move |one: &mut Builder, rank: u64, step: u64| {
+            let from = step * 100 * MS + if rank == 1 { 50 } else { 20 } * MS;
+            one.write(&format!("/scratch/of{rank}"), (step << 20) as i64, 1 << 20, from, from + write_ms * MS);
+            from + write_ms * MS
+        };
+        report(stepped(&calls), 1000)
+    };
+    let found = late(20);
+    assert!(sentence(&found).starts_with("Rank 1 comes late to"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+    assert!((240..=300).contains(&saves), "{saves} of 300 ms");
+    // Who computes for longer is no matter of I/O where there is hardly any.
+    assert!(sentence(&late(1)).starts_with("I/O is not the bottleneck"), "{}", sentence(&late(1)));
+}
+
+/// Rank 0 waits for rank 1 where results come together; the others have sent theirs by then, and wait at the barrier behind that.
+#[test]
+fn a_rank_that_comes_late_to_a_reduction_is_late_to_the_barrier_behind_it() {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..15_u64 {
+            let from = step * 150 * MS;
+            for call in 0..4 {
+                let at = from + call * 4 * MS;
+                one.add(
+                    &format!("/scratch/of{rank}"),
+                    op::POSIX_READ,
+                    0,
+                    ((step * 4 + call) << 20) as i64,
+                    1 << 20,
+                    at,
+                    at + 4 * MS,
+                );
+            }
+            let computes = if rank == 1 { 125 } else { 95 } * MS;
+            let comes = from + 16 * MS + computes;
+            let met = from + 16 * MS + 125 * MS + MS;
+            let sent = if rank == 0 { met - MS / 2 } else { comes + MS / 10 };
+            one.add("", GATHER, 0, 0, 0, comes, sent);
+            one.add("", BARRIER, 0, 0, 0, sent, met);
+        }
+        one
+    };
+    for ranks in [3, 4, 8] {
+        let found = report((0..ranks).map(rank).collect(), 15 * 150);
+        assert!(sentence(&found).starts_with("Rank 1 comes late to 15 of 15 points"), "{ranks}: {}", sentence(&found));
+        let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+        assert!((400..=460).contains(&saves), "{saves} of 450 ms");
+    }
+}
+
+/// Results come together on rank 0, which tells all what came of them: nobody leaves that before the last has come, though nothing says so.
+#[test]
+fn a_rank_is_late_where_a_broadcast_follows_a_reduction() {
+    let found = |late: bool, bcast: bool| {
+        let rank = |rank: u64| {
+            let mut one = process(rank as i32, "n");
+            for step in 0..15_u64 {
+                let from = step * 150 * MS;
+                let path = format!("/scratch/of{rank}");
+                one.write(&path, (step << 20) as i64, 1 << 20, from, from + 15 * MS);
+                let computes = if late && rank == 2 { 125 } else { 95 + (rank + step) % 3 } * MS;
+                let comes = from + 15 * MS + computes;
+                let all = from + 15 * MS + if late { 125 } else { 98 } * MS;
+                let sent = if rank == 0 { all + MS / 10 } else { comes + MS / 10 };
+                one.add("", GATHER, 0, 0, 0, comes, sent);
+                if bcast {
+                    one.add("", BCAST, 0, 0, 0, sent, all + MS / 2);
+                }
+            }
+            one
+        };
+        report((0..6).map(rank).collect(), 15 * 150)
+    };
+    let late = found(true, true);
+    assert!(sentence(&late).starts_with("Rank 2 comes late to 15 of 15 points"), "{}", sentence(&late));
+    let saves = saves_ms(&late, "DXT-V013").unwrap_or(0);
+    assert!((380..=460).contains(&saves), "{saves} of 420 ms");
+    assert!(!sentence(&found(false, true)).contains("late"), "all compute as long");
+    // Who sends its part goes on: nobody else waits.
+    assert!(!sentence(&found(true, false)).contains("late"), "they do not meet");
+}
+
+/// Ranks in ten steps, each with 20 ms of computing or 60 if it is late, then a write; they meet at the end of each step.
+fn late(ranks: i32, is_late: &dyn Fn(u64) -> bool, node: &dyn Fn(i32) -> &'static str) -> serde_json::Value {
+    let rank = |rank: i32| {
+        let mut one = process(rank, node(rank));
+        for step in 0..10 {
+            let computes =
+                if is_late(rank as u64) { 60 } else { 20 } * MS + (rank as u64 * 7 + step * 13) % 10 * MS / 10;
+            let from = step * 100 * MS + computes;
+            one.write(&format!("/scratch/of{rank}"), (step << 20) as i64, 1 << 20, from, from + 20 * MS);
+            one.add("", BARRIER, 0, 0, 0, from + 20 * MS, (step + 1) * 100 * MS);
+        }
+        one
+    };
+    report((0..ranks).map(rank).collect(), 1000)
+}
+
+#[test]
+fn ranks_that_are_late_together_are_named_together() {
+    let one = |_| "n";
+    for (is_late, expected) in [
+        (
+            &(|rank: u64| rank == 2 || rank == 5) as &dyn Fn(u64) -> bool,
+            "Ranks 2 and 5 come late to 10 of 10 points where all ranks meet",
+        ),
+        (&|rank: u64| rank.is_multiple_of(2), "Ranks 0, 2, 4 and 6 come late to 10 of 10 points where all ranks meet"),
+    ] {
+        let found = late(8, is_late, &one);
+        assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+        let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+        assert!((350..=410).contains(&saves), "{saves} of 400 ms");
+    }
+    // All ranks of a node are the node.
+    let nodes = |rank| if rank < 3 { "a" } else { "b" };
+    let found = late(8, &|rank| rank < 3, &nodes);
+    assert!(sentence(&found).starts_with("Node a (all 3 ranks of it) comes late to 10 of 10"), "{}", sentence(&found));
+    // More than half are no exception.
+    let found = late(8, &|rank| rank > 2, &one);
+    assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
+}
+
+#[test]
+fn who_comes_late_within_a_group_holds_up_all_where_these_meet() {
+    // Two groups of four ranks meet each among themselves in each of nine steps, and all of them in every third; rank 2 computes for longer.
+    let mut all: Vec<Builder> = (0..8).map(member).collect();
+    let mut ready = [0_u64; 8];
+    for step in 0..9_u64 {
+        for (rank, one) in (0..8_u64).zip(&mut all) {
+            let begin =
+                ready[rank as usize] + if rank == 2 { 60 } else { 40 } * MS + (rank * 7 + step * 3) % 10 * MS / 20;
+            ready[rank as usize] = begin + 10 * MS;
+            one.write(&format!("/scratch/{step}.{rank}"), 0, 1 << 20, begin, begin + 10 * MS);
+        }
+        for (group, ready) in ready.chunks_mut(4).enumerate() {
+            let met = ready.iter().max().unwrap_or(&0) + MS / 10;
+            for (one, time) in all.iter_mut().skip(group * 4).zip(ready) {
+                one.add("", BARRIER, 0, GROUP, 0, *time, met);
+                *time = met;
+            }
+        }
+        if step % 3 == 2 {
+            ready = [meet(&mut all, &ready); 8];
+        }
+    }
+    let found = report(all, ready[0] / MS + 1);
+    assert!(
+        sentence(&found).starts_with("Rank 2 comes late to 3 of 3 points where all ranks meet"),
+        "{}",
+        sentence(&found)
+    );
+    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+    assert!((165..=185).contains(&saves), "{saves} of 180 ms");
+}
+
+#[test]
+fn who_comes_late_to_its_group_is_named_though_all_meet_only_at_the_end() {
+    // Two groups of four ranks; rank 2 computes longer by so much in each of nine steps, or its writes take so much longer.
+    let run = |computes: u64, writes: u64| {
+        let mut all: Vec<Builder> = (0..8).map(member).collect();
+        let mut ready = [0_u64; 8];
+        for step in 0..9_u64 {
+            for (rank, one) in (0..8_u64).zip(&mut all) {
+                let more = |ms: u64| if rank == 2 { ms * MS } else { 0 };
+                let begin = ready[rank as usize] + 40 * MS + more(computes) + (rank * 7 + step * 3) % 10 * MS / 20;
+                ready[rank as usize] = begin + 10 * MS + more(writes);
+                one.write(&format!("/scratch/{step}.{rank}"), 0, 1 << 20, begin, ready[rank as usize]);
+            }
+            for (group, ready) in ready.chunks_mut(4).enumerate() {
+                let met = ready.iter().max().unwrap_or(&0) + MS / 10;
+                for (one, time) in all.iter_mut().skip(group * 4).zip(ready) {
+                    one.add("", BARRIER, 0, GROUP, 0, *time, met);
+                    *time = met;
+                }
+            }
+        }
+        let end = meet(&mut all, &ready);
+        report(all, end / MS + 1)
+    };
+    let found = run(20, 0);
+    let said = "Rank 2 comes late to 8 of 8 points where its group of 4 ranks meets";
+    assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+    assert!((150..=180).contains(&saves), "{saves} of 180 ms");
+    let found = run(0, 20);
+    assert!(sentence(&found).starts_with("Rank 2 is slow: writes take "), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V013"), None);
+}
+
+/// Number of a rank's communicator with its group.
+const GROUP: i64 = 1;
+
+/// A process that has such a communicator.
+fn member(rank: i32) -> Builder {
+    let mut one = process(rank, "n");
+    let first = rank / 4 * 4;
+    let def = CommunicatorDef {
+        number: GROUP as u32,
+        size: 4,
+        rank: rank % 4,
+        first,
+        members: first as u64 + 9,
+        remote_size: 0,
+    };
+    one.process.communicators = vec![def];
+    one
+}
+
+/// Three ranks write for 45 ms and wait for 6, for one that computes for longer and writes for 5: that holds them up for 6 ms, not for 46.
+#[test]
+fn who_writes_less_is_not_waited_for_by_those_who_write_more() {
+    let mut all: Vec<Builder> = (0..4).map(|rank| process(rank, "n")).collect();
+    let mut now = 0;
+    for step in 0..12_u64 {
+        let mut times = [0; 4];
+        for (rank, one) in (0_u64..).zip(&mut all) {
+            let jitter = (rank * 7 + step * 3) % 10 * MS / 20;
+            let (from, takes) = if rank == 0 { (61, 5) } else { (15, 45) };
+            let from = now + from * MS + jitter;
+            one.write(&format!("/scratch/of{rank}"), (step << 20) as i64, 1 << 20, from, from + takes * MS);
+            times[rank as usize] = from + takes * MS;
+        }
+        now = meet(&mut all, &times);
+    }
+    let found = report(all, now / MS + 1);
+    let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
+    assert!(saves <= 12 * 10, "{saves} of 72 ms: {}", sentence(&found));
+}
