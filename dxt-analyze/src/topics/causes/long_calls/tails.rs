@@ -144,3 +144,18 @@ fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64) -> Option<(Unit, u64, u
     let by_chance = || binomial_tail(of.0 as usize, far as usize, share(of.1, all)) * by.len() as f64;
     (is && by_chance() < CHANCE).then_some((*unit, of.0, of.1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_long_calls_may_be_one_nodes_by_chance() {
+        let of = |far: u64, nodes: u32| {
+            let all = (0..nodes).map(|node| (Unit::Node(node), (if node == 1 { far } else { 0 }, 1000))).collect();
+            nearly_all(&all, far).map(|(unit, ..)| unit)
+        };
+        assert_eq!((of(4, 4), of(4, 64)), (None, Some(Unit::Node(1))));
+        assert_eq!(of(40, 4), Some(Unit::Node(1)));
+    }
+}

@@ -365,3 +365,21 @@ fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
                 padding), or let each rank begin at another block";
     Some(Claim::new(finding(Code::ALIASING, title, vec![Evidence::of(words, about)], hint), shortened))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_take_no_longer_together_do_not_wait_for_each_other() {
+        let moment = |ns: u64| {
+            let mut of = Begun::default();
+            (0..4).for_each(|rank| of.add(ProcessId(rank), u64::from(rank), log(ns)));
+            vec![of]
+        };
+        let (quick, slow) = (moment(1_000_000), moment(3_000_000));
+        let (many, few) = (vec![&quick; FEWEST], vec![&quick; FEWEST - 1]);
+        assert!(waits_more(&[&slow], &many) && !waits_more(&[&quick], &many));
+        assert!(waits_more(&[&quick], &few), "too few tell nothing");
+    }
+}

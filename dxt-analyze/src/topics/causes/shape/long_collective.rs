@@ -120,3 +120,21 @@ fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
     }
     (shortened, read, written)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_long_if_all_are_in_it_and_not_if_they_wait_for_one() {
+        let held = |of: &[(u64, u64)]| {
+            let of = (0..).map(ProcessId).zip(of.iter().copied()).collect();
+            held_by(FileId(0), Class::Write, &of, 2e6).map(|held| held.ranks)
+        };
+        // How long each rank's longest call takes, and when it begins, ns.
+        let (long, short) = ((500_000_000, 1_000_000_000), (3_000_000, 1_497_000_000));
+        assert_eq!(held(&[long, long, long, long]), Some(4));
+        assert_eq!(held(&[long, long, long, short]), None);
+        assert_eq!(held(&[short, short, short, short]), None);
+    }
+}
