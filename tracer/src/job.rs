@@ -240,11 +240,14 @@ pub(crate) fn started(pid: u32) -> u64 {
 
 /// The machine's boot id (random(4)) as bytes; zeros if it cannot be told.
 pub(crate) fn boot_id() -> [u8; 16] {
-    let (mut id, mut text) = ([0; 16], [0_u8; 64]);
-    let digits = read_file(c"/proc/sys/kernel/random/boot_id".to_bytes_with_nul(), &mut text)
-        .into_iter()
-        .flatten()
-        .filter_map(|&byte| char::from(byte).to_digit(16));
+    let mut text = [0_u8; 64];
+    id_of(read_file(c"/proc/sys/kernel/random/boot_id".to_bytes_with_nul(), &mut text).unwrap_or_default())
+}
+
+/// The id that this text has, of 32 hexadecimal digits; zeros where there are none.
+pub(crate) fn id_of(text: &[u8]) -> [u8; 16] {
+    let mut id = [0; 16];
+    let digits = text.iter().filter_map(|&byte| char::from(byte).to_digit(16));
     for (i, digit) in digits.take(32).enumerate() {
         id[i / 2] = id[i / 2] << 4 | digit as u8;
     }

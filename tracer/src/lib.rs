@@ -24,6 +24,7 @@ mod flush;
 mod gate;
 mod handles;
 mod hdf5;
+mod held;
 mod hooks;
 mod inside;
 mod job;

@@ -7,7 +7,6 @@ use crate::config::{self, BadFile, BadValue, Config, Environment, Layered, Mode,
 use crate::filters::Share;
 #[cfg(dxt_static)]
 use crate::notes::Note;
-#[cfg(dxt_static)]
 use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
@@ -111,10 +110,6 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         return leave_nothing(environment, argc, argv);
     }
     say::remember_stderr();
-    #[cfg(dxt_static)]
-    if real::is_preloaded() {
-        return say(&[b"libdxt_tracer.so is preloaded and records: the tracer linked into this program does not"]);
-    }
     let (file, bad) = config::File::named_in(environment);
     let layered = &Layered { environment, file: &file };
     let environment = &WithDarshan::new(layered);
@@ -139,6 +134,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         if let Ok(Some(config)) = &read {
             read_key(config);
         }
+        steps_aside(environment);
         return say_unknown(environment);
     }
     let mut config = match read {
@@ -162,6 +158,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         if let Some(known) = spool::sweep(&config) {
             give_back(&config, environment, (argc, argv), known);
         }
+        return;
+    }
+    if steps_aside(environment) {
         return;
     }
     read_key(&config);
@@ -221,6 +220,17 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     if verbose > 1 && chosen {
         say(&[b"recording ", &job::executable()]);
     }
+}
+
+/// Whether another tracer in this process records, which is said: by one rank.
+fn steps_aside(environment: &impl Environment) -> bool {
+    let Some(other) = real::other_tracer() else { return false };
+    if job::launcher_rank(environment) <= 0 {
+        let this = if cfg!(dxt_static) { "linked into the program" } else { "in this process too" };
+        let this = format!(" records: the one of version {}, {this}, does not", env!("CARGO_PKG_VERSION"));
+        say(&[b"the tracer ", other.path, b" of version ", other.version, this.as_bytes()]);
+    }
+    true
 }
 
 /// Reads the key with which names are hashed, where they are, and says so if it cannot be read.

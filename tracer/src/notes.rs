@@ -88,6 +88,8 @@ notes! {
     OwnShare = "processes that took a share of DXT_JOB_BYTES of their own: the job has no name, or the file in which its processes on a node share cannot be used, or not in time";
     /// A record that the spool's journal had no room for.
     Definition = "names, streams and sizes that found no room in the spool: what is recovered of it, or watched, lacks them";
+    /// A trace could not be written: no name leads to its directory any more.
+    Elsewhere = "traces not written, since their directory was out of reach: behind chroot, or another mount";
     /// A call of a signal handler that came in the middle of the tracer's work, where signals could not be held off.
     DuringTracer = "calls of signal handlers that interrupted the tracer itself";
 }

@@ -13,6 +13,7 @@ use crate::config::{Config, Environment};
 use crate::memory::Blocked;
 use crate::notes::Note;
 use crate::{anonymize, errno, job, random, spool, sys, threads, tls};
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Bytes of the job's budget that are this process's.
@@ -82,6 +83,13 @@ pub(crate) fn prepare(config: &Config, environment: &impl Environment) {
     let part = job / part::nodes(environment);
     let share = part.min(job / part::ranks(environment).unwrap_or(1));
     SOURCE.store(Box::into_raw(Box::new(Source { pot, part, share })), Ordering::Release);
+}
+
+impl Source {
+    /// Where the pot lies.
+    pub(super) fn directory(&self) -> &CStr {
+        self.pot.directory()
+    }
 }
 
 /// Whether [`prepare`] has found that there may be one.

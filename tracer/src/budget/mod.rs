@@ -13,6 +13,7 @@ mod pot;
 
 pub(crate) use drawing::{asks_anew, prepare};
 
+use crate::held::{self, For};
 use crate::{config, mpi, registry, spool};
 use drawing::{Beginning, covers, source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -189,6 +190,13 @@ impl Piece {
     pub(crate) fn give_back(self, bytes: usize) {
         let left = |taken: u64| Some(taken.saturating_sub(bytes as u64));
         let _ = self.taken().fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+    }
+}
+
+/// Holds the directory of the pot, if there is one.
+pub(crate) fn hold_directory() {
+    if let Some(source) = share().and_then(|_| source()) {
+        held::open(For::Budget, source.directory());
     }
 }
 

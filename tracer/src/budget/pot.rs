@@ -12,7 +12,7 @@
 //! it is, is seen before its lock is waited for: another user may hold that for ever.
 #![expect(unsafe_code, reason = "open(2), fcntl(2), stat(2), pread(2), pwrite(2), mkdir(2), unlink(2)")]
 
-use crate::{errno, threads};
+use crate::{errno, held, threads};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use trace_format::meta::path_hash;
@@ -81,8 +81,9 @@ impl Opened {
     fn open(path: &CStr, flags: libc::c_int) -> Result<Self, libc::c_int> {
         // Nobody at the other end of a pipe is waited for.
         let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let (at, name) = held::at(path);
         // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
-        let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o600) };
+        let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, 0o600) };
         if file < 0 {
             return Err(errno::save().value());
         }
@@ -205,6 +206,11 @@ impl Pot {
         Some(Self { directory, path, job })
     }
 
+    /// Where it lies.
+    pub(super) fn directory(&self) -> &CStr {
+        &self.directory
+    }
+
     /// Tells the job's pot from others.
     pub(super) const fn job(&self) -> u64 {
         self.job
@@ -297,8 +303,8 @@ impl Pot {
     fn remove(&self, locked: &libc::stat) {
         // SAFETY: an all-zero stat is a valid one.
         let mut there: libc::stat = unsafe { std::mem::zeroed() };
-        let (here, no_links) = (libc::AT_FDCWD, libc::AT_SYMLINK_NOFOLLOW);
-        let (path, into) = (self.path.as_ptr(), &raw mut there);
+        let ((here, name), no_links) = (held::at(&self.path), libc::AT_SYMLINK_NOFOLLOW);
+        let (path, into) = (name.as_ptr(), &raw mut there);
         // SAFETY: the name ends in NUL, the structure is ours.
         let known = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, here, path, into, no_links) } == 0;
         // Somebody may have put another file in its place.
@@ -325,7 +331,7 @@ impl Pot {
                 // Somebody was first.
                 Err(libc::EEXIST | libc::EINTR) => {}
                 // The directory of spools, which is made with the first of them.
-                Err(libc::ENOENT) if tried == 0 && making == Making::All => {
+                Err(libc::ENOENT) if tried == 0 && making == Making::All && !held::is_in_force() => {
                     let (here, name) = (libc::AT_FDCWD, &self.directory);
                     // SAFETY: the name ends in NUL; a failure shows when the file is made.
                     if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, here, name.as_ptr(), 0o700) } == 0 {

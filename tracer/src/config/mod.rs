@@ -6,6 +6,7 @@ pub(crate) mod check;
 mod darshan;
 mod file;
 mod filters;
+mod made;
 mod output_dir;
 mod settings;
 mod site;

@@ -1,10 +1,12 @@
 //! The settings and their defaults.
 
+use super::made::Made;
 use super::output_dir::OutputDir;
 use super::site::{self, Site};
 use super::source::Environment;
 use super::values::{BadValue, bad, permissions, size};
 use crate::filters::Filters;
+use std::ffi::CStr;
 use trace_format::profile::MEMORY_ALIGNMENT;
 
 /// What is kept of a call.
@@ -60,6 +62,8 @@ pub(crate) struct Config {
     pub(crate) counters_files: usize,
     /// Where traces are written; empty for the working directory at start.
     pub(crate) output_dir: OutputDir,
+    /// The directory of traces that was made for the run.
+    pub(crate) output_made: Option<Made>,
     /// Permissions of traces (chmod(2)).
     pub(crate) trace_mode: u32,
     /// Cap on the segment buffer of one process, in bytes.
@@ -70,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) overflow: Overflow,
     /// What survives the process.
     pub(crate) spool: Spool,
+    /// The directory of spools that was made for the run.
+    pub(crate) spool_made: Option<Made>,
     /// Others may want to see what the process does while it runs: what is only counted is kept in a spool, too.
     pub(crate) live: bool,
     /// Bytes at whose multiples memory counts as aligned: a power of two.
@@ -239,6 +245,13 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         let expected = "a directory; %u (user), %j (job) and %d (day) are filled in, %u before the others, and %% is a percent sign";
         bad("DXT_OUTPUT_DIR", output_dir, expected)
     })?;
+    let made = |name: &'static CStr, variable| match environment.get(name) {
+        None | Some(b"") => Ok(None),
+        Some(value) => {
+            let made = Made::parse(value);
+            made.map(Some).ok_or_else(|| bad(variable, value, "what dxt-run sets: DEVICE:INODE:BOOT:PATH"))
+        }
+    };
     let trace_mode = match environment.get(c"DXT_TRACE_MODE") {
         None | Some(b"") => DEFAULT_TRACE_MODE,
         Some(value) => permissions(value)
@@ -251,11 +264,13 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         mode,
         counters_files,
         output_dir,
+        output_made: made(c"DXT_OUTPUT_ID", "DXT_OUTPUT_ID")?,
         trace_mode,
         buffer_max,
         mpi_buffer_max,
         overflow,
         spool,
+        spool_made: made(c"DXT_SPOOL_ID", "DXT_SPOOL_ID")?,
         live,
         mem_align,
         timing,
@@ -328,7 +343,6 @@ fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::CStr;
 
     fn settings(variables: &[(&CStr, &str)]) -> Result<Option<Config>, BadValue> {
         read(&variables)

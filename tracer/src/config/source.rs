@@ -3,17 +3,19 @@
 use std::ffi::CStr;
 
 /// The variables that a configuration file may set: all but DXT_CONFIG.
-pub(super) const VARIABLES: [&CStr; 35] = [
+pub(super) const VARIABLES: [&CStr; 37] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
     c"DXT_DISABLE_IO_TRACE",
     c"DXT_OUTPUT_DIR",
+    c"DXT_OUTPUT_ID",
     c"DXT_TRACE_MODE",
     c"DXT_BUFFER_MAX",
     c"DXT_COUNTERS_FILES",
     c"DXT_MPI_BUFFER_MAX",
     c"DXT_OVERFLOW",
     c"DXT_SPOOL",
+    c"DXT_SPOOL_ID",
     c"DXT_LIVE",
     c"DXT_TIMING",
     c"DXT_MEM_ALIGN",

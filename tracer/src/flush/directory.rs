@@ -2,7 +2,7 @@
 //! the way to it changes nothing. No more is asked of it than that it can be searched and written to.
 #![expect(unsafe_code, reason = "open(2), mkdir(2), chmod(2), fstat(2), unlink(2)")]
 
-use crate::errno;
+use crate::{errno, held};
 use std::ffi::{CStr, CString};
 
 /// A descriptor of the tracer's own; closed when it goes.
@@ -63,7 +63,19 @@ impl Directory {
     /// # Errors
     /// Why it cannot be opened.
     pub(super) fn open(path: &[u8]) -> Result<Self, String> {
+        if held::is_in_force() {
+            return Self::held(path);
+        }
         Ok(Self::opened(libc::AT_FDCWD, path, path, 0)?.0)
+    }
+
+    /// The held one of this path.
+    ///
+    /// # Errors
+    /// That it is out of reach.
+    pub(super) fn held(path: &[u8]) -> Result<Self, String> {
+        let number = held::number(path).ok_or_else(|| out_of_reach(path))?;
+        Ok(Self::opened(number, b".", path, 0)?.0)
     }
 
     /// The one called `name` in `at`, whose path is `path`, and its owner.
@@ -81,8 +93,9 @@ impl Directory {
     /// # Errors
     /// As [`Self::open`].
     pub(super) fn make(path: &[u8], mode: u32) -> Result<Self, String> {
-        if let Ok(there) = Self::open(path) {
-            return Ok(there);
+        let there = Self::open(path);
+        if there.is_ok() || held::is_in_force() {
+            return there;
         }
         let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let mut unmade = None;
@@ -110,6 +123,9 @@ impl Directory {
     /// # Errors
     /// As [`Self::make`], or whose it is.
     pub(super) fn make_own(shared: &[u8], own: &[u8], mode: u32) -> Result<Self, String> {
+        if held::is_in_force() {
+            return Self::held(&[shared, own].concat());
+        }
         let above = shared.strip_suffix(b"/").filter(|above| !above.is_empty()).unwrap_or(shared);
         // Made here it would shut out all other users.
         let mut here = Self::open(above)?;
@@ -199,6 +215,11 @@ fn exists(name: &CStr) -> bool {
     // SAFETY: the name ends in NUL.
     let found = unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) };
     found == 0
+}
+
+/// What is said of a directory to which no name leads any more.
+pub(super) fn out_of_reach(path: &[u8]) -> String {
+    format!("{} is another directory here, or none (chroot, or another mount)", String::from_utf8_lossy(path))
 }
 
 /// `failed to open /x: No such file or directory`.

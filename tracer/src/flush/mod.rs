@@ -38,6 +38,13 @@ pub(crate) fn has_mode(directory: &std::ffi::CStr, mode: u32) {
     directory::give(libc::AT_FDCWD, directory, mode);
 }
 
+/// Holds the directory that traces go into.
+pub(crate) fn hold_directory() {
+    if let Some(config) = config::current() {
+        output::hold(config);
+    }
+}
+
 /// Where segments may be: those of the process, and those that come after its trace.
 fn arenas() -> [&'static Arena; 3] {
     [&record::ARENA, &record::MEETINGS, late::arena()]

@@ -1,9 +1,11 @@
 //! Where traces go and what they are called, and a process's own. A file has the suffix `.partial` until it is whole.
 
-use super::directory::Directory;
+use super::directory::{Directory, out_of_reach};
 use super::stages;
 use super::unfinished::{self, Unfinished};
 use crate::config::{Config, Filled, Filling};
+use crate::held::{self, For};
+use crate::notes::Note;
 use crate::say::say;
 use crate::{anonymize, job, spool};
 use std::ffi::CStr;
@@ -95,9 +97,27 @@ pub(super) fn new_file(config: &Config, stem: &str) -> Result<Unfinished, String
 fn made_directory(config: &Config) -> Result<Directory, String> {
     let Filled { path, shared_bytes } = directory(config);
     let mode = directory_mode(config.trace_mode);
+    if is_out_of_reach(config, &path) {
+        return Err(out_of_reach(&path));
+    }
     match path.split_at_checked(shared_bytes) {
         Some((shared, own)) if !own.is_empty() => Directory::make_own(shared, own, mode),
         _ => Directory::make(&path, mode),
+    }
+}
+
+/// Whether names lead past the directory of traces.
+fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
+    match held::is_in_force() {
+        true => held::number(path).is_none(),
+        false => config.output_made.as_ref().is_some_and(|made| made.is_elsewhere(path)),
+    }
+}
+
+/// Holds that directory.
+pub(super) fn hold(config: &Config) {
+    if let Ok(directory) = made_directory(config) {
+        held::keep(For::Output, directory.path(), directory.number());
     }
 }
 
@@ -135,7 +155,11 @@ pub(super) const WHOLE: &[u8] = b"; the trace is whole: name that file to dxt-an
 /// under the name that it has, and that is said.
 pub(super) fn write_process(config: &Config, place: (&str, u32), bytes: &[u8]) -> Result<Vec<u8>, String> {
     let stem = process_stem(place);
-    let mut file = stages::during(FlushStage::Open, || new_file(config, &stem))?;
+    let made = stages::during(FlushStage::Open, || new_file(config, &stem));
+    if made.is_err() && is_out_of_reach(config, &directory(config).path) {
+        Note::Elsewhere.count();
+    }
+    let mut file = made?;
     let whole = stages::during(FlushStage::Write, || file.write_at(bytes, 0));
     // Its one region ends before the index of one entry.
     let behind = FLUSH_FRAME_BYTES + INDEX_ENTRY_BYTES + TRAILER_BYTES;

@@ -7,7 +7,7 @@
 //! know the options. There is no other list.
 #![expect(unsafe_code, reason = "symbols that the linker fills in")]
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 // The note whose name is `LINKED_NOTE`.
@@ -143,16 +143,20 @@ pub(crate) use global;
 pub(crate) use global as next;
 pub(crate) use global as variable;
 
-/// Whether a dynamic linker has loaded the program, and libdxt_tracer.so besides.
-pub(crate) fn is_preloaded() -> bool {
-    has_dynamic_linker() && {
-        // A program that is linked dynamically has dlsym(3), or an old C library and nothing preloaded.
-        let dlsym = word!("seen", "dlsym", "0", "dlsym", "dlsym").address();
-        // SAFETY: dlsym(3) has this C type.
-        let dlsym = unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(dlsym) };
-        // SAFETY: the name ends in NUL.
-        dlsym.is_some_and(|dlsym| !unsafe { dlsym(libc::RTLD_DEFAULT, super::PRELOADED.as_ptr()) }.is_null())
+/// The tracer that records in place of this one: libdxt_tracer.so, where a dynamic linker has loaded that besides the program.
+pub(crate) fn other_tracer() -> Option<super::Other> {
+    if !has_dynamic_linker() {
+        return None;
     }
+    // A program that is linked dynamically has dlsym(3), or an old C library and nothing preloaded.
+    let dlsym = word!("seen", "dlsym", "0", "dlsym", "dlsym").address();
+    // SAFETY: dlsym(3) has this C type.
+    let dlsym = unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(dlsym) }?;
+    // SAFETY: the name ends in NUL.
+    let version = unsafe { dlsym(libc::RTLD_DEFAULT, super::VERSION.as_ptr()) };
+    // SAFETY: null, or that library's string.
+    let version = (!version.is_null()).then(|| unsafe { CStr::from_ptr(version.cast()) })?;
+    Some(super::Other { version: version.to_bytes(), path: b"libdxt_tracer.so" })
 }
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const libc::c_char) -> *mut c_void;

@@ -96,6 +96,55 @@ pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
     search.found
 }
 
+/// The tracer that records in place of this one, if there are several in the process: the first in the order in which symbols are found. One
+/// of 0.2.0, which knows of no other, records wherever it stands; it is known by its file's name.
+pub(crate) fn other_tracer() -> Option<super::Other> {
+    struct Search {
+        own: *const c_void,
+        found: Option<&'static CStr>,
+    }
+
+    extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
+        // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the Search below.
+        let search = unsafe { &mut *search.cast::<Search>() };
+        // SAFETY: as above.
+        let (name, start) = unsafe { ((*info).dlpi_name, (*info).dlpi_addr) };
+        if name.is_null() || start as usize == search.own.addr() {
+            return 0;
+        }
+        // SAFETY: a C string, which lives as long as the object.
+        let path = unsafe { CStr::from_ptr(name) };
+        if !crate::job::basename(path.to_bytes()).starts_with(b"libdxt_tracer") {
+            return 0;
+        }
+        // SAFETY: RTLD_NOLOAD only takes another reference to what is loaded already.
+        let handle = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if handle.is_null() {
+            return 0;
+        }
+        // SAFETY: valid handle and name.
+        let has_version = !unsafe { libc::dlsym(handle, super::VERSION.as_ptr()) }.is_null();
+        // SAFETY: gives back the reference taken above.
+        unsafe { libc::dlclose(handle) };
+        // What has a version, and is not the first, looks for the others itself.
+        search.found = (!has_version).then_some(path);
+        libc::c_int::from(!has_version)
+    }
+
+    let first = global_symbol(super::VERSION);
+    let own = object_of((&raw const super::dxt_tracer_version).cast());
+    if !first.is_null() && object_of(first) != own {
+        // SAFETY: that library's string.
+        let version = unsafe { CStr::from_ptr(first.cast()) };
+        let path = object_path(first).map_or(b"".as_slice(), CStr::to_bytes);
+        return Some(super::Other { version: version.to_bytes(), path });
+    }
+    let mut search = Search { own, found: None };
+    // SAFETY: `visit` has the type asked for and `search` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found.map(|path| super::Other { version: b"0.2.0", path: path.to_bytes() })
+}
+
 /// The definition of `name` behind this library's in the global scope; null if there is none.
 pub(crate) fn next_symbol(name: &CStr) -> *mut c_void {
     // SAFETY: `name` ends in NUL; RTLD_NEXT asks for the definition after this library's.

@@ -10,28 +10,41 @@ mod ranges;
 
 #[cfg(dxt_static)]
 pub(crate) use linked::{
-    Slot, Word, called, global, is_preloaded, is_secure, known, next, shared_libraries, slot, slot_again, variable,
+    Slot, Word, called, global, is_secure, known, next, other_tracer, shared_libraries, slot, slot_again, variable,
     word, word_of,
 };
 #[cfg(not(dxt_static))]
 pub(crate) use loaded::{
-    Slot, called, global, global_or_loaded_symbol, global_symbol, loaded_symbol, next, next_symbol, object_path, slot,
-    slot_again, variable,
+    Slot, called, global, global_or_loaded_symbol, global_symbol, loaded_symbol, next, next_symbol, object_path,
+    other_tracer, slot, slot_again, variable,
 };
 pub(crate) use ranges::object_range;
+
+use std::ffi::CStr;
 
 /// Name of the note (elf(5), PT_NOTE) by which others know that a program has a tracer linked in.
 pub(crate) const LINKED_NOTE: &[u8] = b"DXT tracer\0";
 
 /// Name of a symbol that libdxt_tracer.so alone has.
-#[cfg(dxt_static)]
-const PRELOADED: &std::ffi::CStr = c"dxt_tracer_is_preloaded";
+const VERSION: &CStr = c"dxt_tracer_version";
 
-/// By this a tracer that is linked into the program knows that this one is there.
+/// By this another tracer in the process knows that this one is there, and which it is: a string. Tracers of 0.2.0 have none.
 #[cfg(not(dxt_static))]
 #[unsafe(no_mangle)]
 #[used]
-static dxt_tracer_is_preloaded: u8 = 1;
+static dxt_tracer_version: [u8; env!("CARGO_PKG_VERSION").len() + 1] = {
+    let (mut version, text) = ([0; _], env!("CARGO_PKG_VERSION").as_bytes());
+    version.split_at_mut(text.len()).0.copy_from_slice(text);
+    version
+};
+
+/// A tracer that records in this process, in place of this one.
+pub(crate) struct Other {
+    /// Its version.
+    pub(crate) version: &'static [u8],
+    /// Path of its library.
+    pub(crate) path: &'static [u8],
+}
 
 /// A symbol's name, which a macro has ended with NUL.
 #[cfg(not(dxt_static))]

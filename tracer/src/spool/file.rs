@@ -6,6 +6,7 @@ use super::place;
 use crate::budget::Piece;
 use crate::config::{self, Spool};
 use crate::errno;
+use crate::held;
 use crate::memory;
 use crate::random;
 use crate::say::say;
@@ -108,10 +109,10 @@ impl Identity {
     fn is_at(&self, path: &CStr) -> bool {
         // SAFETY: an all-zero stat is a valid one.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        let (here, no_links) = (libc::AT_FDCWD, libc::AT_SYMLINK_NOFOLLOW);
+        let ((at, name), no_links) = (held::at(path), libc::AT_SYMLINK_NOFOLLOW);
         // Not by opening it: there may be no descriptor left.
         // SAFETY: the name ends in NUL, the structure is ours.
-        let asked = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, here, path.as_ptr(), &raw mut stat, no_links) };
+        let asked = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, at, name.as_ptr(), &raw mut stat, no_links) };
         asked == 0 && (stat.st_dev, stat.st_ino) == self.numbers()
     }
 
@@ -129,8 +130,9 @@ impl Identity {
 fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
     // No link is followed, nobody at the other end of a pipe is waited for.
     let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let (at, name) = held::at(path);
     // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
-    let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o600) };
+    let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, 0o600) };
     if file < 0 { Err(errno::save().value()) } else { Ok(file as libc::c_int) }
 }
 
@@ -164,7 +166,9 @@ pub(super) fn make(length: usize) -> Option<*mut u8> {
 
 /// Says why there is no spool, if somebody wants to know.
 fn say_why(path: Option<&CStr>, error: libc::c_int) {
-    let asked = |config: &config::Config| matches!(config.spool, Spool::In(_)) || config.verbose > 0;
+    // Where dxt-run has made the directory, nobody has asked for it.
+    let named = |config: &config::Config| matches!(config.spool, Spool::In(_)) && config.spool_made.is_none();
+    let asked = |config: &config::Config| named(config) || config.verbose > 0;
     if config::current().is_some_and(asked) {
         let why = std::io::Error::from_raw_os_error(error).to_string();
         let path = path.map_or(b"can be made".as_slice(), CStr::to_bytes);
@@ -177,10 +181,7 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
     if length as u64 > size_limit() {
         return Err((None, libc::EFBIG));
     }
-    // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
-    if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) } == 0 {
-        crate::flush::has_mode(directory, 0o700);
-    }
+    make_directory(directory)?;
     // What lies in the first is still mapped; a second one never gives way to a third.
     let used = usize::from(!PLACES[0].start.load(Ordering::Relaxed).is_null());
     let place = &PLACES[used];
@@ -214,6 +215,25 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
         };
     }
     Err((None, libc::EEXIST))
+}
+
+/// Makes the directory of spools if it is absent.
+///
+/// # Errors
+/// It is another one than that which was made for the run.
+pub(super) fn make_directory(directory: &CStr) -> Result<(), (Option<CString>, libc::c_int)> {
+    if held::is_in_force() {
+        return Ok(());
+    }
+    let made = config::current().and_then(|config| config.spool_made.as_ref());
+    if made.is_some_and(|made| made.is_elsewhere(directory.to_bytes())) {
+        return Err((None, libc::ESTALE));
+    }
+    // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
+    if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) } == 0 {
+        crate::flush::has_mode(directory, 0o700);
+    }
+    Ok(())
 }
 
 /// Largest file that this process may write, in bytes.
@@ -334,8 +354,9 @@ fn allocate_at(address: *mut u8, bytes: usize) -> bool {
 
 /// Whether it was there.
 pub(super) fn unlink(path: &CStr) -> bool {
+    let (at, name) = held::at(path);
     // SAFETY: the name ends in NUL.
-    unsafe { crate::sys::syscall!(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) == 0 }
+    unsafe { crate::sys::syscall!(libc::SYS_unlinkat, at, name.as_ptr(), 0) == 0 }
 }
 
 /// The path, with its NUL.
@@ -428,9 +449,10 @@ fn aside() -> Option<(CString, CString)> {
 }
 
 fn rename(from: &CStr, to: &CStr) -> bool {
-    let (here, flags) = (libc::AT_FDCWD, libc::RENAME_NOREPLACE);
+    // Both are in one directory.
+    let ((here, old), (_, new), flags) = (held::at(from), held::at(to), libc::RENAME_NOREPLACE);
     // SAFETY: both names end in NUL.
-    if unsafe { crate::sys::syscall!(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags) == 0 } {
+    if unsafe { crate::sys::syscall!(libc::SYS_renameat2, here, old.as_ptr(), here, new.as_ptr(), flags) == 0 } {
         return true;
     }
     // Not every file system can do that in one; none replaces a name by another link.
@@ -438,7 +460,7 @@ fn rename(from: &CStr, to: &CStr) -> bool {
         return false;
     }
     // SAFETY: as above.
-    let linked = unsafe { crate::sys::syscall!(libc::SYS_linkat, here, from.as_ptr(), here, to.as_ptr(), 0) } == 0;
+    let linked = unsafe { crate::sys::syscall!(libc::SYS_linkat, here, old.as_ptr(), here, new.as_ptr(), 0) } == 0;
     if linked {
         unlink(from);
     }

@@ -17,6 +17,7 @@ pub(crate) use header::{
 use crate::budget::{self, LEAST_ARENA};
 use crate::clock;
 use crate::config::{self, Spool};
+use crate::held::{self, For};
 use crate::memory::{Lent, PAGE_BYTES};
 use crate::notes;
 use crate::stack;
@@ -225,6 +226,15 @@ pub(crate) fn journal_bytes() -> u64 {
 /// Largest file that this process may write, in bytes.
 pub(crate) fn size_limit() -> u64 {
     file::size_limit()
+}
+
+/// Holds the directory of spools, for the spool that there is or that there may be.
+pub(crate) fn hold_directory() {
+    let there = file::path().filter(|_| is_there()).and_then(place::directory_of);
+    let Some(directory) = there.or_else(place::directory) else { return };
+    if STAGE.load(Ordering::Acquire) == Stage::None as u8 || file::make_directory(&directory).is_ok() {
+        held::open(For::Spool, &directory);
+    }
 }
 
 /// Directory for what processes of this node share.

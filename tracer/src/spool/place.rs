@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "statfs(2), shares a leaked string")]
 
 use crate::config::{self, Config, Spool};
+use crate::held::{self, For};
 use crate::job;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -38,7 +39,7 @@ pub(super) fn forget() {
 
 /// Directory for the spool.
 pub(super) fn directory() -> Option<CString> {
-    directory_by(config::current()?)
+    if held::is_in_force() { held::path(For::Spool).map(CStr::to_owned) } else { directory_by(config::current()?) }
 }
 
 /// The same by a configuration that may not be this process's yet.
@@ -60,7 +61,7 @@ pub(super) fn directory_by(config: &Config) -> Option<CString> {
 pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
     match spool {
         Some(path) => directory_of(path),
-        None => directory().or_else(|| first_of_this_node(b"")),
+        None => directory().or_else(|| first_of_this_node(b"").filter(|_| !held::is_in_force())),
     }
 }
 

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::metadata::opening_directory;
-use super::opening::forget_range;
+use super::opening::closing_range;
 use crate::real::{hooks, none};
 use crate::{handles, process, record};
 use libc::{DIR, c_char, c_int, c_uint};
@@ -10,7 +10,20 @@ use libc::{DIR, c_char, c_int, c_uint};
 hooks! { CLOSING, missing = none();
     /// closefrom(3) of glibc 2.34.
     [closefrom](first: c_int) -> ()
-        = |real| { forget_range(first.max(0) as c_uint, c_uint::MAX); real(first) };
+        = |real| {
+            let first = first.max(0) as c_uint;
+            let done = closing_range(first, c_uint::MAX, |from, last| {
+                if (from, last) == (first, c_uint::MAX) {
+                    return -1;
+                }
+                // SAFETY: a part of what the program closes.
+                unsafe { crate::sys::pass_on!(libc::SYS_close_range, from, last, 0) as c_int }
+            });
+            // The whole range, or close_range(2) is not to be had.
+            if done != 0 {
+                real(first as c_int);
+            }
+        };
     /// opendir(3).
     [opendir](name: *const c_char) -> *mut DIR
         = |real| opening_directory(name, || real(name));

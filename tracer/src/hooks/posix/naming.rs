@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
-use crate::handles;
 use crate::real::hooks;
+use crate::{handles, held};
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, id_t, idtype_t, pid_t, rusage, siginfo_t};
 
 /// Runs `call`, which may change names.
@@ -18,9 +18,23 @@ pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
 /// Runs `call`, after which names may begin at another root, or each thread may have directories of its own.
 #[inline(always)]
 pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
+    held::before_names_change();
     let result = call();
     handles::names_differ();
     result
+}
+
+/// Runs `call`, which may mount something.
+#[inline(always)]
+pub(super) fn mounting<T>(call: impl FnOnce() -> T) -> T {
+    held::before_names_change();
+    changing(call)
+}
+
+/// Runs `call`, which takes away what is mounted at `target`.
+#[inline(always)]
+pub(super) fn unmounting(target: *const c_char, call: impl Fn() -> c_int) -> c_int {
+    changing(|| held::unmounting(target, call))
 }
 
 hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
@@ -35,19 +49,19 @@ hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| parting(|| real(path));
     /// mount(2).
     [mount](source: *const c_char, target: *const c_char, kind: *const c_char, flags: c_ulong, data: *const c_void) -> c_int
-        = |real| changing(|| real(source, target, kind, flags, data));
+        = |real| mounting(|| real(source, target, kind, flags, data));
     /// umount(2).
     [umount](target: *const c_char) -> c_int
-        = |real| changing(|| real(target));
+        = |real| unmounting(target, || real(target));
     /// umount2(2).
     [umount2](target: *const c_char, flags: c_int) -> c_int
-        = |real| changing(|| real(target, flags));
+        = |real| unmounting(target, || real(target, flags));
     /// pivot_root(2).
     [pivot_root](new: *const c_char, old: *const c_char) -> c_int
         = |real| parting(|| real(new, old));
     /// move_mount(2), of glibc 2.36.
     [move_mount](from: c_int, name: *const c_char, to: c_int, target: *const c_char, flags: c_uint) -> c_int
-        = |real| changing(|| real(from, name, to, target, flags));
+        = |real| mounting(|| real(from, name, to, target, flags));
     /// unshare(2).
     [unshare](flags: c_int) -> c_int
         = |real| parting(|| real(flags));

@@ -11,7 +11,7 @@ use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::{errno, lifecycle, registry, say};
+use crate::{errno, held, lifecycle, registry, say};
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
@@ -112,6 +112,13 @@ pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
     number
 }
 
+/// Runs `call`, which makes `new`, or the next free number behind it, a duplicate of `old`.
+#[inline(always)]
+pub(super) fn duplicating_to(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    held::make_way(new);
+    duplicating(old, call)
+}
+
 /// Runs `call`, which closes `number`.
 #[inline(always)]
 pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
@@ -123,10 +130,10 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
         if record::is_on() && is_own_process() {
             handles::take(number).close();
         }
-        return call();
+        return held::unless_held(number, call);
     };
     let taken = handles::take(number);
-    let Some(file) = taken.file() else { return call() };
+    let Some(file) = taken.file() else { return held::unless_held(number, call) };
     let errno = errno::save();
     registry::read_layout(file, number, LayoutMoment::Close);
     errno.restore();
@@ -141,12 +148,14 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Forgets the descriptors from `first` to `last`; they are looked at again if they turn out to be open still.
-pub(super) fn forget_range(first: c_uint, last: c_uint) {
+/// Runs `call`, which closes the descriptors of a range; for `first` to `last`. They are forgotten, and looked at again if they turn out to be
+/// open still.
+pub(super) fn closing_range(first: c_uint, last: c_uint, call: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
     if record::is_on() && is_own_process() {
         uring::ending_range(first, last);
         handles::forget_range(first, last);
     }
+    held::around(first, last, call)
 }
 
 hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
@@ -182,16 +191,16 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| closing(number, || real(number));
     /// close_range(2): only bookkeeping.
     [close_range](first: c_uint, last: c_uint, flags: c_int) -> c_int
-        = |real| { forget_range(first, last); real(first, last, flags) };
+        = |real| closing_range(first, last, |first, last| real(first, last, flags));
     /// dup(2). The duplicate shares the position.
     [dup](old: c_int) -> c_int
         = |real| duplicating(old, || real(old));
     /// dup2(2).
     [dup2](old: c_int, new: c_int) -> c_int
-        = |real| duplicating(old, || real(old, new));
+        = |real| duplicating_to(old, new, || real(old, new));
     /// dup3(2).
     [dup3](old: c_int, new: c_int, flags: c_int) -> c_int
-        = |real| duplicating(old, || real(old, new, flags));
+        = |real| duplicating_to(old, new, || real(old, new, flags));
     /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT,
     /// F_SETLK and its kin lock. Asking (F_GETLK, F_GETFL, ...) is not recorded.
     unlike "variadic; what it takes is in registers all the same" [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
@@ -201,7 +210,7 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
 /// Runs `call`, an fcntl(2).
 pub(super) fn controlling(number: c_int, command: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
     match command {
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicating(number, call),
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicating_to(number, argument as c_int, call),
         libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
             super::locks::by_fcntl(number, argument, call)
         }

@@ -10,8 +10,8 @@ use super::super::{process, uring};
 use super::copies::{copying, from, to};
 use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
-use super::naming::{changing, parting};
-use super::opening::{closing, controlling, duplicating, forget_range, opening, opening_elsewhere};
+use super::naming::{changing, mounting, parting, unmounting};
+use super::opening::{closing, closing_range, controlling, duplicating, duplicating_to, opening, opening_elsewhere};
 use super::positions::{seeking, syncing};
 use super::transfers::{Vector, at_either, at_offset, at_position};
 use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
@@ -201,11 +201,12 @@ table! {
     libc::SYS_ftruncate => on_descriptor(descriptor, &POSIX_TRUNCATE, NO_OFFSET, size(b as off_t), small).into(),
     libc::SYS_fallocate => on_descriptor(descriptor, &POSIX_ALLOCATE, c as off_t, size(d as off_t), small).into(),
     libc::SYS_close => closing(descriptor, small).into(),
-    libc::SYS_close_range => {
-        forget_range(a as u32, b as u32);
-        call()
-    },
-    libc::SYS_dup | libc::SYS_dup3 => duplicating(descriptor, small).into(),
+    libc::SYS_close_range => closing_range(a as u32, b as u32, |first, last| {
+        // SAFETY: the program's own call, or a part of it.
+        unsafe { sys::pass_on!(libc::SYS_close_range, first, last, c) as c_int }
+    }).into(),
+    libc::SYS_dup => duplicating(descriptor, small).into(),
+    libc::SYS_dup3 => duplicating_to(descriptor, b as c_int, small).into(),
     libc::SYS_fcntl => controlling(descriptor, b as c_int, c, small).into(),
     libc::SYS_openat => opening(descriptor, pointer(b), c as c_int, small).into(),
     libc::SYS_openat2 => {
@@ -218,7 +219,7 @@ table! {
     #[cfg(target_arch = "x86_64")]
     libc::SYS_creat => opening(libc::AT_FDCWD, pointer(a), 0, small).into(),
     #[cfg(target_arch = "x86_64")]
-    libc::SYS_dup2 => duplicating(descriptor, small).into(),
+    libc::SYS_dup2 => duplicating_to(descriptor, b as c_int, small).into(),
     libc::SYS_io_submit => kernel_aio::submitting(a, b as c_long, pointer(c), kernel_aio::by_errno, call),
     libc::SYS_io_getevents | IO_PGETEVENTS => kernel_aio::collecting(a, pointer(d), call),
     libc::SYS_io_destroy => kernel_aio::destroying(a, call),
@@ -236,5 +237,7 @@ table! {
     #[cfg(target_arch = "x86_64")]
     libc::SYS_rename | libc::SYS_symlink => changing(call),
     libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_symlinkat => changing(call),
-    libc::SYS_mount | libc::SYS_umount2 | libc::SYS_move_mount | libc::SYS_wait4 | libc::SYS_waitid => changing(call),
+    libc::SYS_mount | libc::SYS_move_mount => mounting(call),
+    libc::SYS_umount2 => unmounting(pointer(a), small).into(),
+    libc::SYS_wait4 | libc::SYS_waitid => changing(call),
 }

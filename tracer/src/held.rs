@@ -1,0 +1,286 @@
+//! Directories of the tracer's own that are held by a descriptor while names may lead elsewhere: behind chroot(2), pivot_root(2),
+//! unshare(2), setns(2) and mount(2). Just before the first of these calls they are opened (O_PATH), and what lies in them is named relative
+//! to these descriptors from then on; a directory that is not held then is out of reach, and nothing is looked for, or made, by its name.
+//! A program that makes no such call has no descriptor of the tracer's.
+//!
+//! The program does not meet these descriptors: they have numbers near its limit, close(2) and its kin leave them as they are and answer
+//! as if they were not open, and dup2(2) may have their number. One that is closed past the C library is out of reach: what a number
+//! stands for is looked at (fstat(2)) before each use.
+//!
+//! Bounds: some twenty system calls, once; three descriptors.
+#![expect(unsafe_code, reason = "open(2), fcntl(2), fstat(2), close(2), prlimit(2); leaked strings")]
+
+use crate::{errno, process, record, stack, sys, tls};
+use libc::{c_int, c_uint};
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+
+/// What a held directory is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum For {
+    /// Traces.
+    Output,
+    /// Spool and spill.
+    Spool,
+    /// The file of the job's budget.
+    Budget,
+}
+
+struct Held {
+    /// -1: none.
+    number: AtomicI32,
+    device: AtomicU64,
+    inode: AtomicU64,
+    /// Null: none. Kept for good.
+    path: AtomicPtr<CString>,
+}
+
+static HELD: [Held; 3] = [const {
+    Held {
+        number: AtomicI32::new(-1),
+        device: AtomicU64::new(0),
+        inode: AtomicU64::new(0),
+        path: AtomicPtr::new(std::ptr::null_mut()),
+    }
+}; 3];
+/// No held descriptor is below it.
+static LOWEST: AtomicI32 = AtomicI32::new(c_int::MAX);
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// Names may lead elsewhere.
+static IN_FORCE: AtomicBool = AtomicBool::new(false);
+
+/// Highest numbers that are taken where the program's limit is larger: the kernel's table is as long as the highest one in use.
+const HIGHEST: u64 = 4096;
+/// So many below the limit.
+const ROOM: u64 = 8;
+
+impl Held {
+    fn path(&self) -> Option<&'static CStr> {
+        // SAFETY: null, or leaked.
+        unsafe { self.path.load(Ordering::Acquire).as_ref() }.map(CString::as_c_str)
+    }
+
+    /// The descriptor, if it still stands for the directory.
+    fn number(&self) -> Option<c_int> {
+        let number = self.number.load(Ordering::Acquire);
+        (number >= 0 && identity(number) == Some(self.identity())).then_some(number)
+    }
+
+    fn identity(&self) -> (u64, u64) {
+        (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
+    }
+
+    /// Keeps a copy of `number`.
+    fn keep(&self, number: c_int) {
+        let Some((device, inode)) = identity(number) else { return };
+        let copy = copy_near_limit(number);
+        self.device.store(device, Ordering::Relaxed);
+        self.inode.store(inode, Ordering::Relaxed);
+        self.number.store(copy, Ordering::Release);
+        if copy >= 0 {
+            LOWEST.fetch_min(copy, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Device and inode.
+fn identity(number: c_int) -> Option<(u64, u64)> {
+    // SAFETY: an all-zero stat is a valid one.
+    let mut about: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours. Raw system calls throughout, since the functions may be wrapped.
+    let known = unsafe { sys::syscall!(libc::SYS_fstat, number, &raw mut about) } == 0;
+    known.then_some((about.st_dev, about.st_ino))
+}
+
+fn close(number: c_int) {
+    // SAFETY: the tracer's own.
+    unsafe { sys::syscall!(libc::SYS_close, number) };
+}
+
+/// A copy of `number` where the program has most likely none; -1 if there can be none.
+fn copy_near_limit(number: c_int) -> c_int {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is ours.
+    unsafe { sys::syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, std::ptr::null::<u8>(), &raw mut limit) };
+    let least = limit.rlim_cur.min(HIGHEST).saturating_sub(ROOM);
+    // SAFETY: a copy of a descriptor changes nothing that can be seen.
+    unsafe { sys::syscall!(libc::SYS_fcntl, number, libc::F_DUPFD_CLOEXEC, least) as c_int }
+}
+
+/// The program is about to make a call behind which names may lead elsewhere. Keeps errno.
+#[cold]
+pub(crate) fn before_names_change() {
+    if !record::is_on() || !process::is_own() || sys::is_shut() || BEGUN.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let errno = errno::save();
+    tls::current().while_away(|| {
+        // What could not be opened, for want of memory too, is out of reach.
+        let _ = stack::in_hook(|| {
+            crate::flush::hold_directory();
+            crate::spool::hold_directory();
+            crate::budget::hold_directory();
+        });
+    });
+    IN_FORCE.store(true, Ordering::Release);
+    errno.restore();
+}
+
+/// Keeps the directory of this path that is open as `number`.
+pub(crate) fn keep(what: For, path: &[u8], number: c_int) {
+    let Ok(path) = CString::new(path) else { return };
+    let held = &HELD[what as usize];
+    held.keep(number);
+    held.path.store(Box::into_raw(Box::new(path)), Ordering::Release);
+}
+
+/// Opens the directory of this path and keeps it.
+pub(crate) fn open(what: For, path: &CStr) {
+    with_open(path, |number| keep(what, path.to_bytes(), number));
+}
+
+/// Runs `work` with a descriptor of the directory of this path, if there is one.
+fn with_open(path: &CStr, work: impl FnOnce(c_int)) {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: the path ends in NUL.
+    let number = unsafe { sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) } as c_int;
+    if number >= 0 {
+        work(number);
+        close(number);
+    }
+}
+
+/// Whether names may lead elsewhere than where the process began.
+pub(crate) fn is_in_force() -> bool {
+    IN_FORCE.load(Ordering::Acquire)
+}
+
+/// Path of a directory that was to be held.
+pub(crate) fn path(what: For) -> Option<&'static CStr> {
+    HELD[what as usize].path()
+}
+
+/// The held directory of this path; `None` if it is out of reach.
+pub(crate) fn number(path: &[u8]) -> Option<c_int> {
+    HELD.iter().filter(|held| held.path().is_some_and(|held| held.to_bytes() == path)).find_map(Held::number)
+}
+
+/// A directory's descriptor and a name in it by which the kernel is to be asked for the file at `path`, which is absolute: EBADF comes of it
+/// if the directory is out of reach.
+pub(crate) fn at(path: &CStr) -> (c_int, &CStr) {
+    if !is_in_force() {
+        return (libc::AT_FDCWD, path);
+    }
+    let bytes = path.to_bytes_with_nul();
+    let slash = bytes.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    let name = CStr::from_bytes_with_nul(&bytes[slash + 1..]).unwrap_or(c"");
+    (number(&bytes[..slash]).unwrap_or(-1), name)
+}
+
+/// The held directory with this number.
+#[inline(always)]
+fn of_number(number: c_int) -> Option<&'static Held> {
+    if number < LOWEST.load(Ordering::Relaxed) { None } else { find(number) }
+}
+
+#[cold]
+fn find(number: c_int) -> Option<&'static Held> {
+    let errno = errno::save();
+    let found = HELD.iter().find(|held| held.number.load(Ordering::Relaxed) == number && held.number() == Some(number));
+    errno.restore();
+    found.filter(|_| process::is_own())
+}
+
+/// Runs `close`, which closes `number`, unless that is held: then it is not open.
+#[inline(always)]
+pub(crate) fn unless_held(number: c_int, close: impl FnOnce() -> c_int) -> c_int {
+    if of_number(number).is_none() {
+        return close();
+    }
+    errno::set(libc::EBADF);
+    -1
+}
+
+/// The program is about to put a descriptor of its own at `number`.
+#[inline(always)]
+pub(crate) fn make_way(number: c_int) {
+    if let Some(held) = of_number(number) {
+        move_away(held, number);
+    }
+}
+
+#[cold]
+fn move_away(held: &Held, number: c_int) {
+    let errno = errno::save();
+    held.keep(number);
+    close(number);
+    errno.restore();
+}
+
+/// Runs `close`, which closes descriptors from its first to its second argument, for `first` to `last` but those that are held.
+pub(crate) fn around(first: c_uint, last: c_uint, mut close: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
+    let mut numbers = HELD.each_ref().map(|held| held.number.load(Ordering::Relaxed));
+    numbers.sort_unstable();
+    let mut from = first;
+    for number in numbers.into_iter().filter(|&number| of_number(number).is_some()) {
+        let number = number as c_uint;
+        if !(from..=last).contains(&number) {
+            continue;
+        }
+        if number > from {
+            let result = close(from, number - 1);
+            if result != 0 {
+                return result;
+            }
+        }
+        from = number + 1;
+    }
+    // The range may have had none but those.
+    if from > last && from > first { 0 } else { close(from, last) }
+}
+
+/// Runs `unmount`, which takes the file system at `target` away. What is held there would keep it from that, and is given up.
+pub(crate) fn unmounting(target: *const libc::c_char, unmount: impl Fn() -> c_int) -> c_int {
+    let result = unmount();
+    if result == 0 || errno::save().value() != libc::EBUSY || !is_in_force() || !process::is_own() {
+        return result;
+    }
+    let Some((device, _)) = identity_at(target) else {
+        errno::set(libc::EBUSY);
+        return result;
+    };
+    let there = |held: &&Held| held.identity().0 == device;
+    for held in HELD.iter().filter(there) {
+        if let Some(number) = held.number() {
+            held.number.store(-1, Ordering::Release);
+            close(number);
+        }
+    }
+    let result = unmount();
+    let errno = errno::save();
+    if result != 0 {
+        HELD.iter().filter(there).for_each(hold_again);
+    }
+    errno.restore();
+    result
+}
+
+/// Opens a directory once more, if its path still leads to it.
+fn hold_again(held: &Held) {
+    let Some(path) = held.path() else { return };
+    with_open(path, |number| {
+        if identity(number) == Some(held.identity()) {
+            held.keep(number);
+        }
+    });
+}
+
+/// Device and inode of the file that a path leads to; `path` is a string of the tracer's, or one of the program's that the kernel has read.
+pub(crate) fn identity_at(path: *const libc::c_char) -> Option<(u64, u64)> {
+    // SAFETY: an all-zero stat is a valid one.
+    let mut about: libc::stat = unsafe { std::mem::zeroed() };
+    let into = &raw mut about;
+    // SAFETY: the string ends in NUL; the structure is ours.
+    let known = unsafe { sys::syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, path, into, 0) } == 0;
+    known.then_some((about.st_dev, about.st_ino))
+}
