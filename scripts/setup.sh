@@ -128,7 +128,8 @@ for_test() {
     need chromium-driver "to test the report page" -- have chromedriver
     need shellcheck "to check these scripts" -- have shellcheck
     need binutils "to look at symbols" -- have nm
-    need util-linux "to change users" -- have setpriv
+    need util-linux "to change users, and to hide directories from programs" -- have setpriv
+    need bubblewrap "the same" -- have bwrap
 }
 
 # Debian keeps these where users do not look.

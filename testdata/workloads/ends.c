@@ -4,7 +4,9 @@
  * Writer s writes 8 bytes at a time to DIRECTORY/t<s>, its call i at offset 8 i. KIND: threads, forks (a loop of children, each of
  * which ends in the same way), exec (what a process is after it has become another), ranks. WAY: exit, _exit, quick_exit, sigterm,
  * sigkill, abort, exec, failed_exec, finalize, join (writers go on during exit, and are joined at its very end). When is drawn from
- * SEED. vforks: beside threads, one makes children by vfork(2) that write to DIRECTORY/v, which no number counts, and become another
+ * SEED. confined: some time after threads have begun, the process confines itself by seccomp(2), by a filter that refuses what only a tracer
+ * would do; chroot: it changes its root directory to DIRECTORY; mounts: it mounts an empty file system over what DXT_OUTPUT_DIR names,
+ * which nobody else sees. vforks: beside threads, one makes children by vfork(2) that write to DIRECTORY/v, which no number counts, and become another
  * program or end. After MPI_Abort, a destructor of each rank is one more writer.
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -12,10 +14,16 @@
 #include <mpi.h>
 #endif
 #include "oplog.h"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -97,6 +105,26 @@ static ssize_t last(void *cookie, const char *data, size_t length) {
     nap(draw(3000));
     join();
     return (ssize_t)length;
+}
+
+/* What a tracer asks of the kernel, and neither this program nor the C library. */
+static void confine(void) {
+#define REFUSE(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        REFUSE(SYS_fallocate),
+        REFUSE(SYS_ftruncate),
+        REFUSE(SYS_renameat2),
+        REFUSE(SYS_membarrier),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog all = {sizeof filter / sizeof *filter, filter};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0);
+}
+
+static void hide_output(void) {
+    CHECK(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    CHECK(mount("none", getenv("DXT_OUTPUT_DIR"), "tmpfs", 0, NULL) == 0);
 }
 
 static void become(const char *program) {
@@ -184,6 +212,16 @@ int main(int argc, char **argv) {
     }
     if (strcmp(kind, "threads") == 0) {
         start(0, 4);
+        end();
+    }
+    const char *const kinds[] = {"confined", "chroot", "mounts"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(kind, kinds[i]) != 0) continue;
+        start(0, 3);
+        nap(draw(5000));
+        if (i == 0) confine();
+        if (i == 1) CHECK(chroot(dir) == 0);
+        if (i == 2) hide_output();
         end();
     }
     if (strcmp(kind, "exec") == 0) {

@@ -15,7 +15,7 @@ use libc::{c_int, c_uint};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
-/// What a held directory is for.
+/// Purpose of a held directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For {
     /// Traces.
@@ -43,15 +43,15 @@ static HELD: [Held; 3] = [const {
         path: AtomicPtr::new(std::ptr::null_mut()),
     }
 }; 3];
-/// No held descriptor is below it.
+/// Lower bound of the held numbers.
 static LOWEST: AtomicI32 = AtomicI32::new(c_int::MAX);
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Names may lead elsewhere.
+/// True once names may lead elsewhere.
 static IN_FORCE: AtomicBool = AtomicBool::new(false);
 
 /// Highest numbers that are taken where the program's limit is larger: the kernel's table is as long as the highest one in use.
 const HIGHEST: u64 = 4096;
-/// So many below the limit.
+/// Distance of the lowest number from the limit.
 const ROOM: u64 = 8;
 
 impl Held {
@@ -107,7 +107,7 @@ fn copy_near_limit(number: c_int) -> c_int {
     unsafe { sys::syscall!(libc::SYS_fcntl, number, libc::F_DUPFD_CLOEXEC, least) as c_int }
 }
 
-/// The program is about to make a call behind which names may lead elsewhere. Keeps errno.
+/// Holds all directories, once: for a call behind which names may lead elsewhere. Keeps errno.
 #[cold]
 pub(crate) fn before_names_change() {
     if !record::is_on() || !process::is_own() || sys::is_shut() || BEGUN.swap(true, Ordering::AcqRel) {
@@ -150,7 +150,7 @@ fn with_open(path: &CStr, work: impl FnOnce(c_int)) {
     }
 }
 
-/// Whether names may lead elsewhere than where the process began.
+/// True if names may lead elsewhere than where the process began.
 pub(crate) fn is_in_force() -> bool {
     IN_FORCE.load(Ordering::Acquire)
 }
@@ -201,7 +201,7 @@ pub(crate) fn unless_held(number: c_int, close: impl FnOnce() -> c_int) -> c_int
     -1
 }
 
-/// The program is about to put a descriptor of its own at `number`.
+/// Frees `number`, where the program is about to put a descriptor of its own.
 #[inline(always)]
 pub(crate) fn make_way(number: c_int) {
     if let Some(held) = of_number(number) {

@@ -222,7 +222,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
 }
 
-/// Whether another tracer in this process records, which is said: by one rank.
+/// True if another tracer records in this process in place of this one, which one rank says.
 fn steps_aside(environment: &impl Environment) -> bool {
     let Some(other) = real::other_tracer() else { return false };
     if job::launcher_rank(environment) <= 0 {

@@ -86,7 +86,7 @@ pub(crate) fn prepare(config: &Config, environment: &impl Environment) {
 }
 
 impl Source {
-    /// Where the pot lies.
+    /// Directory of the pot.
     pub(super) fn directory(&self) -> &CStr {
         self.pot.directory()
     }

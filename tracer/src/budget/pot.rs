@@ -206,7 +206,7 @@ impl Pot {
         Some(Self { directory, path, job })
     }
 
-    /// Where it lies.
+    /// Directory of the file.
     pub(super) fn directory(&self) -> &CStr {
         &self.directory
     }

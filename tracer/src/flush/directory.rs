@@ -217,7 +217,7 @@ fn exists(name: &CStr) -> bool {
     found == 0
 }
 
-/// What is said of a directory to which no name leads any more.
+/// Message about a directory to which no name leads any more.
 pub(super) fn out_of_reach(path: &[u8]) -> String {
     format!("{} is another directory here, or none (chroot, or another mount)", String::from_utf8_lossy(path))
 }

@@ -106,7 +106,7 @@ fn made_directory(config: &Config) -> Result<Directory, String> {
     }
 }
 
-/// Whether names lead past the directory of traces.
+/// True if no name leads to the directory of traces any more.
 fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
     match held::is_in_force() {
         true => held::number(path).is_none(),

@@ -297,7 +297,7 @@ fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, Stri
 /// A way to rename a file that replaces nothing; `None` where the file system does not know it.
 type Way = fn(libc::c_int, &CStr, &CStr) -> Option<Result<(), libc::c_int>>;
 
-/// Best first. Not every file system has the first (Linux 3.15, rename(2)) or the second.
+/// Best first. Not every file system has the first (Linux 3.15, rename(2)) or the second, and a sandbox may refuse it.
 const WAYS: [Way; 3] = [rename_unless_there, link, reserve];
 
 fn rename_with(at: libc::c_int, from: &CStr, to: &CStr, flags: libc::c_uint) -> Result<(), libc::c_int> {
@@ -310,7 +310,7 @@ fn rename_with(at: libc::c_int, from: &CStr, to: &CStr, flags: libc::c_uint) -> 
 
 fn rename_unless_there(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
     let result = rename_with(at, from, to, libc::RENAME_NOREPLACE);
-    (!matches!(result, Err(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP))).then_some(result)
+    (!matches!(result, Err(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP | libc::EPERM))).then_some(result)
 }
 
 /// A second name, then the first goes.

@@ -132,7 +132,8 @@ pub(crate) fn other_tracer() -> Option<super::Other> {
     }
 
     let first = global_symbol(super::VERSION);
-    let own = object_of((&raw const super::dxt_tracer_version).cast());
+    // By a function: the name of the version may lead to the first library.
+    let own = object_of(other_tracer as *const c_void);
     if !first.is_null() && object_of(first) != own {
         // SAFETY: that library's string.
         let version = unsafe { CStr::from_ptr(first.cast()) };

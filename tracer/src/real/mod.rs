@@ -28,7 +28,7 @@ pub(crate) const LINKED_NOTE: &[u8] = b"DXT tracer\0";
 /// Name of a symbol that libdxt_tracer.so alone has.
 const VERSION: &CStr = c"dxt_tracer_version";
 
-/// By this another tracer in the process knows that this one is there, and which it is: a string. Tracers of 0.2.0 have none.
+/// Version, as a string: tells another tracer in the process that this one is there. Tracers of 0.2.0 have none.
 #[cfg(not(dxt_static))]
 #[unsafe(no_mangle)]
 #[used]

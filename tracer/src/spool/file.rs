@@ -455,8 +455,8 @@ fn rename(from: &CStr, to: &CStr) -> bool {
     if unsafe { crate::sys::syscall!(libc::SYS_renameat2, here, old.as_ptr(), here, new.as_ptr(), flags) == 0 } {
         return true;
     }
-    // Not every file system can do that in one; none replaces a name by another link.
-    if !matches!(errno::save().value(), libc::EINVAL | libc::ENOSYS) {
+    // Not every file system can do that in one, and a sandbox may refuse it; none replaces a name by another link.
+    if !matches!(errno::save().value(), libc::EINVAL | libc::ENOSYS | libc::EPERM) {
         return false;
     }
     // SAFETY: as above.

@@ -55,3 +55,4 @@ mod timing;
 mod triggers;
 mod unharmed;
 mod uring;
+mod worlds;

@@ -81,3 +81,79 @@ fn libraries_that_are_loaded_later() {
     told.retain(|op| !op.path.ends_with("way3"));
     assert_same(Order::Thread, &log, &told);
 }
+
+/// Runs a program with these tracers; what its standard error says, and its traces.
+fn two_tracers(scratch: &Scratch, program: &Path, arguments: &[&Path], tracers: &[&Path]) -> (String, Traces) {
+    let list: Vec<String> = tracers.iter().map(|tracer| tracer.display().to_string()).collect();
+    let launch = Launch::new(scratch, program).untraced().env("LD_PRELOAD", list.join(":"));
+    let launch = arguments.iter().fold(launch, |launch, argument| launch.arg(argument));
+    let outcome = launch.run();
+    assert!(matches!(outcome.code, 0 | 7), "{list:?}: {outcome:?}");
+    (outcome.stderr, Traces::read(&scratch.traces()))
+}
+
+/// A copy of the library, as another one that a site has.
+fn copy(scratch: &Scratch, name: &str) -> PathBuf {
+    let copy = scratch.root().join(name);
+    std::fs::copy(library(), &copy).expect("failed to copy the library");
+    copy
+}
+
+#[test]
+fn of_two_tracers_the_first_records() {
+    for name in ["libdxt_tracer.so", "libsite.so"] {
+        for ours_first in [true, false] {
+            let scratch = Scratch::new();
+            let other = copy(&scratch, name);
+            let tracers = if ours_first { [library(), &other] } else { [&other, library()] };
+            let data = scratch.data();
+            let arguments: &[&Path] = &[&data, Path::new("return"), Path::new("300")];
+            let (said, traces) = two_tracers(&scratch, &workload("exits"), arguments, &tracers);
+            let first = format!("dxt: the tracer {} of version {}", tracers[0].display(), env!("CARGO_PKG_VERSION"));
+            assert!(said.starts_with(&first) && said.lines().count() == 1, "{name} {ours_first}: {said}");
+            assert_eq!(traces.processes.len(), 1, "{name} {ours_first}");
+            assert_same(Order::File, &read_log(&scratch), &traces.own_ops(&["POSIX", "STDIO"], &data));
+        }
+    }
+}
+
+#[test]
+fn two_tracers_that_are_off_say_nothing() {
+    for mode in ["off", ""] {
+        let scratch = Scratch::new();
+        let other = copy(&scratch, "libdxt_tracer.so");
+        let both = format!("{}:{}", other.display(), library().display());
+        let launch =
+            Launch::new(&scratch, workload("exits")).untraced().env("LD_PRELOAD", both).env("DXT_ENABLE", mode);
+        let outcome = launch.arg(scratch.data()).args(["return", "300"]).run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""), "{mode}");
+        assert!(Traces::read(&scratch.traces()).files.is_empty(), "{mode}");
+    }
+}
+
+/// A tracer that does not tell its version knows of no other, and records: it stands for one of 0.2.0, and records nothing.
+#[test]
+fn a_tracer_of_0_2_0_is_not_joined_wherever_it_stands() {
+    for ours_first in [true, false] {
+        let scratch = Scratch::new();
+        let old = scratch.root().join("libdxt_tracer.so.0.2");
+        std::fs::copy(shared("stacked", &[]), &old).expect("failed to copy a library");
+        let tracers = if ours_first { [library(), &old] } else { [&old, library()] };
+        let data = scratch.data();
+        let arguments: &[&Path] = &[&data, Path::new("return"), Path::new("300")];
+        let (said, traces) = two_tracers(&scratch, &workload("exits"), arguments, &tracers);
+        assert!(said.contains("libdxt_tracer.so.0.2 of version 0.2.0") && said.lines().count() == 1, "{said}");
+        assert!(traces.files.is_empty(), "{ours_first}");
+    }
+}
+
+/// One that is opened later, as by a Python package, finds the one that was preloaded.
+#[test]
+fn a_tracer_that_is_opened_later_does_not_record() {
+    let (program, scratch) = (workload_with("reach", Compiler::Cc, &["-O1", "-ldl"]), Scratch::new());
+    let other = copy(&scratch, "libdxt_tracer.so");
+    let launch = Launch::new(&scratch, program).arg("opens").arg(&other);
+    let outcome = launch.run();
+    let said = format!("dxt: the tracer {} of version", library().display());
+    assert!(outcome.code == 0 && outcome.stderr.starts_with(&said), "{outcome:?}");
+}

@@ -252,8 +252,11 @@ fn one_that_is_linked_in_makes_way_for_one_that_is_preloaded() {
     let scratch = Scratch::new();
     let Some(program) = linked(&scratch, "posix_all.c", "-pie", Compiler::Cc, &[], &[]) else { return };
     let outcome = Launch::new(&scratch, &program).arg(scratch.data()).run();
-    let said = "dxt: libdxt_tracer.so is preloaded and records: the tracer linked into this program does not\n";
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, said));
+    let version = env!("CARGO_PKG_VERSION");
+    let said = format!(
+        "dxt: the tracer libdxt_tracer.so of version {version} records: the one of version {version}, linked into the program, does not\n"
+    );
+    assert_eq!((outcome.code, outcome.stderr), (0, said));
     let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
     assert_eq!(traces.processes.len(), 1);
     assert_same(Order::Thread, &log, &of_program(&traces));

@@ -19,9 +19,20 @@ pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
 #[inline(always)]
 pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
     held::before_names_change();
+    differing(call)
+}
+
+#[inline(always)]
+fn differing<T>(call: impl FnOnce() -> T) -> T {
     let result = call();
     handles::names_differ();
     result
+}
+
+/// Runs `call`, an unshare(2): only a namespace of mounts can lead paths from the root elsewhere.
+#[inline(always)]
+pub(super) fn unsharing<T>(flags: c_int, call: impl FnOnce() -> T) -> T {
+    if flags & libc::CLONE_NEWNS == 0 { differing(call) } else { parting(call) }
 }
 
 /// Runs `call`, which may mount something.
@@ -64,7 +75,7 @@ hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| mounting(|| real(from, name, to, target, flags));
     /// unshare(2).
     [unshare](flags: c_int) -> c_int
-        = |real| parting(|| real(flags));
+        = |real| unsharing(flags, || real(flags));
     /// setns(2).
     [setns](number: c_int, kind: c_int) -> c_int
         = |real| parting(|| real(number, kind));

@@ -10,7 +10,7 @@ use super::super::{process, uring};
 use super::copies::{copying, from, to};
 use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
-use super::naming::{changing, mounting, parting, unmounting};
+use super::naming::{changing, mounting, parting, unmounting, unsharing};
 use super::opening::{closing, closing_range, controlling, duplicating, duplicating_to, opening, opening_elsewhere};
 use super::positions::{seeking, syncing};
 use super::transfers::{Vector, at_either, at_offset, at_position};
@@ -202,8 +202,9 @@ table! {
     libc::SYS_fallocate => on_descriptor(descriptor, &POSIX_ALLOCATE, c as off_t, size(d as off_t), small).into(),
     libc::SYS_close => closing(descriptor, small).into(),
     libc::SYS_close_range => closing_range(a as u32, b as u32, |first, last| {
-        // SAFETY: the program's own call, or a part of it.
-        unsafe { sys::pass_on!(libc::SYS_close_range, first, last, c) as c_int }
+        // SAFETY: a part of what the program closes.
+        let part = || unsafe { sys::pass_on!(libc::SYS_close_range, first, last, c) as c_int };
+        if (first, last) == (a as u32, b as u32) { small() } else { part() }
     }).into(),
     libc::SYS_dup => duplicating(descriptor, small).into(),
     libc::SYS_dup3 => duplicating_to(descriptor, b as c_int, small).into(),
@@ -233,7 +234,8 @@ table! {
         call()
     },
     // Not recorded themselves; see `naming`.
-    libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_unshare | libc::SYS_setns => parting(call),
+    libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_setns => parting(call),
+    libc::SYS_unshare => unsharing(a as c_int, call),
     #[cfg(target_arch = "x86_64")]
     libc::SYS_rename | libc::SYS_symlink => changing(call),
     libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_symlinkat => changing(call),
