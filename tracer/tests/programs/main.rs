@@ -53,5 +53,6 @@ mod stdio;
 mod threads;
 mod timing;
 mod triggers;
+mod uncertain;
 mod unharmed;
 mod uring;

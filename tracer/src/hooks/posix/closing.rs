@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::metadata::opening_directory;
-use super::opening::forget_range;
+use super::opening::closing_range;
 use crate::real::{hooks, none};
 use crate::{handles, process, record};
 use libc::{DIR, c_char, c_int, c_uint};
@@ -10,18 +10,22 @@ use libc::{DIR, c_char, c_int, c_uint};
 hooks! { CLOSING, missing = none();
     /// closefrom(3) of glibc 2.34.
     [closefrom](first: c_int) -> ()
-        = |real| { forget_range(first.max(0) as c_uint, c_uint::MAX); real(first) };
+        = |real| closing_range(first.max(0) as c_uint, c_uint::MAX, || real(first));
     /// opendir(3).
     [opendir](name: *const c_char) -> *mut DIR
         = |real| opening_directory(name, || real(name));
     /// closedir(3).
     [closedir](directory: *mut DIR) -> c_int
-        = |real| { forget_directory(directory); real(directory) };
+        = |real| closing_directory(directory, || real(directory));
 }
 
-fn forget_directory(directory: *mut DIR) {
-    if !directory.is_null() && record::is_on() && process::seems_own() {
-        // SAFETY: the program's own open directory.
-        handles::take(unsafe { libc::dirfd(directory) }).close();
+fn closing_directory(directory: *mut DIR, call: impl FnOnce() -> c_int) -> c_int {
+    if directory.is_null() || !record::is_on() || !process::seems_own() {
+        return call();
     }
+    // SAFETY: the program's own open directory.
+    let taken = handles::take(unsafe { libc::dirfd(directory) });
+    let result = call();
+    taken.close();
+    result
 }

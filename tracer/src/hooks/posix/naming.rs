@@ -4,7 +4,9 @@
 
 use crate::errno;
 use crate::handles;
+use crate::process;
 use crate::real::hooks;
+use crate::record;
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, id_t, idtype_t, pid_t, rusage, siginfo_t};
 
 /// Runs `call`, which may change names.
@@ -20,6 +22,15 @@ pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
 pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
     let result = call();
     handles::names_differ();
+    result
+}
+
+/// Runs `call`, which is unshare(2) with `flags`.
+pub(super) fn unsharing<T: Into<i64> + Copy>(flags: c_int, call: impl FnOnce() -> T) -> T {
+    let result = parting(call);
+    if flags & libc::CLONE_FILES != 0 && result.into() == 0 && record::is_on() && process::seems_own() {
+        handles::unshared();
+    }
     result
 }
 
@@ -50,7 +61,7 @@ hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| changing(|| real(from, name, to, target, flags));
     /// unshare(2).
     [unshare](flags: c_int) -> c_int
-        = |real| parting(|| real(flags));
+        = |real| unsharing(flags, || real(flags));
     /// setns(2).
     [setns](number: c_int, kind: c_int) -> c_int
         = |real| parting(|| real(number, kind));
