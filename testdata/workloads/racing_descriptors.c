@@ -1,12 +1,12 @@
 /* One thread writes and reads by a descriptor's number while another one puts other files in its place, over and over. How much each file has got
- * is known at the end, by its size: each call appends, or goes to where it is counted.
+ * is known at the end, by its size: each call appends, or moves a position that both share.
  * How the number changes:
  *   dup2, dup3, fcntl   one of two files is duplicated onto it (fcntl: closed, then F_DUPFD); fclose: fclose(3), then fopen(3)
  *   close               it is closed and another file is opened, which gets the number
  *   range               the same by close_range(2)
  * What moves bytes: write, writev, pwrite, read, readv, sendfile, copy, dprintf, mixed.
  * Usage: racing_descriptors DIRECTORY (absolute, canonical, empty) CHANGE MOVES ROUNDS. Standard output, in place of a log:
- *   FILE BYTES      for each file, what has been written into it (of reads: nothing)
+ *   FILE BYTES      for each file, what has been written into it, or read from it: what is read tells where it comes from
  *   total CALLS BYTES   calls that have succeeded, and what they moved
  * Provenance: written for this project. */
 #define _GNU_SOURCE
@@ -23,6 +23,10 @@ static long rounds;
 static int files[2], target, from = -1;
 static atomic_int begun, over;
 static FILE *stream;
+static long long came_from[2];
+
+/* A file of which is read has this much in it. */
+enum { CONTENT = 64 };
 
 static int is(const char *name, const char *wanted) { return strcmp(name, wanted) == 0; }
 
@@ -79,11 +83,10 @@ static ssize_t moved(const char *by, long round) {
     if (is(by, "pwrite")) {
         return pwrite(target, bytes, length, 3 * round);
     }
-    if (is(by, "read")) {
-        return pread(target, bytes, length, 0);
-    }
-    if (is(by, "readv")) {
-        return preadv(target, pieces, 2, 0);
+    if (is(by, "read") || is(by, "readv")) {
+        ssize_t got = is(by, "read") ? pread(target, bytes, length, 0) : preadv(target, pieces, 2, 0);
+        came_from[bytes[0] == 'b'] += got > 0 ? got : 0;
+        return got;
     }
     if (is(by, "sendfile")) {
         return sendfile(target, from, &start, length);
@@ -106,6 +109,13 @@ int main(int argc, char **argv) {
     long raw = raw_call(SYS_openat, AT_FDCWD, paths[2], O_RDWR | O_CREAT, 0600);
     CHECK(raw >= 0 && raw_call(SYS_write, raw, "what is copied: more than any round wants", 41) == 41 && raw_call(SYS_close, raw) == 0);
     CHECK((from = open(paths[2], O_RDONLY)) >= 0);
+    int reads = is(moves, "read") || is(moves, "readv");
+    for (int i = 0; i < 2 && reads; i++) {
+        char content[CONTENT];
+        memset(content, "ab"[i], sizeof content);
+        raw = raw_call(SYS_openat, AT_FDCWD, paths[i], O_RDWR | O_CREAT, 0600);
+        CHECK(raw >= 0 && raw_call(SYS_write, raw, content, CONTENT) == CONTENT && raw_call(SYS_close, raw) == 0);
+    }
     files[0] = opened(0);
     files[1] = opened(1);
     if (is(change, "fclose")) {
@@ -134,7 +144,7 @@ int main(int argc, char **argv) {
         CHECK(write(files[i], "later", 5) == 5);
     }
     for (int i = 0; i < 2; i++) {
-        printf("%s %lld\n", paths[i], raw_size(paths[i]));
+        printf("%s %lld\n", paths[i], reads ? came_from[i] + 5 : raw_size(paths[i]));
     }
     printf("total %ld %lld\n", calls + 2, bytes + 10);
     return 0;

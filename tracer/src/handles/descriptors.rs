@@ -14,6 +14,7 @@ use super::description::{self, Description, Position};
 use super::manner::Manner;
 use super::tables;
 use crate::memory::{Area, PAGE_BYTES};
+use crate::notes::Note;
 use crate::registry::File;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
@@ -281,7 +282,8 @@ impl Descriptor {
 /// it, another thread may get the number. Linux gives the number up whatever close(2) returns, but for EBADF.
 pub(crate) fn take(number: libc::c_int) -> Taken {
     if tables::is_own() {
-        return Taken { slot: None, states: [std::ptr::null_mut(); 2], file: tables::file_elsewhere(number) };
+        let file = tables::file_elsewhere(number).inspect(|_| Note::Uncertain.count());
+        return Taken { slot: None, states: [std::ptr::null_mut(); 2], file };
     }
     taken(slot(number))
 }

@@ -1,7 +1,9 @@
 //! Calls of which nobody knows which file they went to, and threads whose calls cannot be told from another thread's: none is booked on a file
 //! that it did not go to, and all are counted.
 
-use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, have, python, read_log, skip, skip_here, workload};
+use crate::harness::{
+    Launch, Order, Outcome, Scratch, Traces, assert_same, have, python, read_log, skip, skip_here, workload,
+};
 use std::path::Path;
 
 /// What the tracer books such calls on.
@@ -27,7 +29,7 @@ fn told(traces: &Traces, path: &str, counts: impl Fn(&str) -> bool) -> (u64, u64
     on_record.chain(missing).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
 }
 
-fn succeeded(launch: Launch) -> Outcome {
+fn succeeded(launch: Launch<'_>) -> Outcome {
     let outcome = launch.run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     outcome
@@ -99,7 +101,8 @@ fn calls_that_change_nothing_leave_nothing_uncertain() {
 /// Runs a race, and demands that no file has more than it got, and all together what was moved.
 fn race(change: &str, moves: &str, mode: &str) {
     let scratch = Scratch::new();
-    let launch = Launch::new(&scratch, workload("racing_descriptors")).arg(scratch.data()).args([change, moves, "100000"]);
+    let launch =
+        Launch::new(&scratch, workload("racing_descriptors")).arg(scratch.data()).args([change, moves, "100000"]);
     let outcome = succeeded(launch.env("DXT_BUFFER_MAX", "64M").env("DXT_ENABLE", mode));
     let traces = Traces::read(&scratch.traces());
     let (mut calls, mut bytes, mut total) = (0, 0, None);
@@ -111,9 +114,8 @@ fn race(change: &str, moves: &str, mode: &str) {
             total = Some((number(1), number(2)));
             continue;
         }
-        let written = told(&traces, words[0], |name| matches!(name, "write" | "copy_write")).1;
-        assert!(written <= number(1), "{change} {moves}: {written} bytes on {line}");
         let (more, length) = told(&traces, words[0], counts);
+        assert!(length <= number(1), "{change} {moves}: {length} bytes on {line}");
         (calls, bytes) = (calls + more, bytes + length);
     }
     let (uncertain, length) = told(&traces, UNCERTAIN, counts);
@@ -124,7 +126,9 @@ fn race(change: &str, moves: &str, mode: &str) {
 
 #[test]
 fn a_descriptor_that_is_replaced_while_it_is_written_to() {
-    for (change, moves) in [("dup2", "write"), ("dup2", "mixed"), ("dup3", "writev"), ("dup2", "pwrite"), ("fcntl", "write")] {
+    for (change, moves) in
+        [("dup2", "write"), ("dup2", "mixed"), ("dup3", "writev"), ("dup2", "pwrite"), ("fcntl", "write")]
+    {
         race(change, moves, "trace");
     }
     race("dup2", "write", "counters");
@@ -132,7 +136,9 @@ fn a_descriptor_that_is_replaced_while_it_is_written_to() {
 
 #[test]
 fn a_descriptor_that_is_closed_and_opened_again_while_it_is_written_to() {
-    for (change, moves) in [("close", "write"), ("close", "mixed"), ("range", "write"), ("fclose", "write"), ("fclose", "dprintf")] {
+    for (change, moves) in
+        [("close", "write"), ("close", "mixed"), ("range", "write"), ("fclose", "write"), ("fclose", "dprintf")]
+    {
         race(change, moves, "trace");
     }
     race("close", "write", "counters");
@@ -147,7 +153,8 @@ fn a_descriptor_that_is_replaced_while_bytes_are_read_and_copied() {
 
 /// Runs a program that makes others or threads in its usual way: nothing may be uncertain.
 fn certain(scratch: &Scratch, program: &Path, arguments: &[&str]) {
-    let launch = arguments.iter().fold(Launch::new(scratch, program).in_data(), |launch, argument| launch.arg(argument));
+    let launch =
+        arguments.iter().fold(Launch::new(scratch, program).in_data(), |launch, argument| launch.arg(argument));
     let outcome = launch.run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let traces = Traces::read(&scratch.traces());
@@ -158,7 +165,13 @@ fn certain(scratch: &Scratch, program: &Path, arguments: &[&str]) {
 #[test]
 fn programs_that_make_others_are_certain() {
     let scripts: [(&str, &[&str]); 4] = [
-        ("bash", &["-c", "for i in 1 2 3; do echo $i > f$i; cat f$i | tee g$i | wc -c > h$i & done; wait; exec 5> x; echo y >&5; exec 5>&-"]),
+        (
+            "bash",
+            &[
+                "-c",
+                "for i in 1 2 3; do echo $i > f$i; cat f$i | tee g$i | wc -c > h$i & done; wait; exec 5> x; echo y >&5; exec 5>&-",
+            ],
+        ),
         ("git", &["-c", "init.defaultBranch=main", "init", "."]),
         ("make", &["-j4", "-f", "/dev/null", "--eval", "all: a b c\na b c: ; echo $@ > $@"]),
         ("java", &["-version"]),
