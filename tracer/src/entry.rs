@@ -64,7 +64,7 @@ fn start(argc: c_int, argv: *const *const c_char, environment: *const *const c_c
 #[cold]
 pub(crate) fn start_early() {
     // A call of the start itself.
-    if tls::current().busy.get() != 0 {
+    if tls::current().is_busy() {
         return;
     }
     let Some((argc, argv, environment)) = arguments().filter(|_| is_first_thread()) else {

@@ -9,6 +9,7 @@
 #![cfg_attr(dxt_static, expect(non_snake_case, reason = "functions have the names that they wrap"))]
 
 mod anonymize;
+mod bare;
 mod begin;
 mod budget;
 mod buffer;

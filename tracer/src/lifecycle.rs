@@ -11,8 +11,8 @@ use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    anonymize, begin, buffer, clock, confined, ends, errno, flush, gate, handles, job, memory, mpi, process, random,
-    registry, say, signals, spool, stack, state, sys, threads, tls,
+    anonymize, bare, begin, buffer, clock, confined, ends, errno, flush, gate, handles, job, memory, mpi, process,
+    random, registry, say, signals, spool, stack, state, sys, threads, tls,
 };
 use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -314,6 +314,8 @@ fn take_over() {
     memory::after_fork();
     stack::after_fork();
     handles::after_fork();
+    bare::in_child();
+    handles::in_child();
     mpi::in_child();
     signals::in_child();
     tls::current().forget_chunks();

@@ -92,6 +92,10 @@ notes! {
     Elsewhere = "traces not written, since their directory was out of reach: behind chroot, or another mount";
     /// A call of a signal handler that came in the middle of the tracer's work, where signals could not be held off.
     DuringTracer = "calls of signal handlers that interrupted the tracer itself";
+    /// A call on a thread or process that shares another thread's thread-local storage.
+    BareThread = "calls of threads that clone(2) made without thread-local storage of their own (CLONE_SETTLS), left out";
+    /// A call on a descriptor that another thread was changing, or of a table that is not the process's.
+    Uncertain = "calls booked on <uncertain>: their descriptor was closed or replaced meanwhile, or is of a thread with a descriptor table of its own";
 }
 
 /// The counts, one per note.
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn every_note_has_its_text() {
-        let of_it = || taken().last().unwrap();
+        let of_it = || taken().nth(Note::DuringTracer as usize).unwrap();
         Note::DuringTracer.count_many(2);
         take();
         assert_eq!(of_it(), (TEXTS[Note::DuringTracer as usize], 2));

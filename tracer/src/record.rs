@@ -13,7 +13,7 @@ pub(crate) use crate::state::{
     State, is_begun, is_muted, is_on, is_unadopted_child, set_state, thread, thread_of_program, thread_or_muted,
 };
 use crate::tls::{self, Lane, Thread};
-use crate::{clock, errno, filters, gate, late, state};
+use crate::{bare, clock, errno, filters, gate, late, state};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use trace_format::meta::{ThreadDef, stream_flags};
@@ -191,6 +191,35 @@ impl Call {
         }
     }
 
+    /// Records the call, which returned `result` at `end`, on the file that stands for those that nobody knows. One whose number was not open is not
+    /// recorded, as elsewhere. Keeps errno.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_uncertain(self, end: u64, op: &'static Op, result: i64) {
+        self.end_uncertain_with(end, op, result, errno::save().value());
+    }
+
+    /// As [`Self::end_uncertain`], for a call that tells its error otherwise.
+    #[cold]
+    pub(crate) fn end_uncertain_with(self, end: u64, op: &'static Op, result: i64, error: i32) {
+        let errno = errno::save();
+        let length = u64::try_from(result);
+        if (length.is_ok() || error != libc::EBADF)
+            && let Some(file) = registry::uncertain_file()
+        {
+            Note::Uncertain.count();
+            match length {
+                Ok(length) => {
+                    // It may have moved any position.
+                    crate::handles::doubt_positions();
+                    self.end_at(end, file, op, NO_OFFSET, length);
+                }
+                Err(_) => self.failed_with(error, file, op, NO_OFFSET),
+            }
+        }
+        errno.restore();
+    }
+
     /// Records the call as one that failed with errno, which stays as it is. The offset is where it would have begun.
     #[cold]
     #[inline(never)]
@@ -362,7 +391,9 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
     if slot == 0 {
         // The next call tries again.
         lane.cursor.set(lane.limit.get());
-        if lane.late.get() != 0 { Note::Late } else { Note::TablesFull }.count();
+        if !thread.is_lent() {
+            if lane.late.get() != 0 { Note::Late } else { Note::TablesFull }.count();
+        }
     }
     errno.restore();
     slot
@@ -396,6 +427,8 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
             }
             None => return 0,
         }
+    } else if !is_of_this_thread(thread, lane) {
+        return 0;
     }
     spool::note_clock();
     if std::ptr::eq(lane, &raw const thread.often) {
@@ -410,6 +443,12 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         late::lost();
     }
     slot
+}
+
+/// Whether the thread that has filled the lane's chunk makes this call.
+fn is_of_this_thread(thread: &Thread, lane: &Lane) -> bool {
+    let record = THREADS.get(lane.index.get() as usize - 1);
+    record.is_none_or(|record| bare::found(thread, record.tid.load(Ordering::Relaxed)))
 }
 
 /// Forgets everything recorded: for a forked child, which has one thread.

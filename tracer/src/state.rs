@@ -1,6 +1,7 @@
 //! Whether calls are recorded, and by which process: every hook asks first.
 #![expect(unsafe_code, reason = "madvise(2), futex(2)")]
 
+use crate::bare;
 use crate::notes::Note;
 use crate::tls::{self, Thread};
 use std::sync::OnceLock;
@@ -128,7 +129,7 @@ pub(crate) fn park() -> bool {
         if !crate::process::is_own() {
             return false;
         }
-        if tls::current().busy.get() != 0 {
+        if tls::current().is_busy() {
             if !has_left() {
                 return false;
             }
@@ -160,7 +161,7 @@ pub(crate) fn is_muted() -> bool {
 
 /// This thread's state if it is the program's turn, whether its calls are recorded or not.
 pub(crate) fn thread_or_muted() -> Option<&'static Thread> {
-    thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && thread.busy.get() == 0))
+    thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && !thread.is_busy()))
 }
 
 /// This thread's state if calls of it are to be recorded now.
@@ -176,7 +177,7 @@ pub(crate) fn thread() -> Option<&'static Thread> {
 
 /// The same, for functions that the tracer's own allocator calls too: while the tracer is busy, nothing is counted.
 pub(crate) fn thread_of_program() -> Option<&'static Thread> {
-    if tls::current().busy.get() == 0 && is_begun() { thread() } else { None }
+    if !tls::current().is_busy() && is_begun() { thread() } else { None }
 }
 
 /// Called while the state is none of the simple ones: whether the call is to be recorded, maybe after a while.
@@ -213,8 +214,16 @@ fn taken_over() -> bool {
 
 #[cold]
 fn while_busy(thread: &'static Thread) -> Option<&'static Thread> {
+    if thread.is_lent() {
+        if !bare::is_owner(thread) {
+            return None;
+        }
+        if !thread.is_busy() {
+            return Some(thread);
+        }
+    }
     // Others have not waited for it.
-    if has_left() && thread.busy.get() == 0 {
+    if has_left() && !thread.is_busy() {
         return Some(thread);
     }
     if thread.is_interrupted() {

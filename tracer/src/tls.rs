@@ -38,7 +38,7 @@ pub(crate) struct Lane {
 pub(crate) struct Thread {
     /// I/O, and in counters mode everything.
     pub(crate) io: Lane,
-    /// Not zero while the tracer's own code runs on this thread: calls pass through unrecorded.
+    /// Not zero while the tracer's own code runs on this thread: calls pass through unrecorded. With [`LENT`] and [`LENT_FOR_A_WHILE`].
     pub(crate) busy: Cell<u32>,
     /// Not zero while the thread is where memory for segments is handed out ([`crate::gate`]).
     pub(crate) at_gate: Cell<u32>,
@@ -64,6 +64,10 @@ pub(crate) struct Thread {
     pub(crate) nested_offset: Cell<i64>,
     /// Where to go should the work in progress be abandoned, or 0; see `stack`.
     pub(crate) scope: Cell<usize>,
+    /// Id of the thread that the block belongs to, once others may use it too ([`crate::bare`]).
+    pub(crate) owner: Cell<u32>,
+    /// Whose descriptor table the thread has (`handles/tables.rs`); 0 while nobody has asked.
+    pub(crate) table: Cell<u32>,
 }
 
 const _: () = assert!(std::mem::offset_of!(Thread, io) == 0 && std::mem::offset_of!(Lane, cursor) == 0);
@@ -115,6 +119,8 @@ impl Thread {
             mpi_file: Cell::new(std::ptr::null()),
             nested_offset: Cell::new(0),
             scope: Cell::new(0),
+            owner: Cell::new(0),
+            table: Cell::new(0),
         }
     }
 
@@ -174,12 +180,45 @@ impl Thread {
 
     /// Whether no more than short work is under way, so that a call seen now is the program's.
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.busy.get() < AWAY
+        self.busy.get() & !(LENT | LENT_FOR_A_WHILE) < AWAY
+    }
+
+    /// Whether the tracer's own code runs on this thread.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.get() & !(LENT | LENT_FOR_A_WHILE) != 0
+    }
+
+    /// Others may use the block from now on; if `for_a_while`, only until its thread makes a call.
+    pub(crate) fn lend(&self, for_a_while: bool) {
+        self.busy.set(self.busy.get() | if for_a_while { LENT_FOR_A_WHILE } else { LENT });
+    }
+
+    /// The block's own thread makes a call.
+    pub(crate) fn is_back(&self) {
+        self.busy.set(self.busy.get() & !LENT_FOR_A_WHILE);
+    }
+
+    /// Nobody else uses the block any more.
+    pub(crate) fn is_alone(&self) {
+        self.busy.set(self.busy.get() & !(LENT | LENT_FOR_A_WHILE));
+    }
+
+    /// Whether others may use the block.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.busy.get() & (LENT | LENT_FOR_A_WHILE) != 0
+    }
+
+    /// Whether they may do so beside its thread.
+    pub(crate) fn is_lent_for_good(&self) -> bool {
+        self.busy.get() & LENT != 0
     }
 }
 
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
+/// Bits of `busy`, so that calls need look at nothing else: others may use the block ([`crate::bare`]).
+const LENT: u32 = 1 << 31;
+const LENT_FOR_A_WHILE: u32 = 1 << 30;
 
 /// Compiles only because `Thread` is not `Sync`: else both would do.
 const _: fn() = || {

@@ -7,7 +7,7 @@ use super::stream::{StreamPosition, Trust};
 use crate::memory::{Record, Table};
 use crate::registry::File;
 use crate::{threads, tls};
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use trace_format::meta::stream_flags;
 
 /// How the position of a description can be known.
@@ -86,27 +86,39 @@ pub(super) fn prepare(count: usize) {
 
 /// A new description with one reference; `None` when the table is full.
 pub(super) fn new(file: &'static File, position: Position, manner: Manner, at: i64) -> Option<&'static Description> {
-    let description = reuse().or_else(|| {
-        let new = Description {
-            file: AtomicPtr::new(std::ptr::null_mut()),
-            position: AtomicI64::new(0),
-            kind: AtomicU8::new(0),
-            marks: AtomicU8::new(0),
-            references: AtomicU32::new(0),
-            mover: AtomicU32::new(0),
-            next_free: AtomicPtr::new(std::ptr::null_mut()),
-            stream: StreamPosition::new(),
-        };
-        DESCRIPTIONS.push(new).map(|(_, new)| new)
-    })?;
+    let description =
+        reuse().or_else(|| DESCRIPTIONS.push(Description::of_nothing(Position::Followed)).map(|(_, new)| new))?;
     description.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Relaxed);
     description.position.store(at, Ordering::Relaxed);
     description.kind.store(position as u8, Ordering::Relaxed);
     description.marks.store(manner.bits(), Ordering::Relaxed);
     description.mover.store(0, Ordering::Relaxed);
     description.stream.trust(Trust::Others);
+    if IN_DOUBT.load(Ordering::Relaxed) {
+        description.share_with_others();
+    }
     description.references.store(1, Ordering::Release);
     Some(description)
+}
+
+/// Stands for what nobody knows: it has no file and no position.
+pub(super) fn nowhere() -> &'static Description {
+    static NOWHERE: Description = Description::of_nothing(Position::None);
+    &NOWHERE
+}
+
+/// A call has moved the position of a description that nobody knows.
+static IN_DOUBT: AtomicBool = AtomicBool::new(false);
+
+/// A call may have moved the position of any description: from now on all are asked for, and estimates.
+#[cold]
+pub(crate) fn doubt_positions() {
+    if !IN_DOUBT.swap(true, Ordering::SeqCst) {
+        for description in DESCRIPTIONS.iter() {
+            description.share_with_others();
+            description.stream.trust(Trust::Others);
+        }
+    }
 }
 
 fn reuse() -> Option<&'static Description> {
@@ -151,6 +163,19 @@ fn thread_number() -> u32 {
 }
 
 impl Description {
+    const fn of_nothing(position: Position) -> Self {
+        Self {
+            file: AtomicPtr::new(std::ptr::null_mut()),
+            position: AtomicI64::new(0),
+            kind: AtomicU8::new(position as u8),
+            marks: AtomicU8::new(0),
+            references: AtomicU32::new(0),
+            mover: AtomicU32::new(0),
+            next_free: AtomicPtr::new(std::ptr::null_mut()),
+            stream: StreamPosition::new(),
+        }
+    }
+
     /// Its file.
     #[inline(always)]
     pub(crate) fn file(&self) -> &'static File {

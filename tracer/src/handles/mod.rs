@@ -15,10 +15,14 @@ pub(crate) mod pending;
 mod resolve;
 pub(crate) mod rings;
 mod stream;
+mod tables;
+mod target;
 
 pub(crate) use certain::{Asked, Plain, changed as names_changed, differ as names_differ, has_children};
-pub(crate) use description::{Description, Mover, Placed};
-pub(crate) use descriptors::{after_fork, duplicate, forget, forget_range, known_description, prepare, take};
+pub(crate) use description::{Description, Mover, Placed, doubt_positions};
+pub(crate) use descriptors::{
+    Taken, after_fork, duplicate, forget, in_child, known_description, prepare, take, take_range, take_to_book,
+};
 pub(crate) use hdf5_objects::{Hdf5Id, Hdf5Object, forget_all as forget_hdf5_objects};
 pub(crate) use manner::Manner;
 pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};
@@ -26,3 +30,7 @@ pub(crate) use mpi_requests::{Held, MpiRequest, Submitted, add as add_mpi_reques
 pub(crate) use names::{failed_canonical, failed_name, named};
 pub(crate) use resolve::{PATH_BYTES, canonical_path, descriptor, file_of, opened, read_layouts_again, real_path};
 pub(crate) use stream::{Marks, Trust};
+pub(crate) use tables::{
+    are_lost as tables_are_lost, is_only_thread, is_own as has_own_table, now_differ as tables_differ, unshared,
+};
+pub(crate) use target::Target;

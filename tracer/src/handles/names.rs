@@ -125,7 +125,7 @@ fn with_path(
     // SAFETY: the kernel has read the string. A null pointer with AT_EMPTY_PATH is an empty name (Linux 6.11).
     let name = if name.is_null() { b"" } else { unsafe { CStr::from_ptr(name) }.to_bytes() };
     if name.is_empty() && at >= 0 {
-        return super::resolve::descriptor(at).map(super::Description::file);
+        return super::resolve::descriptor(at).and_then(|target| target.file());
     }
     let Some(mut path) = Loan::take() else {
         Note::Name.count();

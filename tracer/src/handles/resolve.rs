@@ -2,9 +2,11 @@
 #![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
 use super::certain::{self, Answer, Asked};
-use super::description::{Description, Position};
-use super::descriptors::{self, Known};
+use super::description::{self, Description, Position};
+use super::descriptors::{self, Known, Unasked};
 use super::manner::Manner;
+use super::tables;
+use super::target::Target;
 use crate::memory::Loan;
 use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
@@ -66,40 +68,77 @@ fn position_kind(kind: FileKind) -> Position {
     if kind == FileKind::Character { Position::None } else { Position::Followed }
 }
 
-/// The description behind `number`, if it is recorded. A number that nobody has looked at is looked at now.
+/// What `number` stands for, if it is recorded. A number that nobody has looked at is looked at now.
 #[inline(always)]
-pub(crate) fn descriptor(number: libc::c_int) -> Option<&'static Description> {
+pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
+    let seen = descriptors::changes();
     match descriptors::known(number) {
-        Known::Recorded(description) => Some(description),
+        Known::Recorded(description) => Some(Target::new(description, number, seen)),
         Known::NotRecorded => None,
-        Known::Nothing => inherited(number),
+        Known::Nothing => inherited(number, seen),
+        Known::Elsewhere => elsewhere(number),
     }
+}
+
+/// Keeps errno.
+#[cold]
+fn elsewhere(number: libc::c_int) -> Option<Target> {
+    tables::file_elsewhere(number).map(|_| Target::uncertain(number))
 }
 
 /// Looks at a descriptor that somebody else made. Keeps errno.
 #[cold]
-fn inherited(number: libc::c_int) -> Option<&'static Description> {
+fn inherited(number: libc::c_int, seen: u64) -> Option<Target> {
     if crate::sys::is_shut() {
         Note::BehindFilter.count();
         return None;
     }
     let errno = errno::save();
-    let description = tls::current().while_busy(|| {
-        // SAFETY: asks for flags; fails on a number that is not open.
-        let flags = unsafe { crate::sys::syscall!(libc::SYS_fcntl, number, libc::F_GETFL) };
-        if flags < 0 {
-            return None;
-        }
-        let description = opened(number, None, Manner::of_opening(flags as i32))?;
-        // SAFETY: asks where the position is; moves nothing.
-        let at = unsafe { crate::sys::syscall!(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
-        description.moved_to(at.max(0));
-        // Whoever made it may have given it to other processes, or duplicated it.
-        description.share_with_others();
-        Some(description)
-    });
+    let asked = descriptors::ask(number).map(|before| tls::current().while_busy(|| look_at(number, before)));
     errno.restore();
-    description
+    match asked {
+        Some(Looked::Recorded(description)) => Some(Target::new(description, number, seen)),
+        Some(Looked::NotRecorded) => None,
+        // Others may have looked at it at the same time.
+        Some(Looked::Changed) => match descriptors::known(number) {
+            Known::Recorded(description) => Some(Target::new(description, number, seen)),
+            Known::NotRecorded => None,
+            Known::Nothing | Known::Elsewhere => Some(Target::uncertain(number)),
+        },
+        None => Some(Target::uncertain(number)),
+    }
+}
+
+/// What the kernel says of a number that nobody knows.
+enum Looked {
+    Recorded(&'static Description),
+    NotRecorded,
+    /// It is not open, or it has changed meanwhile.
+    Changed,
+}
+
+/// Asks the kernel what `number` stands for, and books it. Changes errno.
+fn look_at(number: libc::c_int, before: Unasked) -> Looked {
+    // SAFETY: asks for flags; fails on a number that is not open.
+    let flags = unsafe { crate::sys::syscall!(libc::SYS_fcntl, number, libc::F_GETFL) };
+    if flags < 0 {
+        return Looked::Changed;
+    }
+    let found = opened_file(number, None);
+    // SAFETY: asks where the position is; moves nothing.
+    let at = unsafe { crate::sys::syscall!(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
+    let manner = Manner::of_opening(flags as i32);
+    let description = found.and_then(|(file, kind)| description::new(file, position_kind(kind), manner, at.max(0)));
+    // Whoever made it may have given it to other processes, or duplicated it.
+    description.into_iter().for_each(Description::share_with_others);
+    match (descriptors::book(number, before, description), description) {
+        (false, _) => Looked::Changed,
+        (true, None) => Looked::NotRecorded,
+        (true, Some(description)) => {
+            registry::read_layout(description.file(), number, LayoutMoment::Open);
+            Looked::Recorded(description)
+        }
+    }
 }
 
 /// The recorded file of this path; counts those that are not recorded.

@@ -38,7 +38,7 @@ fn names_per_file() -> usize {
 
 /// The name that is told of the file at `path`; those that are the tracer's own words tell nothing of anybody.
 fn told(path: &'static [u8]) -> Option<&'static [u8]> {
-    if !anonymize::is_on() || path == others::PATH || path == meetings::PATH {
+    if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == meetings::PATH {
         return Some(path);
     }
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
@@ -65,6 +65,12 @@ pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
     others::seen(path_hash(path));
     if is_spent { Note::OverBudgetFile } else { Note::OtherFile }.count();
     Some(condensed)
+}
+
+/// The record for calls of which nobody knows what file they went to.
+#[cold]
+pub(crate) fn uncertain() -> Option<&'static File> {
+    record_of(others::UNCERTAIN_PATH, Identity::default()).or_else(|| condensed(others::UNCERTAIN_PATH))
 }
 
 /// About what files take in a trace; their names, also where they are told as hashes.

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 /// Path of the condensed record.
 pub(crate) const PATH: &[u8] = b"<other files>";
 
+/// Path of the record for calls of which nobody knows what file they went to (`handles/target.rs`).
+pub(super) const UNCERTAIN_PATH: &[u8] = b"<uncertain>";
+
 /// Registers of the estimate: a standard error of 1.04 / sqrt(4096) = 1.6 %.
 const REGISTERS: usize = 1 << 12;
 

@@ -53,6 +53,7 @@ mod stdio;
 mod threads;
 mod timing;
 mod triggers;
+mod uncertain;
 mod unharmed;
 mod uring;
 mod worlds;

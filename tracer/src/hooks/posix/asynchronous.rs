@@ -20,9 +20,9 @@ fn key_of(block: *const aiocb) -> Key {
 fn submit(block: *const aiocb, op: &'static Op) -> Option<&'static File> {
     // SAFETY: the program's own control block, which the C library reads without asking.
     let about = unsafe { block.as_ref() }?;
-    let description = handles::descriptor(about.aio_fildes)?;
-    let (manner, offset) = Manner::of_operation(description.manner(true), op, 0, about.aio_offset);
-    let file = Some(description.file());
+    let target = handles::descriptor(about.aio_fildes)?;
+    let (manner, offset) = Manner::of_operation(target.description.manner(true), op, 0, about.aio_offset);
+    let file = Some(target.file()?);
     let pending = Pending { file, op, offset, manner, length: 0, start: clock::of_call(), end: 0, turn: 0 };
     pending::add_block(key_of(block), &pending, u64::MAX);
     file

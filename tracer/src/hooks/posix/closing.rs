@@ -29,12 +29,16 @@ hooks! { CLOSING, missing = none();
         = |real| opening_directory(name, || real(name));
     /// closedir(3).
     [closedir](directory: *mut DIR) -> c_int
-        = |real| { forget_directory(directory); real(directory) };
+        = |real| closing_directory(directory, || real(directory));
 }
 
-fn forget_directory(directory: *mut DIR) {
-    if !directory.is_null() && record::is_on() && process::seems_own() {
-        // SAFETY: the program's own open directory.
-        handles::take(unsafe { libc::dirfd(directory) }).close();
+fn closing_directory(directory: *mut DIR, call: impl FnOnce() -> c_int) -> c_int {
+    if directory.is_null() || !record::is_on() || !process::seems_own() {
+        return call();
     }
+    // SAFETY: the program's own open directory.
+    let taken = handles::take(unsafe { libc::dirfd(directory) });
+    let result = call();
+    taken.close();
+    result
 }

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
-use crate::handles::{self, Description, Placed};
+use crate::handles::{self, Description, Placed, Target};
 use crate::ops::{Op, POSIX_COPY_READ, POSIX_COPY_WRITE};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -16,17 +16,17 @@ pub(super) struct End {
     /// Where the program says where to begin; the call moves it on. Null: at the descriptor's position.
     place: *const off_t,
     op: &'static Op,
-    description: Option<&'static Description>,
+    target: Option<Target>,
 }
 
 impl End {
     fn new(number: c_int, place: *const off_t, op: &'static Op) -> Self {
-        Self { number, place, op, description: handles::descriptor(number) }
+        Self { number, place, op, target: handles::descriptor(number) }
     }
 
     /// The description whose position the call moves.
     fn moving(&self) -> Option<&'static Description> {
-        self.description.filter(|_| self.place.is_null())
+        self.target.map(|target| target.description).filter(|_| self.place.is_null())
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn to(number: c_int, place: *const off_t) -> End {
 pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ssize_t) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let mut ends = ends();
-    if ends.iter().all(|end| end.description.is_none()) {
+    if ends.iter().all(|end| end.target.is_none()) {
         return call();
     }
     // Two threads that copy to and fro must take their turns in one order.
@@ -54,7 +54,13 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
     let result = call();
     let (after, errno) = (crate::clock::of_call(), errno::save());
     for (end, mover) in ends.iter().zip(movers) {
-        let Some(description) = end.description else { continue };
+        let Some(target) = end.target else { continue };
+        let description = target.description;
+        if !target.is_certain() {
+            mover.into_iter().for_each(|mover| _ = description.settle(mover));
+            timer.again().end_uncertain_with(after, end.op, result as i64, errno.value());
+            continue;
+        }
         let writes = end.op.writes();
         let manner = description.manner(writes);
         if result >= 0 {

@@ -86,9 +86,9 @@ fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
     // SAFETY: the program's own, which can be read.
     let about = unsafe { block.read_unaligned() };
     let op = op_of(about.opcode)?;
-    let description = handles::descriptor(about.descriptor as c_int)?;
-    let (manner, offset) = Manner::of_operation(description.manner(true), op, about.call_flags, about.offset);
-    Some(Pending { file: Some(description.file()), op, offset, manner, length: 0, start, end: 0, turn })
+    let target = handles::descriptor(about.descriptor as c_int)?;
+    let (manner, offset) = Manner::of_operation(target.description.manner(true), op, about.call_flags, about.offset);
+    Some(Pending { file: Some(target.file()?), op, offset, manner, length: 0, start, end: 0, turn })
 }
 
 /// A list of control blocks that the program hands over.

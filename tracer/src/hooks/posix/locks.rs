@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
-use crate::handles::{self, Description};
+use crate::handles::{self, Target};
 use crate::ops::{Op, POSIX_LOCK, POSIX_UNLOCK};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -26,15 +26,16 @@ fn locking(
     call: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
     let (end, errno) = (crate::clock::of_call(), errno::save());
     let error = if result == 0 { 0 } else { errno.value() };
     if let Some((op, (offset, length))) = op_of(error) {
-        match error {
-            0 => timer.end_at(end, description.file(), op, offset, length),
-            error => timer.failed_with(error, description.file(), op, offset),
+        match (target.is_certain(), error) {
+            (true, 0) => timer.end_at(end, target.description.file(), op, offset, length),
+            (true, error) => timer.failed_with(error, target.description.file(), op, offset),
+            (false, error) => timer.end_uncertain_with(end, op, result.min(0).into(), error),
         }
     }
     errno.restore();
@@ -51,7 +52,7 @@ pub(super) fn by_fcntl(number: c_int, argument: usize, call: impl FnOnce() -> c_
         let lock = unsafe { std::ptr::with_exposed_provenance::<libc::flock>(argument).as_ref() }?;
         let op = if lock.l_type == libc::F_UNLCK as i16 { &POSIX_UNLOCK } else { &POSIX_LOCK };
         let base = match c_int::from(lock.l_whence) {
-            libc::SEEK_CUR => handles::descriptor(number)?.position_asked(number),
+            libc::SEEK_CUR => handles::descriptor(number)?.description.position_asked(number),
             libc::SEEK_END => size_of_file(number),
             _ => 0,
         };
@@ -74,7 +75,7 @@ fn by_lockf(number: c_int, command: c_int, length: off_t, call: impl FnOnce() ->
         libc::F_ULOCK => &POSIX_UNLOCK,
         _ => return call(),
     };
-    let position = |description: &Description| description.position_asked(number);
+    let position = |target: Target| target.description.position_asked(number);
     locking(number, |_| Some((op, range(handles::descriptor(number).map_or(NO_OFFSET, position), length))), call)
 }
 

@@ -3,6 +3,7 @@
 //! the system calls.
 #![expect(unsafe_code, reason = "C functions")]
 
+use crate::clock;
 use crate::errno;
 use crate::handles::{self, mappings};
 use crate::notes::Note;
@@ -45,7 +46,7 @@ fn mapping(
 ) -> *mut c_void {
     let of_file = number >= 0 && flags & libc::MAP_ANONYMOUS == 0;
     let Some(thread) = record::thread_of_program() else { return call() };
-    let description = if of_file { handles::descriptor(number) } else { None };
+    let target = if of_file { handles::descriptor(number) } else { None };
     let timer = Call::begin(thread);
     let address = call();
     let failed = address == libc::MAP_FAILED;
@@ -53,11 +54,15 @@ fn mapping(
         // What was there before is gone, whether munmap(2) said so or not.
         mappings::take(address as usize, whole_pages(length));
     }
-    match description {
-        Some(description) if failed => timer.failed(description.file(), &POSIX_MMAP, offset),
-        Some(description) => {
-            timer.end(description.file(), &POSIX_MMAP, offset, length as u64);
-            if !mappings::add(address as usize, length, offset, description.file()) {
+    match target {
+        Some(target) if !target.is_certain() => {
+            let length = if failed { -1 } else { length as i64 };
+            timer.end_uncertain(clock::of_call(), &POSIX_MMAP, length);
+        }
+        Some(target) if failed => timer.failed(target.description.file(), &POSIX_MMAP, offset),
+        Some(target) => {
+            timer.end(target.description.file(), &POSIX_MMAP, offset, length as u64);
+            if !mappings::add(address as usize, length, offset, target.description.file()) {
                 Note::Map.count();
             }
         }

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::naming::changing;
+use crate::clock;
 use crate::errno;
 use crate::handles;
 use crate::ops::{
@@ -41,12 +42,13 @@ pub(super) fn on_descriptor(
     call: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    match result {
-        0 => timer.end(description.file(), op, offset, length),
-        _ => timer.failed(description.file(), op, offset),
+    match (target.is_certain(), result) {
+        (true, 0) => timer.end(target.description.file(), op, offset, length),
+        (true, _) => timer.failed(target.description.file(), op, offset),
+        (false, _) => timer.end_uncertain(clock::of_call(), op, result.min(0).into()),
     }
     result
 }
@@ -54,12 +56,13 @@ pub(super) fn on_descriptor(
 /// As [`on_descriptor`], for a function that returns its error and leaves errno alone.
 fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
-    match result {
-        0 => timer.end(description.file(), op, offset, length),
-        error => timer.failed_with(error, description.file(), op, offset),
+    match (target.is_certain(), result) {
+        (true, 0) => timer.end(target.description.file(), op, offset, length),
+        (true, error) => timer.failed_with(error, target.description.file(), op, offset),
+        (false, error) => timer.end_uncertain_with(clock::of_call(), op, (-error).into(), error),
     }
     result
 }

@@ -4,7 +4,7 @@
 
 use crate::errno;
 use crate::real::hooks;
-use crate::{handles, held};
+use crate::{handles, held, process, record};
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, id_t, idtype_t, pid_t, rusage, siginfo_t};
 
 /// Runs `call`, which may change names.
@@ -29,10 +29,14 @@ fn differing<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, an unshare(2): only a namespace of mounts can lead paths from the root elsewhere.
+/// Runs `call`, which is unshare(2) with `flags`: only a namespace of mounts can lead paths from the root elsewhere.
 #[inline(always)]
-pub(super) fn unsharing<T>(flags: c_int, call: impl FnOnce() -> T) -> T {
-    if flags & libc::CLONE_NEWNS == 0 { differing(call) } else { parting(call) }
+pub(super) fn unsharing<T: Into<i64> + Copy>(flags: c_int, call: impl FnOnce() -> T) -> T {
+    let result = if flags & libc::CLONE_NEWNS == 0 { differing(call) } else { parting(call) };
+    if flags & libc::CLONE_FILES != 0 && result.into() == 0 && record::is_on() && process::seems_own() {
+        handles::unshared();
+    }
+    result
 }
 
 /// Runs `call`, which may mount something.

@@ -6,12 +6,12 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::super::uring;
-use crate::handles::{self, Asked, Manner};
+use crate::handles::{self, Asked, Manner, Target};
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::{errno, held, lifecycle, registry, say};
+use crate::{clock, errno, held, lifecycle, registry, say};
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
@@ -54,8 +54,10 @@ fn opening_as(
     let number = call();
     if number >= 0 {
         say::opened(number);
-        let (end, errno) = (crate::clock::of_call(), errno::save());
-        if let Some(description) = handles::opened(number, found, Manner::of_opening(flags())) {
+        let (end, errno) = (clock::of_call(), errno::save());
+        if handles::has_own_table() {
+            timer.end_uncertain(end, &POSIX_OPEN, 0);
+        } else if let Some(description) = handles::opened(number, found, Manner::of_opening(flags())) {
             timer.end_at(end, description.file(), &POSIX_OPEN, NO_OFFSET, 0);
         }
         errno.restore();
@@ -83,36 +85,59 @@ fn unrecorded(number: c_int) -> c_int {
     number
 }
 
-/// Runs `call`, which duplicates `old`.
+/// Runs `call`, which duplicates `old`, as a new number.
 #[inline(always)]
 pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    duplicating_as(old, None, call)
+}
+
+/// Runs `call`, which duplicates `old` as `new` and closes what that was.
+#[inline(always)]
+pub(super) fn replacing(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    held::make_way(new);
+    duplicating_as(old, (old != new && new >= 0).then_some(new), call)
+}
+
+fn duplicating_as(old: c_int, new: Option<c_int>, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
-        let number = unrecorded(call());
+        let taken = new.filter(|_| record::is_on() && is_own_process()).map(handles::take_to_book);
+        let number = call();
+        match taken {
+            Some(taken) => taken.close(),
+            None => _ = unrecorded(number),
+        }
         if number == libc::STDERR_FILENO && number != old && is_own_process() {
             say::copied(number);
         }
         return number;
     };
+    let target = handles::descriptor(old);
+    let taken = new.map(handles::take_to_book);
     let timer = Call::begin(thread);
     let number = call();
+    let (end, errno) = (clock::of_call(), errno::save());
+    let certain = target.filter(Target::is_certain).map(|target| target.description);
+    match (taken, certain) {
+        (Some(taken), _) if number < 0 => taken.give_back(),
+        (Some(taken), Some(description)) => taken.become_one(description),
+        (Some(taken), None) => taken.close(),
+        (None, _) if number >= 0 && number != old => handles::duplicate(certain, number),
+        (None, _) => {}
+    }
     if number >= 0 && number != old {
         say::copied(number);
-        let errno = errno::save();
-        let description = handles::descriptor(old);
-        handles::duplicate(old, number);
-        if let Some(description) = description {
-            timer.end_plain(description.file(), &POSIX_DUP);
-        }
-        errno.restore();
-    } else if number < 0
-        && let Some(description) = handles::descriptor(old)
-    {
-        timer.failed(description.file(), &POSIX_DUP, NO_OFFSET);
     }
+    match certain {
+        Some(description) if number < 0 => timer.failed_with(errno.value(), description.file(), &POSIX_DUP, NO_OFFSET),
+        Some(description) if number != old => timer.end_at(end, description.file(), &POSIX_DUP, NO_OFFSET, 0),
+        None if target.is_some() && number != old => timer.end_uncertain(end, &POSIX_DUP, number.min(0).into()),
+        _ => {}
+    }
+    errno.restore();
     number
 }
 
-/// Runs `call`, which makes `new`, or the next free number behind it, a duplicate of `old`.
+/// Runs `call`, which makes the first free number from `new` on a duplicate of `old`.
 #[inline(always)]
 pub(super) fn duplicating_to(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
     held::make_way(new);
@@ -127,13 +152,17 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
         lifecycle::losing_stderr();
     }
     let Some(thread) = record::thread().filter(|_| is_own_process()) else {
-        if record::is_on() && is_own_process() {
-            handles::take(number).close();
-        }
-        return held::unless_held(number, call);
+        let taken = (record::is_on() && is_own_process()).then(|| handles::take(number));
+        let result = held::unless_held(number, call);
+        taken.into_iter().for_each(handles::Taken::close);
+        return result;
     };
     let taken = handles::take(number);
-    let Some(file) = taken.file() else { return held::unless_held(number, call) };
+    let Some(file) = taken.file() else {
+        let result = held::unless_held(number, call);
+        taken.close();
+        return result;
+    };
     let errno = errno::save();
     registry::read_layout(file, number, LayoutMoment::Close);
     errno.restore();
@@ -148,14 +177,40 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which closes the descriptors of a range; for `first` to `last`. They are forgotten, and looked at again if they turn out to be
-/// open still.
+/// Runs `call`, which closes the descriptors of a range; for `first` to `last`. They are looked at again if they turn out to be open still.
 pub(super) fn closing_range(first: c_uint, last: c_uint, call: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
-    if record::is_on() && is_own_process() {
-        uring::ending_range(first, last);
-        handles::forget_range(first, last);
+    let close = || held::around(first, last, call);
+    if !record::is_on() || !is_own_process() {
+        return close();
     }
-    held::around(first, last, call)
+    uring::ending_range(first, last);
+    handles::take_range(first, last, close)
+}
+
+/// CLOSE_RANGE_UNSHARE and CLOSE_RANGE_CLOEXEC of close_range(2).
+const UNSHARE: c_uint = 1 << 1;
+const CLOSE_LATER: c_uint = 1 << 2;
+
+/// Runs `call`, which is close_range(2) with `flags`; for `first` to `last`.
+pub(super) fn closing_range_with(
+    first: c_uint,
+    last: c_uint,
+    flags: c_uint,
+    mut call: impl FnMut(c_uint, c_uint) -> c_int,
+) -> c_int {
+    if flags & CLOSE_LATER != 0 {
+        return call(first, last);
+    }
+    // In a table of the thread's own, if it asks for that and is not alone.
+    let parts = flags & UNSHARE != 0 && record::is_on() && is_own_process() && !handles::is_only_thread();
+    if !parts {
+        return closing_range(first, last, call);
+    }
+    let result = held::around(first, last, call);
+    if result == 0 {
+        handles::unshared();
+    }
+    result
 }
 
 hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
@@ -191,16 +246,16 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| closing(number, || real(number));
     /// close_range(2): only bookkeeping.
     [close_range](first: c_uint, last: c_uint, flags: c_int) -> c_int
-        = |real| closing_range(first, last, |first, last| real(first, last, flags));
+        = |real| closing_range_with(first, last, flags as c_uint, |first, last| real(first, last, flags));
     /// dup(2). The duplicate shares the position.
     [dup](old: c_int) -> c_int
         = |real| duplicating(old, || real(old));
     /// dup2(2).
     [dup2](old: c_int, new: c_int) -> c_int
-        = |real| duplicating_to(old, new, || real(old, new));
+        = |real| replacing(old, new, || real(old, new));
     /// dup3(2).
     [dup3](old: c_int, new: c_int, flags: c_int) -> c_int
-        = |real| duplicating_to(old, new, || real(old, new, flags));
+        = |real| replacing(old, new, || real(old, new, flags));
     /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT,
     /// F_SETLK and its kin lock. Asking (F_GETLK, F_GETFL, ...) is not recorded.
     unlike "variadic; what it takes is in registers all the same" [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
@@ -224,9 +279,9 @@ fn setting_flags(number: c_int, flags: c_int, call: impl FnOnce() -> c_int) -> c
     if result == 0
         && record::thread().is_some()
         && is_own_process()
-        && let Some(description) = handles::descriptor(number)
+        && let Some(target) = handles::descriptor(number).filter(Target::is_certain)
     {
-        description.set_flags(flags);
+        target.description.set_flags(flags);
     }
     result
 }

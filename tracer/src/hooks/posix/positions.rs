@@ -1,6 +1,8 @@
 //! Calls that move a descriptor's position, and calls that make bytes durable.
 #![expect(unsafe_code, reason = "C functions")]
 
+use super::metadata::on_descriptor;
+use crate::clock;
 use crate::errno;
 use crate::handles;
 use crate::ops::{POSIX_SEEK, POSIX_SYNC};
@@ -12,10 +14,16 @@ use trace_format::segment::NO_OFFSET;
 /// Runs `call`, which moves the position and returns it.
 pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else { return call() };
+    let description = target.description;
     let mover = description.moving();
     let timer = Call::begin(thread);
     let position = call();
+    if !target.is_certain() {
+        description.settle(mover);
+        timer.end_uncertain(clock::of_call(), &POSIX_SEEK, position.min(0));
+        return position;
+    }
     if position >= 0 {
         description.moved_to(position);
         timer.end(description.file(), &POSIX_SEEK, position, 0);
@@ -32,16 +40,7 @@ pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
 
 /// Runs `call`, which makes the bytes of a file durable.
 pub(super) fn syncing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = record::thread() else { return call() };
-    let Some(description) = handles::descriptor(number) else { return call() };
-    let timer = Call::begin(thread);
-    let result = call();
-    if result == 0 {
-        timer.end_plain(description.file(), &POSIX_SYNC);
-    } else {
-        timer.failed(description.file(), &POSIX_SYNC, NO_OFFSET);
-    }
-    result
+    on_descriptor(number, &POSIX_SYNC, NO_OFFSET, 0, call)
 }
 
 hooks! { POSITIONS, missing = { errno::set(libc::ENOSYS); -1 };

@@ -4,10 +4,11 @@
 //! Both return more than once, or on another stack: so each is a jump that leaves all but scratch registers as they are.
 #![expect(unsafe_code, reason = "naked functions")]
 
-use crate::process;
+use super::readable::{Answer, Pages};
 use crate::real::{Slot, slot};
+use crate::{bare, errno};
 use std::arch::naked_asm;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_long, c_void};
 
 static VFORK_SLOT: Slot = slot!("vfork");
 static CLONE_SLOT: Slot = slot!("clone");
@@ -17,15 +18,35 @@ pub(crate) static SHARING: &[&Slot] = &[&VFORK_SLOT, &CLONE_SLOT];
 
 /// Where vfork(2) is. A C library without it has fork(2).
 extern "C" fn before_vfork() -> *mut c_void {
-    process::may_be_shared();
+    bare::vforking();
     let address = VFORK_SLOT.address();
     if address.is_null() { libc::fork as *mut c_void } else { address }
 }
 
 /// Where clone(2) is. Only a program that found it somewhere can have called it.
-extern "C" fn before_clone() -> *mut c_void {
-    process::may_be_shared();
+extern "C" fn before_clone(_run: *const c_void, _stack: *const c_void, flags: c_int) -> *mut c_void {
+    bare::cloning(flags as u32 as u64);
     CLONE_SLOT.address()
+}
+
+/// Smallest `struct clone_args` (CLONE_ARGS_SIZE_VER0), which begins with the flags.
+const ARGUMENTS_BYTES: usize = 64;
+
+/// Before vfork(2), clone(2) or clone3(2) by syscall(2), with its first two arguments.
+pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second: usize) {
+    match number {
+        libc::SYS_clone => bare::cloning(first as u64),
+        libc::SYS_clone3 => {
+            let errno = errno::save();
+            let mut pages = Pages::new();
+            let is_there =
+                second >= ARGUMENTS_BYTES && pages.add(first, size_of::<u64>()) && pages.ask() == Answer::Readable;
+            errno.restore();
+            // SAFETY: it can be read.
+            bare::cloning(if is_there { unsafe { (first as *const u64).read_unaligned() } } else { 0 });
+        }
+        _ => bare::vforking(),
+    }
 }
 
 /// vfork(2).

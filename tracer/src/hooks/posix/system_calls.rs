@@ -11,8 +11,9 @@ use super::copies::{copying, from, to};
 use super::kernel_aio;
 use super::metadata::{on_descriptor, size};
 use super::naming::{changing, mounting, parting, unmounting, unsharing};
-use super::opening::{closing, closing_range, controlling, duplicating, duplicating_to, opening, opening_elsewhere};
+use super::opening::{closing, closing_range_with, controlling, duplicating, opening, opening_elsewhere, replacing};
 use super::positions::{seeking, syncing};
+use super::sharing::before_system_call;
 use super::transfers::{Vector, at_either, at_offset, at_position};
 use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::{Slot, slot};
@@ -62,7 +63,21 @@ pub(crate) unsafe extern "C" fn syscall() {
         "cmp eax, 1",
         "je {recorded}",
         "jb 2f",
-        "mov byte ptr [rip + {shared}], 1",
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "sub rsp, 8",
+        "call {shared}",
+        "add rsp, 8",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
         "2:",
         "mov rax, qword ptr [rip + {next}]",
         "test rax, rax",
@@ -73,7 +88,7 @@ pub(crate) unsafe extern "C" fn syscall() {
         recorded = sym recorded,
         next = sym NEXT,
         plain = sym plain,
-        shared = sym crate::process::SHARED,
+        shared = sym before_system_call,
     );
     #[cfg(target_arch = "aarch64")]
     naked_asm!(
@@ -86,10 +101,17 @@ pub(crate) unsafe extern "C" fn syscall() {
         "tbnz w16, #1, 4f",
         "b {recorded}",
         "4:",
-        "adrp x16, {shared}",
-        "add x16, x16, :lo12:{shared}",
-        "mov w17, #1",
-        "strb w17, [x16]",
+        "stp x29, x30, [sp, #-80]!",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "stp x4, x5, [sp, #48]",
+        "stp x6, x7, [sp, #64]",
+        "bl {shared}",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x4, x5, [sp, #48]",
+        "ldp x6, x7, [sp, #64]",
+        "ldp x29, x30, [sp], #80",
         "2:",
         "adrp x16, {next}",
         "ldr x16, [x16, :lo12:{next}]",
@@ -102,7 +124,7 @@ pub(crate) unsafe extern "C" fn syscall() {
         recorded = sym recorded,
         next = sym NEXT,
         plain = sym plain,
-        shared = sym crate::process::SHARED,
+        shared = sym before_system_call,
     );
 }
 
@@ -201,13 +223,13 @@ table! {
     libc::SYS_ftruncate => on_descriptor(descriptor, &POSIX_TRUNCATE, NO_OFFSET, size(b as off_t), small).into(),
     libc::SYS_fallocate => on_descriptor(descriptor, &POSIX_ALLOCATE, c as off_t, size(d as off_t), small).into(),
     libc::SYS_close => closing(descriptor, small).into(),
-    libc::SYS_close_range => closing_range(a as u32, b as u32, |first, last| {
+    libc::SYS_close_range => closing_range_with(a as u32, b as u32, c as u32, |first, last| {
         // SAFETY: a part of what the program closes.
         let part = || unsafe { sys::pass_on!(libc::SYS_close_range, first, last, c) as c_int };
         if (first, last) == (a as u32, b as u32) { small() } else { part() }
     }).into(),
     libc::SYS_dup => duplicating(descriptor, small).into(),
-    libc::SYS_dup3 => duplicating_to(descriptor, b as c_int, small).into(),
+    libc::SYS_dup3 => replacing(descriptor, b as c_int, small).into(),
     libc::SYS_fcntl => controlling(descriptor, b as c_int, c, small).into(),
     libc::SYS_openat => opening(descriptor, pointer(b), c as c_int, small).into(),
     libc::SYS_openat2 => {
@@ -220,7 +242,7 @@ table! {
     #[cfg(target_arch = "x86_64")]
     libc::SYS_creat => opening(libc::AT_FDCWD, pointer(a), 0, small).into(),
     #[cfg(target_arch = "x86_64")]
-    libc::SYS_dup2 => duplicating_to(descriptor, b as c_int, small).into(),
+    libc::SYS_dup2 => replacing(descriptor, b as c_int, small).into(),
     libc::SYS_io_submit => kernel_aio::submitting(a, b as c_long, pointer(c), kernel_aio::by_errno, call),
     libc::SYS_io_getevents | IO_PGETEVENTS => kernel_aio::collecting(a, pointer(d), call),
     libc::SYS_io_destroy => kernel_aio::destroying(a, call),
@@ -234,8 +256,8 @@ table! {
         call()
     },
     // Not recorded themselves; see `naming`.
-    libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_setns => parting(call),
     libc::SYS_unshare => unsharing(a as c_int, call),
+    libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_setns => parting(call),
     #[cfg(target_arch = "x86_64")]
     libc::SYS_rename | libc::SYS_symlink => changing(call),
     libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_symlinkat => changing(call),

@@ -55,11 +55,16 @@ pub(super) fn at_offset(
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
+    let end = crate::clock::of_call();
+    if !target.is_certain() {
+        timer.end_uncertain(end, op, result as i64);
+        return result;
+    }
+    let description = target.description;
     if result >= 0 {
-        let end = crate::clock::of_call();
         let timer = timer.with_memory(memory.address());
         let manner = description.manner(op.writes());
         if manner == Manner::PLAIN {
@@ -115,11 +120,17 @@ fn at_position_with(
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else { return call() };
+    let description = target.description;
     let mover = description.moving();
     let timer = Call::begin(thread);
     let result = call();
     let end = crate::clock::of_call();
+    if !target.is_certain() {
+        Description::settle(description, mover);
+        timer.end_uncertain(end, op, result as i64);
+        return result;
+    }
     if result >= 0 {
         let manner = Manner::of_transfer(description.manner(true), op, flags);
         let placed = description.moved(mover, number, result as i64, manner.appends()).by(manner);
@@ -162,10 +173,15 @@ fn at_offset_with(
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
     let end = crate::clock::of_call();
+    if !target.is_certain() {
+        timer.end_uncertain(end, op, result as i64);
+        return result;
+    }
+    let description = target.description;
     let (manner, offset) = Manner::of_operation(description.manner(true), op, flags, offset);
     if result >= 0 {
         let placed = placed(number, offset, result, manner);

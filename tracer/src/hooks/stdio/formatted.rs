@@ -30,11 +30,17 @@ fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 /// Runs `call`, which prints to a descriptor: a write(2) to whoever looks from outside.
 fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else { return call() };
+    let description = target.description;
     let mover = description.moving();
     let timer = Call::begin(thread);
     let result = call();
     let end = clock::of_call();
+    if !target.is_certain() {
+        description.settle(mover);
+        timer.end_uncertain(end, &POSIX_WRITE, result.into());
+        return result;
+    }
     if let Ok(length) = u64::try_from(result) {
         let manner = description.manner(true);
         let placed = description.moved(mover, number, result.into(), manner.appends()).by(manner);

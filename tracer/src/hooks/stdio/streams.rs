@@ -3,8 +3,8 @@
 
 use super::fields::{self, number_of};
 use super::positions::{self, Before};
-use super::transfers::description_of;
-use crate::handles::{self, Asked, Manner, Trust};
+use super::transfers::target_of;
+use crate::handles::{self, Asked, Manner, Target, Trust};
 use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
@@ -60,7 +60,7 @@ fn opening_failed(timer: Call, named: Named) {
     let errno = errno::save();
     let file = match named {
         Named::Path(path) if !path.is_null() => handles::failed_name(libc::AT_FDCWD, path, errno.value()),
-        Named::Descriptor(number) => handles::descriptor(number).map(handles::Description::file),
+        Named::Descriptor(number) => handles::descriptor(number).and_then(|target| target.file()),
         Named::Path(_) | Named::Nothing => None,
     };
     if let Some(file) = file {
@@ -90,7 +90,14 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
         named.opened_as(number);
         let description = match number {
             ..0 => None,
-            _ if origin == Origin::Given => handles::descriptor(number),
+            _ if handles::has_own_table() => {
+                timer.end_uncertain(end, &STDIO_OPEN, 0);
+                errno.restore();
+                return stream;
+            }
+            _ if origin == Origin::Given => {
+                handles::descriptor(number).filter(Target::is_certain).map(|target| target.description)
+            }
             _ => handles::opened(number, named.asked(), if append { Manner::APPENDING } else { Manner::PLAIN }),
         };
         if let Some(description) = description {
@@ -136,8 +143,9 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     }
     let taken = handles::take(number);
     let (Some(thread), Some(file)) = (record::thread(), taken.file()) else {
+        let result = call();
         taken.close();
-        return call();
+        return result;
     };
     registry::read_layout(file, number, LayoutMoment::Close);
     errno.restore();
@@ -155,11 +163,17 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 /// Runs `call`, which moves the stream's position and returns 0 if it could.
 fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = description_of(stream) else { return call() };
+    let Some(target) = target_of(stream) else { return call() };
+    let description = target.description;
     let mover = description.turn();
     positions::look(stream, description);
     let timer = Call::begin(thread);
     let result = call();
+    if !target.is_certain() {
+        description.settle(mover);
+        timer.end_uncertain(crate::clock::of_call(), &STDIO_SEEK, result.min(0).into());
+        return result;
+    }
     if result == 0 {
         let end = crate::clock::of_call();
         let Before { offset, .. } = positions::before(stream, description, false);
@@ -175,11 +189,17 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     // fflush(NULL) flushes every stream: it belongs to no file.
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = description_of(stream) else { return call() };
+    let Some(target) = target_of(stream) else { return call() };
+    let description = target.description;
     let mover = description.turn();
     let known = fields::of(stream).and_then(|now| description.stream().take(now.marks(), now.waiting()));
     let timer = Call::begin(thread);
     let result = call();
+    if !target.is_certain() {
+        description.settle(mover);
+        timer.end_uncertain(crate::clock::of_call(), &STDIO_SYNC, result.min(0).into());
+        return result;
+    }
     if result == 0 {
         timer.end_plain(description.file(), &STDIO_SYNC);
         // It empties the buffer and leaves the stream where it is.
@@ -192,15 +212,16 @@ fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn reopening(path: *const c_char, stream: *mut FILE, append: bool, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
-    if !stream.is_null() && record::is_on() && is_own_process() {
-        let errno = errno::save();
-        let number = number_of(stream);
-        if number >= 0 {
-            handles::take(number).close();
-        }
-        errno.restore();
-    }
-    opening(Named::Path(path), append, Origin::Reopened, call)
+    let errno = errno::save();
+    let is_open = !stream.is_null() && record::is_on() && is_own_process();
+    let number = if is_open { number_of(stream) } else { -1 };
+    errno.restore();
+    let taken = (number >= 0).then(|| handles::take(number));
+    opening(Named::Path(path), append, Origin::Reopened, || {
+        let stream = call();
+        taken.into_iter().for_each(handles::Taken::close);
+        stream
+    })
 }
 
 hooks! { STREAMS, missing = none();

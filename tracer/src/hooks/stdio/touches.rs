@@ -4,8 +4,8 @@
 
 use super::fields::{self, number_of};
 use super::positions;
-use super::transfers::description_of;
-use crate::handles;
+use super::transfers::target_of;
+use crate::handles::{self, Target};
 use crate::notes::Note;
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
@@ -34,9 +34,9 @@ fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
 fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_int {
     let description = match stream.is_null() || record::thread().is_none() {
         true => None,
-        false => description_of(stream),
+        false => target_of(stream),
     };
-    let Some(description) = description else { return moving(stream, call) };
+    let Some(description) = description.map(|target| target.description) else { return moving(stream, call) };
     let mover = description.turn();
     positions::look(stream, description);
     let byte = call();
@@ -50,7 +50,7 @@ fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_i
 
 /// Runs `call`, which puts a byte back: the stream is one byte before where it was.
 fn putting_back(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
-    let Some(description) = description_of(stream) else { return call() };
+    let Some(Target { description, .. }) = target_of(stream) else { return call() };
     let mover = description.turn();
     let known = fields::of(stream).and_then(|now| description.stream().take(now.marks(), now.waiting()));
     description.stream().forget();
@@ -75,16 +75,18 @@ fn starting(stream: *mut FILE) -> *mut FILE {
     stream
 }
 
-/// Its descriptor is about to be free.
-fn ending(stream: *mut FILE) {
-    if !stream.is_null() && record::is_on() && is_own_process() {
-        let errno = errno::save();
-        let number = number_of(stream);
-        if number >= 0 {
-            handles::take(number).close();
-        }
-        errno.restore();
+/// Runs `call`, which closes the stream's descriptor.
+fn ending(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
+    if stream.is_null() || !record::is_on() || !is_own_process() {
+        return call();
     }
+    let errno = errno::save();
+    let number = number_of(stream);
+    errno.restore();
+    let taken = (number >= 0).then(|| handles::take(number));
+    let result = call();
+    taken.into_iter().for_each(handles::Taken::close);
+    result
 }
 
 hooks! { TOUCHES, missing = none();
@@ -94,8 +96,7 @@ hooks! { TOUCHES, missing = none();
     /// pclose(3).
     [pclose](stream: *mut FILE) -> c_int
         = |real| {
-            ending(stream);
-            let status = real(stream);
+            let status = ending(stream, || real(stream));
             // The program that has ended may have changed names.
             handles::names_changed();
             status

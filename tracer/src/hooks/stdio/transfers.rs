@@ -4,7 +4,7 @@
 use super::fields::{self, Fields};
 use super::positions::{self, Before};
 use crate::errno;
-use crate::handles::{self, Description, Placed};
+use crate::handles::{self, Description, Placed, Target};
 use crate::ops::Op;
 use crate::record::{self, Call};
 use crate::tls::Thread;
@@ -27,9 +27,22 @@ pub(super) enum Moved {
     },
 }
 
-/// The description behind the stream, if it is recorded.
+impl Moved {
+    /// So many bytes at least; less than none if the call may have failed.
+    #[cold]
+    fn least(&self) -> i64 {
+        match *self {
+            Self::Bytes(least) | Self::Within { least, .. } => least as i64,
+            Self::AtLeast(0) => -1,
+            Self::AtLeast(least) => least as i64,
+            Self::Unknown => 0,
+        }
+    }
+}
+
+/// What the stream's descriptor stands for, if it is recorded.
 #[inline(always)]
-pub(super) fn description_of(stream: *mut FILE) -> Option<&'static Description> {
+pub(super) fn target_of(stream: *mut FILE) -> Option<Target> {
     if stream.is_null() {
         return None;
     }
@@ -46,13 +59,19 @@ pub(super) fn transferring<T>(
     moved: impl FnOnce(&T) -> Moved,
 ) -> T {
     let Some(thread) = record::thread() else { return call() };
-    let Some(description) = description_of(stream) else { return call() };
+    let Some(target) = target_of(stream) else { return call() };
+    let description = target.description;
     let mover = description.turn();
     let before = positions::before(stream, description, op.writes());
     let timer = Call::begin(thread);
     let result = call();
     let end = crate::clock::of_call();
     let said = moved(&result);
+    if !target.is_certain() {
+        description.settle(mover);
+        timer.end_uncertain(end, op, said.least());
+        return result;
+    }
     let known = match said {
         Moved::Bytes(bytes) => Some(bytes),
         Moved::Within { limit, .. } => read_in_buffer(stream, &before, limit),

@@ -119,8 +119,8 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
 /// The recorded file that an entry concerns, and how it was opened when it was registered, or is now.
 fn file_of(ring: &Ring, entry: &Entry) -> Option<(&'static File, Manner)> {
     if entry.flags & REGISTERED == 0 {
-        let description = handles::descriptor(entry.descriptor)?;
-        return Some((description.file(), description.manner(true)));
+        let target = handles::descriptor(entry.descriptor)?;
+        return Some((target.file()?, target.description.manner(true)));
     }
     match ring.file(entry.descriptor as usize) {
         Registered::Recorded(file, manner) => Some((file, manner)),
@@ -135,7 +135,7 @@ fn file_of(ring: &Ring, entry: &Entry) -> Option<(&'static File, Manner)> {
 /// An offset with all bits set is the descriptor's position, which somebody else moves then.
 fn share_position(entry: &Entry) {
     if entry.offset == u64::MAX && entry.flags & REGISTERED == 0 {
-        handles::descriptor(entry.descriptor).into_iter().for_each(handles::Description::share);
+        handles::descriptor(entry.descriptor).into_iter().for_each(|target| target.description.share());
     }
 }
 
@@ -179,5 +179,5 @@ pub(super) fn completed(
 
 /// The file that was opened as `number`. The program may have used it already.
 fn opened_as(number: i32) -> Option<&'static File> {
-    handles::descriptor(number).map(handles::Description::file)
+    handles::descriptor(number).and_then(|target| target.file())
 }

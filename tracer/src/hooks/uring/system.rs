@@ -229,11 +229,9 @@ pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) 
         // SAFETY: the kernel has read the list.
         let number = unsafe { files.wrapping_add(index).read_unaligned() };
         if number != STAYS {
-            let description = if number < 0 { None } else { handles::descriptor(number) };
-            ring.set_file(
-                at as usize + index,
-                description.map(|description| (description.file(), description.manner(true))),
-            );
+            let target = if number < 0 { None } else { handles::descriptor(number) };
+            let file = target.and_then(|target| Some((target.file()?, target.description.manner(true))));
+            ring.set_file(at as usize + index, file);
         }
     }
     errno.restore();

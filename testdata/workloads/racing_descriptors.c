@@ -1,0 +1,151 @@
+/* One thread writes and reads by a descriptor's number while another one puts other files in its place, over and over. How much each file has got
+ * is known at the end, by its size: each call appends, or moves a position that both share.
+ * How the number changes:
+ *   dup2, dup3, fcntl   one of two files is duplicated onto it (fcntl: closed, then F_DUPFD); fclose: fclose(3), then fopen(3)
+ *   close               it is closed and another file is opened, which gets the number
+ *   range               the same by close_range(2)
+ * What moves bytes: write, writev, pwrite, read, readv, sendfile, copy, dprintf, mixed.
+ * Usage: racing_descriptors DIRECTORY (absolute, canonical, empty) CHANGE MOVES ROUNDS. Standard output, in place of a log:
+ *   FILE BYTES      for each file, what has been written into it, or read from it: what is read tells where it comes from
+ *   total CALLS BYTES   calls that have succeeded, and what they moved
+ * Provenance: written for this project. */
+#define _GNU_SOURCE
+#include "oplog.h"
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+
+static char paths[3][4200];
+static const char *change, *moves;
+static long rounds;
+static int files[2], target, from = -1;
+static atomic_int begun, over;
+static FILE *stream;
+static long long came_from[2];
+
+/* A file of which is read has this much in it. */
+enum { CONTENT = 64 };
+
+static int is(const char *name, const char *wanted) { return strcmp(name, wanted) == 0; }
+
+/* Copies inside the kernel do not append; their positions are shared. */
+static int opened(int which) {
+    int copies = is(moves, "sendfile") || is(moves, "copy");
+    int fd = open(paths[which], O_RDWR | O_CREAT | (copies ? 0 : O_APPEND), 0600);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+static void *changes(void *ignored) {
+    (void)ignored;
+    while (!atomic_load(&begun)) {
+        sched_yield();
+    }
+    for (long i = 0; !atomic_load(&over); i++) {
+        int which = (int)(i & 1);
+        if (is(change, "dup2")) {
+            CHECK(dup2(files[which], target) == target);
+        } else if (is(change, "dup3")) {
+            CHECK(dup3(files[which], target, O_CLOEXEC) == target);
+        } else if (is(change, "fcntl")) {
+            CHECK(close(target) == 0 && fcntl(files[which], F_DUPFD, target) == target);
+        } else if (is(change, "close")) {
+            CHECK(close(target) == 0 && opened(which) == target);
+        } else if (is(change, "range")) {
+            CHECK(close_range((unsigned)target, (unsigned)target, 0) == 0 && opened(which) == target);
+        } else if (is(change, "fclose")) {
+            CHECK(fclose(stream) == 0);
+            stream = fopen(paths[which], "a+");
+            CHECK(stream != NULL && fileno(stream) == target);
+        } else {
+            CHECK(0);
+        }
+        if ((i & 7) == 0) {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static ssize_t moved(const char *by, long round) {
+    char bytes[16] = "0123456789abcde";
+    size_t length = 1 + (size_t)(round % 13);
+    struct iovec pieces[2] = {{bytes, length}, {bytes, 2}};
+    off_t start = 0;
+    if (is(by, "write")) {
+        return write(target, bytes, length);
+    }
+    if (is(by, "writev")) {
+        return writev(target, pieces, 2);
+    }
+    if (is(by, "pwrite")) {
+        return pwrite(target, bytes, length, 3 * round);
+    }
+    if (is(by, "read") || is(by, "readv")) {
+        ssize_t got = is(by, "read") ? pread(target, bytes, length, 0) : preadv(target, pieces, 2, 0);
+        came_from[bytes[0] == 'b'] += got > 0 ? got : 0;
+        return got;
+    }
+    if (is(by, "sendfile")) {
+        return sendfile(target, from, &start, length);
+    }
+    if (is(by, "copy")) {
+        return copy_file_range(from, &start, target, NULL, length, 0);
+    }
+    CHECK(is(by, "dprintf"));
+    return dprintf(target, "%.*s", (int)length, bytes);
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 5 && strlen(argv[1]) < 4000);
+    for (int i = 0; i < 3; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/%s", argv[1], i == 0 ? "first" : i == 1 ? "second" : "source");
+    }
+    change = argv[2];
+    moves = argv[3];
+    rounds = atol(argv[4]);
+    long raw = raw_call(SYS_openat, AT_FDCWD, paths[2], O_RDWR | O_CREAT, 0600);
+    CHECK(raw >= 0 && raw_call(SYS_write, raw, "what is copied: more than any round wants", 41) == 41 && raw_call(SYS_close, raw) == 0);
+    CHECK((from = open(paths[2], O_RDONLY)) >= 0);
+    int reads = is(moves, "read") || is(moves, "readv");
+    for (int i = 0; i < 2 && reads; i++) {
+        char content[CONTENT];
+        memset(content, "ab"[i], sizeof content);
+        raw = raw_call(SYS_openat, AT_FDCWD, paths[i], O_RDWR | O_CREAT, 0600);
+        CHECK(raw >= 0 && raw_call(SYS_write, raw, content, CONTENT) == CONTENT && raw_call(SYS_close, raw) == 0);
+    }
+    files[0] = opened(0);
+    files[1] = opened(1);
+    if (is(change, "fclose")) {
+        stream = fopen(paths[0], "a+");
+        CHECK(stream != NULL);
+        target = fileno(stream);
+    } else {
+        CHECK((target = dup(files[0])) >= 0);
+    }
+    static const char *const kinds[] = {"write", "writev", "pwrite", "dprintf"};
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, changes, NULL) == 0);
+    long calls = 0;
+    long long bytes = 0;
+    atomic_store(&begun, 1);
+    for (long i = 0; i < rounds; i++) {
+        ssize_t got = moved(is(moves, "mixed") ? kinds[i & 3] : moves, i);
+        CHECK(got >= 0 || errno == EBADF);
+        calls += got >= 0;
+        bytes += got >= 0 ? got : 0;
+    }
+    atomic_store(&over, 1);
+    CHECK(pthread_join(other, NULL) == 0);
+    /* Whatever comes later is certain. */
+    for (int i = 0; i < 2; i++) {
+        CHECK(write(files[i], "later", 5) == 5);
+    }
+    for (int i = 0; i < 2; i++) {
+        printf("%s %lld\n", paths[i], reads ? came_from[i] + 5 : raw_size(paths[i]));
+    }
+    printf("total %ld %lld\n", calls + 2, bytes + 10);
+    return 0;
+}

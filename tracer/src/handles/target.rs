@@ -1,0 +1,47 @@
+//! A descriptor in a call: what its number stood for before, and whether it has stood for that ever since.
+
+use super::description::{self, Description};
+use super::descriptors;
+use crate::registry::{self, File};
+
+/// What a call's descriptor stands for.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    /// Before the call. Its file is the call's only if [`Self::is_certain`].
+    pub(crate) description: &'static Description,
+    number: libc::c_int,
+    /// Changes of the table until then, or [`NEVER`].
+    seen: u64,
+}
+
+/// Of a number that stands for what nobody knows.
+const NEVER: u64 = u64::MAX;
+
+impl Target {
+    /// `number` is known to stand for `description`, and there were `seen` changes before that was looked up.
+    #[inline(always)]
+    pub(super) const fn new(description: &'static Description, number: libc::c_int, seen: u64) -> Self {
+        Self { description, number, seen }
+    }
+
+    /// Nobody knows what the number stands for.
+    pub(super) fn uncertain(number: libc::c_int) -> Self {
+        Self { description: description::nowhere(), number, seen: NEVER }
+    }
+
+    /// After the system call: whether it went to the description's file, for certain.
+    #[inline(always)]
+    pub(crate) fn is_certain(&self) -> bool {
+        descriptors::changes() == self.seen || self.is_still()
+    }
+
+    #[cold]
+    fn is_still(&self) -> bool {
+        self.seen != NEVER && !descriptors::was_left(self.number, self.seen)
+    }
+
+    /// The file that the call is booked on.
+    pub(crate) fn file(&self) -> Option<&'static File> {
+        if self.is_certain() { Some(self.description.file()) } else { registry::uncertain_file() }
+    }
+}
