@@ -16,7 +16,9 @@ mod resolve;
 pub(crate) mod rings;
 mod stream;
 
-pub(crate) use certain::{Asked, Plain, changed as names_changed, differ as names_differ, has_children};
+pub(crate) use certain::{
+    Asked, Plain, changed as names_changed, differ as names_differ, do_without_openat2, has_children,
+};
 pub(crate) use description::{Description, Mover, Placed};
 pub(crate) use descriptors::{after_fork, duplicate, forget, forget_range, known_description, prepare, take};
 pub(crate) use hdf5_objects::{Hdf5Id, Hdf5Object, forget_all as forget_hdf5_objects};
