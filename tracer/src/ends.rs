@@ -220,8 +220,9 @@ pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
     left_out
 }
 
-/// The process may be another program soon, which takes the spool away if it is traced. Others wait until that is known.
-pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
+/// The process may be another program soon, which takes the spool away if it is traced; where it leaves all, that is done before. Others
+/// wait until it is known.
+pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     if !begin_writing() {
         return None;
     }
@@ -239,10 +240,14 @@ pub(crate) fn set_aside(config: &Config) -> Option<Stay> {
         return None;
     }
     spool::spill::remove();
-    // The spool stays for now, and for good if the next program is not traced, which nobody knows before.
+    let leaves_all = leaves_all();
+    if leaves_all {
+        spool::remove();
+    }
     budget::give_back();
+    // Else the spool stays for now, and for good if the next program is not traced after all.
     spool::note_budget(budget::known_of_spool());
-    let stay = Stay { state, set_aside: spool::set_aside() };
+    let stay = Stay { state, set_aside: !leaves_all && spool::set_aside() };
     BECOMES.state_is_late.store(state == State::Late, Ordering::Relaxed);
     BECOMES.set_aside.store(stay.set_aside, Ordering::Relaxed);
     BECOMES.frame.store(crate::inside::here(), Ordering::Relaxed);

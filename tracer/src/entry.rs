@@ -2,11 +2,12 @@
 //! numbers the one runs before, the other after all of the program's own.
 #![expect(unsafe_code, reason = "constructor and destructor")]
 
-use crate::config::Environment;
+use crate::job::Variables;
 use crate::notes::Note;
 use crate::real::global;
-use crate::{errno, hooks, job, lifecycle, sys, tls};
-use std::ffi::{CStr, c_char, c_int, c_long};
+use crate::record::{self, State};
+use crate::{errno, hooks, lifecycle, sys, tls};
+use std::ffi::{c_char, c_int, c_long};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Somebody has started, or is about to.
@@ -25,19 +26,6 @@ static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_c
 #[cfg(not(miri))]
 static DESTRUCTOR: extern "C" fn() = destructor;
 
-/// The environment as the dynamic linker passes it: a vector of `NAME=value`.
-struct Variables(*const *const c_char);
-
-impl Environment for Variables {
-    fn get(&self, name: &CStr) -> Option<&[u8]> {
-        job::strings(self.0).find_map(|string| string.to_bytes().strip_prefix(name.to_bytes())?.strip_prefix(b"="))
-    }
-
-    fn each_name(&self, see: &mut dyn FnMut(&[u8])) {
-        job::strings(self.0).filter_map(|string| string.to_bytes().split(|&byte| byte == b'=').next()).for_each(see);
-    }
-}
-
 /// glibc passes what main gets to constructors (elf/dl-init.c).
 extern "C" fn constructor(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
     if !STARTED.swap(true, Ordering::AcqRel) {
@@ -49,7 +37,9 @@ fn start(argc: c_int, argv: *const *const c_char, environment: *const *const c_c
     let errno = errno::save();
     tls::current().while_away(|| {
         hooks::resolve_all();
-        if !environment.is_null() {
+        if environment.is_null() {
+            record::set_state(State::Off);
+        } else {
             lifecycle::start(&Variables(environment), argc, argv);
         }
     });
@@ -67,13 +57,13 @@ pub(crate) fn start_early() {
     if tls::current().is_busy() {
         return;
     }
-    let Some((argc, argv, environment)) = arguments().filter(|_| is_first_thread()) else {
-        return Note::BeforeStart.count();
-    };
-    if STARTED.swap(true, Ordering::AcqRel) {
+    let Some((argc, argv, environment)) = arguments() else { return Note::BeforeStart.count() };
+    // Before any system call.
+    let wanted = lifecycle::is_wanted(&Variables(environment));
+    if wanted && !is_first_thread() || STARTED.swap(true, Ordering::AcqRel) {
         return Note::BeforeStart.count();
     }
-    start(argc, argv, environment);
+    if wanted { start(argc, argv, environment) } else { start(argc, argv, std::ptr::null()) }
 }
 
 fn is_first_thread() -> bool {

@@ -108,10 +108,15 @@ pub(crate) fn process_ids() -> (u32, u32) {
 
 /// A variable of the environment as it is now.
 pub(crate) fn variable(name: &CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name ends in NUL.
-    let value = unsafe { libc::getenv(name.as_ptr()) };
+    // SAFETY: the name ends in NUL. Null where the program has more rights than who has started it.
+    let value = unsafe { secure_getenv(name.as_ptr()) };
     // SAFETY: a string, which stays until the program changes the variable; only looked at during MPI_Init.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes())
+}
+
+unsafe extern "C" {
+    /// secure_getenv(3).
+    fn secure_getenv(name: *const c_char) -> *const c_char;
 }
 
 /// User id.
@@ -187,6 +192,19 @@ pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'st
     };
     // SAFETY: the elements are strings that the process keeps.
     (0..).map(at).take_while(|string| !string.is_null()).map(|string| unsafe { CStr::from_ptr(string) })
+}
+
+/// An environment as the kernel, main and exec(3) have it: a vector of `NAME=value` that ends in null.
+pub(crate) struct Variables(pub(crate) *const *const c_char);
+
+impl Environment for Variables {
+    fn get(&self, name: &CStr) -> Option<&[u8]> {
+        strings(self.0).find_map(|string| string.to_bytes().strip_prefix(name.to_bytes())?.strip_prefix(b"="))
+    }
+
+    fn each_name(&self, see: &mut dyn FnMut(&[u8])) {
+        strings(self.0).filter_map(|string| string.to_bytes().split(|&byte| byte == b'=').next()).for_each(see);
+    }
 }
 
 /// The number that a launcher gave this process; -1 if none did.

@@ -41,7 +41,10 @@ mod random;
 mod real;
 mod record;
 mod registry;
+#[cfg(not(dxt_static))]
+mod sanitizers;
 mod say;
+mod secure;
 mod signals;
 mod spool;
 mod stack;

@@ -11,8 +11,8 @@ use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    anonymize, bare, begin, buffer, clock, confined, ends, errno, flush, gate, handles, job, memory, mpi, process,
-    random, registry, say, signals, spool, stack, state, sys, threads, tls,
+    anonymize, bare, begin, buffer, clock, confined, ends, errno, flush, gate, handles, hooks, job, memory, mpi,
+    process, random, registry, say, secure, signals, spool, stack, state, sys, threads, tls,
 };
 use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,17 +24,43 @@ static GOING: AtomicBool = AtomicBool::new(false);
 
 /// The library has been loaded: decides whether to record, and starts. `argv` are the program's arguments.
 pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
-    memory::look_at_limit();
+    if !is_wanted(environment) {
+        return record::set_state(State::Off);
+    }
+    // Nothing is said to who may not tell this program what to write.
+    if !real::is_secure() {
+        say::remember_stderr();
+    }
+    hooks::look_at_programs();
+    if !memory::look_at_limits() {
+        say(&[b"limits of address space or data (ulimit -v, -d) leave no room: not tracing"]);
+        return record::set_state(State::Off);
+    }
     memory::prepare();
     stack::prepare();
+    hooks::prepare_rings();
+    let started = stack::attempt(|| match real::is_secure() {
+        true => start_if_wanted(&secure::Site, argc, argv),
+        false => start_if_wanted(environment, argc, argv),
+    });
     // Said by itself if something is wrong but this.
-    if stack::attempt(|| start_if_wanted(environment, argc, argv)).is_none() {
+    if started.is_none() {
         say(&[b"not enough memory: not tracing"]);
         record::set_state(State::Off);
     }
     if !record::is_on() && !record::is_muted() {
         record::set_state(State::Off);
     }
+}
+
+/// True if this process may be recorded. Makes no system call where the environment leaves tracing off, and none but what
+/// [`confined::may_start`] says where a filter is in force. A program with more rights than who has started it is asked for first: what it
+/// does with a tracer linked in is never recorded, as the dynamic linker does not look at LD_PRELOAD then.
+pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
+    if real::is_secure() {
+        return cfg!(not(dxt_static)) && confined::may_start(&secure::Site) && secure::may_start();
+    }
+    !config::is_off(environment) && confined::may_start(environment)
 }
 
 /// Whether this process, as number `rank`, is recorded, if its job is.
@@ -100,16 +126,14 @@ fn give_back(
     budget::is_gone(known);
 }
 
+/// How libraries begin that Valgrind preloads. Up to 3.22 it does not know openat2(2), and says so each time.
+const VALGRIND: &[u8] = b"/vgpreload_";
+
 fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
-    // As the dynamic linker, which does not look at LD_PRELOAD then.
-    #[cfg(dxt_static)]
-    if real::is_secure() {
-        return;
+    let is_secure = real::is_secure();
+    if environment.get(c"LD_PRELOAD").is_some_and(|value| value.windows(VALGRIND.len()).any(|part| part == VALGRIND)) {
+        handles::do_without_openat2();
     }
-    if config::is_off(environment) {
-        return leave_nothing(environment, argc, argv);
-    }
-    say::remember_stderr();
     let (file, bad) = config::File::named_in(environment);
     let layered = &Layered { environment, file: &file };
     let environment = &WithDarshan::new(layered);
@@ -137,6 +161,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         steps_aside(environment);
         return say_unknown(environment);
     }
+    if is_secure && read.is_err() {
+        return;
+    }
     let mut config = match read {
         Ok(Some(config)) => config,
         // A node whose file is another than the others', or that has just been given a new one: its ranks are waited for.
@@ -152,6 +179,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
             None => return,
         },
     };
+    if is_secure && !secure::restrict(&mut config) {
+        return;
+    }
     let exe = job::executable();
     if job::is_launcher(&exe) {
         // A job's script may have become it (exec mpirun).
@@ -426,7 +456,8 @@ pub(crate) fn survived() {
 }
 
 /// The process is about to become another program: writes the trace of what it was. Returns what [`stayed`] has to do should it not.
-pub(crate) fn becoming_another() -> Option<Stay> {
+/// `leaves_all`: the next program runs, and removes nothing that it finds.
+pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     let config = config::current().filter(|_| record::is_on() && process::is_own())?;
     if sys::is_shut() || !tls::current().is_interrupted() {
         return None;
@@ -437,7 +468,7 @@ pub(crate) fn becoming_another() -> Option<Stay> {
     let blocked = memory::Blocked::all();
     let stay = signals::held_while(|| {
         thread.while_away(|| {
-            let stay = ends::set_aside(config);
+            let stay = ends::set_aside(config, leaves_all);
             if stay.is_some() {
                 thread.go_away();
             }

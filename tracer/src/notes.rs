@@ -61,7 +61,7 @@ notes! {
     /// A call before the tracer could start, by a constructor of another library.
     BeforeStart = "calls before the tracer could start, by constructors of other libraries";
     /// A program was started that loads no preloaded library.
-    Untraceable = "programs started that cannot be traced: statically linked, or of another user (set-user-ID)";
+    Untraceable = "programs started that cannot be traced: statically linked, of another user (set-user-ID), or with another dynamic linker";
     /// A library was opened with RTLD_DEEPBIND or in a namespace of its own.
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may go past the tracer";

@@ -3,6 +3,7 @@
 //! that asks is told that it still does.
 #![expect(unsafe_code, reason = "sigaction(2)")]
 
+use crate::memory::Blocked;
 use crate::real::{Slot, slot_again};
 use crate::sys;
 use libc::{c_int, sighandler_t};
@@ -153,27 +154,7 @@ pub(crate) fn in_child() {
 }
 
 /// Runs `work` with SIGXFSZ held back on this thread: a trace that is larger than RLIMIT_FSIZE allows must not kill the
-/// program that is traced (setrlimit(2)). One that was raised meanwhile is taken away.
+/// program that is traced (setrlimit(2)). One that comes of it is taken away, also where somebody holds it back already.
 pub(crate) fn without_file_size_signal<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: all zero is a valid set; sigemptyset follows.
-    let mut only: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is ours.
-    unsafe { libc::sigemptyset(&raw mut only) };
-    // SAFETY: the set is ours.
-    unsafe { libc::sigaddset(&raw mut only, libc::SIGXFSZ) };
-    // SAFETY: as above.
-    let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: both sets are ours.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const only, &raw mut before) };
-    let result = work();
-    // SAFETY: the set is ours.
-    let was_blocked = unsafe { libc::sigismember(&raw const before, libc::SIGXFSZ) } == 1;
-    if !was_blocked {
-        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: set and time are ours; returns at once.
-        unsafe { libc::sigtimedwait(&raw const only, std::ptr::null_mut(), &raw const now) };
-        // SAFETY: the set is ours.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
-    }
-    result
+    Blocked::file_size().without([libc::SIGXFSZ], work)
 }

@@ -1,7 +1,7 @@
 //! `DXT_ENABLE=check`, or `check:MODE` for what MODE would make of them: nothing is recorded; what is wrong with the settings is said, and which variables look like ours and are not.
 //! dxt-run asks so before it starts a program.
 
-use super::source::{Environment, VARIABLES};
+use super::source::{Environment, FROM_ENVIRONMENT, VARIABLES};
 
 /// Changes of single characters up to which a name is taken for a mistyped one.
 const MOST_CHANGES: usize = 4;
@@ -36,7 +36,7 @@ pub(crate) fn unknown(environment: &impl Environment) -> Vec<(Vec<u8>, Option<&'
 
 /// Ours, or one of those that tests and module files use.
 fn is_known(name: &[u8]) -> bool {
-    name == b"DXT_CONFIG"
+    FROM_ENVIRONMENT.iter().any(|known| known.to_bytes() == name)
         || name.starts_with(b"DXT_TRACER")
         || name.starts_with(b"DXT_TEST_")
         || VARIABLES.iter().any(|known| known.to_bytes() == name)
@@ -44,7 +44,7 @@ fn is_known(name: &[u8]) -> bool {
 
 /// The variable that may have been meant.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let known = VARIABLES.iter().chain(&[c"DXT_CONFIG"]).filter_map(|known| known.to_str().ok());
+    let known = VARIABLES.iter().chain(&FROM_ENVIRONMENT).filter_map(|known| known.to_str().ok());
     let (changes, known) = known.map(|known| (strsim::levenshtein(name, known), known)).min()?;
     // Of a short name nearly all would be another's.
     let most = MOST_CHANGES.min(name.len().saturating_sub("DXT_".len()) / 2);

@@ -76,6 +76,11 @@ pub(super) fn is_disabled(environment: &impl Environment) -> bool {
     ours.is_none() && environment.get(c"DARSHAN_DISABLE").is_some()
 }
 
+/// True if one of Darshan's variables switches tracing on.
+pub(super) fn enables(environment: &impl Environment) -> bool {
+    enables_dxt(environment) || enables_triggers(environment)
+}
+
 fn modules<'e>(environment: &'e impl Environment, name: &CStr) -> impl Iterator<Item = &'e [u8]> {
     environment.get(name).unwrap_or_default().split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }

@@ -41,6 +41,11 @@ impl OutputDir {
         Some(Self(value.to_vec()))
     }
 
+    /// The directory where nothing is to be filled in.
+    pub(crate) fn as_it_is(&self) -> Option<&[u8]> {
+        (!self.0.contains(&b'%')).then_some(self.0.as_slice())
+    }
+
     /// With what is to be filled in. What a job is called leads nowhere else.
     pub(crate) fn fill(&self, with: &Filling<'_>) -> Filled {
         let (mut path, mut own, mut rest) = (Vec::new(), None, self.0.iter());

@@ -257,6 +257,10 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(value) => permissions(value)
             .ok_or_else(|| bad("DXT_TRACE_MODE", value, "permissions in octal from 0600 to 0666, such as 0640"))?,
     };
+    // Obeyed by the time that this is read (`confined::may_start`).
+    if let Some(value) = environment.get(c"DXT_SECCOMP").filter(|value| !matches!(*value, b"" | b"trust")) {
+        return Err(bad("DXT_SECCOMP", value, "trust, or nothing"));
+    }
     let file = environment.get(c"DXT_CONFIG").unwrap_or_default().to_vec();
     let filters = super::filters::read(environment)?;
     let site = site::read(environment)?;
@@ -317,9 +321,15 @@ pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
     read(&Least(environment)).ok().flatten().filter(|config| config.flush != FlushMode::Process)
 }
 
-/// Whether the environment alone turns tracing off, whatever a file says.
+/// True if tracing is off by the environment alone, whatever a file says, or since nothing there turns it on. Allocates nothing.
 pub(crate) fn is_off(environment: &impl Environment) -> bool {
-    matches!(environment.get(c"DXT_ENABLE"), Some(b"off" | b"0")) || super::darshan::is_disabled(environment)
+    let is_set = |name| environment.get(name).is_some_and(|value| !value.is_empty());
+    let by_name = matches!(environment.get(c"DXT_ENABLE"), Some(b"off" | b"0"));
+    let may_be_on = is_set(c"DXT_ENABLE")
+        || is_set(c"DXT_CONFIG")
+        || !matches!(environment.get(c"DXT_ENABLE_IO_TRACE"), None | Some(b"" | b"0"))
+        || super::darshan::enables(environment);
+    by_name || super::darshan::is_disabled(environment) || !may_be_on
 }
 
 fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {

@@ -7,7 +7,7 @@ use crate::config::{Config, Filled, Filling};
 use crate::held::{self, For};
 use crate::notes::Note;
 use crate::say::say;
-use crate::{anonymize, job, spool};
+use crate::{anonymize, job, secure, spool};
 use std::ffi::CStr;
 use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, TRAILER_BYTES};
 
@@ -95,7 +95,12 @@ pub(super) fn new_file(config: &Config, stem: &str) -> Result<Unfinished, String
 
 /// The directory where traces go, which is made if it is absent.
 fn made_directory(config: &Config) -> Result<Directory, String> {
-    let Filled { path, shared_bytes } = directory(config);
+    let filled = directory(config);
+    // The program may have changed its root directory since it was looked at.
+    if !secure::may_write_to(&filled) {
+        return Err("the directory is not root's alone".to_owned());
+    }
+    let Filled { path, shared_bytes } = filled;
     let mode = directory_mode(config.trace_mode);
     if is_out_of_reach(config, &path) {
         return Err(out_of_reach(&path));

@@ -43,6 +43,11 @@ static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
 /// openat2(2) is not to be had.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
+/// From now on the kernel is asked otherwise.
+pub(crate) fn do_without_openat2() {
+    WITHOUT_OPENAT2.store(true, Ordering::Relaxed);
+}
+
 /// This process, or a child that it waited for, may have changed what names mean.
 pub(crate) fn changed() {
     CHANGES.fetch_add(1, Ordering::Relaxed);

@@ -12,10 +12,11 @@ mod stdio;
 mod uring;
 mod variadic;
 
-pub(crate) use uring::unseen as unseen_by_rings;
+pub(crate) use process::look_at_programs;
+pub(crate) use uring::{prepare as prepare_rings, unseen as unseen_by_rings};
 
-/// Every slot that must be found before the program runs: close(2) and its kin are called in signal handlers, where dlsym
-/// must not be. MPI's are found at the first call, since the library may be loaded late.
+/// Every slot that must be found before the program runs: close(2) and others are called in signal handlers, where dlsym
+/// must not be. Makes no system call. MPI's are found at the first call, since the library may be loaded late.
 pub(crate) fn resolve_all() {
     let families = [
         posix::OPENING,
@@ -45,13 +46,12 @@ pub(crate) fn resolve_all() {
         signals::SIGNALS,
     ];
     for slot in families.into_iter().flatten() {
-        slot.address();
+        slot.find_ahead();
     }
     #[cfg(not(dxt_static))]
     loading::prepare();
     stdio::prepare();
     posix::prepare();
-    uring::prepare();
 }
 
 /// Finds what is found at its first call as a rule, as far as it is there: later there may be no system calls.

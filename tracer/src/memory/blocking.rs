@@ -41,11 +41,16 @@ impl Blocked {
         Self::set(one(CANCEL))
     }
 
+    /// Holds back SIGXFSZ only.
+    pub(crate) fn file_size() -> Self {
+        Self::set(one(libc::SIGXFSZ))
+    }
+
     /// Runs `call` and takes away those of these `signals`, held back by this, that come of it on this thread.
-    pub(crate) fn without<const N: usize>(&self, signals: [libc::c_int; N], call: impl FnOnce()) {
+    pub(crate) fn without<const N: usize, T>(&self, signals: [libc::c_int; N], call: impl FnOnce() -> T) -> T {
         let before = pending();
-        call();
-        let Some(before) = before.filter(|_| self.before.is_some()) else { return };
+        let result = call();
+        let Some(before) = before.filter(|_| self.before.is_some()) else { return result };
         let new = pending().unwrap_or(0) & !before;
         let come = signals.iter().fold(0, |set, &signal| set | one(signal)) & new;
         if come != 0 {
@@ -62,6 +67,7 @@ impl Blocked {
                 )
             };
         }
+        result
     }
 
     /// Keeps errno, as does the end.

@@ -13,11 +13,18 @@ pub(crate) fn scale() -> usize {
     SCALE.load(Ordering::Relaxed)
 }
 
-/// Finds out how small tables must be. For the constructor.
-pub(crate) fn look_at_limit() {
-    if let Some(limit) = soft_limit(libc::RLIMIT_AS) {
+/// Least limits of address space and of data with which anything is recorded: the program needs most of what there is below them.
+const LEAST_SPACE: u64 = 24 << 20;
+const LEAST_DATA: u64 = 8 << 20;
+
+/// Finds out how small tables must be; false if limits leave no room for any. For the constructor.
+pub(crate) fn look_at_limits() -> bool {
+    let space = soft_limit(libc::RLIMIT_AS);
+    if let Some(limit) = space {
         SCALE.store(scale_for(limit), Ordering::Relaxed);
     }
+    space.is_none_or(|limit| limit >= LEAST_SPACE)
+        && soft_limit(libc::RLIMIT_DATA).is_none_or(|limit| limit >= LEAST_DATA)
 }
 
 /// The soft limit of this kind; `None` if there is none.

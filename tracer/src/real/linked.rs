@@ -53,7 +53,10 @@ impl Slot {
         self.0.address()
     }
 
-    /// The same: nothing has to be looked up.
+    /// Nothing has to be looked up.
+    pub(crate) fn find_ahead(&self) {}
+
+    /// The same as [`Self::address`].
     #[inline(always)]
     pub(crate) fn known_address(&self) -> *mut c_void {
         self.0.address()
@@ -165,12 +168,6 @@ type Dlsym = unsafe extern "C" fn(*mut c_void, *const libc::c_char) -> *mut c_vo
 pub(crate) fn has_dynamic_linker() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_BASE) != 0 }
-}
-
-/// Whether the program runs with more rights than who has started it (getauxval(3), AT_SECURE), who then may not tell it what to write.
-pub(crate) fn is_secure() -> bool {
-    // SAFETY: no preconditions.
-    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// Shared libraries of the process, but for the C library's own: what they do by themselves is not seen.

@@ -28,6 +28,14 @@ impl Slot {
         if address.is_null() { self.find() } else { address }
     }
 
+    /// Looks up the next definition ahead of its first call, but for names that C libraries before 2.38 lack: dlsym(3) allocates to say
+    /// that there is none, by system calls that a filter may forbid.
+    pub(crate) fn find_ahead(&self) {
+        if !self.name.to_bytes().starts_with(b"__isoc23_") {
+            self.address();
+        }
+    }
+
     /// Address of the next definition if it has been looked up already: for functions that looking up may call.
     #[inline(always)]
     pub(crate) fn known_address(&self) -> *mut c_void {

@@ -1,6 +1,6 @@
 //! The next definition of every wrapped function, and whatever else of other libraries is looked for: the one place that knows
 //! whether a dynamic linker finds it (`loaded`) or the static one has (`linked`, in libdxt_static.a).
-#![cfg_attr(not(dxt_static), expect(unsafe_code, reason = "a symbol for others to find"))]
+#![expect(unsafe_code, reason = "getauxval(3), a symbol for others to find")]
 
 #[cfg(dxt_static)]
 mod linked;
@@ -10,8 +10,7 @@ mod ranges;
 
 #[cfg(dxt_static)]
 pub(crate) use linked::{
-    Slot, Word, called, global, is_secure, known, next, other_tracer, shared_libraries, slot, slot_again, variable,
-    word, word_of,
+    Slot, Word, called, global, known, next, other_tracer, shared_libraries, slot, slot_again, variable, word, word_of,
 };
 #[cfg(not(dxt_static))]
 pub(crate) use loaded::{
@@ -53,6 +52,12 @@ pub(crate) const fn terminated(name: &'static str) -> &'static std::ffi::CStr {
         Ok(name) => name,
         Err(_) => panic!("a symbol's name holds no NUL"),
     }
+}
+
+/// True if the program runs with more rights than who has started it (getauxval(3), AT_SECURE), who then may not tell it what to write.
+pub(crate) fn is_secure() -> bool {
+    // SAFETY: no preconditions; the kernel has put the answer on the stack.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// A value that says nothing: what a wrapped function answers that the C library does not have, where -1 would be wrong.

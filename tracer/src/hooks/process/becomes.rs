@@ -1,19 +1,25 @@
 //! Ways for a process to become another program. What it has done so far is written before.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::untraceable::{self, Program};
-use crate::lifecycle;
+use super::preload;
+use super::untraceable::{self, Fate, Program, Strings};
+use crate::job::Variables;
 use crate::notes::Note;
-use crate::real::hooks;
+use crate::real::{Slot, hooks};
+use crate::{config, lifecycle};
 use libc::{AT_FDCWD, c_char, c_int, c_void, pid_t};
 
-type Strings = *const *const c_char;
-
-/// Runs `call`, which returns only if it fails, and makes the process that program.
-fn becoming(program: Program, call: impl FnOnce() -> c_int) -> c_int {
-    let noted = untraceable::note(program);
-    let stay = lifecycle::becoming_another();
-    let result = call();
+/// Runs `call`, which returns only if it fails, and makes the process that program. It is given the environment if that is another than
+/// the one that the caller passes on.
+fn becoming(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
+    let fate = untraceable::look(program);
+    let noted = fate.note();
+    // Nobody sweeps up behind this program then, and who is not certain to run is not swept up before.
+    let stay = lifecycle::becoming_another(|| {
+        (fate != Fate::Traced || !environment.is_null() && config::is_off(&Variables(environment)))
+            && untraceable::will_run(program)
+    });
+    let result = preload::with(fate, || program.name(), environment, call);
     lifecycle::stayed(stay);
     if noted {
         Note::Untraceable.take_back();
@@ -21,13 +27,22 @@ fn becoming(program: Program, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which starts that program and answers with an error number.
-fn spawning(program: Program, call: impl FnOnce() -> c_int) -> c_int {
-    let result = call();
+/// Runs `call`, which starts that program and answers with an error number; given its environment likewise.
+fn spawning(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
+    let fate = untraceable::look(program);
+    let result = preload::with(fate, || program.name(), environment, call);
     if result == 0 {
-        untraceable::note(program);
+        fate.note();
     }
     result
+}
+
+/// Runs `other`, the function that takes an environment, where that differs from the one of this process, which `own` takes.
+fn becoming_by_own(program: Program, own: impl FnOnce() -> c_int, other: impl FnOnce(Strings) -> c_int) -> c_int {
+    becoming(program, untraceable::current(), |changed| match changed {
+        Some(environment) => other(environment),
+        None => own(),
+    })
 }
 
 /// What execveat(2) is given.
@@ -37,30 +52,46 @@ fn below(directory: c_int, path: *const c_char, flags: c_int) -> Program {
     if is_empty && flags & libc::AT_EMPTY_PATH != 0 { Program::Open(directory) } else { Program::At(directory, path) }
 }
 
+/// Calls the next definition of execve(2) or execvpe(3).
+fn next(function: &Slot, path: *const c_char, argv: Strings, envp: Strings) -> c_int {
+    let address = function.address();
+    if address.is_null() {
+        return -1;
+    }
+    // SAFETY: both functions have this C type.
+    let function = unsafe { std::mem::transmute::<*mut c_void, Exec>(address) };
+    // SAFETY: the arguments are the program's own, but for the environment, which lives until the call returns.
+    unsafe { function(path, argv, envp) }
+}
+
+type Exec = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
+
 hooks! { BECOMES, missing = -1;
     /// execve(2): what this program has done is written before the next one takes its place. In a child of vfork(2) there is
     /// nothing to write.
     [execve](path: *const c_char, argv: Strings, envp: Strings) -> c_int
-        = |real| becoming(Program::At(AT_FDCWD, path), || real(path, argv, envp));
+        = |real| becoming(Program::At(AT_FDCWD, path), envp, |changed| real(path, argv, changed.unwrap_or(envp)));
     /// execv(3). execl(3) comes here too.
     [execv](path: *const c_char, argv: Strings) -> c_int
-        = |real| becoming(Program::At(AT_FDCWD, path), || real(path, argv));
+        = |real| becoming_by_own(Program::At(AT_FDCWD, path), || real(path, argv), |envp| next(&slots::execve.0, path, argv, envp));
     /// execvp(3). execlp(3) comes here too.
     [execvp](file: *const c_char, argv: Strings) -> c_int
-        = |real| becoming(Program::Searched(file), || real(file, argv));
+        = |real| becoming_by_own(Program::Searched(file), || real(file, argv), |envp| next(&slots::execvpe.0, file, argv, envp));
     /// execvpe(3).
     [execvpe](file: *const c_char, argv: Strings, envp: Strings) -> c_int
-        = |real| becoming(Program::Searched(file), || real(file, argv, envp));
+        = |real| becoming(Program::Searched(file), envp, |changed| real(file, argv, changed.unwrap_or(envp)));
     /// fexecve(3).
     [fexecve](program: c_int, argv: Strings, envp: Strings) -> c_int
-        = |real| becoming(Program::Open(program), || real(program, argv, envp));
+        = |real| becoming(Program::Open(program), envp, |changed| real(program, argv, changed.unwrap_or(envp)));
     /// execveat(2).
     [execveat](directory: c_int, path: *const c_char, argv: *const *mut c_char, envp: *const *mut c_char, flags: c_int) -> c_int
-        = |real| becoming(below(directory, path, flags), || real(directory, path, argv, envp, flags));
-    /// posix_spawn(3), only to say that what is started cannot be traced.
+        = |real| becoming(below(directory, path, flags), envp.cast(), |changed| {
+            real(directory, path, argv, changed.map_or(envp, Strings::cast), flags)
+        });
+    /// posix_spawn(3), only for what is started and cannot be traced.
     unlike "structures that are not looked into" [posix_spawn](id: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
-        = |real| spawning(Program::At(AT_FDCWD, path), || real(id, path, actions, attributes, argv, envp));
+        = |real| spawning(Program::At(AT_FDCWD, path), envp, |changed| real(id, path, actions, attributes, argv, changed.unwrap_or(envp)));
     /// posix_spawnp(3), likewise.
     unlike "structures that are not looked into" [posix_spawnp](id: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
-        = |real| spawning(Program::Searched(file), || real(id, file, actions, attributes, argv, envp));
+        = |real| spawning(Program::Searched(file), envp, |changed| real(id, file, actions, attributes, argv, changed.unwrap_or(envp)));
 }

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::real::hooks;
-use crate::{errno, memory, tls};
+use crate::{errno, memory, state, tls};
 use libc::{c_int, c_uint, pid_t, rlimit};
 
 /// Runs `call`, which is mlockall(2).
@@ -12,6 +12,7 @@ fn locking(flags: c_int, call: impl Fn() -> c_int) -> c_int {
     let before = errno::save();
     // The limit is compared with all address space, used or not.
     if result != 0
+        && state::is_begun()
         && before.value() == libc::ENOMEM
         && flags & libc::MCL_CURRENT != 0
         && let Some(limit) = memory::soft_limit(libc::RLIMIT_MEMLOCK)
@@ -42,7 +43,7 @@ fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
 
 /// The same for prlimit(2), which may be about another process.
 fn limited_in(process: pid_t, resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
-    let own = process == 0 || process == crate::job::process_ids().0.cast_signed();
+    let own = process == 0 || state::is_begun() && process == crate::job::process_ids().0.cast_signed();
     if own { limited(resource, new, result) } else { result }
 }
 

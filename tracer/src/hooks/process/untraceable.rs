@@ -1,18 +1,24 @@
-//! Whether a program can be traced once it is started: one that is linked statically, or that takes on another user, loads no library
-//! that LD_PRELOAD names (ld.so(8)). Nothing can be done but to say so.
-#![expect(unsafe_code, reason = "open(2), read(2), fstat(2); environ(7)")]
+//! Programs that cannot be traced once they are started. One that is linked statically, or that takes on another user, loads no library
+//! that LD_PRELOAD names (ld.so(8)); nothing can be done but to count it. One that is loaded by another dynamic linker than this process (musl's,
+//! that of another C library, one for 32 bits) would not start, or complain, were this library preloaded: it is started without.
+#![expect(unsafe_code, reason = "open(2), read(2), stat(2); environ(7)")]
 
+use crate::job::strings;
 use crate::memory::Loan;
 use crate::notes::Note;
 use crate::real::LINKED_NOTE;
 use crate::{errno, record, sys};
 use libc::{c_char, c_int};
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most program headers that are looked at; linkers make about a dozen.
 const MOST_HEADERS: usize = 16;
 const HEADER_BYTES: usize = size_of::<libc::Elf64_Phdr>();
 const HEAD_BYTES: usize = size_of::<libc::Elf64_Ehdr>();
+
+/// An array of strings that ends in null, as exec(3) takes it.
+pub(super) type Strings = *const *const c_char;
 
 /// What is about to run.
 #[derive(Clone, Copy)]
@@ -25,30 +31,84 @@ pub(super) enum Program {
     Open(c_int),
 }
 
-/// The program is about to run: counts it if it cannot be traced. True if it did. In a child of vfork(2) too, which counts for its
-/// parent. Keeps errno.
-pub(super) fn note(program: Program) -> bool {
-    if !record::is_on() {
-        return false;
+impl Program {
+    /// What it is called, for messages.
+    pub(super) fn name(self) -> &'static [u8] {
+        match self {
+            // SAFETY: null, or a path that the program is about to pass to the kernel, and keeps meanwhile.
+            Self::At(_, path) | Self::Searched(path) if !path.is_null() => unsafe { CStr::from_ptr(path) }.to_bytes(),
+            _ => b"a program",
+        }
+    }
+}
+
+/// What becomes of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It can be traced, as far as can be seen.
+    Traced,
+    /// It loads no preloaded library.
+    Untraceable,
+    /// The library must not be preloaded to it.
+    Foreign,
+}
+
+impl Fate {
+    /// Counts it if the program cannot be traced; true if it did. In a child of vfork(2) too, which counts for its parent.
+    pub(super) fn note(self) -> bool {
+        let counts = self != Self::Traced && record::is_on();
+        if counts {
+            Note::Untraceable.count();
+        }
+        counts
+    }
+}
+
+/// Looks at the program, which is about to run. Keeps errno.
+pub(super) fn look(program: Program) -> Fate {
+    if !LOOKS.load(Ordering::Relaxed) {
+        return Fate::Traced;
     }
     let errno = errno::save();
-    let found = match program {
-        Program::At(_, path) | Program::Searched(path) if path.is_null() => false,
+    let fate = match program {
+        Program::At(_, path) | Program::Searched(path) if path.is_null() => Fate::Traced,
         Program::At(directory, path) => {
             // SAFETY: a path of the program's, which is about to pass it to the kernel.
-            is_untraceable_at(directory, unsafe { CStr::from_ptr(path) })
+            look_at(directory, unsafe { CStr::from_ptr(path) })
         }
         Program::Searched(name) => {
             // SAFETY: likewise.
-            is_untraceable_in_path(unsafe { CStr::from_ptr(name) })
+            with_found(unsafe { CStr::from_ptr(name) }, |path| look_at(libc::AT_FDCWD, path)).unwrap_or(Fate::Traced)
         }
-        Program::Open(number) => is_untraceable_open(number),
+        Program::Open(number) => look_at_open(number),
     };
-    if found {
-        Note::Untraceable.count();
-    }
     errno.restore();
-    found
+    fate
+}
+
+/// True if the program is there and may be executed, so that it most likely runs. Keeps errno.
+pub(super) fn will_run(program: Program) -> bool {
+    let errno = errno::save();
+    let will = match program {
+        Program::At(_, path) | Program::Searched(path) if path.is_null() => false,
+        // SAFETY: a path of the program's, which is about to pass it to the kernel.
+        Program::At(directory, path) => may_be_executed(directory, unsafe { CStr::from_ptr(path) }),
+        // SAFETY: likewise.
+        Program::Searched(name) => {
+            with_found(unsafe { CStr::from_ptr(name) }, |path| may_be_executed(libc::AT_FDCWD, path)) == Some(true)
+        }
+        Program::Open(_) => true,
+    };
+    errno.restore();
+    will
+}
+
+/// Programs are looked at: not where tracing is off, since no system call may be made there.
+static LOOKS: AtomicBool = AtomicBool::new(false);
+
+/// From now on programs are looked at.
+pub(crate) fn prepare() {
+    LOOKS.store(true, Ordering::Relaxed);
 }
 
 /// The dynamic linker is a program without one, and does as LD_PRELOAD says.
@@ -57,20 +117,21 @@ fn is_dynamic_linker(path: &[u8]) -> bool {
     name.starts_with(b"ld-") || name.starts_with(b"ld.so") || name.starts_with(b"ld64.so")
 }
 
-fn is_untraceable_at(directory: c_int, path: &CStr) -> bool {
-    !is_dynamic_linker(path.to_bytes()) && is_untraceable(directory, path)
+fn look_at(directory: c_int, path: &CStr) -> Fate {
+    if is_dynamic_linker(path.to_bytes()) { Fate::Traced } else { fate_of(directory, path, MOST_SCRIPTS) }
 }
 
 /// Where execvp(3) looks if the environment does not say (execvp(3), glibc 2.24 and later).
 const USUAL_PATH: &[u8] = b"/bin:/usr/bin";
 
-/// As execvp(3) looks for it: a name without a slash in each directory of PATH, until one is found that may be executed.
-fn is_untraceable_in_path(name: &CStr) -> bool {
+/// Runs `work` with the file that execvp(3) finds by this name: one without a slash in each directory of PATH, until one is found that may
+/// be executed. `None` if there is none.
+fn with_found<T>(name: &CStr, work: impl FnOnce(&CStr) -> T) -> Option<T> {
     let bytes = name.to_bytes();
     if bytes.contains(&b'/') {
-        return is_untraceable_at(libc::AT_FDCWD, name);
+        return Some(work(name));
     }
-    let Some(mut place) = Loan::take().filter(|_| !bytes.is_empty()) else { return false };
+    let mut place = Loan::take().filter(|_| !bytes.is_empty())?;
     for directory in search_path().split(|byte| *byte == b':') {
         // An empty one is the working directory.
         let directory = if directory.is_empty() { b".".as_slice() } else { directory };
@@ -81,47 +142,43 @@ fn is_untraceable_in_path(name: &CStr) -> bool {
         path[directory.len() + 1..length].copy_from_slice(bytes);
         path[length] = 0;
         let Ok(path) = CStr::from_bytes_with_nul(path) else { continue };
-        if may_be_executed(path) {
-            // `is_static` needs a loan too: there is more than one.
-            return is_untraceable_at(libc::AT_FDCWD, path);
+        if may_be_executed(libc::AT_FDCWD, path) {
+            // `fate_of` needs a loan too: there is more than one.
+            return Some(work(path));
         }
     }
-    false
+    None
 }
 
 /// The value of PATH now, as execvp(3) is about to read it; as unsafe towards other threads that change it as that is.
 fn search_path() -> &'static [u8] {
+    variables(current()).find_map(|variable| variable.to_bytes().strip_prefix(b"PATH=")).unwrap_or(USUAL_PATH)
+}
+
+/// The process's environment as it is now.
+pub(super) fn current() -> Strings {
     // SAFETY: the C library's variable, read by value.
-    let mut entry = unsafe { environ };
-    while !entry.is_null() {
-        // SAFETY: an array of strings that ends in null (environ(7)).
-        let variable = unsafe { entry.read() };
-        if variable.is_null() {
-            break;
-        }
-        // SAFETY: likewise.
-        if let Some(value) = unsafe { CStr::from_ptr(variable) }.to_bytes().strip_prefix(b"PATH=") {
-            return value;
-        }
-        // SAFETY: the array goes on behind what is not null.
-        entry = unsafe { entry.add(1) };
-    }
-    USUAL_PATH
+    unsafe { environ }
+}
+
+/// The variables of an environment, which may be null.
+pub(super) fn variables(environment: Strings) -> impl Iterator<Item = &'static CStr> {
+    (!environment.is_null()).then(|| strings(environment)).into_iter().flatten()
 }
 
 unsafe extern "C" {
     /// environ(7).
-    static environ: *const *const c_char;
+    static environ: Strings;
 }
 
-fn may_be_executed(path: &CStr) -> bool {
+fn may_be_executed(directory: c_int, path: &CStr) -> bool {
     // SAFETY: the path ends in NUL.
-    unsafe { sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, path.as_ptr(), libc::X_OK) == 0 }
+    unsafe { sys::syscall!(libc::SYS_faccessat, directory, path.as_ptr(), libc::X_OK) == 0 }
 }
 
 /// The file of a descriptor, by the name that proc(5) has for it: it may have been opened with O_PATH.
-fn is_untraceable_open(number: c_int) -> bool {
-    let Ok(digits) = u32::try_from(number) else { return false };
+fn look_at_open(number: c_int) -> Fate {
+    let Ok(digits) = u32::try_from(number) else { return Fate::Traced };
     let mut path = *b"/proc/self/fd/0000000000\0";
     let (mut rest, mut at) = (digits, path.len() - 1);
     while at > b"/proc/self/fd/".len() {
@@ -132,27 +189,57 @@ fn is_untraceable_open(number: c_int) -> bool {
     // Names there have no zeros in front.
     let zeros = path[14..23].iter().take_while(|digit| **digit == b'0').count();
     path.copy_within(14 + zeros.., 14);
-    let Ok(path) = CStr::from_bytes_until_nul(&path) else { return false };
-    let Some(mut place) = Loan::take() else { return false };
+    let Ok(path) = CStr::from_bytes_until_nul(&path) else { return Fate::Traced };
+    let Some(mut place) = Loan::take() else { return Fate::Traced };
     // SAFETY: the path ends in NUL; the buffer is ours.
     let length =
         unsafe { sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, path.as_ptr(), place.as_mut_ptr(), place.len()) };
     let name = usize::try_from(length).ok().and_then(|length| place.get(..length)).unwrap_or_default();
-    !is_dynamic_linker(name) && is_untraceable(libc::AT_FDCWD, path)
+    if is_dynamic_linker(name) { Fate::Traced } else { fate_of(libc::AT_FDCWD, path, MOST_SCRIPTS) }
 }
 
-fn is_untraceable(directory: c_int, path: &CStr) -> bool {
+/// The kernel follows so many interpreters of scripts that are scripts (fs/exec.c).
+const MOST_SCRIPTS: u32 = 4;
+
+/// What becomes of the file at `path`, or, of a script, of its interpreter.
+fn fate_of(directory: c_int, path: &CStr, scripts: u32) -> Fate {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path ends in NUL.
     let file = unsafe { sys::syscall!(libc::SYS_openat, directory, path.as_ptr(), flags) };
-    let Ok(file) = c_int::try_from(file) else { return false };
+    let Ok(file) = c_int::try_from(file) else { return Fate::Traced };
     if file < 0 {
-        return false;
+        return Fate::Traced;
     }
-    let found = takes_another_user(file) || is_static(file);
+    let mut head = [0_u8; HEAD_BYTES];
+    // SAFETY: the buffer is ours.
+    let length = unsafe { sys::syscall!(libc::SYS_pread64, file, head.as_mut_ptr(), head.len(), 0_u64) };
+    let is_script = length > 2 && head.starts_with(b"#!");
+    let fate = match usize::try_from(length) == Ok(HEAD_BYTES) && !is_script {
+        _ if is_script => Fate::Traced,
+        _ if takes_another_user(file) => Fate::Untraceable,
+        true => fate_of_program(file, &head),
+        false => Fate::Traced,
+    };
+    let interpreter = if is_script && scripts > 0 { interpreter_of(file) } else { None };
     // SAFETY: opened above.
     unsafe { sys::syscall!(libc::SYS_close, file) };
-    found
+    let path = interpreter.as_ref().and_then(|place| CStr::from_bytes_until_nul(&place[..]).ok());
+    // A set-user-ID script runs as whoever starts it.
+    path.map_or(fate, |path| fate_of(libc::AT_FDCWD, path, scripts - 1))
+}
+
+/// Path of a script's interpreter, ended by NUL (execve(2), "Interpreter scripts").
+fn interpreter_of(script: c_int) -> Option<Loan> {
+    let mut place = Loan::take()?;
+    // SAFETY: the buffer is ours; its last byte stays free.
+    let length = unsafe { sys::syscall!(libc::SYS_pread64, script, place.as_mut_ptr(), place.len() - 1, 2_u64) };
+    let text = place.get(..usize::try_from(length).ok()?)?;
+    let from = text.iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
+    let bytes =
+        text[from..].iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\n' | 0)).unwrap_or(text.len() - from);
+    place.copy_within(from..from + bytes, 0);
+    place[bytes] = 0;
+    Some(place)
 }
 
 /// Set-user-ID or set-group-ID, of somebody else.
@@ -173,36 +260,83 @@ fn takes_another_user(file: c_int) -> bool {
         || stat.st_mode & libc::S_ISGID != 0 && i64::from(stat.st_gid) != group
 }
 
-/// Whether it is a program of this processor's size that asks for no dynamic linker (ELF, chapter 5), and has no tracer linked in.
-fn is_static(file: c_int) -> bool {
-    let mut head = [0_u8; HEAD_BYTES];
-    if !read(file, 0, &mut head) || head[..5] != *b"\x7fELF\x02" {
-        return false;
+/// What becomes of a program that begins with `head` (ELF, chapter 5).
+fn fate_of_program(file: c_int, head: &[u8; HEAD_BYTES]) -> Fate {
+    // The magic number and the class: 1 for 32 bits, 2 for 64.
+    match (&head[..5], IS_LOADED) {
+        (b"\x7fELF\x02", _) => {}
+        // One without a dynamic linker does not look at LD_PRELOAD either.
+        (b"\x7fELF\x01", true) => return Fate::Foreign,
+        _ => return Fate::Traced,
     }
     let number = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
     let at = u64::from_le_bytes(std::array::from_fn(|i| head[32 + i]));
     let (size, count) = (number(54), number(56));
     if size != HEADER_BYTES || count == 0 || count > MOST_HEADERS {
-        return false;
+        return Fate::Traced;
     }
-    let Some(mut headers) = Loan::take() else { return false };
+    let Some(mut headers) = Loan::take() else { return Fate::Traced };
     let headers = &mut headers[..count * HEADER_BYTES];
-    let asks = |header: &[u8]| header[..4] == libc::PT_INTERP.to_le_bytes();
-    read(file, at, headers)
-        && !headers.chunks(HEADER_BYTES).any(asks)
-        && !headers.chunks(HEADER_BYTES).any(|header| is_note_of_tracer(file, header))
+    if !read(file, at, headers) {
+        return Fate::Traced;
+    }
+    let asks = |header: &&[u8]| header[..4] == libc::PT_INTERP.to_le_bytes();
+    match headers.chunks(HEADER_BYTES).find(asks) {
+        Some(header) if IS_LOADED && asks_for_another_linker(file, header) => Fate::Foreign,
+        Some(_) => Fate::Traced,
+        None if headers.chunks(HEADER_BYTES).any(|header| is_note_of_tracer(file, header)) => Fate::Traced,
+        None => Fate::Untraceable,
+    }
+}
+
+/// This tracer is a library.
+const IS_LOADED: bool = cfg!(not(dxt_static));
+
+/// True if the program header names a dynamic linker that is there and is another file than the one of this process.
+fn asks_for_another_linker(file: c_int, header: &[u8]) -> bool {
+    let Some((place, length)) = content_of(file, header) else { return false };
+    let Ok(wanted) = CStr::from_bytes_with_nul(&place[..length]) else { return false };
+    let Some(own) = own_linker() else { return false };
+    wanted != own && matches!((identity(wanted), identity(own)), (Some(wanted), Some(own)) if wanted != own)
+}
+
+/// Path of the dynamic linker of this process (getauxval(3), AT_BASE); `None` if it is not known.
+fn own_linker() -> Option<&'static CStr> {
+    #[cfg(not(dxt_static))]
+    {
+        // SAFETY: no preconditions.
+        let base = unsafe { libc::getauxval(libc::AT_BASE) };
+        let base =
+            std::ptr::without_provenance::<std::ffi::c_void>(usize::try_from(base).ok().filter(|base| *base != 0)?);
+        crate::real::object_path(base)
+    }
+    #[cfg(dxt_static)]
+    None
+}
+
+/// Device and inode.
+fn identity(path: &CStr) -> Option<(u64, u64)> {
+    // SAFETY: an all-zero stat is a valid one.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends in NUL, the structure is ours.
+    let known = unsafe { sys::syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, path.as_ptr(), &raw mut stat, 0) } == 0;
+    known.then_some((stat.st_dev, stat.st_ino))
 }
 
 /// Whether a program header is of notes among which is the one of a tracer that was linked in. Linkers make notes of some hundred bytes.
 fn is_note_of_tracer(file: c_int, header: &[u8]) -> bool {
+    header[..4] == libc::PT_NOTE.to_le_bytes()
+        && content_of(file, header)
+            .is_some_and(|(place, length)| place[..length].windows(LINKED_NOTE.len()).any(|part| part == LINKED_NOTE))
+}
+
+/// What a program header is about, if it is short, and its length.
+fn content_of(file: c_int, header: &[u8]) -> Option<(Loan, usize)> {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
-    let (offset, bytes) = (word(8), usize::try_from(word(32)).unwrap_or(usize::MAX));
-    if header[..4] != libc::PT_NOTE.to_le_bytes() {
-        return false;
-    }
-    let Some(mut place) = Loan::take() else { return false };
-    let Some(notes) = place.get_mut(..bytes) else { return false };
-    read(file, offset, notes) && notes.windows(LINKED_NOTE.len()).any(|part| part == LINKED_NOTE)
+    let (offset, length) = (word(8), usize::try_from(word(32)).ok()?);
+    let mut place = Loan::take()?;
+    let bytes = place.get_mut(..length)?;
+    read(file, offset, bytes).then_some((place, length))
 }
 
 /// Fills `into` with the bytes from `at` on.
@@ -215,20 +349,42 @@ fn read(file: c_int, at: u64, into: &mut [u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::CString;
 
     #[test]
     fn dynamic_programs_are_traceable() {
-        assert!(!is_untraceable(libc::AT_FDCWD, c"/bin/sh"));
-        assert!(!is_untraceable(libc::AT_FDCWD, c"/") && !is_untraceable(libc::AT_FDCWD, c"/no/such/file"));
-        assert!(
-            !is_untraceable_in_path(c"sh")
-                && !is_untraceable_in_path(c"no-such-program")
-                && !is_untraceable_in_path(c"")
-        );
-        for (number, file) in (0..40).map(|_| std::fs::File::open("/bin/sh").unwrap()).enumerate() {
-            assert!(!is_untraceable_open(std::os::fd::AsRawFd::as_raw_fd(&file)), "{number}");
+        let here = |path: &CStr| fate_of(libc::AT_FDCWD, path, MOST_SCRIPTS);
+        for path in [c"/bin/sh", c"/", c"/no/such/file"] {
+            assert_eq!(here(path), Fate::Traced, "{path:?}");
         }
-        assert!(!is_untraceable_open(-1) && !is_untraceable_open(i32::MAX));
+        let found = [c"sh", c"no-such-program", c""].map(|name| with_found(name, here));
+        assert_eq!(found, [Some(Fate::Traced), None, None]);
+        for (number, file) in (0..40).map(|_| std::fs::File::open("/bin/sh").unwrap()).enumerate() {
+            assert_eq!(look_at_open(std::os::fd::AsRawFd::as_raw_fd(&file)), Fate::Traced, "{number}");
+        }
+        assert_eq!((look_at_open(-1), look_at_open(i32::MAX)), (Fate::Traced, Fate::Traced));
         assert!(is_dynamic_linker(b"/lib64/ld-linux-x86-64.so.2") && !is_dynamic_linker(b"/lib64/program"));
+    }
+
+    #[test]
+    fn interpreters_of_scripts_are_followed() {
+        let directory = std::env::temp_dir().join(format!("dxt-scripts-{}", std::process::id()));
+        std::fs::create_dir(&directory).unwrap();
+        let path = |name: &str| CString::new(directory.join(name).into_os_string().into_encoded_bytes()).unwrap();
+        let mut of_32_bits = [0_u8; 64];
+        of_32_bits[..5].copy_from_slice(b"\x7fELF\x01");
+        std::fs::write(directory.join("foreign"), of_32_bits).unwrap();
+        for (name, text) in [("a", "#! /bin/sh -e\n".to_owned()), ("loop", "#!loop".to_owned())] {
+            std::fs::write(directory.join(name), text).unwrap();
+        }
+        for (name, interpreter) in [("one", "foreign"), ("two", "one"), ("itself", "itself")] {
+            let text = format!("#! \t{} -x\n", directory.join(interpreter).display());
+            std::fs::write(directory.join(name), text).unwrap();
+        }
+        let fates =
+            ["a", "loop", "one", "two", "itself"].map(|name| fate_of(libc::AT_FDCWD, &path(name), MOST_SCRIPTS));
+        let (traced, foreign) = (Fate::Traced, Fate::Foreign);
+        assert_eq!(fates, [traced, traced, foreign, foreign, traced]);
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 }

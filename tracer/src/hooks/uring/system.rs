@@ -33,7 +33,7 @@ const _: () = assert!(size_of::<Mapping>() <= size_of::<Mapped>() && align_of::<
 static MAPPINGS: Table<Mapped> = Table::new();
 
 /// Takes address space. For the constructor.
-pub(in crate::hooks) fn prepare() {
+pub(crate) fn prepare() {
     MAPPINGS.prepare(1 << 12);
 }
 
