@@ -3,7 +3,8 @@
  * Usage: ends DIRECTORY COUNTS KIND WAY SEED. COUNTS is a file of pairs of 64-bit numbers, begun and returned, one pair per writer.
  * Writer s writes 8 bytes at a time to DIRECTORY/t<s>, its call i at offset 8 i. KIND: threads, forks (a loop of children, each of
  * which ends in the same way), exec (what a process is after it has become another), ranks. WAY: exit, _exit, quick_exit, sigterm,
- * sigkill, abort, exec, failed_exec, finalize, join (writers go on during exit, and are joined at its very end). When is drawn from
+ * sigkill, abort, segv, sigpipe, sigalrm, sigxfsz, machine_code (the system call itself), exec, failed_exec, finalize, join (writers go
+ * on during exit, and are joined at its very end). When is drawn from
  * SEED. confined: some time after threads have begun, the process confines itself by seccomp(2), by a filter that refuses what only a tracer
  * would do; chroot: it changes its root directory to DIRECTORY; mounts: it mounts an empty file system over what DXT_OUTPUT_DIR names,
  * which nobody else sees. vforks: beside threads, one makes children by vfork(2) that write to DIRECTORY/v, which no number counts, and become another
@@ -24,6 +25,8 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -158,6 +161,21 @@ static void end(void) {
     if (strcmp(way, "quick_exit") == 0) quick_exit(0);
     if (strcmp(way, "sigterm") == 0) kill(getpid(), SIGTERM);
     if (strcmp(way, "sigkill") == 0) kill(getpid(), SIGKILL);
+    if (strcmp(way, "segv") == 0) *(volatile int *)(intptr_t)draw(16) = 1;
+    if (strcmp(way, "sigpipe") == 0) {
+        int ends[2];
+        CHECK(pipe(ends) == 0 && close(ends[0]) == 0);
+        CHECK(write(ends[1], "x", 1) < 0);
+    }
+    if (strcmp(way, "sigalrm") == 0) {
+        struct itimerval soon = {.it_value = {0, 1 + (long)draw(2000)}};
+        CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+    }
+    if (strcmp(way, "sigxfsz") == 0) {
+        struct rlimit least = {0, RLIM_INFINITY};
+        CHECK(setrlimit(RLIMIT_FSIZE, &least) == 0);
+    }
+    if (strcmp(way, "machine_code") == 0) raw_call(SYS_exit_group, 0, 0, 0, 0);
     if (strcmp(way, "exec") == 0) become(self);
     if (strcmp(way, "failed_exec") == 0) {
         become("/no/such/program");

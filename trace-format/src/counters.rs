@@ -156,6 +156,11 @@ impl Counters {
         }
     }
 
+    /// Forgets all times: of calls that were not timed there is no first and no last.
+    pub fn forget_times(&mut self) {
+        (self.duration, self.max_duration, self.first_start, self.last_end) = (0, 0, u64::MAX, 0);
+    }
+
     /// Segments whose order is known: all, if any was compared with the one before.
     #[must_use]
     pub const fn ordered(&self) -> u64 {

@@ -23,6 +23,11 @@ const LATE_BYTES: usize = 4 << 20;
 /// Streams that have counters in trace mode: few segments are folded.
 const COUNTERS: usize = 1 << 18;
 
+/// Bytes of names: at most, and in counters mode at least, where there is room for each file and for what else is told.
+const JOURNAL: usize = 256 << 20;
+const LEAST_JOURNAL: usize = 16 << 20;
+const JOURNAL_PER_FILE: usize = 8 << 10;
+
 /// What the spool has room for.
 fn sizes() -> Sizes {
     let scale = memory::scale();
@@ -34,7 +39,9 @@ fn sizes() -> Sizes {
     };
     let meetings = if counting { 0 } else { meetings_bytes() };
     let counters = if counting && !late { registry::counted_streams() } else { COUNTERS / scale };
-    Sizes { arena, meetings, counters, scale }
+    let files = config::current().filter(|_| counting && !late).map(|config| config.counters_files);
+    let journal = files.map_or(JOURNAL, |files| (files * JOURNAL_PER_FILE).clamp(LEAST_JOURNAL, JOURNAL));
+    Sizes { journal, arena, meetings, counters, scale }
 }
 
 /// Makes the spool if there shall be one and there is none yet; false if there is no memory for segments yet.
@@ -43,11 +50,7 @@ pub(crate) fn begin() -> bool {
         if late::has_begun() {
             late::lend(parts.arena);
         } else {
-            if buffer::counting::is_on() {
-                buffer::counting::lend(parts.scratch);
-            } else {
-                buffer::lend(&ARENA, &MEETINGS, parts);
-            }
+            buffer::lend(&ARENA, &MEETINGS, parts);
             registry::lend_counters(parts.folded);
         }
         say_who();

@@ -3,7 +3,7 @@
 use super::folded;
 use super::parts::{i64_at, u64_at};
 use crate::columns::TickScale;
-use crate::counters::{Counters, SIZE_BINS};
+use crate::counters::{Counters, Previous, SIZE_BINS};
 use crate::meta::Missing;
 
 /// Which calls count.
@@ -18,6 +18,11 @@ pub(super) enum Counts {
     },
     /// Those that are in no trace nor in the one that was being written.
     InNoTraceNorTaken,
+}
+
+/// Where the last call of an entry ended.
+pub(super) fn previous(bytes: &[u8]) -> Previous {
+    Previous::from_raw(i64_at(bytes, folded::PREVIOUS))
 }
 
 /// What the entry of one stream says; `None` if it is empty.

@@ -1,7 +1,7 @@
 //! A spool's header: whose it is, its clocks, and what was not recorded.
 
 use super::parts::{i64_at, u32_at, u64_at};
-use super::{HEADER_BYTES, MAGIC, MOST_NOTES, VERSION, cut, header};
+use super::{HEADER_BYTES, MAGIC, MOST_NOTES, OLDEST_VERSION, VERSION, cut, folded, header};
 use crate::columns::TickScale;
 use crate::error::{Error, Result};
 use crate::meta::{Note, Process};
@@ -64,9 +64,9 @@ impl Head {
             return Err(Error::Malformed { what, offset: 0, why: "it does not begin like one".into() });
         }
         let version = u32_at(&bytes, header::VERSION);
-        if version != VERSION {
-            let why =
-                format!("it is of version {version}, this reader knows {VERSION}: use the dxt-analyze of that tracer");
+        if !(OLDEST_VERSION..=VERSION).contains(&version) {
+            let known = format!("this reader knows {OLDEST_VERSION} to {VERSION}");
+            let why = format!("it is of version {version}, {known}: use the dxt-analyze of that tracer");
             return Err(Error::Malformed { what, offset: header::VERSION as u64, why });
         }
         Ok(Some(Self(bytes)))
@@ -87,6 +87,16 @@ impl Head {
     /// Its bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Whether it is of a version before counters said what was about to be added to them.
+    pub(super) fn is_of_version_4(&self) -> bool {
+        u32_at(&self.0, header::VERSION) == OLDEST_VERSION
+    }
+
+    /// Bytes of an entry of its counters.
+    pub(super) fn entry_bytes(&self) -> usize {
+        if self.is_of_version_4() { folded::BYTES_4 } else { folded::BYTES }
     }
 
     /// Process id of its owner.
@@ -150,10 +160,7 @@ impl Head {
         if !self.uses_counter() {
             return TickScale { base, ..TickScale::IDENTITY };
         }
-        let latest = Clock {
-            ticks: u64_at(&self.0, header::LATEST_TICKS),
-            monotonic_ns: u64_at(&self.0, header::LATEST_MONOTONIC),
-        };
+        let latest = self.latest();
         let at = now.filter(|now| now.ticks > latest.ticks.max(base)).unwrap_or(latest);
         let begun = u64_at(&self.0, header::BASE_MONOTONIC);
         let (ticks, ns) = (at.ticks.saturating_sub(base), at.monotonic_ns.saturating_sub(begun));
@@ -161,6 +168,11 @@ impl Head {
             return TickScale { base, ..TickScale::IDENTITY };
         }
         TickScale::measured(base, ticks, ns)
+    }
+
+    /// The clocks when they were compared last.
+    pub(super) fn latest(&self) -> Clock {
+        Clock { ticks: u64_at(&self.0, header::LATEST_TICKS), monotonic_ns: u64_at(&self.0, header::LATEST_MONOTONIC) }
     }
 
     /// What was not recorded, and how often; `texts` are the journal's.

@@ -32,13 +32,15 @@ pub use head::{Clock, Cut, Head};
 #[cfg(all(feature = "read", feature = "write"))]
 pub use names::Names;
 #[cfg(all(feature = "read", feature = "write"))]
-pub use read::{CUT_SHORT, ENDED_BY, Recovered, Spool};
+pub use read::{CUT_SHORT, ENDED_BY, MAY_BE_TWICE, Recovered, Spool};
 pub use seen_elsewhere::is_seen_elsewhere;
 
 /// First bytes of a spool; stored last when one is made.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"DXTSPOOL");
-/// Version of the layout; a reader takes no other.
-pub const VERSION: u32 = 4;
+/// Version of the layout.
+pub const VERSION: u32 = 5;
+/// Oldest version that is read.
+pub const OLDEST_VERSION: u32 = 4;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 4096;
 /// Name of the file of packed blocks that belongs to the spool of this name, if that has a spool's name:
@@ -208,11 +210,12 @@ pub mod scratch {
     pub const BYTES: usize = 32 + SLOTS * 32;
     /// u32: index of the owning thread.
     pub const THREAD: usize = 0;
-    /// u32: 0, or a fold is under way: one more than the slots that are in the counters already, or 1 where [`COUNTED`] says which.
+    /// u32: in version 4 alone: 0, or a fold is under way: one more than the slots that are in the counters already, or 1 where [`COUNTED`]
+    /// says which.
     pub const FOLDED: usize = 4;
-    /// u64: in counters mode, where a fold takes stream after stream: while it is under way, a bit for each slot that is in the counters.
+    /// u64: while a fold is under way, a bit for each slot that is in the counters.
     pub const COUNTED: usize = 8;
-    /// u64: a bit for each slot of the stream that was last begun to be added to the counters; 0 where a fold goes slot by slot.
+    /// u64: a bit for each slot of the stream that was last begun to be added to the counters; 0: no fold is under way.
     pub const COUNTING: usize = 16;
     /// Where the slots begin.
     pub const FIRST: usize = 32;
@@ -223,7 +226,9 @@ pub mod folded {
     use crate::counters::SIZE_BINS;
 
     /// Size of an entry.
-    pub const BYTES: usize = SIZES + (SIZE_BINS + 2 * COUNTS + EXTREMES) * 8;
+    pub const BYTES: usize = BASE + BASES * 8;
+    /// The same in version 4, which ends before [`ADDER`].
+    pub const BYTES_4: usize = ADDER;
     /// Numbers that only grow: the sums, then the sizes.
     pub const COUNTS: usize = 5 + SIZE_BINS;
     /// Longest duration, earliest start, latest end, lowest offset, highest byte plus one.
@@ -252,6 +257,15 @@ pub mod folded {
     pub const TAKEN: usize = WRITTEN + COUNTS * 8;
     /// u64 each: the extremes that belong to the trace that is being written.
     pub const TAKEN_EXTREMES: usize = TAKEN + COUNTS * 8;
+    /// u64: 0, or one more than the number of the scratch from which slots are being added ([`scratch::COUNTING`](super::scratch::COUNTING));
+    /// with [`PREPARING`], nothing has been changed yet.
+    pub const ADDER: usize = TAKEN_EXTREMES + EXTREMES * 8;
+    /// u64 each: the sums and [`PREVIOUS`] before that.
+    pub const BASE: usize = ADDER + 8;
+    /// How many they are.
+    pub const BASES: usize = 6;
+    /// Bit of [`ADDER`].
+    pub const PREPARING: u64 = 1 << 63;
 }
 
 /// Where a packed block lies until it is in its place: a header of 8 bytes, then the block with its header.

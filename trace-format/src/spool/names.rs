@@ -7,6 +7,9 @@ use crate::meta::{CommunicatorDef, FileDef, Job, LayoutDef, Process, StreamDef, 
 use crate::op::OpDef;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Path of the record that files beyond a limit share.
+const OTHER_FILES: &[u8] = b"<other files>";
+
 /// What a journal tells.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -51,6 +54,12 @@ impl Names {
     #[must_use]
     pub fn op(&self, code: u16) -> Option<&OpDef> {
         self.job.ops.iter().find(|op| op.code == code)
+    }
+
+    /// Whether the calls of a stream follow each other in one file.
+    pub(super) fn has_order(&self, stream: u32) -> bool {
+        let file = self.streams.get(&stream).and_then(|stream| self.files.get(&stream.file));
+        file.is_none_or(|file| file.path.as_deref() != Some(OTHER_FILES))
     }
 
     /// Fewest bytes of a read or write that stays a segment (`DXT_MIN_SIZE`); 0 if all do.

@@ -4,14 +4,14 @@ use super::counters::{self, Counts};
 use super::head::{Clock, Head};
 use super::names::Names;
 use super::parts::{i64_at, u32_at, u64_at};
-use super::{cut, folded, header};
+use super::scratches::take_back;
+use super::{cut, header};
 use crate::columns::TickScale;
-use crate::counters::Counters;
+use crate::counters::{Counters, Previous};
 use crate::error::{Error, Result};
 use crate::frame::IndexEntry;
 use crate::meta::{ClockSource, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef};
 use crate::read::Source;
-use crate::segment::Segment;
 use crate::write::{Encoder, Region, adopt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -84,13 +84,21 @@ impl Spool {
         let spilled = spilled::places(spill, u64_at(self.head.bytes(), spilled), |mark| gone.has(mark))?;
         let mut pieces =
             Pieces::of_chunks(&[&self.parts.arena, &self.parts.meetings], &self.parts.landing, spilled, gone);
-        let uncertain = segments::of_scratches(&self.parts.scratches, gone, &mut pieces) + self.parts.folded_meanwhile;
+        let is_of_version_4 = self.head.is_of_version_4();
+        let uncertain = segments::of_scratches(&self.parts.scratches, is_of_version_4, gone, &mut pieces)
+            + self.parts.folded_meanwhile;
         let mut journal = Names::read(&self.parts.journal)?;
         let mut counters = self.folded(&scale, in_trace);
         let waiting = journal.counted_threads.iter().filter_map(|thread| pieces.remove(thread));
-        let waiting: Vec<Pieces> = waiting.collect();
-        count(&mut counters, waiting.iter().flat_map(|pieces| pieces.waiting(&scale)));
-        let mut used: BTreeSet<u32> = counters.iter().map(|missing| missing.stream).collect();
+        for one in waiting.collect::<Vec<_>>().iter().flat_map(|pieces| pieces.waiting(&scale)) {
+            let (counters, previous) = counters.entry(one.stream().0).or_default();
+            if journal.has_order(one.stream().0) {
+                counters.fold(previous, one.offset, one.length(), one.start, one.end);
+            } else {
+                counters.fold_alone(one.offset, one.length(), one.start, one.end);
+            }
+        }
+        let mut used: BTreeSet<u32> = counters.keys().copied().collect();
         let (mut threads, mut latest) = (Vec::new(), 0);
         for (thread, mut pieces) in pieces {
             latest = latest.max(pieces.note_streams(spill, &scale, &mut used)?);
@@ -99,13 +107,19 @@ impl Spool {
         let mut process = std::mem::take(&mut journal.process);
         let recorded: BTreeSet<u32> = threads.iter().map(|(index, _)| *index).collect();
         process.threads = journal.threads.into_values().filter(|def| recorded.contains(&def.index)).collect();
-        process.missing = counters;
+        let missing = counters.into_iter().map(|(stream, (counters, _))| Missing { stream, counters });
+        process.missing = missing.collect();
         process.communicators = journal.communicators.into_values().collect();
         process.notes = self.head.notes(&journal.notes);
         let cut_off = Note { what: CUT_SHORT.to_owned(), count: self.parts.missing_bytes };
-        process.notes.extend((cut_off.count > 0).then_some(cut_off));
+        let twice = Note { what: MAY_BE_TWICE.to_owned(), count: uncertain };
+        process.notes.extend([cut_off, twice].into_iter().filter(|note| note.count > 0));
         describe(&mut process, journal.files, journal.streams, journal.layouts, &used);
         self.date(&mut process, &scale, latest);
+        if journal.job.settings.iter().any(|(name, value)| name == "DXT_TIMING" && value == "off") {
+            process.info.end_ns = scale.nanoseconds(self.head.latest().ticks);
+            process.missing.iter_mut().for_each(|missing| missing.counters.forget_times());
+        }
         Ok(Recovered { job: journal.job, process, uncertain, threads, scale })
     }
 
@@ -124,27 +138,23 @@ impl Spool {
         info.ended_by = ENDED_BY.to_owned();
     }
 
-    fn folded(&self, scale: &TickScale, in_trace: bool) -> Vec<Missing> {
+    /// Counters by stream, and where its last call ended.
+    fn folded(&self, scale: &TickScale, in_trace: bool) -> BTreeMap<u32, (Counters, Previous)> {
         let under_way = u32_at(self.head.bytes(), header::CUT) != 0;
         let counts = if in_trace { Counts::InNoTraceNorTaken } else { Counts::InNoTrace { under_way } };
-        let entries = self.parts.folded.records(folded::BYTES);
-        entries.filter_map(|(_, bytes)| counters::of(bytes, scale, counts)).collect()
-    }
-}
-
-/// Adds segments that waited for that.
-fn count(counters: &mut Vec<Missing>, segments: impl Iterator<Item = Segment>) {
-    let mut waited: BTreeMap<u32, Counters> = BTreeMap::new();
-    for segment in segments {
-        let counters = waited.entry(segment.stream().0).or_default();
-        counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
-    }
-    for missing in &mut *counters {
-        if let Some(waited) = waited.remove(&missing.stream) {
-            missing.counters.merge(&waited);
+        let mut entries = self.parts.folded.clone();
+        if !self.head.is_of_version_4() {
+            take_back(&mut entries, &self.parts.scratches);
         }
+        let mut by_stream: BTreeMap<u32, (Counters, Previous)> = BTreeMap::new();
+        for (_, bytes) in entries.records(self.head.entry_bytes()) {
+            let Some(missing) = counters::of(bytes, scale, counts) else { continue };
+            let (sums, previous) = by_stream.entry(missing.stream).or_default();
+            sums.merge(&missing.counters);
+            *previous = counters::previous(bytes);
+        }
+        by_stream
     }
-    counters.extend(waited.into_iter().map(|(stream, counters)| Missing { stream, counters }));
 }
 
 /// What the trace says of how the process ended.
@@ -153,6 +163,9 @@ pub const ENDED_BY: &str = "no end that it noticed (recovered from its spool)";
 /// What the trace says of a spool of which so many bytes that were in use are missing.
 pub const CUT_SHORT: &str =
     "bytes of the spool that are missing, with the calls that were in them: its file was cut short";
+
+/// What the trace says of calls of which it is not known whether they were counted already when the spool was read.
+pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
 /// Fills in the streams that are used, and their files and layouts, with the files numbered anew.
 fn describe(

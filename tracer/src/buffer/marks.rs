@@ -4,7 +4,8 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
-use super::policy::SCRATCHES;
+use super::counting;
+use super::scratch::SCRATCHES;
 use super::slot::Slot;
 use crate::spool::spill;
 use std::borrow::Cow;
@@ -65,7 +66,8 @@ fn change<const N: usize>(arenas: [&Arena; N], change: Change) {
             chunk.slots().iter().for_each(|slot| change.slot(slot.end()));
         }
     }
-    SCRATCHES.iter().flat_map(|scratch| scratch.slots().1).for_each(|slot| change.slot(slot.end()));
+    // What is only counted is left for the next trace, once it is in the counters.
+    SCRATCHES.iter().filter(|_| !counting::is_on()).for_each(|scratch| scratch.mark(change));
 }
 
 /// Takes all segments that are in no trace, for the one that is about to be written. The caller has the gate alone.

@@ -9,13 +9,15 @@ mod landing;
 mod marks;
 mod packed;
 mod policy;
+mod scratch;
 mod slot;
 mod thin;
 
 pub(crate) use arena::Arena;
 pub(crate) use marks::{is_filled, settle, take, taken};
 pub(crate) use packed::{Block, blocks, spilled};
-pub(crate) use policy::{SCRATCHES, Scratch, chunk_full, next_plain, scratch_full};
+pub(crate) use policy::{chunk_full, next_plain, scratch_full};
+pub(crate) use scratch::SCRATCHES;
 pub(crate) use slot::Slot;
 pub(crate) use thin::least_length;
 

@@ -8,62 +8,14 @@ use super::arena::Arena;
 use super::chunk::Chunk;
 use super::marks::is_new;
 use super::packed;
+use super::scratch::{SPARE, Scratch};
 use super::slot::Slot;
 use crate::config::Overflow;
-use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::tls::{self, Lane, Thread};
 use crate::{budget, filters, registry};
-use std::sync::atomic::{AtomicU32, Ordering, fence};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
-use trace_format::spool::scratch;
-
-pub(super) const SCRATCH_SLOTS: usize = scratch::SLOTS;
-/// Index of the spare one.
-const SPARE: usize = SCRATCH_SLOTS - 1;
-
-/// A scratch chunk: where a thread's segments wait to be folded.
-#[repr(C, align(32))]
-pub(crate) struct Scratch {
-    thread: AtomicU32,
-    /// While a fold is under way, one more than the slots that are in the counters.
-    folded: AtomicU32,
-    slots: [Slot; SCRATCH_SLOTS],
-}
-
-const _: () = {
-    use std::mem::offset_of;
-    assert!(size_of::<Scratch>() == scratch::BYTES && offset_of!(Scratch, slots) == scratch::FIRST);
-    assert!(offset_of!(Scratch, thread) == scratch::THREAD && offset_of!(Scratch, folded) == scratch::FOLDED);
-};
-
-// SAFETY: slots that are not filled, of the first thread; readers of the spool find it so too.
-unsafe impl Record for Scratch {
-    const VALID_WHEN_ZERO: bool = true;
-}
-
-/// Scratch chunks of all threads.
-pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
-
-impl Scratch {
-    /// A new one for `lane`; `None` if there is no room.
-    pub(super) fn new(lane: &Lane) -> Option<&'static Self> {
-        let scratch = SCRATCHES.push_zeroed()?;
-        scratch.thread.store(lane.index.get() - 1, Ordering::Relaxed);
-        Some(scratch)
-    }
-
-    /// Whether segments in it wait for their trace to be written.
-    pub(super) fn is_held(&self) -> bool {
-        self.slots.iter().any(Slot::is_taken)
-    }
-
-    /// Index of the owning thread, and the slots.
-    pub(crate) fn slots(&self) -> (u32, &[Slot]) {
-        (self.thread.load(Ordering::Relaxed), &self.slots)
-    }
-}
 
 /// Gives `lane` of `thread` a place for its next segment; returns its address, or 0 if there is none.
 #[cold]
@@ -111,7 +63,7 @@ pub(crate) fn scratch_full(lane: &Lane, no_room: bool) -> usize {
         lane.cursor.set(0);
         return 0;
     };
-    let first = scratch.slots.as_ptr().addr();
+    let first = scratch.first();
     lane.limit.set(first + SPARE * size_of::<Segment>());
     lane.cursor.set(first + size_of::<Segment>());
     first
@@ -147,7 +99,7 @@ fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
 fn emptied_scratch(lane: &Lane) -> Option<(&'static Scratch, u64)> {
     // SAFETY: 0, or set to a scratch of the table.
     let scratch = unsafe { (lane.scratch.get() as *const Scratch).as_ref() }?;
-    let (slots, spare) = scratch.slots().1.split_at(SPARE);
+    let (slots, spare) = scratch.slots().split_at(SPARE);
     let awaits_spare = lane.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(Slot::is_filled);
     (!awaits_spare && slots.iter().all(Slot::is_filled) && !scratch.is_held()).then(|| {
         // SAFETY: this thread's own, and every call in it is over.
@@ -157,7 +109,7 @@ fn emptied_scratch(lane: &Lane) -> Option<(&'static Scratch, u64)> {
 }
 
 fn new_scratch(lane: &Lane) -> Option<&'static Scratch> {
-    let scratch = Scratch::new(lane)?;
+    let scratch = Scratch::new(Some(lane.index.get() - 1))?;
     lane.scratch.set(std::ptr::from_ref(scratch) as usize);
     Some(scratch)
 }
@@ -178,27 +130,19 @@ fn next_chunk(arena: &Arena, lane: &Lane) -> Option<Chunk> {
 /// For the thread that owns it, and no call of the thread is writing into it.
 pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
     // SAFETY: nobody writes it, as the caller says.
-    let mut rest = unsafe { Slot::at_rest(&scratch.slots) };
-    let (mut done, mut counted) = (1, 0);
-    scratch.folded.store(done, Ordering::Release);
-    while let Some(first) = rest.first() {
-        let run = rest.iter().take_while(|segment| segment.stream() == first.stream()).count();
-        let (now, later) = rest.split_at(run);
-        rest = later;
-        counted += fold_run(now);
-        done += run as u32;
-        scratch.folded.store(done, Ordering::Release);
+    let slots = unsafe { Slot::at_rest(scratch.slots()) };
+    let (mut at, mut counted, mut adder) = (0, 0, scratch.adder());
+    for run in slots.chunk_by(|one, next| one.stream() == next.stream()) {
+        let members = (u64::MAX >> (u64::BITS as usize - run.len())) << at;
+        counted += fold_run(run, adder.adding(members));
+        at += run.len();
     }
-    // SAFETY: the scratch's own slots, valid when zero; as the caller says, nobody else writes them. Readers outside see `folded`.
-    unsafe { scratch.slots.as_ptr().cast_mut().write_bytes(0, SCRATCH_SLOTS) };
-    // Whoever sees any of the next segment in a slot sees that slot emptied before.
-    fence(Ordering::Release);
-    scratch.folded.store(0, Ordering::Release);
+    scratch.empty(u64::MAX);
     counted
 }
 
 /// Folds segments of one stream; returns how many are in its counters now.
-fn fold_run(run: &[Segment]) -> u64 {
+fn fold_run(run: &[Segment], adder: &registry::Adder<'_>) -> u64 {
     let filled = run.iter().filter(|segment| is_new(segment));
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return 0 };
     let (mut counters, mut previous): (Counters, Previous) = (Counters::default(), stream.previous());
@@ -210,8 +154,9 @@ fn fold_run(run: &[Segment]) -> u64 {
         counters.fold(&mut previous, segment.offset, segment.length(), segment.started(), segment.end);
     }
     registry::memory::note_folded(run);
-    if counters.segments > 0 && !stream.add(&counters, previous) {
+    if counters.segments > 0 && !stream.add(&counters, previous, adder) {
         Note::TablesFull.count_many(counters.segments);
+        adder.is_done();
         return 0;
     }
     counters.segments

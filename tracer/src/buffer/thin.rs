@@ -3,7 +3,8 @@
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::chunk::Chunk;
-use super::policy::{SCRATCH_SLOTS, Scratch, fold_scratch};
+use super::policy::fold_scratch;
+use super::scratch::{SLOTS, Scratch};
 use super::slot::Slot;
 use crate::tls::Thread;
 use crate::{filters, registry};
@@ -44,12 +45,12 @@ pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
             kept += 1;
             continue;
         }
-        if waits == SCRATCH_SLOTS {
+        if waits == SLOTS {
             // SAFETY: this thread's own, filled here alone.
             unsafe { fold_scratch(scratch) };
             waits = 0;
         }
-        if let Some(place) = scratch.slots().1.get(waits) {
+        if let Some(place) = scratch.slots().get(waits) {
             move_to(place, slot, &segment);
         }
         waits += 1;
@@ -70,7 +71,7 @@ fn move_to(place: &Slot, slot: &Slot, segment: &Segment) {
 /// Where the thread's short segments wait to be folded; `None` if there is no room for that.
 fn waiting(thread: &Thread) -> Option<&'static Scratch> {
     if thread.waiting.get() == 0 {
-        thread.waiting.set(std::ptr::from_ref(Scratch::new(&thread.io)?) as usize);
+        thread.waiting.set(std::ptr::from_ref(Scratch::new(Some(thread.io.index.get() - 1))?) as usize);
     }
     // SAFETY: set above, or in an earlier call, to a scratch of the table.
     Some(unsafe { &*(thread.waiting.get() as *const Scratch) })

@@ -226,7 +226,7 @@ pub(super) fn segments() -> Vec<Vec<Ordered>> {
             add(thread, sequence, Held::Slots(slots));
         }
     }
-    for (thread, slots) in buffer::SCRATCHES.iter().map(buffer::Scratch::slots) {
+    for (thread, slots) in buffer::SCRATCHES.iter().map(|scratch| (scratch.thread(), scratch.slots())) {
         if let Some(slots) = buffer::taken(slots) {
             add(thread, u32::MAX, Held::Slots(slots));
         }
@@ -265,8 +265,10 @@ fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
 fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &TickScale, known: &[u64]) {
     let all: Vec<&'static File> = registry::files().collect();
     let mut number_of = std::collections::BTreeMap::new();
+    let taken = registry::taken_counts().into_iter();
+    let mut taken: std::collections::BTreeMap<_, _> = taken.map(|(id, _, counters)| (id, counters)).collect();
     for (id, stream) in registry::streams() {
-        let mut folded = stream.taken().map(|folded| in_nanoseconds(folded, scale));
+        let mut folded = taken.remove(&id).map(|folded| in_nanoseconds(folded, scale));
         if let Some(left_out) = left_out.of(id) {
             folded.get_or_insert_default().merge(left_out);
         }

@@ -1,12 +1,13 @@
-//! Counters of one stream's segments that have no place on record, added to by many threads.
+//! Counters of one stream's segments that have no place on record. Threads that add to them take turns, and note first what they were: so
+//! whoever finds the spool of a process that was killed meanwhile knows what had been added.
 
 use crate::threads;
 use std::array;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, compiler_fence};
 use trace_format::counters::{Counters, Previous, SIZE_BINS, size_bin};
 use trace_format::spool::folded;
 
-/// [`Counters`] that many threads add to. Sums are exact; `previous` is whoever came last.
+/// [`Counters`] that threads add to in turn; `previous` is whoever came last.
 #[repr(C)]
 pub(super) struct Folded {
     /// One more than the stream's id: for readers of the spool.
@@ -24,6 +25,39 @@ pub(super) struct Folded {
     taken: [AtomicU64; folded::COUNTS],
     /// The extremes that were taken.
     taken_extremes: [AtomicU64; folded::EXTREMES],
+    /// Who is adding, or 0, and what sums and `previous` were before.
+    adder: AtomicU64,
+    base: [AtomicU64; folded::BASES],
+}
+
+/// Yields before a thread goes on with new counters.
+const MOST_YIELDS: u32 = 1_000;
+
+/// Who adds segments that lie in slots of its scratch. Signals are held off meanwhile.
+pub(crate) struct Adder<'a> {
+    number: u64,
+    counted: &'a AtomicU64,
+    counting: &'a AtomicU64,
+    after: u64,
+}
+
+impl<'a> Adder<'a> {
+    /// The scratch of this index, which says of its slots which are `counted` and which are being.
+    pub(crate) fn new(index: usize, counted: &'a AtomicU64, counting: &'a AtomicU64) -> Self {
+        Self { number: index as u64 + 1, counted, counting, after: 0 }
+    }
+
+    /// These of its slots, all of one stream, are about to be added to its counters.
+    pub(crate) fn adding(&mut self, members: u64) -> &Self {
+        self.counting.store(members, Ordering::Release);
+        self.after |= members;
+        self
+    }
+
+    /// They are counted.
+    pub(crate) fn is_done(&self) {
+        self.counted.store(self.after, Ordering::Release);
+    }
 }
 
 const _: () = {
@@ -36,6 +70,7 @@ const _: () = {
     assert!(offset_of!(Folded, previous) == folded::PREVIOUS);
     assert!(offset_of!(Folded, written) == folded::WRITTEN && offset_of!(Folded, taken) == folded::TAKEN);
     assert!(offset_of!(Folded, taken_extremes) == folded::TAKEN_EXTREMES);
+    assert!(offset_of!(Folded, adder) == folded::ADDER && offset_of!(Folded, base) == folded::BASE);
 };
 
 impl Folded {
@@ -55,7 +90,14 @@ impl Folded {
             written: [const { AtomicU64::new(0) }; folded::COUNTS],
             taken: [const { AtomicU64::new(0) }; folded::COUNTS],
             taken_extremes: extremes(&empty).map(AtomicU64::new),
+            adder: AtomicU64::new(0),
+            base: [const { AtomicU64::new(0) }; folded::BASES],
         }
+    }
+
+    /// Id of the stream; `None` while they are being made.
+    pub(super) fn stream(&self) -> Option<u32> {
+        self.stream.load(Ordering::Acquire).checked_sub(1).map(|stream| stream as u32)
     }
 
     /// Where the last segment ended.
@@ -131,52 +173,88 @@ impl Folded {
         }
     }
 
-    /// Adds what one thread folded; `previous` is where its last segment ended.
-    pub(super) fn add(&self, c: &Counters, previous: Previous) {
-        let alone = threads::is_single();
-        self.add_unsized(c, previous, alone);
-        if c.segments == 1 {
-            add(&self.sizes[size_bin(c.bytes)], 1, alone);
-        } else {
-            for (sum, more) in self.sizes.iter().zip(c.sizes) {
-                add(sum, more, alone);
-            }
+    /// Adds what was folded; `previous` is where its last segment ended. False if another thread is adding for long.
+    pub(super) fn add(&self, c: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
+        let added = self.begin(adder);
+        if added {
+            self.add_unsized(c, previous);
+            self.sizes.iter().zip(c.sizes).filter(|(_, more)| *more != 0).for_each(|(sum, more)| add(sum, more));
+            self.end(adder);
         }
+        added
     }
 
-    /// Adds what one segment counts, whose `sizes` are not filled in.
+    /// Adds what one segment counts, whose `sizes` are not filled in, behind [`Self::begin`].
     #[inline(always)]
-    pub(super) fn add_one(&self, c: &Counters, previous: Previous) {
-        let alone = threads::is_single();
-        self.add_unsized(c, previous, alone);
-        add(&self.sizes[size_bin(c.bytes)], 1, alone);
+    pub(super) fn add_one(&self, c: &Counters, previous: Previous, adder: &Adder<'_>) {
+        self.add_unsized(c, previous);
+        add(&self.sizes[size_bin(c.bytes)], 1);
+        self.end(adder);
     }
 
+    /// Has these counters alone, and notes what they are. A process with one thread needs no lock on the bus; a signal handler adds nothing
+    /// meanwhile.
     #[inline(always)]
-    fn add_unsized(&self, c: &Counters, previous: Previous, alone: bool) {
+    pub(super) fn begin(&self, adder: &Adder<'_>) -> bool {
+        if !threads::is_single() && !self.is_had_by(adder) {
+            return false;
+        }
         let [segments, bytes, duration, consecutive, sequential] = &self.sums;
-        add(segments, c.segments, alone);
-        add(bytes, c.bytes, alone);
-        add(duration, c.duration, alone);
-        add(consecutive, c.consecutive, alone);
-        add(sequential, c.sequential, alone);
+        let [base @ .., previous] = &self.base;
+        for (base, sum) in base.iter().zip([segments, bytes, duration, consecutive, sequential]) {
+            base.store(sum.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        previous.store(self.previous.load(Ordering::Relaxed) as u64, Ordering::Relaxed);
+        self.adder.store(adder.number, Ordering::Release);
+        // A process that is killed has made its stores in this order.
+        compiler_fence(Ordering::SeqCst);
+        true
+    }
+
+    #[cold]
+    fn is_had_by(&self, adder: &Adder<'_>) -> bool {
+        let preparing = adder.number | folded::PREPARING;
+        let is_had = || self.adder.compare_exchange(0, preparing, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        is_had() || (0..MOST_YIELDS).any(|_| {
+            threads::give_way();
+            is_had()
+        })
+    }
+
+    /// From the first store on they are counted.
+    #[inline(always)]
+    fn end(&self, adder: &Adder<'_>) {
+        adder.is_done();
+        self.adder.store(0, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn add_unsized(&self, c: &Counters, previous: Previous) {
+        let [segments, bytes, duration, consecutive, sequential] = &self.sums;
+        add(segments, c.segments);
+        add(bytes, c.bytes);
+        add(duration, c.duration);
+        add(consecutive, c.consecutive);
+        add(sequential, c.sequential);
         // Extremes are mostly known already, and to look costs little.
         if c.max_duration > self.max_duration.load(Ordering::Relaxed) {
-            self.max_duration.fetch_max(c.max_duration, Ordering::Relaxed);
+            self.max_duration.store(c.max_duration, Ordering::Relaxed);
         }
         if c.first_start < self.first_start.load(Ordering::Relaxed) {
-            self.first_start.fetch_min(c.first_start, Ordering::Relaxed);
+            self.first_start.store(c.first_start, Ordering::Relaxed);
         }
         if c.last_end > self.last_end.load(Ordering::Relaxed) {
-            self.last_end.fetch_max(c.last_end, Ordering::Relaxed);
+            self.last_end.store(c.last_end, Ordering::Relaxed);
         }
         if c.min_offset < self.min_offset.load(Ordering::Relaxed) {
-            self.min_offset.fetch_min(c.min_offset, Ordering::Relaxed);
+            self.min_offset.store(c.min_offset, Ordering::Relaxed);
         }
         if c.max_end_offset > self.max_end_offset.load(Ordering::Relaxed) {
-            self.max_end_offset.fetch_max(c.max_end_offset, Ordering::Relaxed);
+            self.max_end_offset.store(c.max_end_offset, Ordering::Relaxed);
         }
         self.previous.store(previous.to_raw(), Ordering::Relaxed);
+        // Sizes come last, one after another (`trace_format::spool`).
+        compiler_fence(Ordering::SeqCst);
     }
 
     /// The sums so far.
@@ -200,14 +278,10 @@ impl Folded {
     }
 }
 
-/// A process with one thread (`alone`) needs no lock on the bus for each sum; a signal handler adds nothing meanwhile.
+/// Adds to a sum that nobody else changes now.
 #[inline(always)]
-fn add(sum: &AtomicU64, more: u64, alone: bool) {
-    match (more, alone) {
-        (0, _) => {}
-        (_, true) => sum.store(sum.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed),
-        (_, false) => drop(sum.fetch_add(more, Ordering::Relaxed)),
-    }
+fn add(sum: &AtomicU64, more: u64) {
+    sum.store(sum.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
 }
 
 /// The extremes, in the order of [`folded::TAKEN_EXTREMES`].
@@ -219,13 +293,19 @@ fn extremes(of: &Counters) -> [u64; folded::EXTREMES] {
 mod tests {
     use super::*;
 
+    fn added(counters: &Folded, c: &Counters, previous: Previous) {
+        let (counted, counting) = (AtomicU64::new(0), AtomicU64::new(0));
+        let mut adder = Adder::new(0, &counted, &counting);
+        assert!(counters.add(c, previous, adder.adding(5)) && counted.load(Ordering::Relaxed) == 5);
+    }
+
     #[test]
     fn each_trace_has_what_was_added_since_the_last_one() {
         let shared = Folded::new(0);
         let add = |offset: i64, length: u64, start: u64, end: u64| {
             let (mut counters, mut previous) = (Counters::default(), Previous::default());
             counters.fold(&mut previous, offset, length, start, end);
-            shared.add(&counters, previous);
+            added(&shared, &counters, previous);
             counters
         };
         let mut first = add(10, 20, 5, 9);
@@ -248,7 +328,8 @@ mod tests {
 
     #[test]
     fn one_segment_by_itself_counts_as_one_of_many() {
-        let (many, ones) = (Folded::new(0), Folded::new(0));
+        let (many, ones, slots) = (Folded::new(0), Folded::new(0), [const { AtomicU64::new(0) }; 2]);
+        let adder = Adder::new(0, &slots[0], &slots[1]);
         for (offset, length, start, end) in [
             (0, 100, 5, 9),
             (100, 101, 10, 30),
@@ -259,16 +340,18 @@ mod tests {
         ] {
             let (mut counters, mut previous) = (Counters::default(), many.previous());
             counters.fold(&mut previous, offset, length, start, end);
-            many.add(&counters, previous);
+            added(&many, &counters, previous);
             let (mut one, mut previous) = (Counters::default(), ones.previous());
             one.fold_unsized(&mut previous, offset, length, start, end);
-            ones.add_one(&one, previous);
+            assert!(ones.begin(&adder));
+            ones.add_one(&one, previous, &adder);
             assert_eq!((ones.read(), ones.previous()), (many.read(), many.previous()));
             let (mut counters, mut alone) = (Counters::default(), Counters::default());
             counters.fold_alone(offset, length, start, end);
             alone.fold_alone_unsized(offset, length, start, end);
-            many.add(&counters, previous);
-            ones.add_one(&alone, previous);
+            added(&many, &counters, previous);
+            assert!(ones.begin(&adder));
+            ones.add_one(&alone, previous, &adder);
             assert_eq!(ones.read(), many.read());
         }
     }
@@ -281,7 +364,7 @@ mod tests {
         counters.fold(&mut previous, 30, 20, 10, 12);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..1000).for_each(|_| shared.add(&counters, previous)));
+                scope.spawn(|| (0..1000).for_each(|_| added(&shared, &counters, previous)));
             }
         });
         let sum = shared.read();

@@ -27,6 +27,7 @@ pub(crate) use meetings::{failed_id_of_meeting as failed_meeting_stream_of, id_o
 pub(crate) use mpi_details::{
     DATATYPE_COUNTS, Datatype, Hint, MpiDetails, datatypes, extents, hints, mpi_details, mpi_details_of,
 };
+pub(crate) use folded::Adder;
 pub(crate) use others::{condensed as other_files_record, estimate as other_files};
 pub(crate) use paths::{Verdict, judge};
 pub(crate) use profiles::Role;

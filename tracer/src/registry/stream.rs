@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::file;
-use super::folded::Folded;
+use super::folded::{Adder, Folded};
 use super::memory;
 use super::others;
 use super::records::{File, Stream};
@@ -11,6 +11,7 @@ use crate::filters;
 use crate::memory::{Lent, Record, Table};
 use crate::ops::{FREQUENT, Op};
 use crate::spool::journal;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
@@ -225,17 +226,26 @@ pub(super) fn back_ahead() {
 
 /// What was counted since the last trace belongs to the one that is about to be written. The caller has the gate alone.
 pub(crate) fn take_counts() {
-    streams().filter_map(|(_, stream)| stream.counters()).for_each(Folded::take);
+    FOLDED.iter().for_each(Folded::take);
 }
 
 /// What was taken is in a trace now, or (`written` is false) is not.
 pub(crate) fn settle_counts(written: bool) {
-    streams().filter_map(|(_, stream)| stream.counters()).for_each(|folded| folded.settle(written));
+    FOLDED.iter().for_each(|folded| folded.settle(written));
 }
 
 /// What was taken, in ticks, of every stream that has any.
 pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
-    streams().filter_map(|(id, stream)| stream.taken().map(|counters| (id, stream, counters))).collect()
+    let mut by_stream: BTreeMap<u32, Counters> = BTreeMap::new();
+    for folded in FOLDED.iter() {
+        // A stream may have some that were left to a thread which did not come to its end.
+        let taken = folded.stream().map(|id| (id, folded.taken())).filter(|(_, counters)| counters.segments > 0);
+        if let Some((id, counters)) = taken {
+            by_stream.entry(id).or_default().merge(&counters);
+        }
+    }
+    let with_stream = |(id, counters)| by_id(StreamId(id)).map(|stream| (id, stream, counters));
+    by_stream.into_iter().filter_map(with_stream).collect()
 }
 
 /// In a forked child: the counters are its parent's.
@@ -268,14 +278,31 @@ impl Stream {
     }
 
     /// Adds what was folded by one thread; `previous` is where its last segment ended.
-    pub(crate) fn add(&self, counters: &Counters, previous: Previous) -> bool {
-        self.counters().or_else(|| self.new_counters()).map(|folded| folded.add(counters, previous)).is_some()
+    pub(crate) fn add(&self, counters: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
+        let add = |folded: &Folded| folded.add(counters, previous, adder);
+        let known = self.counters();
+        known.is_some_and(add) || self.new_counters(known).is_some_and(add)
     }
 
     /// Adds one segment; `ordered`: it is compared with the one before.
     #[inline]
-    pub(crate) fn add_one(&self, segment: &Segment, ordered: bool) -> bool {
-        let Some(folded) = self.counters().or_else(|| self.new_counters()) else { return false };
+    pub(crate) fn add_one(&self, segment: &Segment, ordered: bool, adder: &Adder<'_>) -> bool {
+        let Some(folded) = self.counters().filter(|folded| folded.begin(adder)) else {
+            return self.add_one_elsewhere(segment, ordered, adder);
+        };
+        Self::add_one_to(folded, segment, ordered, adder);
+        true
+    }
+
+    #[cold]
+    fn add_one_elsewhere(&self, segment: &Segment, ordered: bool, adder: &Adder<'_>) -> bool {
+        let new = self.new_counters(self.counters()).filter(|folded| folded.begin(adder));
+        new.map(|folded| Self::add_one_to(folded, segment, ordered, adder)).is_some()
+    }
+
+    /// To counters that it has alone.
+    #[inline(always)]
+    fn add_one_to(folded: &Folded, segment: &Segment, ordered: bool, adder: &Adder<'_>) {
         let (offset, length) = (segment.offset, segment.length());
         let (mut one, mut previous) = (Counters::default(), folded.previous());
         if ordered {
@@ -283,16 +310,17 @@ impl Stream {
         } else {
             one.fold_alone_unsized(offset, length, segment.started(), segment.end);
         }
-        folded.add_one(&one, previous);
-        true
+        folded.add_one(&one, previous, adder);
     }
 
-    /// Its counters, made if nobody has done so; `None` if there is no room.
+    /// Its counters, made if there are none but the `known` ones, which another thread has for long: it may have been stopped. `None` if there
+    /// is no room.
     #[cold]
-    fn new_counters(&self) -> Option<&'static Folded> {
+    fn new_counters(&self, known: Option<&'static Folded>) -> Option<&'static Folded> {
         let (_, new) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire)))?;
-        let place = std::ptr::from_ref(new).cast_mut();
-        let made = self.counters.compare_exchange(std::ptr::null_mut(), place, Ordering::AcqRel, Ordering::Acquire);
+        let place_of = |of: Option<&Folded>| of.map_or(std::ptr::null_mut(), |of| std::ptr::from_ref(of).cast_mut());
+        let [known, place] = [known, Some(new)].map(place_of);
+        let made = self.counters.compare_exchange(known, place, Ordering::AcqRel, Ordering::Acquire);
         if made.is_ok() { Some(new) } else { self.counters() }
     }
 
@@ -304,10 +332,5 @@ impl Stream {
     fn counters(&self) -> Option<&'static Folded> {
         // SAFETY: null or a record of the table.
         unsafe { self.counters.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// What was folded and belongs to the trace that is being written, if anything does; times in ticks.
-    pub(crate) fn taken(&self) -> Option<Counters> {
-        self.counters().map(Folded::taken).filter(|counters| counters.segments > 0)
     }
 }

@@ -57,6 +57,8 @@ pub(crate) struct Parts {
 /// What the parts may become.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
+    /// Bytes of the journal.
+    pub(crate) journal: usize,
     /// Bytes of the arena; 0: nothing will lie there.
     pub(crate) arena: usize,
     /// Bytes of the arena of collective calls.
@@ -155,12 +157,11 @@ const FIRST_BYTES: usize = 64 << 10;
 /// The same of journal, arena, scratches and counters where the job's budget is spent: nothing is kept but counters.
 const LEAST_FIRST_BYTES: [usize; 4] = [16 << 10, LEAST_ARENA as usize, 4 << 10, 4 << 10];
 
-/// Most bytes of each part: address space and an upper bound of the file's size; nothing is taken before it is used.
-const JOURNAL_BYTES: usize = 256 << 20;
+/// Most scratches: address space and an upper bound of the file's size; nothing is taken before it is used.
 const SCRATCHES: usize = 1 << 15;
 
 fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
-    let Sizes { arena: arena_bytes, meetings: meetings_bytes, counters, scale } = wanted;
+    let Sizes { journal: journal_bytes, arena: arena_bytes, meetings: meetings_bytes, counters, scale } = wanted;
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
     // Before anything is there.
     let firsts = if budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64) {
@@ -169,7 +170,7 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
         LEAST_FIRST_BYTES.map(|bytes| bytes.next_multiple_of(PAGE_BYTES))
     };
     let mut sizes = [0; PARTS];
-    sizes[Part::Journal as usize] = page(JOURNAL_BYTES / scale);
+    sizes[Part::Journal as usize] = page(journal_bytes / scale);
     sizes[Part::Arena as usize] = page(arena_bytes);
     sizes[Part::Scratch as usize] = page(SCRATCHES / scale * scratch::BYTES);
     sizes[Part::Folded as usize] = page(counters * folded::BYTES);
@@ -254,15 +255,13 @@ pub(crate) fn in_child() {
     header::forget();
     spill::forget();
     place::forget();
-    if STAGE.load(Ordering::Relaxed) != Stage::None as u8 {
-        journal::forget();
-        notes::keep_in(std::ptr::null_mut());
-        file::forget();
-    }
-    // In counters mode it may be that only late calls have one. Where none could be made before, none is tried again.
-    if STAGE.load(Ordering::Relaxed) == Stage::None as u8 && !crate::late::has_begun() {
+    // Where none could be made before, none is tried again.
+    if STAGE.load(Ordering::Relaxed) == Stage::None as u8 {
         return;
     }
+    journal::forget();
+    notes::keep_in(std::ptr::null_mut());
+    file::forget();
     let wanted = MAY_BE.load(Ordering::Relaxed) && config::current().is_some_and(config::Config::is_spooled);
     let stage = if wanted { Stage::Wanted } else { Stage::None };
     STAGE.store(stage as u8, Ordering::Relaxed);

@@ -14,6 +14,7 @@ use crate::text::units;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
+use trace_format::spool;
 
 /// Problems that a report lists; more are counted.
 const LISTED: usize = 100;
@@ -216,7 +217,12 @@ impl Completeness {
             || self.absent_ranks > 0
             || self.segments_without_stream > 0
             || self.problem_count > 0
-            || self.notes.iter().any(|note| note.what == trace_format::spool::CUT_SHORT)
+            || self.of_spool().next().is_some()
+    }
+
+    /// What makes numbers of a trace that was made of a spool inexact.
+    fn of_spool(&self) -> impl Iterator<Item = &Note> {
+        self.notes.iter().filter(|note| [spool::CUT_SHORT, spool::MAY_BE_TWICE].contains(&note.what.as_str()))
     }
 
     /// What is lost, in a line: each thing that is, and only what is.
@@ -240,6 +246,9 @@ impl Completeness {
             let (files, are) =
                 (units::counted(self.unread_files, "file"), if self.unread_files == 1 { "is" } else { "are" });
             return format!("{files} of those named {are} left out: nothing in them could be read");
+        }
+        if let Some(note) = self.of_spool().next().filter(|_| self.problem_count == 0 && self.lost_blocks == 0) {
+            return format!("the {noun} is not exact: {} {}", units::count(note.count), note.what);
         }
         let places = units::counted(self.problem_count.max(self.lost_blocks), "place");
         format!("the {noun} is damaged in {places}; no segment is known to be lost")

@@ -19,7 +19,7 @@ use super::journal::Shape;
 use super::names::Names;
 use super::parts::u32_at;
 use super::place::{SpoolReader, zeros};
-use super::{Part, blocks, folded, landing, scratch, scratches};
+use super::{Part, blocks, landing, scratch, scratches};
 use crate::columns::{Columns, TickScale};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
@@ -86,6 +86,7 @@ pub struct Follower {
 /// What a look is given.
 struct Looking<'a, S: ?Sized> {
     spool: &'a S,
+    head: Head,
     scale: TickScale,
     last: bool,
     most: usize,
@@ -126,7 +127,7 @@ impl Follower {
         self.read_journal(&place)?;
         let scale = head.scale(now);
         self.scale = Some(scale);
-        let mut looking = Looking { spool, scale, last, most, out: Look::default() };
+        let mut looking = Looking { spool, head, scale, last, most, out: Look::default() };
         // Each is taken out, so that it can use the rest.
         for part in [Part::Arena, Part::Meetings] {
             let mut chunks = std::mem::take(self.chunks_of(part));
@@ -321,12 +322,16 @@ impl Follower {
 
     /// Reads the counters, and the scratches behind them: a fold in between is missed by this look, and no call counts twice.
     fn count<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
-        let folded = place.copy(Part::Folded)?;
+        let mut folded = place.copy(Part::Folded)?;
         let scratches = place.copy(Part::Scratch)?;
+        let is_of_version_4 = looking.head.is_of_version_4();
+        if looking.last && !is_of_version_4 {
+            scratches::take_back(&mut folded, &scratches);
+        }
         let mut now = self.short.clone();
         let least = self.names.least();
         self.folded = now.values().map(|counters| counters.segments).sum();
-        let entries = folded.records(folded::BYTES);
+        let entries = folded.records(looking.head.entry_bytes());
         for missing in entries.filter_map(|(_, entry)| counters::of(entry, &looking.scale, Counts::All)) {
             self.folded += missing.counters.segments;
             now.entry(missing.stream).or_default().merge(&missing.counters);
@@ -335,7 +340,7 @@ impl Follower {
         let again = place.copy(Part::Scratch)?;
         for (number, before) in scratches.records(scratch::BYTES) {
             let Some(scratch) = again.record(number, scratch::BYTES) else { break };
-            let under_way = scratches::fold(before).or(scratches::fold(scratch));
+            let under_way = [before, scratch].into_iter().find_map(|one| scratches::fold(one, is_of_version_4));
             if under_way.is_some() && !looking.last {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! An owner that records, packs and folds step by step, while it is followed: some steps before each reading.
 
 use super::*;
-use crate::spool::{self, HEADER_BYTES, MAGIC, PART_BYTES, VERSION, block, chunk, header};
+use crate::spool::{self, HEADER_BYTES, MAGIC, PART_BYTES, VERSION, block, chunk, folded, header};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -172,14 +172,20 @@ impl Plan {
         for slot in 0..count as usize {
             self.slot(SCRATCH + scratch::FIRST + slot * 32);
         }
-        self.store(SCRATCH + scratch::FOLDED, u32_le(1));
-        self.store(FOLDED + folded::SUMS, u64_le(so_far + count));
+        let (members, sizes) = ((1 << count) - 1, FOLDED + folded::SIZES);
+        self.store(SCRATCH + scratch::COUNTING, u64_le(members));
         self.store(FOLDED + folded::STREAM, u64_le(1));
-        self.store(SCRATCH + scratch::FOLDED, u32_le(1 + count as usize));
+        self.store(FOLDED + folded::BASE, u64_le(so_far));
+        self.store(FOLDED + folded::ADDER, u64_le(1));
+        self.store(FOLDED + folded::SUMS, u64_le(so_far + count));
+        self.store(sizes, u64_le(so_far + count));
+        self.store(SCRATCH + scratch::COUNTED, u64_le(members));
+        self.store(FOLDED + folded::ADDER, u64_le(0));
         let erase: Vec<Store> =
             (0..count as usize * 4).map(|i| (SCRATCH + scratch::FIRST + i * 8, u64_le(0))).collect();
         self.steps.extend(erase);
-        self.store(SCRATCH + scratch::FOLDED, u32_le(0));
+        self.store(SCRATCH + scratch::COUNTED, u64_le(0));
+        self.store(SCRATCH + scratch::COUNTING, u64_le(0));
         so_far + count
     }
 }

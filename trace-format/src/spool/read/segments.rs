@@ -277,7 +277,7 @@ fn add_blocks(bytes: &[u8], gone: Gone, threads: &mut Threads) {
 const BEHIND_CHUNKS: u32 = 1 << 31;
 
 /// Adds the segments that wait to be folded; returns how many of them may have been counted already.
-pub(super) fn of_scratches(scratches: &Sparse, gone: Gone, threads: &mut Threads) -> u64 {
+pub(super) fn of_scratches(scratches: &Sparse, is_of_version_4: bool, gone: Gone, threads: &mut Threads) -> u64 {
     let mut uncertain = 0;
     for (number, scratch) in scratches.records(scratch::BYTES) {
         let body = scratch.get(scratch::FIRST..).unwrap_or_default();
@@ -285,7 +285,7 @@ pub(super) fn of_scratches(scratches: &Sparse, gone: Gone, threads: &mut Threads
             let slots = body.chunks_exact(size_of::<Segment>()).enumerate().filter(|(at, _)| of >> at & 1 != 0);
             self::slots(&slots.flat_map(|(_, slot)| slot).copied().collect::<Vec<u8>>(), gone)
         };
-        let fold = fold(scratch);
+        let fold = fold(scratch, is_of_version_4);
         let slots = those(fold.map_or(u64::MAX, |fold| !fold.counted));
         uncertain += match (fold, slots.first()) {
             (Some(Fold { counting: Some(counting), .. }), _) => those(counting).len() as u64,
@@ -403,7 +403,7 @@ mod tests {
             put(&mut scratch, scratch::COUNTED, counted);
             put(&mut scratch, scratch::COUNTING, counting);
             let mut threads = Threads::new();
-            assert_eq!(of_scratches(&scratch[..].into(), Gone::Written, &mut threads), uncertain);
+            assert_eq!(of_scratches(&scratch[..].into(), true, Gone::Written, &mut threads), uncertain);
             assert!(matches!(&threads[&0].kept[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == kept));
         }
     }
@@ -415,7 +415,7 @@ mod tests {
         (1..=10).for_each(|end| scratch.extend(segment(end)));
         scratch.resize(scratch::BYTES, 0);
         let mut threads = Threads::new();
-        assert_eq!(of_scratches(&scratch[..].into(), Gone::Written, &mut threads), 8);
+        assert_eq!(of_scratches(&scratch[..].into(), true, Gone::Written, &mut threads), 8);
         assert!(matches!(&threads[&0].kept[&BEHIND_CHUNKS], Piece::Slots(slots) if slots.len() == 8));
     }
 }

@@ -157,8 +157,8 @@ fn touched_since(before: &Sparse, after: &Sparse) -> u64 {
     };
     let touched = |(before, after): (&[u8], &[u8])| {
         // A fold that had begun before may have come further, too.
-        let folding = u32_at(after, scratch::FOLDED) != 0
-            && after[scratch::FOLDED..scratch::FIRST] != before[scratch::FOLDED..scratch::FIRST];
+        let is_folded = u32_at(after, scratch::FOLDED) != 0 || u64_at(after, scratch::COUNTING) != 0;
+        let folding = is_folded && after[scratch::FOLDED..scratch::FIRST] != before[scratch::FOLDED..scratch::FIRST];
         let is_touched = |(before, after): &(u64, u64)| *before != 0 && (folding || before != after);
         ends(before).into_iter().zip(ends(after)).filter(is_touched).count() as u64
     };
@@ -484,7 +484,7 @@ mod tests {
             BTreeMap::new(),
             Gone::Written,
         );
-        assert_eq!(segments::of_scratches(&snapshot.scratches, Gone::Written, &mut threads), 0);
+        assert_eq!(segments::of_scratches(&snapshot.scratches, false, Gone::Written, &mut threads), 0);
         assert!(threads.is_empty());
         // Whoever goes through a part goes from one of these places to the next.
         for part in [&snapshot.arena.part, &snapshot.meetings.part] {

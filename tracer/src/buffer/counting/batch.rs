@@ -1,10 +1,9 @@
 //! A thread's waiting segments on their way into counters and profiles: stream by stream and profile by profile, however they
 //! alternate.
 
-use super::SLOTS;
-use super::waiting::Waiting;
+use crate::buffer::scratch::{SLOTS, Scratch};
 use crate::notes::Note;
-use crate::registry::{self, Role, Stream};
+use crate::registry::{self, Adder, Role, Stream};
 use trace_format::counters::Counters;
 use trace_format::profile::Access;
 use trace_format::{Segment, StreamId};
@@ -73,7 +72,7 @@ impl Alike {
 impl Batch {
     /// Folds what is filled stream by stream, then profile by profile, each in the order of the segments: the atomics and the lock
     /// are taken once for each and batch, however they alternate. Only then slots are emptied: a call is always somewhere.
-    pub(super) fn fold(&mut self, waiting: &Waiting) {
+    pub(super) fn fold(&mut self, waiting: &Scratch) {
         let Self { alike, profiles, kinds } = self;
         let filled = waiting.filled();
         alike.empty();
@@ -90,12 +89,10 @@ impl Batch {
         if run.1 != 0 {
             alike.add(u64::from(run.0.0), run.1, 0);
         }
-        let mut counted = 0;
+        let mut adder = waiting.adder();
         for &Same { key: id, members, .. } in alike.all() {
             let Some(stream) = registry::stream_by_id(StreamId(id as u32)) else { continue };
-            waiting.adding(members, counted);
-            count(waiting, stream, members);
-            counted |= members;
+            count(waiting, stream, members, adder.adding(members));
             if stream.role != Role::None {
                 let key = std::ptr::from_ref(stream.file).addr() as u64 | stream.layer as u64;
                 let writes = if stream.role == Role::Writes { members } else { 0 };
@@ -114,13 +111,14 @@ impl Batch {
 }
 
 /// Folds the `members` into the counters of their stream.
-fn count(waiting: &Waiting, stream: &'static Stream, members: u64) {
+fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder<'_>) {
     let ordered = stream.has_order();
     // Where a program goes round many files, each segment of a batch has a stream of its own.
     if members.is_power_of_two() {
         for (_, segment) in waiting.segments(members) {
-            if !stream.add_one(&segment, ordered) {
+            if !stream.add_one(&segment, ordered, adder) {
                 Note::TablesFull.count();
+                adder.is_done();
             }
         }
         return;
@@ -133,13 +131,14 @@ fn count(waiting: &Waiting, stream: &'static Stream, members: u64) {
             counters.fold_alone(segment.offset, segment.length(), segment.started(), segment.end);
         }
     }
-    if !stream.add(&counters, previous) {
+    if !stream.add(&counters, previous, adder) {
         Note::TablesFull.count_many(counters.segments);
+        adder.is_done();
     }
 }
 
 /// Folds the `members`, of which some are `writes`, into the profile of the file and layer of `stream`.
-fn profile(waiting: &Waiting, stream: &'static Stream, members: u64, writes: u64) {
+fn profile(waiting: &Scratch, stream: &'static Stream, members: u64, writes: u64) {
     let alignment = stream.file.alignment();
     let ordered = stream.has_order();
     let done = stream.file.with_profile(stream.layer, |profile, last| {

@@ -1,13 +1,13 @@
 //! Counters mode: what happens instead of taking chunks from the arena. A thread has one small chunk; each time that is
 //! full its segments are folded into the counters of their streams and the profiles of their files, and it begins again.
-//! A chunk whose thread is gone is given to the next one, so there are no more than threads were alive at a time. With DXT_LIVE
-//! the slots of chunks, like the counters, lie in the spool, where others see them ([`waiting`]).
+//! A chunk whose thread is gone is given to the next one, so there are no more than threads were alive at a time. The slots of chunks,
+//! like the counters, lie in the spool (`scratch`).
 #![expect(unsafe_code, reason = "memory shared by the program's threads; gettid(2), tgkill(2), sched_yield(2)")]
 
 mod batch;
-mod waiting;
 
-use crate::memory::{Lent, Record, Table};
+use super::scratch::{SCRATCHES, SPARE, Scratch};
+use crate::memory::{Record, Table};
 use crate::notes::Note;
 use crate::spool::journal;
 use crate::tls::{self, Lane};
@@ -16,12 +16,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use trace_format::Segment;
 use trace_format::meta::ThreadDef;
-use waiting::{WAITING, Waiting};
 
-/// Segments of a chunk: with its header it takes 2 KiB and a little.
-const SLOTS: usize = 64;
-/// Index of the last one, which is spare, as in the arena's chunks.
-const SPARE: usize = SLOTS - 1;
 /// Yields before a chunk that another thread is folding is left to that thread.
 const MOST_YIELDS: u32 = 1_000;
 /// Chunks from which on one is looked for whose thread is gone.
@@ -34,7 +29,7 @@ const MOST_TOLD: u32 = 1 << 16;
 /// A thread's chunk.
 struct Chunk {
     /// Its slots; null until there are some.
-    waiting: AtomicPtr<Waiting>,
+    waiting: AtomicPtr<Scratch>,
     /// Kernel id of the thread it belongs to.
     tid: AtomicU32,
     /// Somebody is folding it: its thread, or whoever writes the trace.
@@ -67,29 +62,21 @@ pub(crate) fn is_on() -> bool {
 /// From now on segments are counted; `threads` at a time.
 pub(crate) fn begin(threads: usize) {
     CHUNKS.prepare(threads);
-    WAITING.prepare(threads);
+    SCRATCHES.prepare(threads);
     ON.store(true, Ordering::Relaxed);
-}
-
-/// From now on slots lie in the spool. There may be none yet.
-pub(crate) fn lend(part: Lent) {
-    // SAFETY: the tracer is being set up, by one thread: nothing is recorded yet. A spool stays mapped.
-    unsafe { WAITING.lend(part) };
 }
 
 /// Has room made for some more threads when none can be made any more.
 pub(super) fn back_ahead() {
     const THREADS: usize = 64;
     CHUNKS.back_ahead(THREADS * size_of::<Chunk>());
-    WAITING.back_ahead(THREADS * size_of::<Waiting>());
+    SCRATCHES.back_ahead(THREADS * size_of::<Scratch>());
 }
 
 /// Forgets all chunks: for a forked child, which has one thread.
 pub(super) fn start_empty() {
     // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
     unsafe { CHUNKS.clear() };
-    // SAFETY: as above.
-    unsafe { WAITING.clear() };
     TOLD.store(0, Ordering::Relaxed);
     CHECK_AT.store(FIRST_CHECK, Ordering::Relaxed);
     CHECK_FROM.store(0, Ordering::Relaxed);
@@ -153,7 +140,7 @@ fn take() -> Option<&'static Chunk> {
         CHECK_AT.fetch_max(chunks * 2, Ordering::Relaxed);
     }
     // First, since there may be no room for them.
-    let waiting = Waiting::new()?;
+    let waiting = Scratch::new(None)?;
     let chunk = CHUNKS.push_zeroed()?;
     chunk.waiting.store(std::ptr::from_ref(waiting).cast_mut(), Ordering::Release);
     chunk.tell(tid);
@@ -177,7 +164,7 @@ fn is_gone(tid: u32) -> bool {
 pub(crate) fn fold_all() {
     for chunk in CHUNKS.iter() {
         if !chunk.fold() {
-            let waiting = chunk.waiting().map_or(0, |waiting| waiting.filled().count_ones());
+            let waiting = chunk.waiting().map_or(0, |waiting| waiting.uncounted(waiting.filled()).count_ones());
             Note::TablesFull.count_many(u64::from(waiting));
         }
     }
@@ -185,7 +172,7 @@ pub(crate) fn fold_all() {
 
 impl Chunk {
     /// Its slots, if it has some by now.
-    fn waiting(&self) -> Option<&'static Waiting> {
+    fn waiting(&self) -> Option<&'static Scratch> {
         // SAFETY: null or a record of the table, which is never moved.
         unsafe { self.waiting.load(Ordering::Acquire).as_ref() }
     }
@@ -198,7 +185,7 @@ impl Chunk {
         {
             // 0 where it may not be asked: the number is for reports only.
             let tid = if tid.cast_signed() > 0 { tid } else { 0 };
-            journal::thread(ThreadDef { index: waiting.thread(), tid }, false);
+            journal::thread(ThreadDef { index: waiting.thread(), tid }, true);
         }
     }
 

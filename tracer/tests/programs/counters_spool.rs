@@ -1,5 +1,5 @@
-//! DXT_LIVE: what is only counted is kept in a spool too, so that others can see how far a process has come, and what it did outlives it
-//! if it is killed. (Kills and readers at any moment are in `spool.rs`, ends of all kinds in `ends.rs`.)
+//! What is only counted is kept in a spool, too, so that others can see how far a process has come, and what it did outlives it if it is
+//! killed. (Kills and readers at any moment are in `spool.rs`, ends of all kinds in `ends.rs`.)
 
 use crate::harness::{Launch, MissingOps, Scratch, Traces, library, look, recover, spools, workload};
 use std::collections::BTreeMap;
@@ -30,10 +30,10 @@ fn unordered(counted: Counted) -> Counted {
 }
 
 /// Runs a program in counters mode; its traces.
-fn counting(scratch: &Scratch, program: &'static str, arguments: &[&str], live: &str) -> Traces {
+fn counting(scratch: &Scratch, program: &'static str, arguments: &[&str], spooled: bool) -> Traces {
     let launch = Launch::new(scratch, workload(program)).arg(scratch.data()).env("DXT_ENABLE", "counters");
-    let launch = arguments.iter().fold(launch.env("DXT_LIVE", live), Launch::arg);
-    let outcome = launch.run();
+    let launch = arguments.iter().fold(launch, Launch::arg);
+    let outcome = if spooled { launch } else { launch.env("DXT_SPOOL", "off") }.run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{program}");
     Traces::read(&scratch.traces())
 }
@@ -50,9 +50,9 @@ fn a_normal_end_has_the_same_counters_and_leaves_no_spool() {
     ];
     for (program, arguments) in programs {
         let (without, with) = (Scratch::new(), Scratch::new());
-        let expected = counting(&without, program, arguments, "0");
-        assert!(!without.spools().exists(), "{program}: without DXT_LIVE there is no spool");
-        let got = counting(&with, program, arguments, "1");
+        let expected = counting(&without, program, arguments, false);
+        assert!(!without.spools().exists(), "{program}");
+        let got = counting(&with, program, arguments, true);
         // It was made, and is gone.
         assert!(with.spools().exists() && spools(&with).is_empty(), "{program} {arguments:?}");
         let (expected_sums, sums) = (counted(&without, &expected), counted(&with, &got));
@@ -69,14 +69,14 @@ fn a_normal_end_has_the_same_counters_and_leaves_no_spool() {
             traces.processes.iter().flat_map(|process| process.profiles.values()).map(|profile| profile.accesses).sum()
         };
         assert_eq!(profiles(&got), profiles(&expected));
-        assert!(got.segments.is_empty() && got.jobs[0].settings.contains(&("DXT_LIVE".into(), "1".into())));
+        assert!(got.segments.is_empty());
     }
 }
 
 #[test]
 fn forked_children_and_programs_they_become_have_their_own() {
     let (without, with) = (Scratch::new(), Scratch::new());
-    let (expected, got) = (counting(&without, "fork", &[], "0"), counting(&with, "fork", &[], "1"));
+    let (expected, got) = (counting(&without, "fork", &[], false), counting(&with, "fork", &[], true));
     assert_eq!((expected.processes.len(), got.processes.len()), (8, 8));
     assert_eq!(spools(&with), Vec::<std::path::PathBuf>::new());
     // Offsets of processes that append beside each other differ from run to run.
@@ -88,7 +88,7 @@ fn waits(threads: u64) {
     let scratch = Scratch::new();
     let mut command = Command::new(workload("progress"));
     command.arg(scratch.data()).arg(threads.to_string()).arg("1000000").stdout(Stdio::piped());
-    command.env("LD_PRELOAD", library()).env("DXT_ENABLE", "counters").env("DXT_LIVE", "1");
+    command.env("LD_PRELOAD", library()).env("DXT_ENABLE", "counters");
     command.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools());
     let mut child = command.spawn().expect("failed to run the program");
     // A pipe holds 64 KiB (pipe(7)), eight bytes for each call; then each thread has made one more and waits.
@@ -115,16 +115,60 @@ fn waits(threads: u64) {
         }
     }
     assert_eq!((last.0 + last.1, last.2), (made, 0), "{last:?}");
-    assert!(last.0 <= threads * 64 && last.1 > made / 2, "{last:?}");
+    assert_eq!(last.0, 0, "what waits to be counted is counted");
     child.kill().expect("failed to kill the program");
     child.wait().expect("failed to wait for the program");
     assert_eq!(recover(&scratch), 0);
     let traces = Traces::read(&scratch.traces());
     assert_eq!(seen(&traces), (last.0, last.1), "what it left is what was seen");
-    // Each thread says whose calls wait in its chunk.
-    let process = &traces.processes[0].block;
-    assert!(process.threads.iter().all(|thread| thread.tid != 0));
-    assert!(process.threads.iter().any(|thread| thread.tid == child.id()), "{:?}", process.threads);
+}
+
+/// The calls of the program that are writes, by path.
+fn writes(scratch: &Scratch) -> Counted {
+    let all = counted(scratch, &Traces::read(&scratch.traces()));
+    all.into_iter().filter(|(key, _)| key.1 == "write" && key.4.starts_with("/data")).collect()
+}
+
+#[test]
+fn a_killed_process_leaves_the_counters_that_it_would_have_written() {
+    for timing in ["on", "off"] {
+        let of = |way: &str| {
+            let scratch = Scratch::new();
+            let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg(way).arg("300");
+            launch.env("DXT_ENABLE", "counters").env("DXT_TIMING", timing).run();
+            assert_eq!(recover(&scratch), 0);
+            let traces = Traces::read(&scratch.traces());
+            assert!(traces.segments.is_empty() && traces.processes[0].info.end_ns > 0, "{way}");
+            let timed = |m: &MissingOps| m.counters.last_end > 0 || m.counters.duration > 0;
+            let times = traces.processes[0].missing.iter().filter(|m| timed(m)).count();
+            assert_eq!(times > 0, timing == "on", "{way}");
+            writes(&scratch)
+        };
+        let (returned, killed) = (of("return"), of("kill"));
+        assert!(returned.values().map(|counters| counters.segments).sum::<u64>() >= 300);
+        assert_eq!(killed, returned);
+    }
+}
+
+#[test]
+fn many_files_and_threads_are_there_after_a_kill() {
+    let scratch = Scratch::new();
+    let mut command = Command::new(workload("progress"));
+    command.arg(scratch.data()).arg("16").arg("1000000").stdout(Stdio::piped());
+    command.env("LD_PRELOAD", library()).env("DXT_ENABLE", "counters").env("DXT_COUNTERS_FILES", "64");
+    command.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools());
+    let mut child = command.spawn().expect("failed to run the program");
+    std::thread::sleep(Duration::from_millis(500));
+    let bytes = |path: &std::path::PathBuf| {
+        use std::os::unix::fs::MetadataExt;
+        path.metadata().map_or(0, |about| about.blocks() * 512)
+    };
+    let taken: u64 = spools(&scratch).iter().map(bytes).sum();
+    child.kill().expect("failed to kill the program");
+    child.wait().expect("failed to wait for the program");
+    assert!((1..1 << 20).contains(&taken), "{taken} bytes on the disk");
+    assert_eq!(recover(&scratch), 0);
+    assert!(Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0 > 0);
 }
 
 #[test]
@@ -142,7 +186,7 @@ fn where_no_spool_is_wanted_there_is_none() {
     for way in ["return", "kill"] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg(way).arg("300");
-        let launch = launch.env("DXT_ENABLE", "counters").env("DXT_LIVE", "1").env("DXT_SPOOL", "off");
+        let launch = launch.env("DXT_ENABLE", "counters").env("DXT_SPOOL", "off");
         let outcome = launch.run();
         assert_eq!(outcome.code, if way == "kill" { 128 + 9 } else { 7 });
         assert!(!scratch.spools().exists());
@@ -155,7 +199,7 @@ fn where_no_spool_is_wanted_there_is_none() {
 fn what_cannot_be_written_is_left() {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("300");
-    let launch = launch.env("DXT_ENABLE", "counters").env("DXT_LIVE", "1");
+    let launch = launch.env("DXT_ENABLE", "counters");
     let outcome = launch.env("DXT_OUTPUT_DIR", "/proc/no/such/place").run();
     assert!(outcome.code == 7 && outcome.stderr.contains("recover"), "{outcome:?}");
     assert_eq!(recover(&scratch), 0);

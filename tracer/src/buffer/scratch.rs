@@ -1,56 +1,75 @@
-//! Where the segments of one thread wait to be folded in counters mode: laid out as a scratch of `trace_format::spool`, so that it can
-//! lie in the spool. It always says which of its segments are in the counters: whoever kills the process, or looks at the spool while
-//! it runs, finds each call in a slot or in the counters, and knows which ones may be in both.
+//! A scratch: where segments of one thread wait to be folded, in counters mode all of them. Laid out as `trace_format::spool` says, so that
+//! it can lie in the spool. It always says which of its segments are in the counters, and the counters what is being added to them:
+//! whoever kills the process finds each call in a slot or in the counters.
 #![expect(unsafe_code, reason = "a record of zeros that is valid")]
 
-use super::SLOTS;
-use crate::buffer::Slot;
+use super::marks::Change;
+use super::slot::Slot;
 use crate::memory::{Record, Table};
+use crate::registry::Adder;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::spool::scratch;
 use trace_format::{Segment, StreamId};
 
-/// Slots of one thread.
+/// Slots of a scratch: with its header it takes 2 KiB and a little.
+pub(super) const SLOTS: usize = scratch::SLOTS;
+/// Index of the last one, which is spare, as in the arena's chunks.
+pub(super) const SPARE: usize = SLOTS - 1;
+
+/// A scratch.
 #[repr(C, align(32))]
-pub(super) struct Waiting {
+pub(crate) struct Scratch {
     /// Number of the thread in the spool.
     thread: AtomicU32,
-    /// 1 while a fold is under way.
-    folded: AtomicU32,
-    /// Then: a bit for each slot that is in the counters, and for each of the stream that was last begun to be added to them.
+    unused: u32,
+    /// While a fold is under way: a bit for each slot that is in the counters, and for each that was last begun to be added to them.
     counted: AtomicU64,
     counting: AtomicU64,
-    unused: u64,
+    unused_too: u64,
     slots: [Slot; SLOTS],
 }
 
 const _: () = {
     use std::mem::offset_of;
-    assert!(SLOTS == scratch::SLOTS && SLOTS == u64::BITS as usize);
-    assert!(size_of::<Waiting>() == scratch::BYTES && offset_of!(Waiting, slots) == scratch::FIRST);
-    assert!(offset_of!(Waiting, thread) == scratch::THREAD && offset_of!(Waiting, folded) == scratch::FOLDED);
-    assert!(offset_of!(Waiting, counted) == scratch::COUNTED && offset_of!(Waiting, counting) == scratch::COUNTING);
+    assert!(SLOTS == u64::BITS as usize && offset_of!(Scratch, thread) == scratch::THREAD);
+    assert!(size_of::<Scratch>() == scratch::BYTES && offset_of!(Scratch, slots) == scratch::FIRST);
+    assert!(offset_of!(Scratch, counted) == scratch::COUNTED && offset_of!(Scratch, counting) == scratch::COUNTING);
 };
 
 // SAFETY: slots that are not filled, of the first thread; readers of the spool find it so too.
-unsafe impl Record for Waiting {
+unsafe impl Record for Scratch {
     const VALID_WHEN_ZERO: bool = true;
 }
 
 /// Those of all threads.
-pub(super) static WAITING: Table<Waiting> = Table::new();
+pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
 
-impl Waiting {
-    /// New ones; `None` if there is no room.
-    pub(super) fn new() -> Option<&'static Self> {
-        let waiting = WAITING.push_zeroed()?;
-        waiting.thread.store(WAITING.index_of(waiting) as u32, Ordering::Relaxed);
-        Some(waiting)
+impl Scratch {
+    /// A new one of this thread, or of one that has its number; `None` if there is no room.
+    pub(super) fn new(thread: Option<u32>) -> Option<&'static Self> {
+        let scratch = SCRATCHES.push_zeroed()?;
+        scratch.thread.store(thread.unwrap_or(SCRATCHES.index_of(scratch) as u32), Ordering::Relaxed);
+        Some(scratch)
     }
 
     /// Number of the thread in the spool.
-    pub(super) fn thread(&self) -> u32 {
+    pub(crate) fn thread(&self) -> u32 {
         self.thread.load(Ordering::Relaxed)
+    }
+
+    /// The slots.
+    pub(crate) fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// Whether segments in it wait for their trace to be written.
+    pub(super) fn is_held(&self) -> bool {
+        self.slots.iter().any(Slot::is_taken)
+    }
+
+    /// Changes the marks of its segments.
+    pub(super) fn mark(&self, change: Change) {
+        self.slots.iter().for_each(|slot| change.slot(slot.end()));
     }
 
     /// Address of the first slot.
@@ -96,23 +115,25 @@ impl Waiting {
         self.those(members).map(|(bit, slot)| (bit, slot.stored()))
     }
 
-    /// These slots are about to be added to the counters, `counted` ones have been.
-    pub(super) fn adding(&self, members: u64, counted: u64) {
-        // In this order: nothing is said to be counted, or to be certain, that is not.
-        self.counted.store(counted, Ordering::Release);
-        self.counting.store(members, Ordering::Release);
-        self.folded.store(1, Ordering::Release);
+    /// Those of the `members` that no fold has counted.
+    pub(super) fn uncounted(&self, members: u64) -> u64 {
+        members & !self.counted.load(Ordering::Acquire)
+    }
+
+    /// A fold begins.
+    pub(super) fn adder(&self) -> Adder<'_> {
+        Adder::new(SCRATCHES.index_of(self), &self.counted, &self.counting)
     }
 
     /// The fold is over: `members` are counted, and their slots are free.
     pub(super) fn empty(&self, members: u64) {
-        self.counted.store(members, Ordering::Release);
         for (_, slot) in self.nearly_all(members) {
             slot.empty();
         }
         // Whoever sees any of the next segment in a slot sees that slot emptied before (`copies.rs` of the models).
         fence(Ordering::Release);
-        self.folded.store(0, Ordering::Release);
+        self.counted.store(0, Ordering::Release);
+        self.counting.store(0, Ordering::Release);
     }
 }
 
@@ -122,8 +143,8 @@ mod tests {
 
     #[test]
     fn what_is_filled_is_emptied_and_nothing_else() {
-        WAITING.prepare(64);
-        let waiting = Waiting::new().unwrap();
+        SCRATCHES.prepare(64);
+        let waiting = Scratch::new(None).unwrap();
         let fill = |at: usize| waiting.slots[at].fill(&Segment { end: at as u64 + 1, ..Segment::default() });
         [0, 5, 63].into_iter().for_each(fill);
         let filled = waiting.filled();
