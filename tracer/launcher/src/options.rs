@@ -5,11 +5,15 @@ use clap::{Parser, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-const EXAMPLES: &str = "\
+const ABOUT: &str =
+    "Runs a command, for instance `mpirun -n 4 ./app`, under the tracer and reports the traces it wrote";
+
+const ENDING: &str = "\
 Ends as COMMAND does, by the same signal if one ended it; with 2, and without
 having run it, where an option or a DXT_* variable makes no sense. Where the
-library cannot be loaded, COMMAND runs without it.
+library cannot be loaded, COMMAND runs without it.";
 
+const EXAMPLES: &str = "\
 Examples:
   dxt-run -o traces -- mpirun -n 4 ./app
   dxt-run --counters -o traces -- srun ./app
@@ -18,12 +22,20 @@ Examples:
 
 const USAGE: &str = "dxt-run [options] [--] COMMAND [ARGUMENT...]";
 
-/// Runs COMMAND, for instance `mpirun -n 4 ./app`, under the tracer and reports the traces it wrote
+/// The command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "dxt-run",
     override_usage = USAGE,
-    help_template = "usage: {usage}\n\n{about}.\n\n{options}{after-help}",
+    about = ABOUT,
+    long_about = format!("{ABOUT}. {ENDING}"),
+    help_template = format!("usage: {{usage}}
+
+{{about}}.
+
+{{options}}
+
+{ENDING}{{after-help}}"),
     after_help = EXAMPLES,
     term_width = 80,
     disable_help_flag = true,

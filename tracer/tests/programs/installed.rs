@@ -374,3 +374,24 @@ fn version_is_the_projects_whatever_is_installed_beside_it() {
     let alone = Launch::new(&scratch, copy).untraced().arg("-V").run();
     assert!(alone.code == 0 && alone.stdout.starts_with(&expected), "{alone:?}");
 }
+
+#[test]
+fn the_script_of_a_clone_runs_what_was_built() {
+    let scratch = Scratch::new();
+    let (scripts, target) = (scratch.root().join("scripts"), scratch.root().join("target"));
+    std::fs::create_dir(&scripts).expect("a directory");
+    let script = scripts.join("dxt-run");
+    std::fs::copy(workload_source("../../scripts/dxt-run"), &script).expect("a copy");
+    let run =
+        |variables: &str| shell(&scratch, &format!("unset CARGO_TARGET_DIR; {variables} {} -V", script.display()));
+    let none = run("");
+    assert!(none.code == 2 && none.stderr.contains("cargo build"), "{none:?}");
+    for (variables, place) in
+        [("", target.join("demo")), ("CARGO_TARGET_DIR=elsewhere", scratch.root().join("elsewhere/release"))]
+    {
+        std::fs::create_dir_all(&place).expect("a directory");
+        std::os::unix::fs::symlink(dxt_run(), place.join("dxt-run")).expect("a link");
+        let outcome = run(variables);
+        assert!(outcome.code == 0 && outcome.stdout.starts_with("dxt-run "), "{outcome:?}");
+    }
+}

@@ -1,8 +1,6 @@
 //! `dxt-run --live` and `--live-to`: one agent beside the program, which is there before it, and whose troubles are not the program's.
 
-use crate::harness::{
-    Compiler, Launch, Outcome, Scratch, analyzer, dxt_run, library, skip, workload, workload_with,
-};
+use crate::harness::{Compiler, Launch, Outcome, Scratch, analyzer, dxt_run, library, skip, workload, workload_with};
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -66,12 +66,17 @@ fn programs_with_sanitizers_end_as_they_do_by_themselves_and_are_traced() {
             let alone = Command::new(&program).args([&data, end]).output().expect("the program");
             let outcome = run(&scratch, &[], &[&program, &data, end]);
             // What is read of freed memory without a sanitizer for it is anything.
-            let is_checked = end != "use" || compiler.iter().any(|flag| flag.contains("address") || flag.contains("thread"));
+            let is_checked =
+                end != "use" || compiler.iter().any(|flag| flag.contains("address") || flag.contains("thread"));
             if is_checked {
                 assert_eq!(Some(outcome.code), alone.status.code(), "{compiler:?} {end}: {outcome:?}");
             }
             let last = |text: &str| text.lines().any(|line| line.contains("SUMMARY: "));
-            assert_eq!(last(&outcome.stderr), last(&String::from_utf8_lossy(&alone.stderr)), "{compiler:?} {end}: {outcome:?}");
+            assert_eq!(
+                last(&outcome.stderr),
+                last(&String::from_utf8_lossy(&alone.stderr)),
+                "{compiler:?} {end}: {outcome:?}"
+            );
             assert_eq!(wrote(&outcome), 1, "{compiler:?} {end}: {outcome:?}");
         }
     }
@@ -135,7 +140,8 @@ fn programs_of_other_c_libraries_run_without_the_tracer() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&script, mode).expect("a mode");
         let script = script.display().to_string();
-        let mut starts = vec![vec![&*place], vec!["env", "A=1", "timeout", "60", &place], vec![&*script], vec!["nice", &script]];
+        let mut starts =
+            vec![vec![&*place], vec!["env", "A=1", "timeout", "60", &place], vec![&*script], vec!["nice", &script]];
         if Compiler::Mpich.available() {
             starts.push(vec!["mpirun.mpich", "-n", "1", &place]);
         }
@@ -143,7 +149,10 @@ fn programs_of_other_c_libraries_run_without_the_tracer() {
             let outcome = run(&scratch, &[], &[&start[..], &[&data]].concat());
             let lines: Vec<&str> = outcome.stderr.lines().collect();
             assert!(outcome.code == 3 && lines.len() == 1, "{start:?}: {outcome:?}");
-            assert!(lines[0].contains(" runs without the tracer, ") && lines[0].contains(why), "{start:?}: {outcome:?}");
+            assert!(
+                lines[0].contains(" runs without the tracer, ") && lines[0].contains(why),
+                "{start:?}: {outcome:?}"
+            );
         }
     }
     // Another place of the same C library is none.
@@ -201,12 +210,18 @@ fn what_a_program_recorded_that_changes_its_root_is_recovered() {
     if !analyzer().exists() {
         return skip("dxt-analyze is not built beside the tests (cargo build)");
     }
-    for change in ["os.chroot('inside'); os.chdir('/')", "os.chroot('inside'); os._exit(3)", "os.chroot('inside'); os.abort()"] {
+    for change in
+        ["os.chroot('inside'); os.chdir('/')", "os.chroot('inside'); os._exit(3)", "os.chroot('inside'); os.abort()"]
+    {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.root().join("inside")).expect("a directory");
         let script = format!("import os; os.chdir({:?}); open('file', 'w').write('x'); {change}", scratch.root());
         let outcome = run(&scratch, &[], &[&python.display().to_string(), "-c", &script]);
-        let paths: Vec<String> = Traces::read(&scratch.traces()).processes.iter().flat_map(|known| known.paths.clone()).collect();
-        assert!(wrote(&outcome) >= 1 && paths.iter().any(|path| path.ends_with("/file")), "{change}: {outcome:?} {paths:?}");
+        let paths: Vec<String> =
+            Traces::read(&scratch.traces()).processes.iter().flat_map(|known| known.paths.clone()).collect();
+        assert!(
+            wrote(&outcome) >= 1 && paths.iter().any(|path| path.ends_with("/file")),
+            "{change}: {outcome:?} {paths:?}"
+        );
     }
 }

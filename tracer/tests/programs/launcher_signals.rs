@@ -42,7 +42,8 @@ fn ended(mut child: Child) -> ExitStatus {
 }
 
 /// Writes a line to `said` for each signal, and ends at TERM with 5.
-const TRAPS: &str = "for s in INT HUP QUIT USR1 USR2 CONT; do trap \"echo $s >>said\" $s; done; trap 'echo TERM >>said; exit 5' TERM
+const TRAPS: &str =
+    "for s in INT HUP QUIT USR1 USR2 CONT; do trap \"echo $s >>said\" $s; done; trap 'echo TERM >>said; exit 5' TERM
     echo $$ >ready; while :; do sleep 0.02; done";
 
 #[test]
@@ -110,8 +111,10 @@ fn state(process: &str) -> char {
 #[test]
 fn both_are_stopped_and_go_on_together() {
     let scratch = Scratch::new();
-    // A shell with a job of its own: nobody stops whose group has no parent in its session.
-    let child = script(&scratch, "echo $$ >ready; exec sleep 60");
+    // In a group of their own: none stops that has no parent in its session outside of itself.
+    let mut command = launcher(&scratch);
+    command.args(["--", "/bin/sh", "-c", "echo $$ >ready; exec sleep 60"]).process_group(0);
+    let child = command.spawn().expect("dxt-run can be started");
     let ready = || std::fs::read_to_string(scratch.root().join("ready")).unwrap_or_default();
     until("the command", || ready().ends_with('\n'));
     let both = [child.id().to_string(), ready().trim().to_owned()];
@@ -225,7 +228,8 @@ fn as_the_first_process_it_waits_for_all() {
         return skip_here("no namespaces of process numbers");
     }
     assert_eq!(outcome.code, 3, "{outcome:?}");
-    let zombies = inside("for i in 1 2 3; do (sleep 0.1 & ) ; done; sleep 0.6; cat /proc/[0-9]*/stat | grep -c ') Z'; exit 4");
+    let zombies =
+        inside("for i in 1 2 3; do (sleep 0.1 & ) ; done; sleep 0.6; cat /proc/[0-9]*/stat | grep -c ') Z'; exit 4");
     assert_eq!((zombies.code, zombies.stdout.as_str()), (4, "0\n"), "{zombies:?}");
     let killed = inside("kill -9 $$");
     assert_eq!(killed.code, 128 + 9, "{killed:?}");
@@ -245,7 +249,8 @@ fn it_needs_no_directory_no_home_and_few_variables() {
     ] {
         let made = scratch.data().join("made");
         let script = script.replace("RUN", &format!("{run} --lib {lib} -o {traces} --"));
-        let outcome = Launch::new(&scratch, "/bin/sh").untraced().without("HOME").without("DXT_SPOOL").without("DXT_ENABLE");
+        let outcome =
+            Launch::new(&scratch, "/bin/sh").untraced().without("HOME").without("DXT_SPOOL").without("DXT_ENABLE");
         let outcome = outcome.arg("-c").arg(&script).arg(&made).run();
         assert!(outcome.code == 0 && made.exists(), "{script}: {outcome:?}");
         assert!(outcome.stderr.contains("dxt-run: wrote "), "{script}: {outcome:?}");

@@ -3,8 +3,8 @@
 use crate::exit::Exit;
 use crate::progress::say;
 use anyhow::{Context, Result};
-use clap::{Command, CommandFactory};
 use clap::builder::Resettable;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 
