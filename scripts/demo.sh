@@ -27,7 +27,7 @@ echo "ready"
 build() {
     local log=$directory/build.log began=$SECONDS
     # A profile that is built sooner than `release`, without what the demo does not show (Parquet).
-    local command=(cargo build --profile demo --locked --manifest-path "$project/Cargo.toml" -p dxt-tracer -p dxt-analyze
+    local command=(cargo build --profile demo --locked --manifest-path "$project/Cargo.toml" -p dxt-tracer -p dxt-run -p dxt-analyze
         --no-default-features --features serve)
     local status=0
     if [ -t 1 ]; then
@@ -65,7 +65,7 @@ else
 fi
 rm -rf -- "$directory/traces" "$directory/shared.h5" "$directory/pieces"
 echo "$demo_what"
-(cd -- "$directory" && "$project/scripts/dxt-run" --lib "${analyze%/*}/libdxt_tracer.so" -o "$directory/traces" -- "${demo_command[@]}" "${arguments[@]}")
+(cd -- "$directory" && "${analyze%/*}/dxt-run" -o "$directory/traces" -- "${demo_command[@]}" "${arguments[@]}")
 # Where there are several, the largest is that of all ranks.
 trace=$(find "$directory/traces" -name '*.dxt' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
 [ -n "$trace" ] || die "the run left no trace"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and installs everything below one directory:
-#   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/dxt/libdxt_static.a and link-flags (for static programs), share/pkgconfig, share/man, completions of shells, share/doc/dxt,
+#   bin/dxt-analyze bin/dxt-run, lib/dxt/libdxt_tracer.so, lib/dxt/libdxt_static.a (for static programs), share/pkgconfig, share/man, completions of shells, share/doc/dxt,
 #   share/modulefiles/dxt (for `module use`), share/dxt (a prologue for Slurm, a unit for systemd), etc/dxt/dxt.conf (kept if it is there)
 #
 # Usage: scripts/install.sh --prefix DIR [--destdir DIR] [--features LIST] [--older-glibc | --from DIR]
@@ -50,9 +50,9 @@ if [ -z "$from" ]; then
     [ -z "$older" ] || older_glibc || die "nothing can be linked for an older glibc here"
     from=$(target_dir)/release
     [ "$features" != none ] || features=
-    cargo build --release --locked -p dxt-tracer -p dxt-tracer-static -p dxt-analyze --features "$(sed 's/[a-z]/dxt-analyze\/&/; s/,/,dxt-analyze\//g' <<<"$features")"
+    cargo build --release --locked -p dxt-tracer -p dxt-tracer-static -p dxt-run -p dxt-analyze --features "$(sed 's/[a-z]/dxt-analyze\/&/; s/,/,dxt-analyze\//g' <<<"$features")"
 fi
-for file in libdxt_tracer.so libdxt_static.a dxt-analyze; do [ -e "$from/$file" ] || die "there is no $from/$file"; done
+for file in libdxt_tracer.so libdxt_static.a dxt-run dxt-analyze; do [ -e "$from/$file" ] || die "there is no $from/$file"; done
 
 root=$destdir$prefix
 version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -63,11 +63,11 @@ if [ "$prefix" = /usr ]; then conf=/etc/dxt/dxt.conf; fi
 # filled FILE TO: a template with this installation's places.
 filled() { sed -e "s|@prefix@|$prefix|g" -e "s|@version@|$version|g" -e "s|@conf@|$conf|g" "$1" | install -D -m 644 /dev/stdin "$2"; }
 
-install -D -m 755 "$from/dxt-analyze" "$root/bin/dxt-analyze"
-install -D -m 755 scripts/dxt-run "$root/bin/dxt-run"
+install -d "$root/bin"
+install -m 755 "$from/dxt-analyze" "$from/dxt-run" "$root/bin"
 # Not over the old one: programs that run have that mapped.
 install -D -m 755 "$from/libdxt_tracer.so" "$root/lib/dxt/.libdxt_tracer.so.new"
-if have strip; then strip --strip-unneeded "$root/bin/dxt-analyze" "$root/lib/dxt/.libdxt_tracer.so.new"; fi
+if have strip; then strip --strip-unneeded "$root/bin/dxt-analyze" "$root/bin/dxt-run" "$root/lib/dxt/.libdxt_tracer.so.new"; fi
 mv -f -- "$root/lib/dxt/.libdxt_tracer.so.new" "$root/lib/dxt/libdxt_tracer.so"
 # Names that others need not know are taken away: a program may have a zstd, or Rust's library, of its own.
 work=$(mktemp -d)
@@ -79,7 +79,8 @@ ld -r "@$work/wanted" "$from/libdxt_static.a" -o "$work/dxt_static.o"
 objcopy --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd --keep-global-symbols="$work/names" "$work/dxt_static.o"
 ar rcs "$work/libdxt_static.a" "$work/dxt_static.o"
 install -m 644 "$work/libdxt_static.a" "$root/lib/dxt/libdxt_static.a"
-install -m 755 scripts/link-flags "$root/lib/dxt/link-flags"
+# Earlier versions had it there.
+rm -f -- "$root/lib/dxt/link-flags"
 "$from/dxt-analyze" --quiet generate "$root"
 install -D -m 755 scripts/site/task_prolog.sh "$root/share/dxt/task_prolog.sh"
 sed "s|/usr/local/bin|$prefix/bin|" scripts/dxt-live.service | install -D -m 644 /dev/stdin "$root/share/dxt/dxt-live.service"

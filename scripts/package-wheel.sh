@@ -4,7 +4,7 @@
 # Usage: scripts/package-wheel.sh [--out DIR] [--profile NAME] [--tools DIR] [--python PYTHON] [--config SETTING] [--plain] [--offline]
 #   --out DIR       where the wheel goes (default: dist in cargo's target directory)
 #   --profile NAME  cargo's profile for the module (default: wheel); tests take dev, which shares what their own build made
-#   --tools DIR     where dxt-analyze and libdxt_tracer.so have been built (default: they are built, in release)
+#   --tools DIR     where dxt-analyze, dxt-run and libdxt_tracer.so have been built (default: they are built, in release)
 #   --python PYTHON a Python that has maturin, if it is not on PATH
 #   --config SETTING  of cargo's, for the module only, such as a profile's level for one crate
 #   --plain         link with this machine's glibc, as with --tools; not for older ones (scripts/older-glibc.sh)
@@ -36,7 +36,7 @@ if ! have readelf || ! have strip; then die "readelf and strip are needed: insta
 cd "$project"
 [ -n "$plain$tools" ] || older_glibc || echo "${0##*/}: what is built asks for this machine's glibc" >&2
 if [ -z "$tools" ]; then
-    cargo build --release --quiet ${offline[@]+"${offline[@]}"} -p dxt-analyze -p dxt-tracer
+    cargo build --release --quiet ${offline[@]+"${offline[@]}"} -p dxt-analyze -p dxt-run -p dxt-tracer
     tools=$(target_dir)/release
 fi
 
@@ -46,18 +46,18 @@ data=$package/dxt_tracer.data
 rm -rf -- "$data"
 trap 'rm -rf -- "$data"' EXIT
 mkdir -p "$data/scripts" "$data/data/lib/dxt"
-install -m 755 "$tools/dxt-analyze" scripts/dxt-run "$data/scripts"
+install -m 755 "$tools/dxt-analyze" "$tools/dxt-run" "$data/scripts"
 install -m 755 "$tools/libdxt_tracer.so" "$data/data/lib/dxt"
 # Line tables are for us; backtraces keep their names.
-strip --strip-debug "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so"
+strip --strip-debug "$data/scripts/dxt-analyze" "$data/scripts/dxt-run" "$data/data/lib/dxt/libdxt_tracer.so"
 
 # The licences of all that is linked, as those who pass it on must.
 mkdir -p "$data/data/share/doc/dxt"
 install -m 644 LICENSE "$data/data/share/doc/dxt"
-scripts/licences.sh "$data/data/share/doc/dxt/THIRD-PARTY.txt" dxt-python dxt-analyze dxt-tracer
+scripts/licences.sh "$data/data/share/doc/dxt/THIRD-PARTY.txt" dxt-python dxt-analyze dxt-run dxt-tracer
 
 # The oldest glibc that has all that the programs ask for. If the module asked for more, maturin would say so and fail.
-glibc=$(newest_glibc "$data/scripts/dxt-analyze" "$data/data/lib/dxt/libdxt_tracer.so")
+glibc=$(newest_glibc "$data/scripts/dxt-analyze" "$data/scripts/dxt-run" "$data/data/lib/dxt/libdxt_tracer.so")
 glibc=${glibc#2.}
 [ "${glibc:-0}" -ge 17 ] || glibc=17
 

@@ -4,7 +4,7 @@
 #   deb     for Debian and Ubuntu, by cargo-deb
 #   rpm     for Fedora, RHEL, SUSE, by cargo-generate-rpm
 #   --plain     link with this machine's glibc, not for older ones (scripts/older-glibc.sh): such systems are then left out
-#   --from DIR  do not build: take the library and dxt-analyze from DIR, such as target/release
+#   --from DIR  do not build: take the libraries and programs from DIR, such as target/release
 # It says which glibc a package asks for. Tools that are missing are installed by cargo. The licences of all that is linked go into it
 # (scripts/licences.sh).
 set -euo pipefail
@@ -42,8 +42,8 @@ stage() {
     rm -rf -- "$out/root"
     [ -n "$plain${from[*]-}" ] || older_glibc || echo "${0##*/}: what is built asks for this machine's glibc" >&2
     scripts/install.sh --prefix /usr --destdir "$out/root" ${from[@]+"${from[@]}"}
-    scripts/licences.sh "$out/root/usr/share/doc/dxt/THIRD-PARTY.txt" dxt-analyze dxt-tracer
-    asks=$(newest_glibc "$out"/root/usr/bin/dxt-analyze "$out"/root/usr/lib/dxt/libdxt_tracer.so)
+    scripts/licences.sh "$out/root/usr/share/doc/dxt/THIRD-PARTY.txt" dxt-analyze dxt-run dxt-tracer
+    asks=$(newest_glibc "$out"/root/usr/bin/dxt-* "$out"/root/usr/lib/dxt/libdxt_tracer.so)
     echo "asks for glibc $asks"
 }
 

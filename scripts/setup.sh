@@ -90,6 +90,9 @@ for_demo() {
 for_test() {
     for_python_with_mpi
     need g++ "a C++ program to trace" -- have c++
+    need musl-tools "programs of another C library" -- have musl-gcc
+    need clang "programs with another AddressSanitizer" -- have clang
+    need libclang-rt-dev "the same" -- has_clang_asan
     need mpich "MPI, another" -- have mpirun.mpich
     need libmpich-dev "to build MPI programs" -- have mpicc.mpich
     need libopenmpi-dev "to build MPI programs" -- have mpicc.openmpi
@@ -131,6 +134,8 @@ for_test() {
     need util-linux "to change users, and to hide directories from programs" -- have setpriv
     need bubblewrap "the same" -- have bwrap
 }
+
+has_clang_asan() { test -e "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a)"; }
 
 # Debian keeps these where users do not look.
 has_postgresql() { compgen -G "/usr/lib/postgresql/*/bin/initdb"; }

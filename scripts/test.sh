@@ -41,7 +41,7 @@ python_package() {
     dist=$(target_dir)/test-wheel tools=$(target_dir)/test-tools
     rm -rf -- "$dist" "$tools"
     mkdir -p "$tools"
-    cp "$DXT_TRACER_LIB" "$(target_dir)/debug/dxt-analyze" "$tools" || return
+    cp "$DXT_TRACER_LIB" "$DXT_RUN" "$(target_dir)/debug/dxt-analyze" "$tools" || return
     # The analyzer without optimization: it is used once, and takes minutes otherwise.
     scripts/package-wheel.sh --profile dev --config profile.dev.package.dxt-analyze.opt-level=0 --tools "$tools" --python "$test_python" --out "$dist" &&
         "$test_python" -m pip install --quiet --no-deps --force-reinstall "$dist"/dxt_tracer-*.whl &&
@@ -61,11 +61,11 @@ step "Setup" scripts/setup.sh --for test
 hash -r
 # Nothing here is built twice for an edit in between.
 [ "${CI:-}" != true ] || export CARGO_INCREMENTAL=0
-# The tests run the library that users run. The analyzer's own tests build that as they need it: optimized for users it takes ten minutes.
-step "Build" cargo build --release -p dxt-tracer -p dxt-tracer-static
-DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so
-export DXT_TRACER_LIB
-[ -e "$DXT_TRACER_LIB" ] || die "the build made no $DXT_TRACER_LIB"
+# The tests run the library and the launcher that users run. The analyzer's own tests build that as they need it: optimized for users it takes ten minutes.
+step "Build" cargo build --release -p dxt-tracer -p dxt-tracer-static -p dxt-run
+DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so DXT_RUN=$(target_dir)/release/dxt-run
+export DXT_TRACER_LIB DXT_RUN
+for built in "$DXT_TRACER_LIB" "$DXT_RUN"; do [ -e "$built" ] || die "the build made no $built"; done
 
 # What the tests of `export` and `corpus` read their files with. (Those of `corpus` also run Spark, if this Python has pyspark and there
 # is a Java.)
@@ -99,7 +99,7 @@ else
     skip "shell scripts: shellcheck is not installed"
 fi
 # Of all that packages and the wheel link.
-step "Licences" scripts/licences.sh - dxt-analyze dxt-tracer dxt-python
+step "Licences" scripts/licences.sh - dxt-analyze dxt-run dxt-tracer dxt-python
 # What a merge leaves where two changes meet reads like text.
 no_merge_marks() { ! grep -rnE --exclude-dir=target --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .; }
 step "No marks of merges" no_merge_marks

@@ -10,8 +10,13 @@ config=${DXT_CONFIG:-$etc/dxt/dxt.conf}
 
 case $DXT_ENABLE in off | 0) exit 0 ;; esac
 [ -r "$library" ] && [ -r "$config" ] || exit 0
-# By hand, by the module, or by a task around this one.
-case $LD_PRELOAD in *libdxt_tracer.so*) exit 0 ;; esac
+# By hand, by the module, or by a task around this one: a tracer by its name, or by a symbol that each exports, whatever its file is called.
+case $LD_PRELOAD in *dxt_tracer*) exit 0 ;; esac
+set -f
+IFS=':	 '
+for other in $LD_PRELOAD; do
+    if [ -r "$other" ] && grep -q dxt_tracer_is_preloaded "$other"; then exit 0; fi
+done
 # Where it cannot be loaded, as it asks for a newer glibc than this node has, no program with it would start.
 env DXT_ENABLE=off LD_PRELOAD="$library" true 2>/dev/null || exit 0
 

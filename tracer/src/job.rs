@@ -34,7 +34,8 @@ const RANKS: [&CStr; 8] = [
 ];
 
 /// Programs that start others and do no I/O worth a trace of their own, MPI's and everyday ones: basenames.
-const LAUNCHERS: [&[u8]; 25] = [
+const LAUNCHERS: [&[u8]; 26] = [
+    b"dxt-run",
     b"timeout",
     b"env",
     b"nice",

@@ -115,7 +115,7 @@ def test_python_m_dxt_run(program: Path, tmp_path: Path) -> None:
 
 def test_options_are_those_of_dxt_run() -> None:
     usage = subprocess.run([find("dxt-run"), "--help"], capture_output=True, text=True, check=True).stdout
-    options = re.findall(r"^ +(?:(-\w), )?(?: +)?(--[a-z-]+)( [A-Z]+)?", usage, re.MULTILINE)
+    options = re.findall(r"^ +(?:(-\w), )?(?: +)?(--[a-z-]+)( <[A-Z]+>)?", usage, re.MULTILINE)
     with_value = {name for short, long, value in options if value for name in (short, long) if name}
     assert with_value == run.WITH_VALUE
     assert run.split(["-o", "d", "-v", "-c", "x", "-y"]) == (["-o", "d", "-v"], ["-c", "x", "-y"])

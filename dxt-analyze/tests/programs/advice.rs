@@ -1,7 +1,7 @@
 //! `advise` on programs that are slow for a reason: traced by `dxt-run`, advised, run again with `dxt-run --hints`, and compared. Storage is
 //! made slow by a library behind the tracer (`delays.c`), so that what is gained depends on the number and size of requests.
 
-use crate::harness::{Compiler, Scratch, library, skip, skip_here, workload_with};
+use crate::harness::{Compiler, Scratch, dxt_run, library, skip, skip_here, workload_with};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -34,11 +34,10 @@ impl Sick {
     /// Runs a variant with `options` of dxt-run; its trace, `None` if this machine cannot run it, and what was said.
     fn run(&self, variant: &str, to: &str, options: &[&str], variables: &[(&str, &str)]) -> (Option<PathBuf>, String) {
         self.scratch.clear_data();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/dxt-run");
         let mut command = Command::new("timeout");
         command
             .args(["--kill-after=5", "120"])
-            .arg(script)
+            .arg(dxt_run())
             .arg("--lib")
             .arg(library())
             .arg("-o")
@@ -282,8 +281,7 @@ fn only_what_advice_sets_is_set_and_remarks_are_none() {
         "# HDF5_NO=1\nHDF5_A=x y=z\nPATH=/nowhere\nLD_LIBRARY_PATH=/nowhere\nhdf5=2\nMPICH_MPIIO_HINTS=*:cb_nodes=2\n",
     );
     write("ompi_mca.conf", "\n# a = b\nio_ompio_num_aggregators = 3\nfcoll=vulcan\nbad name = 1\n");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/dxt-run");
-    let mut command = Command::new(script);
+    let mut command = Command::new(dxt_run());
     command.arg("--lib").arg(library()).arg("-o").arg(scratch.traces()).arg("--hints").arg(&hints).args(["--", "env"]);
     let output = command.env("OMPI_MCA_fcoll", "individual").output().expect("failed to run dxt-run");
     let (out, said) =
@@ -296,7 +294,7 @@ fn only_what_advice_sets_is_set_and_remarks_are_none() {
         assert!(said.contains(&format!("{name} is no variable that advice sets")), "{said}");
     }
     assert!(said.contains("OMPI_MCA_fcoll is set already"), "{said}");
-    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/dxt-run"));
+    let mut command = Command::new(dxt_run());
     let none = command.arg("--lib").arg(library()).args(["--hints", "/nonexistent/hints", "--", "true"]).output();
     let none = none.expect("failed to run dxt-run");
     assert_eq!(none.status.code(), Some(2));

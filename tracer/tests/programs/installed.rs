@@ -1,9 +1,9 @@
 //! scripts/install.sh: one directory with everything, from which programs are traced; what it asks of a system; its modules.
 
 use crate::harness::{
-    Launch, Outcome, Scratch, Traces, analyzer, library, skip, skip_here, static_library, workload_source,
+    Launch, Outcome, Scratch, Traces, analyzer, dxt_run, library, skip, skip_here, static_library, workload_source,
 };
-use crate::launcher::{dxt_run, unloadable};
+use crate::launcher::unloadable;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ fn install(scratch: &Scratch) -> Option<PathBuf> {
     }
     let built = scratch.root().join("built");
     std::fs::create_dir_all(&built).expect("a directory");
-    for file in [library(), static_library(), &analyze] {
+    for file in [library(), static_library(), dxt_run(), &analyze] {
         let link = built.join(file.file_name().expect("a name"));
         if !link.exists() {
             std::os::unix::fs::symlink(file, link).expect("a link");
@@ -203,7 +203,7 @@ fn modules_and_pkg_config_point_at_it() {
 #[test]
 fn it_runs_where_the_documentation_says() {
     let analyze = analyzer();
-    for file in [library(), &analyze].into_iter().filter(|file| file.exists()) {
+    for file in [library(), dxt_run(), &analyze].into_iter().filter(|file| file.exists()) {
         let Some(needed) = needs(file) else { return skip_here("objdump cannot read a library") };
         assert!(needed <= GLIBC, "{} asks for glibc {needed:?}", file.display());
     }
@@ -373,4 +373,25 @@ fn version_is_the_projects_whatever_is_installed_beside_it() {
     std::fs::copy(dxt_run(), &copy).expect("a copy");
     let alone = Launch::new(&scratch, copy).untraced().arg("-V").run();
     assert!(alone.code == 0 && alone.stdout.starts_with(&expected), "{alone:?}");
+}
+
+#[test]
+fn the_script_of_a_clone_runs_what_was_built() {
+    let scratch = Scratch::new();
+    let (scripts, target) = (scratch.root().join("scripts"), scratch.root().join("target"));
+    std::fs::create_dir(&scripts).expect("a directory");
+    let script = scripts.join("dxt-run");
+    std::fs::copy(workload_source("../../scripts/dxt-run"), &script).expect("a copy");
+    let run =
+        |variables: &str| shell(&scratch, &format!("unset CARGO_TARGET_DIR; {variables} {} -V", script.display()));
+    let none = run("");
+    assert!(none.code == 2 && none.stderr.contains("cargo build"), "{none:?}");
+    for (variables, place) in
+        [("", target.join("demo")), ("CARGO_TARGET_DIR=elsewhere", scratch.root().join("elsewhere/release"))]
+    {
+        std::fs::create_dir_all(&place).expect("a directory");
+        std::os::unix::fs::symlink(dxt_run(), place.join("dxt-run")).expect("a link");
+        let outcome = run(variables);
+        assert!(outcome.code == 0 && outcome.stdout.starts_with("dxt-run "), "{outcome:?}");
+    }
 }

@@ -1,8 +1,6 @@
 //! `dxt-run --live` and `--live-to`: one agent beside the program, which is there before it, and whose troubles are not the program's.
 
-use crate::harness::{
-    Compiler, Launch, Outcome, Scratch, analyzer, library, skip, workload, workload_source, workload_with,
-};
+use crate::harness::{Compiler, Launch, Outcome, Scratch, analyzer, dxt_run, library, skip, workload, workload_with};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -18,9 +16,8 @@ fn run_with(scratch: &Scratch, options: &[&str], command: &[&Path], variables: &
         std::fs::copy(library(), &lib).expect("failed to copy the library");
         std::os::unix::fs::symlink(analyzer(), beside).expect("failed to make a link");
     }
-    let script = workload_source("../../scripts/dxt-run").canonicalize().expect("scripts/dxt-run is there");
     let launch =
-        Launch::new(scratch, script).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
+        Launch::new(scratch, dxt_run()).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
     let launch = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let launch = launch.arg("--lib").arg(lib).arg("-o").arg(scratch.traces());
     let launch = options.iter().fold(launch, |launch, option| launch.arg(option)).arg("--");

@@ -1,13 +1,9 @@
-//! scripts/dxt-run: it sets everything, keeps the command's status and output, and says which traces were written.
+//! dxt-run: it sets everything, keeps the command's status and output, and says which traces were written.
 
 use crate::harness::{
-    Compiler, Launch, Outcome, Scratch, Traces, analyzer, library, skip, workload, workload_source, workload_with,
+    Compiler, Launch, Outcome, Scratch, Traces, analyzer, dxt_run, library, skip, workload, workload_with,
 };
 use std::path::{Path, PathBuf};
-
-pub(crate) fn dxt_run() -> PathBuf {
-    workload_source("../../scripts/dxt-run").canonicalize().expect("scripts/dxt-run is there")
-}
 
 /// Runs `dxt-run --lib ... -o traces OPTIONS -- COMMAND`.
 fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
@@ -348,13 +344,6 @@ fn a_dry_run_shows_nothing_that_opens_a_database() {
 
 #[test]
 fn it_needs_no_room_for_temporary_files() {
-    // What `<<<` is given lies in one in shells older than 5.1, and where that cannot be made the script ends.
-    let script = std::fs::read_to_string(dxt_run()).expect("the script");
-    assert!(!script.contains("<<<"));
-    // `<(...)` wants /dev/fd, which a root of its own may lack: not before the program has started, but for --live.
-    let before = script.split("traces() {").next().expect("its beginning");
-    assert_eq!(before.matches("<(").count(), before.matches("read -ra live_launch < <(").count());
-
     let scratch = Scratch::new();
     let file = scratch.data().join("a file");
     std::fs::write(&file, "").expect("a file");

@@ -33,8 +33,21 @@ fn the_prolog_of_tasks_sets_two_variables_once() {
     for variables in [("DXT_ENABLE", "off"), ("LD_PRELOAD", library.as_str()), ("DXT_CONFIG", "/no/such/file")] {
         assert_eq!(run(&[variables]), "", "{variables:?}");
     }
-    // Nothing that would keep a task's programs from starting.
+    // A tracer by another name, or of another build, is one.
     let scratch = Scratch::new();
+    for name in ["libdxt_tracer.so.0.1.0", "libio.so", "link.so"] {
+        let place = scratch.root().join(name);
+        if name.starts_with("link") {
+            std::os::unix::fs::symlink(&library, &place).expect("a link");
+        } else {
+            std::fs::copy(&library, &place).expect("a copy");
+        }
+        for other in [place.display().to_string(), format!("libm.so.6 {}:libdl.so.2", place.display())] {
+            assert_eq!(run(&[("LD_PRELOAD", &other)]), "", "{other}");
+        }
+    }
+    assert!(run(&[("LD_PRELOAD", "libm.so.6")]).ends_with(&format!("export LD_PRELOAD={library}:libm.so.6\n")));
+    // Nothing that would keep a task's programs from starting.
     let unloadable = unloadable(&scratch).display().to_string();
     assert_eq!(run(&[("DXT_TRACER", &unloadable)]), "");
 }

@@ -13,9 +13,8 @@ use std::process::Command;
 const WAYS: [&str; 3] = ["-static", "-static-pie", "-pie"];
 
 fn dxt_run(scratch: &Scratch) -> Launch<'_> {
-    let script = workload_source("../../scripts/dxt-run").canonicalize().expect("scripts/dxt-run is there");
     static_library();
-    Launch::new(scratch, script).untraced().arg("--lib").arg(library())
+    Launch::new(scratch, crate::harness::dxt_run()).untraced().arg("--lib").arg(library())
 }
 
 /// What `dxt-run --link-flags` prints of a link with these libraries.

@@ -1,4 +1,4 @@
-//! The files of `advise`. Each says in its first lines who wrote it; `scripts/dxt-run` reads all but the last two.
+//! The files of `advise`. Each says in its first lines who wrote it; `dxt-run` reads all but the last two.
 
 use super::collect::Item;
 use super::names::{NAMES, README, ROMIO, SETUP};

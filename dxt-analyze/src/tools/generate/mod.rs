@@ -1,12 +1,10 @@
 //! Man pages and completions of shells, made of the command lines themselves, so that they are never older than those.
 
-mod launcher;
-
 use crate::exit::Exit;
 use crate::progress::say;
 use anyhow::{Context, Result};
-use clap::Command;
 use clap::builder::Resettable;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +30,7 @@ const SHELLS: [(Shell, &str, &str, &str); 3] = [
 /// If a file cannot be written.
 pub fn generate(args: &Args, analyzer: Command) -> Result<Exit> {
     let mut written = 0_usize;
-    for mut command in [analyzer, launcher::command()] {
+    for mut command in [analyzer, dxt_run::options::Options::command()] {
         command = command.disable_help_subcommand(true);
         let man = args.directory.join("share/man/man1");
         written += pages(&command, &man)?;

@@ -74,11 +74,17 @@ fn profile_dir() -> PathBuf {
     exe.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps").to_owned()
 }
 
+/// The launcher under test: the one that `DXT_RUN` names, else what cargo builds, as with the library.
+pub(crate) fn dxt_run() -> &'static Path {
+    static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
+    LAUNCHER.get_or_init(|| std::env::var_os("DXT_RUN").map_or_else(|| built("dxt-run").join("dxt-run"), PathBuf::from))
+}
+
 fn built_library() -> PathBuf {
     built("dxt-tracer").join("libdxt_tracer.so")
 }
 
-/// Builds a package; returns where its library is.
+/// Builds a package; returns where it is put.
 fn built(package: &str) -> PathBuf {
     let profile_dir = profile_dir();
     let target_dir = profile_dir.parent().expect("a profile's directory lies in the target directory");
@@ -88,6 +94,6 @@ fn built(package: &str) -> PathBuf {
         .arg(target_dir)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
-    assert!(status.is_ok_and(|status| status.success()), "failed to build the library");
+    assert!(status.is_ok_and(|status| status.success()), "failed to build {package}");
     profile_dir
 }

@@ -1,0 +1,143 @@
+//! Where traces go: the pattern for the tracer, the same as a path, and the directories that are made.
+
+use crate::conf::Conf;
+use crate::files::{current, resolved};
+use crate::texts::{doubled, expanded, os, variable};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::Permissions;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Where traces go.
+pub(crate) struct Place {
+    /// For the tracer, in which placeholders may be left.
+    pub(crate) pattern: OsString,
+    /// The directory, as far as this process can tell.
+    pub(crate) directory: PathBuf,
+    /// Directory above the user's own, if the pattern names a user: the tracer makes what is below, and looks whose it is.
+    above: Option<PathBuf>,
+}
+
+impl Place {
+    /// Takes what -o names as it is; a pattern of the environment or of a configuration is the tracer's business (docs/configuration.md),
+    /// but for `%j` and where it begins.
+    pub(crate) fn new(output: Option<&OsStr>, conf: &Conf, number: &OsStr) -> Self {
+        let number: Vec<u8> = number
+            .as_bytes()
+            .iter()
+            .map(|byte| if byte.is_ascii_alphanumeric() || b"_-".contains(byte) { *byte } else { b'_' })
+            .collect();
+        let with_job =
+            |pattern: OsString| expanded(pattern.as_bytes(), |letter| (letter == b'j').then(|| number.clone()));
+        let given = output.filter(|output| !output.is_empty()).map(doubled);
+        let pattern = given.unwrap_or_else(|| with_job(conf.set("DXT_OUTPUT_DIR").unwrap_or_default()));
+        let mut pattern = if pattern.starts_with(b"/") {
+            pattern
+        } else {
+            let slash: &[u8] = if pattern.is_empty() { b"" } else { b"/" };
+            [&doubled(current().as_os_str()), slash, &pattern].concat()
+        };
+        let directory = resolved(Path::new(&path_of(&pattern)));
+        let mut user_at = None;
+        let mut at = 0;
+        while at + 1 < pattern.len() && user_at.is_none() {
+            user_at = (pattern[at] == b'%' && pattern[at + 1] == b'u').then_some(at);
+            at += if pattern[at] == b'%' { 2 } else { 1 };
+        }
+        let above = user_at.map(|at| {
+            let end = pattern[..at].iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+            resolved(Path::new(&path_of(&pattern[..=end])))
+        });
+        if !pattern.contains(&b'%') {
+            pattern = directory.clone().into_os_string().into_vec();
+        }
+        Self { pattern: os(pattern), directory, above }
+    }
+
+    /// True if the tracer makes the directory, as a user's own.
+    pub(crate) fn is_of_user(&self) -> bool {
+        self.above.is_some()
+    }
+
+    /// Makes the directory. Whoever may read traces may enter the directories that are made for them, whatever the umask.
+    pub(crate) fn make(&self, conf: &Conf) -> std::io::Result<()> {
+        let missing: Vec<&Path> = self.directory.ancestors().take_while(|place| !place.exists()).collect();
+        std::fs::create_dir_all(&self.directory).or_else(|error| {
+            // Below a directory that the umask has closed nothing can be made, but by root.
+            if self.directory.is_dir() { Ok(()) } else { Err(error) }
+        })?;
+        if let Some(mode) = conf.trace_mode() {
+            for place in missing {
+                std::fs::set_permissions(place, Permissions::from_mode(mode | (mode & 0o444) >> 2))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if the directories from the user's own on are the user's, who then may write there.
+    pub(crate) fn is_own(&self) -> bool {
+        let Some(above) = &self.above else { return true };
+        let user = rustix::process::geteuid().as_raw();
+        let mut of_user = self.directory.ancestors().take_while(|place| place != above && place.parent().is_some());
+        of_user.all(|place| place.metadata().map_or(true, |known| known.uid() == user))
+    }
+
+    /// The traces that are there.
+    pub(crate) fn traces(&self) -> BTreeSet<PathBuf> {
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+        let files = entries.filter(is_file).map(|entry| self.directory.join(entry.file_name()));
+        files.filter(|file| file.extension().is_some_and(|end| end == "dxt")).collect()
+    }
+}
+
+/// A pattern as a path.
+fn path_of(pattern: &[u8]) -> OsString {
+    os(expanded(pattern, |letter| match letter {
+        b'%' => Some(b"%".to_vec()),
+        b'u' => Some(rustix::process::getuid().as_raw().to_string().into_bytes()),
+        b'd' => Some(jiff::Timestamp::now().strftime("%F").to_string().into_bytes()),
+        _ => None,
+    }))
+}
+
+/// A directory for this run's spools, so that they can be told from others'; with the reason, if none can be made.
+pub(crate) fn spools() -> Result<PathBuf, PathBuf> {
+    let temporary = temporary();
+    let made = tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(&temporary);
+    let Ok(made) = made else { return Err(temporary) };
+    let place = made.keep();
+    // Whatever the umask.
+    let _ = std::fs::set_permissions(&place, Permissions::from_mode(0o700));
+    Ok(place)
+}
+
+pub(crate) fn temporary() -> PathBuf {
+    variable("TMPDIR").unwrap_or_else(|| "/tmp".into()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_the_tracers_but_for_the_job() {
+        let place = |output: Option<&str>, text: &str| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            Place::new(output.map(OsStr::new), &Conf::read(file.path()).unwrap(), "7.a/b".as_ref())
+        };
+        let user = rustix::process::getuid().as_raw();
+        let own = place(None, "DXT_OUTPUT_DIR=/no/%j/50%%u/%u/x");
+        assert_eq!(own.pattern, "/no/7_a_b/50%%u/%u/x");
+        assert_eq!(own.directory, Path::new(&format!("/no/7_a_b/50%u/{user}/x")));
+        assert_eq!(own.above.as_deref(), Some(Path::new("/no/7_a_b/50%u")));
+        // A name that looks like a pattern is none.
+        let named = place(Some("/no/%u"), "");
+        assert_eq!((named.pattern.to_str(), named.is_of_user()), (Some("/no/%%u"), false));
+        assert_eq!(named.directory, Path::new("/no/%u"));
+        assert_eq!(place(Some("/no/such/.."), "").pattern, "/no");
+    }
+}

@@ -1,0 +1,109 @@
+//! After the run: what killed processes have left becomes a trace, and what was written is reported, or why nothing was.
+
+use crate::conf::Conf;
+use crate::files::program;
+use crate::launch::{Kind, base};
+use crate::place::Place;
+use crate::processes::Processes;
+use crate::texts::say;
+use rustix::fs::Mode;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Signals that a recovery is kept from: they were meant for the command.
+const HELD_OFF: [i32; 4] = crate::signals::ENDING;
+
+/// Makes traces of what processes left behind that were killed, or that could not write where the traces go.
+pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option<&Path>, processes: &mut Processes) {
+    for done in files(spools, "done") {
+        let _ = std::fs::remove_file(done);
+    }
+    if !place.is_own() {
+        say!("nothing is written into {}, which belongs to somebody else", place.directory.display());
+    } else if !files(spools, "spool").is_empty() {
+        if let Some(analyze) = analyze {
+            if place.is_of_user() {
+                // A user's own directory is nobody else's.
+                rustix::process::umask(Mode::from_raw_mode(0o077));
+                let _ = place.make(conf);
+            }
+            let mut command = Command::new(analyze);
+            command.args(["recover", "--remove", "--output"]).arg(&place.directory).arg(spools).stdout(Stdio::null());
+            let status = processes.start(&mut command, &HELD_OFF).map(|process| processes.wait_patiently(process));
+            if !status.is_ok_and(|status| status.success()) {
+                say!("not everything could be recovered from {}", spools.display());
+            }
+        } else {
+            say!("processes were killed; dxt-analyze recover makes traces of what they left in {}", spools.display());
+        }
+    }
+    if std::fs::remove_dir(spools).is_err() && spools.exists() {
+        say!(
+            "{} still holds what was recorded: by processes that run on, or that could not write it",
+            spools.display()
+        );
+    }
+}
+
+/// Files below a directory with this ending.
+fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(files(&path, ending));
+        } else if path.extension() == Some(OsStr::new(ending)) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// What the report needs to know of the run.
+pub(crate) struct Of<'a> {
+    pub(crate) command: &'a OsStr,
+    pub(crate) kind: Kind,
+    /// True if a program was named before as one that is not traced.
+    pub(crate) is_remarked: bool,
+    pub(crate) filters: String,
+    pub(crate) output: &'a Path,
+}
+
+/// Reports the traces that are new, or why there may be none.
+pub(crate) fn written(of: &Of<'_>, new: &BTreeSet<PathBuf>, status: ExitStatus) {
+    let (program_name, output) = (of.command.display(), of.output.display());
+    match new.len() {
+        0 => {}
+        1..=8 => return new.iter().for_each(|trace| say!("wrote {}", trace.display())),
+        count => return say!("wrote {count} traces in {output}"),
+    }
+    let is_found = program(of.command).is_some();
+    let ended = match (status.code(), status.signal()) {
+        (Some(0), _) => String::new(),
+        _ if !is_found => String::new(),
+        (Some(code), _) => format!("; {} ended with status {code}", base(of.command)),
+        (None, signal) => format!("; {} was ended by signal {}", base(of.command), signal.unwrap_or(0)),
+    };
+    say!("no trace was written{ended}");
+    let filters = &of.filters;
+    let elsewhere =
+        format!("wrote its trace where dxt-run does not see it (chroot, a container), or {output} cannot be written");
+    if !is_found {
+        match Path::new(of.command).exists() {
+            true => say!("{program_name} is there and is no program that may be run"),
+            false => say!("{program_name} was not found"),
+        }
+    } else if of.is_remarked {
+    } else if of.kind == Kind::Program {
+        say!(
+            "{program_name} did no I/O on files that are traced{filters}, was killed, started only static programs, {elsewhere}"
+        );
+    } else {
+        say!(
+            "the ranks did no I/O on files that are traced{filters}, or their program is static or setuid, or {output} cannot be written"
+        );
+    }
+}

@@ -1,0 +1,206 @@
+//! Variables that the command gets: of options, of the environment, of the configuration.
+
+use crate::conf::Conf;
+use crate::options::Options;
+use crate::texts::{has, os, print_error, say, variable};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// Variables with their values, in the order in which they are handed on.
+#[derive(Default)]
+pub(crate) struct Settings(pub(crate) Vec<(String, OsString)>);
+
+/// Schedulers' numbers of jobs; the first that is set counts.
+const JOB_NUMBERS: [&str; 10] = [
+    "SLURM_JOB_ID",
+    "PBS_JOBID",
+    "LSB_JOBID",
+    "FLUX_JOB_ID",
+    "COBALT_JOBID",
+    "PJM_JOBID",
+    "OAR_JOBID",
+    "LOADL_STEP_ID",
+    "LOAD_STEP_ID",
+    "JOB_ID",
+];
+
+/// What a site leaves out of jobs and not out of a program that is traced by hand.
+const OF_SITES: [&str; 5] = ["DXT_PROCESSES", "DXT_SAMPLE", "DXT_MIN_RUN_TIME", "DXT_MIN_IO", "DXT_MIN_CALLS"];
+
+impl Settings {
+    pub(crate) fn add(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        self.0.push((name.to_owned(), value.as_ref().to_owned()));
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// Those that options and the configuration's place say by themselves.
+    pub(crate) fn of_options(options: &Options, conf: &Conf) -> Self {
+        let mut settings = Self::default();
+        let given = [("DXT_BUFFER_MAX", &options.buffer_max), ("DXT_FLUSH", &options.flush)];
+        for (name, value) in given {
+            if let Some(value) = value {
+                settings.add(name, value);
+            }
+        }
+        if options.verbose {
+            settings.add("DXT_VERBOSE", "1");
+        }
+        if let Some(path) = &conf.path {
+            settings.add("DXT_CONFIG", path);
+        }
+        if is_live(options) {
+            settings.add("DXT_LIVE", "1");
+        }
+        settings
+    }
+
+    /// What else is set of the tracer's variables goes to every node, too.
+    pub(crate) fn add_environment(&mut self, conf: &Conf) {
+        let mut of_environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        of_environment.sort();
+        for (name, value) in of_environment {
+            let name = name.to_string_lossy();
+            let is_ours = name.starts_with("DXT_") || name.starts_with("DARSHAN_");
+            if is_ours && !value.is_empty() && self.get(&name).is_none() {
+                self.add(&name, value);
+            }
+        }
+        for name in OF_SITES {
+            if variable(name).is_none() && conf.get(name).is_some() {
+                self.add(name, "");
+            }
+        }
+    }
+
+    /// The tracer first: a library before it would keep its calls from it. Other copies of the tracer are left out.
+    pub(crate) fn add_preload(&mut self, library: &Path) {
+        let mut all = library.as_os_str().to_owned();
+        let before = variable("LD_PRELOAD").unwrap_or_default();
+        for other in before.as_bytes().split(|byte| b": \t\n".contains(byte)).filter(|other| !other.is_empty()) {
+            let place = Path::new(OsStr::from_bytes(other));
+            if place.canonicalize().is_ok_and(|place| place == library) {
+                continue;
+            }
+            if is_tracer(place) {
+                say!(
+                    "LD_PRELOAD names another tracer, {}, which is left out: {} is used",
+                    place.display(),
+                    library.display()
+                );
+                continue;
+            }
+            all.push(":");
+            all.push(OsStr::from_bytes(other));
+        }
+        self.add("LD_PRELOAD", all);
+        // A program with AddressSanitizer's shared library ends at once where another library was loaded before that.
+        let options = variable("ASAN_OPTIONS").map_or_else(Vec::new, OsString::into_vec);
+        if !has(&options, ASAN_ORDER) {
+            let colon: &[u8] = if options.is_empty() { b"" } else { b":" };
+            self.add("ASAN_OPTIONS", os([&options, colon, ASAN_ORDER, b"0"].concat()));
+        }
+    }
+}
+
+const ASAN_ORDER: &[u8] = b"verify_asan_link_order=";
+
+/// Symbol that every tracer's library exports, whatever its file is called.
+const SYMBOL: &[u8] = b"\0dxt_tracer_is_preloaded\0";
+
+/// True for a tracer's library, by its name or by what is in it.
+fn is_tracer(place: &Path) -> bool {
+    let named = place.file_name().is_some_and(|name| has(name.as_bytes(), b"dxt_tracer"));
+    named || std::fs::read(place).is_ok_and(|bytes| has(&bytes, SYMBOL))
+}
+
+/// True if the run is to be watched.
+pub(crate) fn is_live(options: &Options) -> bool {
+    options.live || !options.live_to.is_empty()
+}
+
+/// The name of this run's job, and the number that `%j` stands for.
+pub(crate) fn job(conf: &Conf) -> (OsString, OsString) {
+    let named = conf.set("DXT_JOB_ID");
+    let number = named.clone().or_else(|| JOB_NUMBERS.iter().find_map(|name| variable(name)));
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let job = named.unwrap_or_else(|| format!("{node}.{}.{now}", std::process::id()).into());
+    let number = number.unwrap_or_else(|| job.clone());
+    (job, number)
+}
+
+/// What the tracer says of the settings, or why it cannot be loaded here.
+pub(crate) enum Verdict {
+    /// It can be loaded, and is content with the settings.
+    Fine,
+    /// It would not trace.
+    Refused,
+    /// The dynamic linker cannot load it.
+    CannotLoad(String),
+}
+
+/// Asks the tracer itself, which alone knows its rules, and prints what it says.
+pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
+    let with = probe(|command| {
+        command.envs(settings.0.iter().map(|(name, value)| (name, value))).env("DXT_ENABLE", format!("check:{mode}"));
+    });
+    let refuses = |line: &&str| line.contains("cannot be preloaded") && line.contains(&*library.to_string_lossy());
+    let (loads, said) = with;
+    if !loads || said.lines().any(|line| refuses(&line)) {
+        // Where nothing runs without it either, it is not the library's fault.
+        if probe(|command| {
+            command.env_remove("LD_PRELOAD");
+        })
+        .0
+        {
+            let why = said.lines().find(refuses).or_else(|| said.lines().last()).unwrap_or("it does not say why");
+            let why = why.split_once(": ").map_or(why, |(_, why)| why);
+            return Verdict::CannotLoad(why.to_owned());
+        }
+    }
+    let mut verdict = Verdict::Fine;
+    for line in said.lines().filter_map(|line| line.strip_prefix("dxt: ")) {
+        print_error(line);
+        if line.contains(": not tracing") {
+            verdict = Verdict::Refused;
+        }
+    }
+    verdict
+}
+
+/// Word with which dxt-run does nothing: it is the program that the library is tried with.
+pub const PROBE: &str = "--end-at-once";
+
+/// Runs a program that does nothing; true if it could, and what was printed on standard error.
+fn probe(set: impl Fn(&mut std::process::Command)) -> (bool, String) {
+    let program = std::env::current_exe().unwrap_or_else(|_| "true".into());
+    let mut command = std::process::Command::new(program);
+    command.arg(PROBE).stdin(std::process::Stdio::null());
+    set(&mut command);
+    command.output().map_or_else(
+        |_| (false, String::new()),
+        |output| (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracers_are_known_by_name_and_by_contents() {
+        for (name, known) in [("/x/libdxt_tracer.so", true), ("libdxt_tracer.so.0.2.0", true), ("libm.so.6", false)] {
+            assert_eq!(is_tracer(Path::new(name)), known, "{name}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        for (text, known) in [(&b"dxt_tracer"[..], false), (b"\x7fELF\0dxt_tracer_is_preloaded\0", true)] {
+            let file = folder.path().join("libother.so");
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(is_tracer(&file), known);
+        }
+    }
+}

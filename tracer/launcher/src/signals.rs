@@ -1,0 +1,170 @@
+//! Signals: what dxt-run was started with, which signals it takes and passes on, and how it ends by one. The only unsafe code here.
+#![expect(unsafe_code, reason = "the C library's functions on signals have no safe form in rustix")]
+
+use rustix::process::{DumpableBehavior, Resource, Rlimit, setrlimit};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::ptr::{null, null_mut};
+use std::time::Duration;
+
+/// Signals that are passed on to the command.
+const FORWARDED: [i32; 8] = [
+    libc::SIGTERM,
+    libc::SIGINT,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGCONT,
+    libc::SIGTSTP,
+];
+
+/// Signals that tell dxt-run to end.
+pub(crate) const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+
+/// A signal that was taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) signal: i32,
+    /// True if the kernel sent it, as it does to the whole foreground group of a terminal: the command has it already.
+    pub(crate) by_kernel: bool,
+    /// Process that sent it otherwise.
+    pub(crate) sender: i32,
+}
+
+/// The state of signals that dxt-run was started with, which the command gets, and the signals that dxt-run takes.
+#[derive(Clone, Copy)]
+pub struct Signals {
+    mask: libc::sigset_t,
+    child: libc::sigaction,
+    pipe: libc::sigaction,
+    taken: libc::sigset_t,
+}
+
+impl Signals {
+    /// Blocks the signals that dxt-run takes, so that they wait until it looks. Ignored ones stay ignored.
+    #[must_use]
+    pub fn take() -> Self {
+        let mut waiting: Vec<i32> =
+            FORWARDED.into_iter().filter(|signal| action(*signal, None).sa_sigaction != libc::SIG_IGN).collect();
+        waiting.push(libc::SIGCHLD);
+        let taken = set_of(&waiting);
+        // With SIGCHLD ignored the kernel keeps no child's status.
+        let child = action(libc::SIGCHLD, Some(libc::SIG_DFL));
+        let pipe = action(libc::SIGPIPE, Some(libc::SIG_IGN));
+        Self { mask: change_mask(libc::SIG_BLOCK, &taken), child, pipe, taken }
+    }
+
+    /// Lets `command` start with the state that dxt-run was started with, but for `ignored` signals.
+    pub(crate) fn hand_on<'c>(&self, command: &'c mut Command, ignored: &'static [i32]) -> &'c mut Command {
+        let state = *self;
+        let restore = move || {
+            restore(libc::SIGCHLD, &state.child);
+            restore(libc::SIGPIPE, &state.pipe);
+            for signal in ignored {
+                action(*signal, Some(libc::SIG_IGN));
+            }
+            change_mask(libc::SIG_SETMASK, &state.mask);
+            Ok(())
+        };
+        // SAFETY: the closure runs in the forked child and calls only sigaction(2) and sigprocmask(2), which are async-signal-safe.
+        unsafe { command.pre_exec(restore) }
+    }
+
+    /// Waits for one of the signals that dxt-run takes; `None` if `limit` has passed.
+    pub(crate) fn wait(&self, limit: Option<Duration>) -> Option<Arrival> {
+        let limit = limit.map(|limit| libc::timespec {
+            tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_nsec: limit.subsec_nanos().into(),
+        });
+        loop {
+            let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+            let limit = limit.as_ref().map_or(null(), std::ptr::from_ref);
+            // SAFETY: all three point to values that live until the call returns.
+            let signal = unsafe { libc::sigtimedwait(&raw const self.taken, info.as_mut_ptr(), limit) };
+            if signal > 0 {
+                // SAFETY: zeroes are a valid siginfo_t, which the call has filled in.
+                let info = unsafe { info.assume_init() };
+                let by_kernel = info.si_code > 0;
+                // SAFETY: signals of kill(2) and of children have a process; the field of others is some number.
+                let sender = unsafe { info.si_pid() };
+                return Some(Arrival { signal, by_kernel, sender });
+            }
+            // A stop and its end interrupt it.
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return None;
+            }
+        }
+    }
+
+    /// Stops this process as `signal` would have: the caller goes on with SIGCONT.
+    pub(crate) fn stop(&self, signal: i32) {
+        raise(signal);
+        change_mask(libc::SIG_UNBLOCK, &set_of(&[signal]));
+        change_mask(libc::SIG_BLOCK, &set_of(&[signal]));
+    }
+}
+
+/// Sends a signal; a process that is gone gets none.
+pub(crate) fn send(process: i32, signal: i32) {
+    // SAFETY: kill(2) takes numbers only.
+    unsafe { libc::kill(process, signal) };
+}
+
+/// Ends this process by `signal`, without a core file: the command may have left its own. Returns where the kernel does not do so, as of a
+/// container's first process.
+pub fn end_by(signal: i32) {
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    action(signal, Some(libc::SIG_DFL));
+    raise(signal);
+    change_mask(libc::SIG_UNBLOCK, &set_of(&[signal]));
+}
+
+fn raise(signal: i32) {
+    // SAFETY: raise(3) takes a number only.
+    unsafe { libc::raise(signal) };
+}
+
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: it fills the set in.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: sigemptyset(3) has filled it in.
+    let mut set = unsafe { set.assume_init() };
+    for signal in signals {
+        // SAFETY: it changes a set that lives here.
+        unsafe { libc::sigaddset(&raw mut set, *signal) };
+    }
+    set
+}
+
+/// Changes the mask of blocked signals; returns the old one.
+fn change_mask(how: i32, set: &libc::sigset_t) -> libc::sigset_t {
+    let mut old = *set;
+    // SAFETY: both sets live until the call returns.
+    unsafe { libc::sigprocmask(how, set, &raw mut old) };
+    old
+}
+
+/// Sets what a signal does, if asked for; returns what it did.
+fn action(signal: i32, handler: Option<libc::sighandler_t>) -> libc::sigaction {
+    // SAFETY: zeroes are a valid sigaction: no handler, no flags, an empty mask.
+    let mut old: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: no new action is given, and the old one is written to a value that lives here.
+    unsafe { libc::sigaction(signal, null(), &raw mut old) };
+    if let Some(handler) = handler {
+        let mut new = old;
+        new.sa_sigaction = handler;
+        new.sa_flags = 0;
+        restore(signal, &new);
+    }
+    old
+}
+
+fn restore(signal: i32, old: &libc::sigaction) {
+    // SAFETY: the action is the default, to ignore, or what sigaction(2) has said.
+    unsafe { libc::sigaction(signal, old, null_mut()) };
+}
