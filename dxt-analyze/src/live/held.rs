@@ -7,7 +7,7 @@ use super::mounts::Mounts;
 use super::records::{DataSets, Records};
 use super::tally::{Files, Tally};
 use super::watch::Found;
-use crate::spools::files::{Bytes, Owned, is_spill_of};
+use crate::spools::files::{self, Bytes, Identity, Owned, is_spill_of};
 use crate::spools::{clock, owner};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -100,9 +100,6 @@ pub struct Held {
     pub left_out: Vec<Note>,
 }
 
-/// By which a spool is known as long as its file is there.
-pub type Identity = (u64, u64);
-
 impl Held {
     /// One that has just been found; `kept`: what another agent had shown of it.
     #[must_use]
@@ -140,9 +137,8 @@ impl Held {
     }
 
     /// Device and inode of its file.
-    #[must_use]
-    pub fn identity(&self) -> Identity {
-        self.file.0.metadata().map_or((0, 0), |about| (about.dev(), about.ino()))
+    pub(super) fn identity(&self) -> Identity {
+        self.file.0.metadata().map_or((0, 0), |about| files::identity(&about))
     }
 
     /// By which it is known to an agent that goes on: its file, whose number may be used again, and its name, which is its process's.
