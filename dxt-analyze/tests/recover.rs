@@ -293,7 +293,8 @@ fn root_makes_traces_only_below_directories_that_are_its_own() {
         (sticky.join("new/er"), 0),
     ] {
         put(&spools, "dxt-0-1-1-0.spool", &spool());
-        let words = ["recover", "--stale", "--older-than", "0s", spools.to_str().unwrap(), "-o", output.to_str().unwrap()];
+        let words =
+            ["recover", "--stale", "--older-than", "0s", spools.to_str().unwrap(), "-o", output.to_str().unwrap()];
         let outcome = run(&words);
         let said = [outcome.stdout, outcome.stderr].concat();
         let said = String::from_utf8_lossy(&said);

@@ -88,9 +88,7 @@ impl To {
                 let address = Address::of(address, |name| std::env::var(name).ok());
                 (address.name(), Box::new(Ldms::new(address)))
             }
-            Self::Prometheus(address) => {
-                (format!("prometheus:{}", shown::url(address)), prometheus(address)?)
-            }
+            Self::Prometheus(address) => (format!("prometheus:{}", shown::url(address)), prometheus(address)?),
             Self::Influx(url) => (format!("influx:{}", shown::url(url)), influx::open(url)?),
             Self::Postgres(url) => (format!("postgres:{}", shown::url(url)), postgres(url)?),
             Self::Nats(url) => (format!("nats:{}", shown::url(url)), nats(url)?),

@@ -88,7 +88,8 @@ impl Sink for Prometheus {
             .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, "there is GET only\n") })
             .with_state(shown);
         let name = std::thread::Builder::new().name("prometheus".into());
-        name.spawn(move || runtime.block_on(web::serve(listener, routes, hosts))).context("failed to begin a thread")?;
+        name.spawn(move || runtime.block_on(web::serve(listener, routes, hosts)))
+            .context("failed to begin a thread")?;
         Ok(())
     }
 

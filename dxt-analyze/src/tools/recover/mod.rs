@@ -177,7 +177,8 @@ fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How)
     let mut found = Vec::new();
     // Of many only what they say of themselves is kept, or they would all be in memory at once.
     let keeps = spools.len() <= job::AT_ONCE;
-    let read: Vec<_> = spools.par_iter().map(|(path, is)| (path, read(path, *is).map(|one| Known::of(one, keeps)))).collect();
+    let read: Vec<_> =
+        spools.par_iter().map(|(path, is)| (path, read(path, *is).map(|one| Known::of(one, keeps)))).collect();
     for (path, one) in read {
         match one {
             Ok((one, without_spill)) => {

@@ -73,7 +73,11 @@ impl Recovery {
     #[must_use]
     pub fn exit(&self) -> Exit {
         let exact = self.spools.iter().all(|one| one.uncertain == 0 && one.missing_bytes == 0);
-        if exact && self.failed.is_empty() && self.cut.is_empty() && self.without_header.is_empty() { Exit::Fine } else { Exit::Incomplete }
+        if exact && self.failed.is_empty() && self.cut.is_empty() && self.without_header.is_empty() {
+            Exit::Fine
+        } else {
+            Exit::Incomplete
+        }
     }
 }
 
