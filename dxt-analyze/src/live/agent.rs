@@ -9,6 +9,7 @@ use super::sinks::Outlet;
 use super::state::SavedState;
 use super::tally::Files;
 use super::watch::{Found, Watch};
+use crate::spools::files::own_user;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,8 +23,9 @@ const GRACE: Duration = Duration::from_millis(500);
 const MOST_SPILLS: usize = 100;
 /// Time that the spools of one user take in a round, before others have their turn.
 const TURN: Duration = Duration::from_millis(50);
-/// Memory that all spools take together, by estimate, bytes.
-const MOST_BYTES: usize = 64 << 20;
+/// Memory that spools of other users take together, by estimate, and those of this one, bytes.
+const MOST_BYTES: usize = 80 << 20;
+const MOST_OWN_BYTES: usize = 512 << 20;
 /// By how much that may grow before it is looked at.
 const MOST_GROWN: usize = 16 << 20;
 /// Time for what is not read yet when this ends.
@@ -229,10 +231,14 @@ impl Agent {
         loop {
             let mut users: BTreeMap<u32, usize> = BTreeMap::new();
             self.held.iter().for_each(|held| *users.entry(held.owner()).or_default() += held.weight());
-            let largest = users.iter().max_by_key(|(_, weight)| **weight).map(|(user, _)| *user);
-            if users.values().sum::<usize>() <= MOST_BYTES {
+            let own = users.remove(&own_user()).unwrap_or(0);
+            let largest = if users.values().sum::<usize>() > MOST_BYTES {
+                users.into_iter().max_by_key(|(_, weight)| *weight).map(|(user, _)| user)
+            } else if own > MOST_OWN_BYTES {
+                Some(own_user())
+            } else {
                 return;
-            }
+            };
             let of_user = self.held.iter().enumerate().filter(|(_, held)| Some(held.owner()) == largest);
             let Some(at) = of_user.max_by_key(|(_, held)| held.weight()).map(|(at, _)| at) else { return };
             let Some(held) = self.held.get_mut(at) else { return };
@@ -311,7 +317,7 @@ impl Agent {
     /// Whether something is missing where it should have been passed on to, or in the state, or was never looked at.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
-        self.unopened > 0 || self.state_failed || self.outlets.iter().any(Outlet::has_lost)
+        self.unopened > 0 || self.gone.too_large > 0 || self.state_failed || self.outlets.iter().any(Outlet::has_lost)
     }
 
     /// Spools that were there at the end and had not been opened.

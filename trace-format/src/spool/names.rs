@@ -41,8 +41,9 @@ pub struct Names {
     bytes: usize,
 }
 
-/// Bytes that a thing takes beside those of its record.
+/// Bytes that a thing takes beside those of its record; and a stream, of which there are most.
 const THING_BYTES: usize = 100;
+const STREAM_BYTES: usize = 24;
 
 impl Names {
     /// What a trace tells: nothing of data sets.
@@ -88,7 +89,7 @@ impl Names {
 
     /// Adds what a record tells; the last one of a thing counts. Shapes are in no order behind it.
     fn add(&mut self, record: u32, payload: &[u8]) -> Result<()> {
-        self.bytes += payload.len() + THING_BYTES;
+        self.bytes += payload.len() + if record == kind::STREAM { STREAM_BYTES } else { THING_BYTES };
         match record {
             kind::JOB => self.job = Job::decode(payload, 0)?,
             kind::PROCESS => self.process = Process::decode(payload, 0)?,
