@@ -1,6 +1,7 @@
-//! Pages from a server on this machine. It listens on 127.0.0.1 only, and answers only requests that were sent to that address by name,
-//! so that no web page can read a trace by giving its own name this address (DNS rebinding). Its paths begin with a random word, so that
-//! other users of the machine cannot read a trace by trying ports.
+//! Servers on this machine: pages on 127.0.0.1, and sums for Prometheus. None of them can be held up by whoever can connect: a connection
+//! is one request, with so many bytes and so much time, and where there are too many the one that has waited longest goes. A server
+//! answers only requests that were sent to it by name, so that no web page can read a trace by giving its own name this address (DNS
+//! rebinding). Paths of pages begin with a random word, so that other users of the machine cannot read a trace by trying ports.
 
 use crate::progress::say;
 use anyhow::{Context, Result};
@@ -9,10 +10,31 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::collections::VecDeque;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
-use tokio::net::TcpListener;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::sleep;
+
+/// Connections at a time of one server.
+pub(crate) const MOST_CONNECTIONS: usize = 32;
+/// Most bytes of a request's head.
+const HEAD_BYTES: usize = 16 << 10;
+/// Time for a request's head.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// Time for taking an answer, once there is one.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Pause where the system has no room for another connection.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves on 127.0.0.1 until it is interrupted, under paths that begin with a random word, and prints the address on standard output.
 ///
@@ -31,11 +53,19 @@ pub(crate) fn host_until(
     routes: impl FnOnce(&str) -> Router,
     failed: impl Future<Output = anyhow::Error>,
 ) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
+    let runtime = runtime()?;
     let result = runtime.block_on(listen(port, routes, failed));
     // A scan that nobody waits for any more is left to end with the process.
     runtime.shutdown_background();
     result
+}
+
+/// A runtime of this thread alone.
+///
+/// # Errors
+/// If the system refuses.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")
 }
 
 async fn listen(
@@ -54,9 +84,8 @@ async fn listen(
         .and_then(|()| out.flush())
         .context("failed to print the address")?;
     say!("Ctrl-C ends it");
-    let app = routes(&word).layer(middleware::from_fn(move |request, next| guarded(port, request, next)));
     tokio::select! {
-        ended = axum::serve(listener, app) => ended.context("failed to serve"),
+        ended = serve(listener, routes(&word), Hosts::new(port)) => ended,
         _ = interrupts.recv() => Ok(()),
         error = failed => Err(error),
     }
@@ -70,14 +99,131 @@ fn random_word() -> Result<String> {
     Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// Names by which a server may be asked: those of loopback, with its port, and others that it is given.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    port: u16,
+    names: Vec<String>,
+    /// Any address as numbers: a web page that gives its own name this address has a name.
+    numbers: bool,
+}
+
+impl Hosts {
+    /// Those of loopback.
+    pub(crate) fn new(port: u16) -> Self {
+        Self { port, names: ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into(), numbers: false }
+    }
+
+    /// Of a server that listens at `named`, a name or number, as well; `node`: what this node is called, should that be all its addresses.
+    pub(crate) fn with(mut self, named: &str, node: &str) -> Self {
+        let number = number(named);
+        self.numbers = number.is_some_and(|number| number.is_unspecified());
+        self.names.push(if self.numbers { node } else { named }.to_owned());
+        self
+    }
+
+    fn has(&self, host: &str) -> bool {
+        let Some(name) = host.strip_suffix(&format!(":{}", self.port)) else { return false };
+        self.names.iter().any(|known| known.eq_ignore_ascii_case(name)) || self.numbers && number(name).is_some()
+    }
+}
+
+/// The address that a host's name is, if it is one.
+fn number(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// How far a connection is: it has not asked yet, its answer is being made, or taken.
+const ASKS: u8 = 0;
+const WAITS: u8 = 1;
+const TAKES: u8 = 2;
+
+/// A connection.
+struct Connection {
+    task: AbortHandle,
+    is_at: Arc<AtomicU8>,
+}
+
+impl Connection {
+    fn is_at(&self, state: u8) -> bool {
+        self.is_at.load(Ordering::Relaxed) == state
+    }
+}
+
+/// Answers whoever connects, for ever.
+///
+/// # Errors
+/// None: what goes wrong is one connection's.
+pub(crate) async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> Result<()> {
+    let app = app.layer(middleware::from_fn(move |request, next| guarded(hosts.clone(), request, next)));
+    let mut open: VecDeque<Connection> = VecDeque::new();
+    loop {
+        let accepted = listener.accept().await;
+        open.retain(|one| !one.task.is_finished());
+        match accepted {
+            Ok((stream, _)) if has_room(&mut open) => open.push_back(begin(stream, app.clone())),
+            // Everybody waits for an answer that is being made.
+            Ok(_) => {}
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Lets the oldest connection go that has not asked, or else that takes its answer, if there are too many.
+fn has_room(open: &mut VecDeque<Connection>) -> bool {
+    if open.len() < MOST_CONNECTIONS {
+        return true;
+    }
+    let oldest = |state: u8| open.iter().position(|one| one.is_at(state));
+    let goes = oldest(ASKS).or_else(|| oldest(TAKES)).and_then(|at| open.remove(at));
+    goes.is_some_and(|one| {
+        one.task.abort();
+        true
+    })
+}
+
+/// Begins to answer one request.
+fn begin(stream: TcpStream, app: Router) -> Connection {
+    let is_at = Arc::new(AtomicU8::new(ASKS));
+    let answered = Arc::new(Notify::new());
+    let (state, done) = (Arc::clone(&is_at), Arc::clone(&answered));
+    let follow = move |request: Request, next: Next| {
+        let (state, done) = (Arc::clone(&state), Arc::clone(&done));
+        async move {
+            state.store(WAITS, Ordering::Relaxed);
+            let answer = next.run(request).await;
+            state.store(TAKES, Ordering::Relaxed);
+            done.notify_one();
+            answer
+        }
+    };
+    let app = TowerToHyperService::new(app.layer(middleware::from_fn(follow)));
+    let task = tokio::spawn(async move {
+        let mut server = http1::Builder::new();
+        server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES).keep_alive(false);
+        let late = async {
+            answered.notified().await;
+            sleep(ANSWER_TIME).await;
+        };
+        tokio::select! {
+            // Whoever goes away has no answer.
+            _ = server.serve_connection(TokioIo::new(stream), app) => {}
+            () = late => {}
+        }
+    });
+    Connection { task: task.abort_handle(), is_at }
+}
+
 /// Refuses what was not meant for this server, and says how answers may be used.
-async fn guarded(port: u16, request: Request, next: Next) -> Response {
+async fn guarded(hosts: Hosts, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let known = ["127.0.0.1", "localhost"].iter().any(|name| host == format!("{name}:{port}"));
-    let mut answer = if known {
+    let mut answer = if hosts.has(host) {
         next.run(request).await
     } else {
-        (StatusCode::MISDIRECTED_REQUEST, "this server answers to 127.0.0.1 only\n").into_response()
+        let names = hosts.names.join(", ");
+        let port = hosts.port;
+        (StatusCode::MISDIRECTED_REQUEST, format!("this server answers to these names only, with :{port}: {names}\n"))
+            .into_response()
     };
     let headers = answer.headers_mut();
     for (name, value) in [
@@ -90,4 +236,37 @@ async fn guarded(port: u16, request: Request, next: Next) -> Response {
         headers.insert(name, HeaderValue::from_static(value));
     }
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_answers_to_its_own_names() {
+        let page = Hosts::new(80);
+        let named = page.clone().with("n7.cluster", "n7");
+        let all = page.clone().with("0.0.0.0", "n7");
+        let one = page.clone().with("10.0.0.7", "n7");
+        for (host, expected) in [
+            ("127.0.0.1:80", [true; 4]),
+            ("localhost:80", [true; 4]),
+            ("LOCALHOST:80", [true; 4]),
+            ("[::1]:80", [true; 4]),
+            ("n7.cluster:80", [false, true, false, false]),
+            ("n7:80", [false, false, true, false]),
+            ("10.0.0.7:80", [false, false, true, true]),
+            ("[fe80::1]:80", [false, false, true, false]),
+            ("0.0.0.0:80", [false, false, true, false]),
+            ("localhost", [false; 4]),
+            ("localhost:81", [false; 4]),
+            ("localhost:80:80", [false; 4]),
+            ("evil.example:80", [false; 4]),
+            ("n7.evil.example:80", [false; 4]),
+            (":80", [false; 4]),
+            ("", [false; 4]),
+        ] {
+            assert_eq!([&page, &named, &all, &one].map(|hosts| hosts.has(host)), expected, "{host}");
+        }
+    }
 }

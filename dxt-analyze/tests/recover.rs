@@ -172,7 +172,7 @@ fn what_is_stale_and_was_cut_stays_and_no_trace_is_made_of_it_each_night() {
     let folder = tempfile::tempdir().unwrap();
     let names =
         [format!("dxt-{user}-1-1-0.spool"), format!("dxt-{user}-1-2-0.spool"), format!("dxt-{user}-1-3-0.spool")];
-    for (name, length) in names.iter().zip([8192 + 5000, 8192 + 96, 0]) {
+    for (name, length) in names.iter().zip([8192 + 5000, 8192 + 96, 4200]) {
         put(folder.path(), name, &spool()[..length]);
     }
     let output = folder.path().join("traces");
@@ -182,6 +182,125 @@ fn what_is_stale_and_was_cut_stays_and_no_trace_is_made_of_it_each_night() {
         let said = stdout(&words, 3);
         assert!(names.iter().all(|name| folder.path().join(name).exists() && said.contains(name)), "{said}");
         assert!(!said.contains("wrote "), "{said}");
+    }
+}
+
+/// Nothing is left of one that does not even have a header: it is named once, not every night.
+#[test]
+fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
+    let (user, pid, started) = of_this_process();
+    let folder = tempfile::tempdir().unwrap();
+    let of = |pid: u32, started: &str| format!("dxt-{user}-{pid}-{started}-0.spool");
+    let lengths = [0, 1, 4095];
+    lengths.iter().zip(1..).for_each(|(length, pid)| drop(put(folder.path(), &of(pid, "1"), &spool()[..*length])));
+    // Its process is about to make it; and what has no spool's name is somebody's.
+    let stay = [of(pid, &started), "notes.spool".to_owned()];
+    stay.iter().for_each(|name| drop(put(folder.path(), name, b"")));
+    let there = |name: &str| folder.path().join(name).exists();
+    let clean = |older_than: &str, code: i32| {
+        stdout(&["recover", "--stale", "--older-than", older_than, folder.path().to_str().unwrap()], code)
+    };
+    clean("1d", 0);
+    assert!((1..4).all(|pid| there(&of(pid, "1"))), "they are young");
+    let said = clean("0s", 3);
+    for (pid, has) in (1..4).zip(["no bytes", "1 bytes", "4095 bytes"]) {
+        let is_named = |line: &str| line.starts_with("removed ") && line.contains(&of(pid, "1")) && line.contains(has);
+        assert!(!there(&of(pid, "1")) && said.lines().filter(|line| is_named(line)).count() == 1, "{said}");
+    }
+    clean("0s", 0);
+    assert!(stay.iter().all(|name| there(name)));
+}
+
+/// Two users' spools that change places again and again while root makes traces of them: each trace belongs to whom the spool belonged.
+#[test]
+fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use std::os::unix::fs::{MetadataExt, chown};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let folder = tempfile::tempdir().unwrap();
+    let [spools, output] = ["spools", "traces"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&spools).unwrap();
+    let users = [12345_u32, 12346];
+    let path = |user: u32| spools.join(format!("dxt-{user}-1-1-0.spool"));
+    let make = |user: u32| {
+        let mut bytes = spool();
+        bytes[12..16].copy_from_slice(&user.to_le_bytes());
+        std::fs::write(path(user), bytes).unwrap();
+        chown(path(user), Some(user), None)
+    };
+    if make(users[0]).is_err() {
+        eprintln!("skipped: another user's file can only be made by root");
+        return;
+    }
+    let ended = AtomicBool::new(false);
+    let mut traces = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                let _ = renameat_with(CWD, path(users[0]), CWD, path(users[1]), RenameFlags::EXCHANGE);
+            }
+        });
+        for _ in 0..30 {
+            users.iter().for_each(|user| drop(std::fs::remove_file(path(*user))));
+            users.iter().for_each(|user| make(*user).unwrap());
+            let place = spools.to_str().unwrap();
+            run(&["recover", "--stale", "--older-than", "0s", place, "-o", output.to_str().unwrap()]);
+            for user in users {
+                for entry in std::fs::read_dir(output.join(user.to_string())).into_iter().flatten() {
+                    let trace = entry.unwrap().path();
+                    let said = stdout(&["summary", "--format", "json", trace.to_str().unwrap()], 0);
+                    let owner = trace.metadata().unwrap().uid();
+                    let name = trace.file_name().unwrap().to_str().unwrap().to_owned();
+                    assert!(owner == user && name.contains(&format!("_{user}_")), "{user}: {owner} {name} {said}");
+                    std::fs::remove_file(trace).unwrap();
+                    traces += 1;
+                }
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+    assert!(traces > 0, "no spool was where it belongs when it was looked at and read");
+}
+
+/// Root writes only where nobody else can put another directory.
+#[test]
+fn root_makes_traces_only_below_directories_that_are_its_own() {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    let (user, ..) = of_this_process();
+    let folder = tempfile::tempdir().unwrap();
+    let [spools, own, theirs, open, sticky] =
+        ["spools", "own", "theirs", "open", "sticky"].map(|name| folder.path().join(name));
+    for (place, mode) in [(&spools, 0o755), (&own, 0o755), (&theirs, 0o755), (&open, 0o777), (&sticky, 0o1777)] {
+        std::fs::create_dir_all(place.join("below")).unwrap();
+        std::fs::set_permissions(place, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    if user != 0 || chown(&theirs, Some(12345), None).is_err() {
+        eprintln!("skipped: another user's file can only be made by root");
+        return;
+    }
+    symlink(own.join("below"), theirs.join("link")).unwrap();
+    put(&spools, "dxt-0-1-1-0.spool", &spool());
+    for (output, code) in [
+        (theirs.join("below"), 2),
+        (theirs.join("below/new"), 2),
+        (theirs.join("new"), 2),
+        (open.join("below"), 2),
+        (open.join("new/er"), 2),
+        (sticky.clone(), 2),
+        // What is behind the link now may be elsewhere a moment later.
+        (own.join("below/../new"), 0),
+        (sticky.join("below"), 0),
+        (sticky.join("new/er"), 0),
+    ] {
+        put(&spools, "dxt-0-1-1-0.spool", &spool());
+        let words =
+            ["recover", "--stale", "--older-than", "0s", spools.to_str().unwrap(), "-o", output.to_str().unwrap()];
+        let outcome = run(&words);
+        let said = [outcome.stdout, outcome.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let refused = said.contains("is no directory that only root may change");
+        assert_eq!((outcome.status.success(), refused), (code == 0, code != 0), "{}: {said}", output.display());
+        assert_eq!(output.join("0").exists(), code == 0, "{}", output.display());
     }
 }
 

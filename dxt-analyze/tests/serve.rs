@@ -239,3 +239,62 @@ fn an_interrupt_ends_it_well() {
     assert!(status.success());
     assert_eq!(server.child.wait().expect("its end").code(), Some(0));
 }
+
+/// What is not a whole request, or an answer that nobody takes, takes nobody's turn: connections that were open before the one that asks.
+#[test]
+fn connections_that_wait_keep_nobody_from_an_answer() {
+    let server = Server::start();
+    assert_eq!(server.get("").0, 200);
+    let begins = [
+        String::new(),
+        "GET / HT".to_owned(),
+        format!("GET /{}/ HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nX: ", server.word, server.port),
+        // Several answers of some MB that are never read.
+        format!("GET /{}/ HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", server.word, server.port),
+    ];
+    for begin in begins {
+        let idle: Vec<TcpStream> = (0..500)
+            .map(|_| {
+                let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("a connection");
+                // It may be closed by now.
+                let _ = stream.write_all(begin.as_bytes());
+                stream
+            })
+            .collect();
+        let (status, page) = server.get("");
+        assert!(status == 200 && page.contains("\"tiles\":true"), "{begin:?}");
+        let files = std::fs::read_dir(format!("/proc/{}/fd", server.child.id())).expect("its files").count();
+        assert!(files < 80, "{files} files are open after {begin:?}");
+        drop(idle);
+    }
+}
+
+/// Slowly, a byte at a time, is no request either; nor is one that has no end.
+#[test]
+fn a_request_has_so_much_time_and_so_many_bytes() {
+    let server = Server::start();
+    let connect = || {
+        let stream = TcpStream::connect(("127.0.0.1", server.port)).expect("a connection");
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time");
+        stream
+    };
+    let mut slow = connect();
+    let begun = std::time::Instant::now();
+    for byte in format!("GET /{}/ HTTP/1.1\r\nX: {}", server.word, "x".repeat(100)).bytes() {
+        if slow.write_all(&[byte]).is_err() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    assert!(begun.elapsed().as_secs() < 40, "it was heard for {:?}", begun.elapsed());
+    let mut silent = connect();
+    let mut rest = Vec::new();
+    assert!(!matches!(silent.read_to_end(&mut rest), Ok(1..)), "silence was answered");
+    let mut long = connect();
+    let head = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nX: {}\r\n\r\n", server.port, "x".repeat(1 << 20));
+    let _ = long.write_all(head.as_bytes());
+    let mut answer = [0; 12];
+    let read = long.read(&mut answer).unwrap_or(0);
+    assert!(!answer[..read].ends_with(b"200") && !answer[..read].ends_with(b"404"), "a head of 1 MiB was taken");
+    let _ = answer;
+}

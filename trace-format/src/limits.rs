@@ -35,6 +35,24 @@ pub(crate) const SPOOL_HOLES_BYTES: u64 = 64 << 20;
 /// Largest packed block in a spill: the tracer packs chunks of 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPILLED_BYTES: usize = 256 << 10;
+/// Largest chunk of an arena: the tracer cuts none above 64 KiB.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_CHUNK_BYTES: usize = 1 << 20;
+/// Most chunks of an arena that is followed: 16 GiB of the tracer's largest.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_CHUNKS: usize = 1 << 18;
+/// Bytes of a part that are read at a time by who follows a spool; a record of the journal is no longer.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_PIECE_BYTES: usize = (16 << 20) + (64 << 10);
+/// Bytes of an arena that are looked through for chunks in one look, beside those of known ones.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_SEARCH_BYTES: usize = 16 << 20;
+/// Most streams of a spool that is followed of which there are counters.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_COUNTED: u64 = 1 << 17;
+/// Largest description of a job or a process that is taken from a spool that is followed.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_JOB_BYTES: usize = 2 << 20;
 /// Files of which a spool may tell, as many as the tracer's tables hold at most; so below.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_FILES: usize = 1 << 20;

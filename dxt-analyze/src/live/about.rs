@@ -1,5 +1,6 @@
 //! Whose calls they are, and what they do: what the ids of a spool mean, looked up once for each process and stream.
 
+use super::interval::OTHER_FILES;
 use super::mounts::Mounts;
 use std::borrow::Cow;
 use std::path::Path;
@@ -7,6 +8,15 @@ use std::sync::Arc;
 use trace_format::meta::stream_flags;
 use trace_format::op::{Layer, OpClass};
 use trace_format::spool::{Head, Names};
+
+/// Longest name of a job, node or operation; and of a file, in bytes, as long as a path can be.
+const MOST_NAME: usize = 128;
+const MOST_PATH: usize = 4096;
+
+/// A text, or its beginning if it is longer than what it should be could be.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
 
 /// A process that is watched, as far as it has told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,13 +54,13 @@ impl Process {
         let number = stem.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
         let exe = if info.exe.is_empty() { &job.exe } else { &info.exe };
         Self {
-            job: job.key.clone(),
+            job: cut(&job.key, MOST_NAME),
             job_id: job_number(&job.scheduler),
-            node: info.node.clone(),
+            node: cut(&info.node, MOST_NAME),
             rank: info.rank,
             pid: head.pid(),
             uid: job.uid,
-            exe: String::from_utf8_lossy(exe).into_owned(),
+            exe: cut(&String::from_utf8_lossy(exe), MOST_PATH),
             started: head.started(),
             spool: number.unwrap_or(0),
             epoch_unix_ns: head.epoch_unix_ns(),
@@ -109,8 +119,12 @@ impl Target {
     pub fn of(id: u32, names: &Names, mounts: &Mounts) -> Option<Self> {
         let stream = names.streams.get(&id)?;
         let op = names.op(stream.op)?;
-        let path = names.files.get(&stream.file).and_then(|file| file.path.as_deref()).unwrap_or_default();
-        let file: Arc<str> = String::from_utf8_lossy(path).into();
+        let known = names.files.get(&stream.file);
+        let path = known.and_then(|file| file.path.as_deref()).unwrap_or_default();
+        let file: Arc<str> = match known {
+            Some(file) if file.path.is_none() => OTHER_FILES.into(),
+            _ => cut(&String::from_utf8_lossy(path), MOST_PATH).into(),
+        };
         let set = names.data_set_streams.get(&id).and_then(|stream| names.data_sets.get(&stream.data_set));
         let record_id = match set {
             Some(set) => darshan_log::record_id(&[path, b":", &set.path].concat()),
@@ -119,9 +133,9 @@ impl Target {
         Some(Self {
             layer: op.layer,
             class: op.class,
-            op: op.name.clone(),
+            op: cut(&op.name, MOST_NAME),
             file_number: stream.file,
-            data_set: set.map(|set| String::from_utf8_lossy(&set.path).into()),
+            data_set: set.map(|set| cut(&String::from_utf8_lossy(&set.path), MOST_PATH).into()),
             record_id,
             file_system: mounts.of(&file),
             file,

@@ -3,12 +3,13 @@
 use super::board::Board;
 use super::event::Event;
 use super::held::{Held, Kept, Wanted};
-use super::interval::{Interval, LeftOut, NotSeen, Open};
+use super::interval::{Interval, LeftOut, NotSeen, OTHERS, Open};
 use super::mounts::Mounts;
 use super::sinks::Outlet;
 use super::state::SavedState;
 use super::tally::Files;
 use super::watch::{Found, Watch};
+use crate::spools::files::own_user;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,6 +21,18 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Spills that wait for their spool.
 const MOST_SPILLS: usize = 100;
+/// Time that the spools of one user take in a round, before others have their turn.
+const TURN: Duration = Duration::from_millis(50);
+/// Memory that spools of other users take together, by estimate, and those of this one, bytes.
+const MOST_BYTES: usize = 80 << 20;
+const MOST_OWN_BYTES: usize = 512 << 20;
+/// By how much that may grow before it is looked at.
+const MOST_GROWN: usize = 16 << 20;
+/// Time for what is not read yet when this ends.
+const MOST_TO_END: Duration = Duration::from_secs(10);
+/// Messages about spools in a minute, and kinds of what tracers leave out.
+const MOST_SAID: u64 = 30;
+const MOST_LEFT_OUT: usize = 256;
 
 /// What is watched, and how.
 #[derive(Clone, Debug)]
@@ -76,6 +89,14 @@ pub struct Agent {
     /// The state is not what it should be: it could not be written the last time.
     state_failed: bool,
     said: Vec<String>,
+    /// When the minute began in which so much was said of spools, and what was not.
+    said_of_spools: (Instant, u64, u64),
+    /// How often all had their turn.
+    round: u64,
+    /// In which round users had theirs.
+    turns: BTreeMap<u32, u64>,
+    /// A spool was not looked at to its end.
+    more: bool,
 }
 
 /// Wall clock, in ns since 1970-01-01 UTC.
@@ -127,6 +148,10 @@ impl Agent {
             unopened: 0,
             state_failed: false,
             said,
+            said_of_spools: (Instant::now(), 0, 0),
+            round: 0,
+            turns: BTreeMap::new(),
+            more: false,
             settings,
         };
         // Before anything is passed on: what a file holds is told by the state.
@@ -137,6 +162,7 @@ impl Agent {
 
     /// Waits for something to happen, at most so long.
     pub fn wait(&mut self, most: Duration) {
+        let most = if self.more { Duration::ZERO } else { most };
         let most = most.min(self.next_interval.saturating_duration_since(Instant::now()));
         if let Some(found) = self.watch.wait(most) {
             self.begin(found);
@@ -145,20 +171,11 @@ impl Agent {
 
     /// Looks once at everything; true if an interval was over.
     pub fn look(&mut self) -> bool {
-        self.said.extend(self.watch.failed());
-        let mut more = true;
-        while more {
-            more = false;
-            self.take_found();
-            for index in 0..self.held.len() {
-                more |= self.look_at(index);
-                // A spool of which much is new must not fill the memory.
-                if self.events.len() >= 1 << 16 {
-                    self.send_events();
-                }
-            }
-        }
+        self.watch.failed().into_iter().for_each(|said| self.say_of_spool(said));
+        self.take_found();
+        self.more = self.round();
         self.send_events();
+        self.bound_memory();
         let (ended, held) = std::mem::take(&mut self.held).into_iter().partition(Held::has_ended);
         self.held = held;
         self.end(ended);
@@ -172,8 +189,94 @@ impl Agent {
         over
     }
 
+    /// Gives each user's spools their turn, those first that have waited longest; returns whether there is more.
+    fn round(&mut self) -> bool {
+        self.round += 1;
+        let mut order: Vec<usize> = (0..self.held.len()).collect();
+        self.turns.retain(|user, _| self.held.iter().any(|held| held.owner() == *user));
+        order
+            .sort_by_key(|at| self.held.get(*at).map(|held| (self.turns.get(&held.owner()), held.owner(), held.round)));
+        let (mut more, mut user, mut began, mut grown) = (false, None, Instant::now(), 0);
+        for index in order {
+            let Some(held) = self.held.get_mut(index) else { continue };
+            if user != Some(held.owner()) {
+                (user, began) = (Some(held.owner()), Instant::now());
+                self.turns.insert(held.owner(), self.round);
+            }
+            if began.elapsed() >= TURN {
+                more = true;
+                continue;
+            }
+            held.round = self.round;
+            let before = held.weight();
+            more |= self.look_at(index);
+            grown += self.held.get(index).map_or(0, |held| held.weight().saturating_sub(before));
+            // A spool of which much is new must not fill the memory.
+            if self.events.len() >= 1 << 16 {
+                self.send_events();
+            }
+            if self.open.is_full() {
+                self.pass_on(i64::MAX, false);
+                self.open.forget();
+            }
+            if grown > MOST_GROWN {
+                return true;
+            }
+        }
+        more
+    }
+
+    /// Lets names go where all spools together take too much, and then the largest spool of the user of whom there is most.
+    fn bound_memory(&mut self) {
+        loop {
+            let mut users: BTreeMap<u32, usize> = BTreeMap::new();
+            self.held.iter().for_each(|held| *users.entry(held.owner()).or_default() += held.weight());
+            let own = users.remove(&own_user()).unwrap_or(0);
+            let largest = if users.values().sum::<usize>() > MOST_BYTES {
+                users.into_iter().max_by_key(|(_, weight)| *weight).map(|(user, _)| user)
+            } else if own > MOST_OWN_BYTES {
+                Some(own_user())
+            } else {
+                return;
+            };
+            let of_user = self.held.iter().enumerate().filter(|(_, held)| Some(held.owner()) == largest);
+            let Some(at) = of_user.max_by_key(|(_, held)| held.weight()).map(|(at, _)| at) else { return };
+            let Some(held) = self.held.get_mut(at) else { return };
+            let before = held.weight();
+            held.forget_paths();
+            if held.weight() <= before / 4 * 3 {
+                continue;
+            }
+            let said = format!("{}: it takes too much memory: it is watched no more", held.path().display());
+            held.give_up();
+            let held = self.held.swap_remove(at);
+            self.gone.too_large += 1;
+            self.say_of_spool(said);
+            self.end(vec![held]);
+        }
+    }
+
+    /// Says something of a spool, which anybody can have made, unless that is too often.
+    fn say_of_spool(&mut self, what: String) {
+        let (began, said, more) = &mut self.said_of_spools;
+        if began.elapsed() >= Duration::from_secs(60) {
+            if *more > 0 {
+                self.said.push(format!("{more} messages of spools were left out"));
+            }
+            (*began, *said, *more) = (Instant::now(), 0, 0);
+        }
+        *said += 1;
+        if *said <= MOST_SAID { self.said.push(what) } else { *more += 1 }
+    }
+
     /// The last words: all intervals, whether over or not.
     pub fn finish(&mut self) {
+        let begun = Instant::now();
+        while self.more && begun.elapsed() < MOST_TO_END {
+            self.more = self.round();
+            self.send_events();
+            self.bound_memory();
+        }
         self.unopened = self.watch.unopened();
         self.interval(i64::MAX, true);
         let before = self.not_seen();
@@ -196,7 +299,7 @@ impl Agent {
     #[must_use]
     pub fn is_done(&self) -> bool {
         let any = self.found > 0 || self.watch.missed() > 0 || self.watch.unopened() > 0;
-        any && self.held.is_empty() && self.latest.elapsed() >= GRACE
+        any && !self.more && self.held.is_empty() && self.latest.elapsed() >= GRACE
     }
 
     /// What people are shown.
@@ -214,7 +317,7 @@ impl Agent {
     /// Whether something is missing where it should have been passed on to, or in the state, or was never looked at.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
-        self.unopened > 0 || self.state_failed || self.outlets.iter().any(Outlet::has_lost)
+        self.unopened > 0 || self.gone.too_large > 0 || self.state_failed || self.outlets.iter().any(Outlet::has_lost)
     }
 
     /// Spools that were there at the end and had not been opened.
@@ -236,8 +339,14 @@ impl Agent {
         // A spill comes behind its spool, which may have ended since.
         let spills = std::mem::take(&mut self.spills);
         self.spills = spills.into_iter().filter_map(|spill| offer(&mut self.held, spill)).collect();
-        let excess = self.spills.len().saturating_sub(MOST_SPILLS);
-        self.spills.drain(..excess);
+        while self.spills.len() > MOST_SPILLS {
+            // The oldest of the user of whom most are there.
+            let mut users: BTreeMap<u32, usize> = BTreeMap::new();
+            self.spills.iter().for_each(|spill| *users.entry(spill.file.owner).or_default() += 1);
+            let most = users.into_iter().max_by_key(|(_, count)| *count).map(|(user, _)| user);
+            let oldest = self.spills.iter().position(|spill| Some(spill.file.owner) == most);
+            self.spills.remove(oldest.unwrap_or(0));
+        }
     }
 
     fn begin(&mut self, found: Found) {
@@ -282,8 +391,9 @@ impl Agent {
         match held.look(&mut wanted) {
             Ok(more) => more,
             Err(error) => {
-                self.said.push(format!("{}: {error:#}", held.path().display()));
+                let said = format!("{}: {error:#}", held.path().display());
                 held.give_up();
+                self.say_of_spool(said);
                 false
             }
         }
@@ -338,8 +448,8 @@ impl Agent {
         }
     }
 
-    /// Passes on the intervals that ended before a moment, and notes what was shown.
-    fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
+    /// Passes on the intervals that ended before a moment.
+    fn pass_on(&mut self, until_unix_ns: i64, is_last: bool) {
         let mut intervals = self.open.ended(until_unix_ns);
         // What was not seen is told at the end, whether calls have come since or not.
         if is_last && intervals.is_empty() {
@@ -351,15 +461,20 @@ impl Agent {
             interval.left_out = left_out.clone();
         }
         for interval in &intervals {
-            self.calls += interval.sums.values().map(|sums| sums.calls).sum::<u64>();
+            self.calls = interval.sums.values().fold(self.calls, |calls, sums| calls.saturating_add(sums.calls));
             self.outlets.iter_mut().for_each(|outlet| outlet.interval(interval));
         }
         self.board.add(&intervals);
-        self.board.rank(&mut self.held, &self.files);
         self.board.not_seen = not_seen;
         self.board.left_out = left_out;
+    }
+
+    /// The same, and notes what was shown.
+    fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
+        self.pass_on(until_unix_ns, is_last);
+        self.open.forget();
+        self.board.rank(&mut self.held, &self.files);
         (self.board.watched, self.board.ended) = (self.held.len() as u64, self.ended);
-        self.files.bound();
         self.save();
     }
 
@@ -408,13 +523,16 @@ fn offer(held: &mut [Held], spill: Found) -> Option<Found> {
 
 fn note(all: &mut LeftOut, held: &Held) {
     for left_out in &held.left_out {
-        *all.entry(left_out.what.clone()).or_default() += left_out.count;
+        let what = if all.len() < MOST_LEFT_OUT || all.contains_key(&left_out.what) { &*left_out.what } else { OTHERS };
+        let count = all.entry(what.to_owned()).or_default();
+        *count = count.saturating_add(left_out.count);
     }
 }
 
 fn add(all: &mut NotSeen, held: &Held) {
     let follower = held.follower();
-    all.counted += follower.folded();
+    all.counted = all.counted.saturating_add(follower.folded());
     all.taken_back += follower.taken_back();
     all.damaged += follower.damaged();
+    all.names += held.forgotten;
 }

@@ -1,7 +1,7 @@
 //! What people are shown: the last minutes, the slowest ranks, the files that cost most, and how long calls take.
 
 use super::held::Held;
-use super::interval::{BUCKETS, Interval, LeftOut, NotSeen, Sums};
+use super::interval::{BUCKETS, Interval, LeftOut, NotSeen, OTHERS, Sums};
 use super::tally::{Files, Tally};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,6 +12,8 @@ use trace_format::op::OpClass;
 const MOST_POINTS: usize = 300;
 /// Rows of lists.
 const MOST_ROWS: usize = 20;
+/// Interfaces and kinds of work in an interval.
+const MOST_RATES: usize = 64;
 
 /// Rates of one interface and kind of work in one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -148,8 +150,12 @@ impl Point {
         self.durations.resize(BUCKETS, 0);
         for (group, sums) in interval.sums.iter().filter(|(group, _)| group.is_io_of_program()) {
             let Sums { calls, bytes, time_ns, longest_ns, durations, .. } = sums;
-            let rates = self.rates.entry(format!("{} {}", group.layer, kind(group.class, &group.op))).or_default();
-            rates.calls += calls;
+            let mut name = format!("{} {}", group.layer, kind(group.class, &group.op));
+            if self.rates.len() >= MOST_RATES && !self.rates.contains_key(&name) {
+                name = OTHERS.to_owned();
+            }
+            let rates = self.rates.entry(name).or_default();
+            rates.calls = rates.calls.saturating_add(*calls);
             rates.bytes = rates.bytes.saturating_add(*bytes);
             rates.time_ns = rates.time_ns.saturating_add(*time_ns);
             rates.longest_ns = rates.longest_ns.max(*longest_ns);

@@ -1,20 +1,21 @@
 //! One spool that is watched: its file stays open, so that it can be read after its name is gone.
 
-use super::about::{Process, Target};
+use super::about::{Process, Target, cut};
 use super::event::{Event, Key};
 use super::interval::{Group, Open};
 use super::mounts::Mounts;
 use super::records::{DataSets, Records};
 use super::tally::{Files, Tally};
-use super::watch::Found;
-use crate::spools::files::{Bytes, Owned, is_spill_of};
+use super::watch::{Found, Share};
+use crate::spools::files::{self, Bytes, Identity, Owned, is_spill_of, own_user};
 use crate::spools::{clock, owner};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use trace_format::counters::Counters;
 use trace_format::meta::Note;
 use trace_format::op::{Layer, OpClass};
@@ -24,6 +25,18 @@ use trace_format::spool::{Head, spill_name};
 
 /// Most segments of one look.
 const MOST: usize = 1 << 16;
+/// Most files of a process that are known by their paths, and streams of which is known what they do: those that were used least recently go.
+const MOST_PATHS: usize = 1 << 16;
+const MOST_STREAMS: usize = 1 << 15;
+/// Bytes of the names in those.
+const MOST_NAMES: usize = 4 << 20;
+/// Bytes of memory that a file or data set in [`Records`] takes, and what was found of a spool at all.
+const RECORD_BYTES: usize = 300;
+const LEAST_BYTES: usize = 4096;
+/// A file that is not even a spool after so long is nobody's.
+const MOST_UNFINISHED: Duration = Duration::from_secs(60);
+/// Longest words of a tracer for what it left out.
+const MOST_WORDS: usize = 200;
 
 /// What was shown of a spool, to go on with another time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -84,10 +97,16 @@ pub struct Held {
     path: PathBuf,
     file: Bytes,
     owner: u32,
+    identity: Identity,
+    since: Instant,
+    /// Its part of the descriptors of this process, and its spill's.
+    shares: Vec<Share>,
     spill: Option<Bytes>,
     follower: Follower,
     process: Arc<Process>,
     streams: BTreeMap<u32, Known>,
+    /// Bytes of names in `streams`.
+    name_bytes: usize,
     counted: BTreeMap<u32, Counters>,
     records: Records,
     data_sets: DataSets,
@@ -98,10 +117,13 @@ pub struct Held {
     pub tallies: [Tally; 2],
     /// What its header says was left out.
     pub left_out: Vec<Note>,
+    /// Which numbers of groups `streams` has.
+    groups_of: u64,
+    /// Files whose paths were forgotten.
+    pub forgotten: u64,
+    /// When it was looked at, in rounds of the agent.
+    pub round: u64,
 }
-
-/// By which a spool is known as long as its file is there.
-pub type Identity = (u64, u64);
 
 impl Held {
     /// One that has just been found; `kept`: what another agent had shown of it.
@@ -109,6 +131,9 @@ impl Held {
     pub fn new(found: Found, kept: Kept) -> Self {
         let Owned { file, owner } = found.file;
         Self {
+            identity: file.metadata().map_or((0, 0), |about| files::identity(&about)),
+            since: Instant::now(),
+            shares: found.share.into_iter().collect(),
             path: found.path,
             file: Bytes(file),
             owner,
@@ -116,6 +141,7 @@ impl Held {
             follower: Follower::new(kept.shown),
             process: Arc::default(),
             streams: BTreeMap::new(),
+            name_bytes: 0,
             counted: kept.counted,
             records: kept.records,
             data_sets: kept.data_sets,
@@ -124,6 +150,9 @@ impl Held {
             seen: Vec::new(),
             tallies: [Tally::default(); 2],
             left_out: Vec::new(),
+            groups_of: 0,
+            forgotten: 0,
+            round: 0,
         }
     }
 
@@ -140,9 +169,29 @@ impl Held {
     }
 
     /// Device and inode of its file.
+    pub(super) const fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// User id of its file's owner, who alone can have written it.
     #[must_use]
-    pub fn identity(&self) -> Identity {
-        self.file.0.metadata().map_or((0, 0), |about| (about.dev(), about.ino()))
+    pub const fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    /// Bytes of memory that it takes, about.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let of_calls = (self.records.len() + self.data_sets.len()) * RECORD_BYTES;
+        let of_streams = self.streams.len() * (size_of::<Known>() + size_of::<Target>());
+        LEAST_BYTES + self.follower.weight() + of_calls + of_streams + self.name_bytes
+    }
+
+    /// Forgets the paths of files that were not used of late, and what was done to them.
+    pub fn forget_paths(&mut self) {
+        let used: BTreeSet<u32> = self.streams.values().map(|known| known.target.file_number).collect();
+        self.forgotten += self.follower.forget_paths(&used);
+        self.records.forget(&used);
     }
 
     /// By which it is known to an agent that goes on: its file, whose number may be used again, and its name, which is its process's.
@@ -203,7 +252,8 @@ impl Held {
     pub fn look(&mut self, wanted: &mut Wanted<'_>) -> Result<bool> {
         let Some(head) = Head::read(&self.file)? else {
             // Nobody tells who makes it: one that is empty for long is nobody's.
-            if self.file.0.metadata().is_ok_and(|about| about.nlink() == 0) {
+            let unlinked = self.file.0.metadata().is_ok_and(|about| about.nlink() == 0);
+            if unlinked || self.since.elapsed() > MOST_UNFINISHED {
                 self.life = Life::Ended;
             }
             return Ok(false);
@@ -213,6 +263,15 @@ impl Held {
         let now = clock::now(&head).filter(|_| here);
         let look = self.follower.look(&self.file, self.spill.as_ref(), now, last, MOST)?;
         self.left_out = self.follower.notes(&head);
+        for note in &mut self.left_out {
+            note.what = cut(&note.what, MOST_WORDS);
+        }
+        if self.follower.paths() > MOST_PATHS {
+            self.forget_paths();
+        }
+        if wanted.open.forgotten() != std::mem::replace(&mut self.groups_of, wanted.open.forgotten()) {
+            self.forget_streams();
+        }
         self.describe(&head);
         if !self.is_wanted(wanted.only) {
             self.life = Life::Ended;
@@ -255,6 +314,7 @@ impl Held {
             return Err(spill);
         }
         self.spill = Some(Bytes(spill.file.file));
+        self.shares.extend(spill.share);
         Ok(())
     }
 
@@ -263,17 +323,28 @@ impl Held {
         let process = Process::of(head, self.follower.names(), &self.path);
         if *self.process != process {
             self.process = Arc::new(process);
-            self.streams.clear();
+            self.forget_streams();
         }
+    }
+
+    fn forget_streams(&mut self) {
+        self.streams.clear();
+        self.name_bytes = 0;
     }
 
     /// What a stream's calls are; `None` if they are not wanted.
     fn known(&mut self, stream: u32, wanted: &mut Wanted<'_>) -> Option<&Known> {
         if !self.streams.contains_key(&stream) {
             let target = Target::of(stream, self.follower.names(), wanted.mounts)?;
-            let group = wanted.open.number(Group::of(&self.process, &target, wanted.group_ranks));
+            let group = Group::of(&self.process, &target, wanted.group_ranks);
+            let group = wanted.open.number(group, self.owner, self.owner != own_user());
             let is_io = target.layer.is_io() && !target.nested;
             let data_set = self.follower.names().data_set_streams.get(&stream).copied();
+            // Those that are used come again.
+            if self.streams.len() >= MOST_STREAMS || self.name_bytes > MOST_NAMES {
+                self.forget_streams();
+            }
+            self.name_bytes += target.file.len() + target.data_set.as_ref().map_or(0, |set| set.len());
             self.streams.insert(stream, Known { target: Arc::new(target), group, data_set, is_io });
         }
         let known = self.streams.get(&stream)?;
@@ -286,10 +357,12 @@ impl Held {
         let (target, group, data_set, is_io) = (known.target.clone(), known.group, known.data_set, known.is_io);
         let unix_ns = |ns: u64| self.process.epoch_unix_ns.saturating_add_unsigned(ns);
         let (start_unix_ns, end_unix_ns) = (unix_ns(segment.start), unix_ns(segment.end));
+        // No call returns later than now: an interval that is never over would be held for ever.
+        let returned = end_unix_ns.min(wanted.now_unix_ns);
         if seen.is_counted {
-            wanted.open.at(end_unix_ns, group).know_counted(segment);
+            wanted.open.at(returned, group).know_counted(segment);
         } else {
-            wanted.open.at(end_unix_ns, group).add(segment);
+            wanted.open.at(returned, group).add(segment);
             if is_io {
                 let call = Tally::of(segment.length(), segment.end.saturating_sub(segment.start));
                 self.tallies.iter_mut().for_each(|tally| tally.merge(&call));

@@ -2,6 +2,7 @@
 //! ranks, file system and operation.
 
 use super::about::{Process, Target};
+use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,6 +12,14 @@ use trace_format::op::{Layer, OpClass};
 
 /// Number of buckets: by powers of two, the last one open.
 pub const BUCKETS: usize = 48;
+
+/// Groups that are told apart until they are forgotten, those of all users; and of one, where an agent serves several.
+const MOST_GROUPS: usize = 4096;
+const MOST_OF_USER: usize = 120;
+/// Sums that are held: each has some 850 bytes.
+const MOST_SUMS: usize = 20_000;
+/// What groups are called that are not told apart.
+pub const OTHERS: &str = "others";
 
 /// What sums are told apart by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -49,6 +58,12 @@ impl Group {
             class: target.class,
             nested: target.nested,
         }
+    }
+
+    /// The one in which a user's other groups are, of the same interface and kind of work.
+    fn others(self) -> Self {
+        let others = || OTHERS.to_owned();
+        Self { job: others(), ranks: "-".into(), file_system: "-".into(), op: others(), ..self }
     }
 
     /// Whether a program called it that did I/O.
@@ -116,7 +131,7 @@ impl Sums {
 
     /// Adds so many calls of this length in bytes and duration in ns.
     pub fn add_calls(&mut self, length: u64, duration_ns: u64, calls: u64) {
-        self.calls += calls;
+        self.calls = self.calls.saturating_add(calls);
         self.bytes = self.bytes.saturating_add(length.saturating_mul(calls));
         self.time_ns = self.time_ns.saturating_add(duration_ns.saturating_mul(calls));
         self.longest_ns = self.longest_ns.max(duration_ns);
@@ -127,8 +142,8 @@ impl Sums {
     /// Adds what has been counted since `before`.
     pub fn add_counted(&mut self, before: &Counters, now: &Counters) {
         let calls = now.segments.saturating_sub(before.segments);
-        self.calls += calls;
-        self.counted += signed(calls);
+        self.calls = self.calls.saturating_add(calls);
+        self.counted = self.counted.saturating_add(signed(calls));
         let bytes = now.bytes.saturating_sub(before.bytes);
         let time_ns = now.duration.saturating_sub(before.duration);
         self.bytes = self.bytes.saturating_add(bytes);
@@ -140,7 +155,7 @@ impl Sums {
     /// A call that was counted is known by itself now.
     pub fn know_counted(&mut self, segment: &Segment) {
         let (length, duration_ns) = (segment.length(), segment.end.saturating_sub(segment.start));
-        self.counted -= 1;
+        self.counted = self.counted.saturating_sub(1);
         self.counted_bytes = self.counted_bytes.saturating_sub_unsigned(length);
         self.counted_time_ns = self.counted_time_ns.saturating_sub_unsigned(duration_ns);
         self.longest_ns = self.longest_ns.max(duration_ns);
@@ -150,17 +165,20 @@ impl Sums {
 
     /// Adds other sums.
     pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
+        self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
         self.longest_ns = self.longest_ns.max(other.longest_ns);
-        self.counted += other.counted;
+        self.counted = self.counted.saturating_add(other.counted);
         self.counted_bytes = self.counted_bytes.saturating_add(other.counted_bytes);
         self.counted_time_ns = self.counted_time_ns.saturating_add(other.counted_time_ns);
         self.sizes.iter_mut().zip(other.sizes).for_each(|(mine, theirs)| *mine += theirs);
         self.durations.iter_mut().zip(other.durations).for_each(|(mine, theirs)| *mine += theirs);
     }
 }
+
+/// What files are called whose paths are not known.
+pub const OTHER_FILES: &str = "<other files>";
 
 /// What a reader could not see, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +193,12 @@ pub struct NotSeen {
     pub damaged: u64,
     /// Events that a destination did not take.
     pub dropped: u64,
+    /// Paths of files that were forgotten, since a process had too many: later calls on them are those of [`OTHER_FILES`].
+    #[serde(default)]
+    pub names: u64,
+    /// Spools that were given up, since what they say takes too much memory.
+    #[serde(default)]
+    pub too_large: u64,
     /// Events of operations that the connector's form has no name for, in destinations of that form.
     pub other_operations: u64,
 }
@@ -213,27 +237,60 @@ impl Interval {
 }
 
 /// Sums of intervals that are not over yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Open {
     length_ns: u64,
     groups: Vec<Arc<Group>>,
     numbers: HashMap<Group, usize>,
+    /// How many groups are of each user.
+    of_users: HashMap<u32, usize>,
+    /// How often numbers of groups have been forgotten.
+    forgotten: u64,
+    held: usize,
     /// By number of the interval, then of the group.
-    sums: BTreeMap<i64, Vec<Option<Box<Sums>>>>,
+    sums: BTreeMap<i64, HashMap<usize, Box<Sums>, FxBuildHasher>>,
 }
 
 impl Open {
     /// For intervals of this length, in ns.
     #[must_use]
     pub fn new(length_ns: u64) -> Self {
-        Self { length_ns: length_ns.max(1), groups: Vec::new(), numbers: HashMap::new(), sums: BTreeMap::new() }
+        Self { length_ns: length_ns.max(1), ..Self::default() }
     }
 
-    /// Number of a group, for the calls that follow.
-    pub fn number(&mut self, group: Group) -> usize {
+    /// Whether it is time to pass on all sums, whether intervals are over or not, and to [forget](Self::forget) groups.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.held > MOST_SUMS || self.groups.len() > MOST_GROUPS
+    }
+
+    /// Numbers of groups are good as long as this is the same.
+    #[must_use]
+    pub const fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Forgets which groups there are, unless they are few and sums of them are held.
+    pub fn forget(&mut self) {
+        let is_crowded = self.groups.len() > MOST_GROUPS || self.of_users.values().any(|count| *count >= MOST_OF_USER);
+        if self.sums.is_empty() && is_crowded {
+            self.groups.clear();
+            self.numbers.clear();
+            self.of_users.clear();
+            self.forgotten += 1;
+        }
+    }
+
+    /// Number of a group of a user's calls, for those that follow. Of another user than this one, `is_other`, only so many are told apart.
+    pub fn number(&mut self, group: Group, user: u32, is_other: bool) -> usize {
         if let Some(number) = self.numbers.get(&group) {
             return *number;
         }
+        let of_user = self.of_users.entry(user).or_default();
+        if is_other && *of_user >= MOST_OF_USER && group.op != OTHERS {
+            return self.number(group.others(), user, is_other);
+        }
+        *of_user += 1;
         self.groups.push(Arc::new(group.clone()));
         self.numbers.insert(group, self.groups.len() - 1);
         self.groups.len() - 1
@@ -243,10 +300,10 @@ impl Open {
     pub fn at(&mut self, unix_ns: i64, group: usize) -> &mut Sums {
         let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
         let sums = self.sums.entry(unix_ns.div_euclid(length)).or_default();
-        if sums.len() <= group {
-            sums.resize(group + 1, None);
-        }
-        sums[group].get_or_insert_default()
+        sums.entry(group).or_insert_with(|| {
+            self.held += 1;
+            Box::default()
+        })
     }
 
     /// Takes out the intervals that ended before a moment.
@@ -254,8 +311,9 @@ impl Open {
         let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
         let later = self.sums.split_off(&unix_ns.div_euclid(length));
         let ended = std::mem::replace(&mut self.sums, later);
-        let of = |(number, sums): (i64, Vec<Option<Box<Sums>>>)| {
-            let named = self.groups.iter().zip(sums).filter_map(|(group, sums)| Some((group.clone(), *sums?)));
+        self.held -= ended.values().map(HashMap::len).sum::<usize>();
+        let of = |(number, sums): (i64, HashMap<usize, Box<Sums>, FxBuildHasher>)| {
+            let named = sums.into_iter().filter_map(|(group, sums)| Some((self.groups.get(group)?.clone(), *sums)));
             Interval {
                 begin_unix_ns: number.saturating_mul(length),
                 length_ns: self.length_ns,
@@ -271,6 +329,7 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
     use trace_format::segment::StreamId;
 
     #[test]
@@ -315,6 +374,40 @@ mod tests {
         counted.merge(&late);
         known.add(&segment);
         assert_eq!(counted, known);
+    }
+
+    #[test]
+    fn a_user_has_so_many_groups_and_the_rest_are_others() {
+        let mut open = Open::new(1_000);
+        let of = |number: usize| Group { job: number.to_string(), ..group("read") };
+        let numbers: BTreeSet<usize> = (0..5_000).map(|job| open.number(of(job), 7, true)).collect();
+        assert_eq!((numbers.len(), open.groups.len()), (MOST_OF_USER + 1, MOST_OF_USER + 1));
+        let others = open.groups.last().unwrap();
+        assert_eq!((&*others.job, &*others.op, others.class), (OTHERS, OTHERS, OpClass::Read));
+        // Nobody else has fewer for it, and this user all again when the sums are passed on.
+        assert_eq!(open.number(of(6_000), 8, true), MOST_OF_USER + 1);
+        open.at(5, 0).add_calls(1, 1, 1);
+        open.forget();
+        assert_eq!(open.forgotten(), 0, "sums are held of it");
+        open.ended(1_000_000);
+        open.forget();
+        assert_eq!((open.forgotten(), open.number(of(7_000), 7, true)), (1, 0));
+        // An agent's own user has all.
+        (0..MOST_GROUPS).for_each(|job| drop(open.number(of(job), 9, false)));
+        assert!(open.groups.len() > MOST_GROUPS && open.is_full());
+    }
+
+    #[test]
+    fn sums_of_many_moments_are_to_be_passed_on() {
+        let mut open = Open::new(1_000);
+        let group = open.number(group("read"), 7, true);
+        for moment in 0..=MOST_SUMS as i64 {
+            assert!(!open.is_full());
+            open.at(moment * 1_000, group).add_calls(1, 1, 1);
+        }
+        assert!(open.is_full());
+        assert_eq!(open.ended(i64::MAX).len(), MOST_SUMS + 1);
+        assert!(!open.is_full());
     }
 
     #[test]

@@ -8,8 +8,13 @@ use std::path::{Path, PathBuf};
 /// The name for this node and process.
 #[must_use]
 pub fn here(path: &Path) -> PathBuf {
-    let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    filled(path, node.trim_end().as_bytes(), &std::process::id().to_string())
+    filled(path, node().as_bytes(), &std::process::id().to_string())
+}
+
+/// What this node is called.
+#[must_use]
+pub fn node() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim_end().to_owned()
 }
 
 fn filled(path: &Path, node: &[u8], pid: &str) -> PathBuf {

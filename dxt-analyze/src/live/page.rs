@@ -7,12 +7,13 @@ use crate::progress::tell;
 use crate::web::host;
 use anyhow::{Context, Result};
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 const PAGE: &str = include_str!("../../assets/live/page.html");
 /// In the order in which they run.
@@ -22,9 +23,9 @@ const SCRIPTS: [&str; 3] = [
     include_str!("../../assets/live/live.js"),
 ];
 
-/// What is asked for, as text.
+/// What is asked for, as text, which all who ask share.
 #[derive(Clone, Default)]
-pub(super) struct Shown(Arc<Mutex<String>>);
+pub(super) struct Shown(Arc<Mutex<Bytes>>);
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -40,7 +41,7 @@ impl Shown {
         let answer = Answer { board, words: words(&board.not_seen) };
         // A board has nothing that cannot be written.
         let text = serde_json::to_string(&answer).unwrap_or_default();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
     }
 
     /// Begins to serve on 127.0.0.1, by a thread of its own, and prints the address on standard output.
@@ -66,8 +67,9 @@ impl Shown {
     }
 }
 
-async fn page() -> Html<String> {
-    Html(html())
+async fn page() -> Html<Bytes> {
+    static MADE: LazyLock<Bytes> = LazyLock::new(|| html().into());
+    Html(MADE.clone())
 }
 
 async fn board(State(shown): State<Shown>) -> Response {

@@ -2,7 +2,7 @@
 
 use super::about::Target;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::Segment;
 use trace_format::meta::Selection;
 use trace_format::op::{Layer, OpClass};
@@ -107,6 +107,16 @@ impl Record {
 }
 
 impl Records {
+    /// How many files there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets files, but for those of these numbers: they begin with nothing.
+    pub(super) fn forget(&mut self, but: &BTreeSet<u32>) {
+        self.0.retain(|file, _| but.contains(file));
+    }
+
     /// Adds a call; times in any unit of ns.
     pub fn add(&mut self, target: &Target, segment: &Segment) -> SoFar {
         let record = self.0.entry(target.file_number).or_default().entry(target.layer.into()).or_default();
@@ -127,6 +137,11 @@ struct SetRecord {
 pub struct DataSets(BTreeMap<u32, SetRecord>);
 
 impl DataSets {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Adds a call of a stream that is about a data set, which was of this `shape`.
     pub fn add(&mut self, stream: DataSetStream, shape: Option<Shape>, target: &Target, segment: &Segment) -> SoFar {
         let set = self.0.entry(stream.data_set).or_default();

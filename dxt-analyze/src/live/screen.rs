@@ -93,6 +93,11 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
         (not_seen.taken_back, "calls were shown twice, since they came after their process's trace"),
         (not_seen.damaged, "blocks of calls could not be read"),
         (not_seen.dropped, "events were not taken by a destination"),
+        (
+            not_seen.names,
+            "paths of files were forgotten, since their processes have too many: later calls are those of <other files>",
+        ),
+        (not_seen.too_large, "spools were given up, since what they say takes too much memory"),
         (not_seen.other_operations, "calls have no name in the connector's form"),
     ];
     all.into_iter().filter(|(count, _)| *count > 0).collect()

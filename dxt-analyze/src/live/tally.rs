@@ -1,11 +1,13 @@
 //! Sums of one process or file, for rankings.
 
+use super::interval::OTHER_FILES;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Files that are told apart.
+/// Files that are told apart, and bytes of their names.
 const MOST_FILES: usize = 10_000;
+const MOST_BYTES: usize = 8 << 20;
 
 /// Sums of one process or file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,32 +40,49 @@ impl Tally {
 
 /// Sums by file.
 #[derive(Clone, Debug, Default)]
-pub struct Files(BTreeMap<Arc<str>, Tally>);
+pub struct Files {
+    all: BTreeMap<Arc<str>, Tally>,
+    /// Bytes of their names.
+    bytes: usize,
+    /// Of those that were forgotten.
+    others: Tally,
+}
 
 impl Files {
     /// Adds to a file.
     pub fn add(&mut self, file: &Arc<str>, more: &Tally) {
-        match self.0.get_mut(file) {
+        match self.all.get_mut(file) {
             Some(tally) => tally.merge(more),
             None => {
-                self.0.insert(file.clone(), *more);
+                self.bytes += file.len();
+                self.all.insert(file.clone(), *more);
+                self.bound();
             }
         }
     }
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Tally)> {
-        self.0.iter()
+    /// All of them, and those that were forgotten together.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Tally)> {
+        let others = (self.others.calls > 0).then_some((OTHER_FILES, &self.others));
+        self.all.iter().map(|(file, tally)| (&**file, tally)).chain(others)
     }
 
     /// Where there are very many, those that cost least are forgotten.
-    pub fn bound(&mut self) {
-        if self.0.len() > MOST_FILES {
-            let mut times: Vec<u64> = self.0.values().map(|tally| tally.time_ns).collect();
+    fn bound(&mut self) {
+        if self.all.len() > MOST_FILES || self.bytes > MOST_BYTES {
+            let mut times: Vec<u64> = self.all.values().map(|tally| tally.time_ns).collect();
             let middle = times.len() / 2;
             let (_, least, _) = times.select_nth_unstable(middle);
             let least = *least;
-            self.0.retain(|_, tally| tally.time_ns > least);
+            let others = &mut self.others;
+            self.all.retain(|_, tally| {
+                let stays = tally.time_ns > least;
+                if !stays {
+                    others.merge(tally);
+                }
+                stays
+            });
+            self.bytes = self.all.keys().map(|file| file.len()).sum();
         }
     }
 }
@@ -75,14 +94,25 @@ mod tests {
     #[test]
     fn those_that_cost_most_stay() {
         let mut files = Files::default();
-        for number in 0..=MOST_FILES as u64 {
-            files.add(&format!("/{number}").into(), &Tally::of(1, number));
-            files.add(&format!("/{number}").into(), &Tally::of(2, 1));
-        }
-        files.bound();
-        let kept: Vec<&Tally> = files.iter().map(|(_, tally)| tally).collect();
-        assert!(kept.len() <= MOST_FILES / 2 + 1 && kept.len() >= MOST_FILES / 2 - 1, "{}", kept.len());
         let most = MOST_FILES as u64;
-        assert!(kept.contains(&&Tally { calls: 2, bytes: 3, time_ns: most + 1, longest_ns: most }));
+        for number in (0..=most).rev() {
+            files.add(&format!("/{number}").into(), &Tally::of(2, number + 1));
+        }
+        let kept: Vec<&Tally> = files.all.values().collect();
+        assert!(kept.len() <= MOST_FILES / 2 + 1 && kept.len() >= MOST_FILES / 2 - 1, "{}", kept.len());
+        assert!(kept.contains(&&Tally { calls: 1, bytes: 2, time_ns: most + 1, longest_ns: most + 1 }));
+        let others = files.iter().last().unwrap();
+        assert_eq!((others.0, others.1.calls as usize + kept.len()), (OTHER_FILES, MOST_FILES + 1));
+        assert_eq!(files.iter().map(|(_, tally)| tally.bytes).sum::<u64>(), 2 * (most + 1));
+    }
+
+    #[test]
+    fn long_names_take_no_more_room_than_short_ones() {
+        let mut files = Files::default();
+        for number in 0..MOST_FILES as u64 {
+            files.add(&format!("/{}/{number}", "x".repeat(4000)).into(), &Tally::of(1, number));
+            assert!(files.bytes <= MOST_BYTES);
+        }
+        assert_eq!(files.iter().map(|(_, tally)| tally.calls).sum::<u64>(), MOST_FILES as u64);
     }
 }

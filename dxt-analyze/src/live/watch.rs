@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
+use std::ops::Bound;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -28,6 +29,22 @@ pub struct Found {
     pub(crate) file: Owned,
     /// It was there when the watch began: its owner may have ended long ago.
     pub was_there: bool,
+    /// Its part of what this process may have open.
+    pub(crate) share: Option<Share>,
+}
+
+/// A descriptor that a user's file takes, as long as this lives.
+pub(crate) struct Share {
+    owner: u32,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.entry(self.owner).and_modify(|count| *count = count.saturating_sub(1));
+        open.retain(|_, count| *count > 0);
+    }
 }
 
 impl Found {
@@ -50,6 +67,8 @@ struct Shared {
     missed: AtomicU64,
     /// Spools that wait for a descriptor.
     unopened: AtomicU64,
+    /// How many files of each user are open.
+    open: Mutex<BTreeMap<u32, u64>>,
     /// What could not be opened, and why.
     failed: Mutex<Vec<String>>,
     ending: AtomicBool,
@@ -124,16 +143,34 @@ fn most_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
-/// Descriptors that are left for everything else: who looks whether a process runs needs one.
-const RESERVE: u64 = 32;
+/// Descriptors that are left for everything else: who looks whether a process runs needs one, and connections.
+const RESERVE: u64 = 64;
+/// What waits to be said.
+const MOST_FAILED: usize = 100;
+/// Names that are remembered, and those that wait for a descriptor, of which so many are tried at a time.
+const MOST_KNOWN: usize = 100_000;
+const MOST_WAITING: usize = 10_000;
+const TRIED: usize = 256;
 
-/// Opens a spool or spill, unless nothing would be left for the rest of this process.
-fn open(path: &Path) -> Result<Owned> {
+/// Opens a spool or spill, unless nothing would be left for the rest of this process. A user other than this one has as many open as are left
+/// for all others, so that each user may have some whatever the others do.
+fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     let owned = Owned::open(path)?;
     let number = u64::try_from(owned.file.as_raw_fd()).unwrap_or(0);
-    // The kernel gives the lowest number that is free.
-    let is_late = most_files().is_some_and(|most| number >= most - RESERVE.min(most / 4));
-    if is_late { Err(Errno::MFILE.into()) } else { Ok(owned) }
+    let mut open = shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_user = open.get(&owned.owner).copied().unwrap_or(0);
+    let is_late = most_files().is_some_and(|most| {
+        let most = most - RESERVE.min(most / 4);
+        let left = most.saturating_sub(open.values().sum());
+        // The kernel gives the lowest number that is free.
+        number >= most || owned.owner != own_user() && of_user >= left
+    });
+    if is_late {
+        return Err(Errno::MFILE.into());
+    }
+    open.insert(owned.owner, of_user + 1);
+    let share = Share { owner: owned.owner, shared: Arc::clone(shared) };
+    Ok((owned, share))
 }
 
 /// Whether it will be possible when other files are closed.
@@ -156,6 +193,8 @@ struct Looker {
     told: BTreeSet<PathBuf>,
     /// That descriptors are lacking was said.
     told_waiting: bool,
+    /// The latest of the names that were tried again.
+    tried: PathBuf,
     sender: Sender<Found>,
     shared: Arc<Shared>,
     /// This is the first look.
@@ -177,6 +216,7 @@ impl Looker {
             waiting: BTreeMap::new(),
             told: BTreeSet::new(),
             told_waiting: false,
+            tried: PathBuf::new(),
             sender,
             shared,
             begins: true,
@@ -240,12 +280,23 @@ impl Looker {
     }
 
     fn say(&self, text: String) {
-        self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        let mut failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed.len() < MOST_FAILED {
+            failed.push(text);
+        }
     }
 
     /// Tries again what there were no descriptors for.
     fn again(&mut self) {
-        for (path, was_there) in std::mem::take(&mut self.waiting) {
+        let behind = (Bound::Excluded(self.tried.clone()), Bound::Unbounded);
+        let mut tried: Vec<(PathBuf, bool)> =
+            self.waiting.range(behind).take(TRIED).map(|(path, was_there)| (path.clone(), *was_there)).collect();
+        let before = TRIED - tried.len();
+        let first = self.waiting.range(..=self.tried.clone()).take(before);
+        tried.extend(first.map(|(path, was_there)| (path.clone(), *was_there)));
+        self.tried = tried.last().map(|(path, _)| path.clone()).unwrap_or_default();
+        for (path, was_there) in tried {
+            self.waiting.remove(&path);
             if let (Some(directory), Some(name)) = (path.parent(), path.file_name()) {
                 self.named(directory, Path::new(name), was_there);
             }
@@ -308,21 +359,30 @@ impl Looker {
         if !(is_spool(name) || is_spill) || !bytes.starts_with(b"dxt-") || self.known.contains(&path) {
             return;
         }
-        match open(&path) {
+        match open(&path, &self.shared) {
             // Nobody listens any more: this ends.
-            Ok(file) => self.sender.send(Found { path: path.clone(), file, was_there }).unwrap_or_default(),
+            Ok((file, share)) => {
+                let found = Found { path: path.clone(), file, was_there, share: Some(share) };
+                self.sender.send(found).unwrap_or_default();
+            }
             Err(_) if path.symlink_metadata().is_err() => {
                 self.shared.missed.fetch_add(u64::from(is_spool(name)), Ordering::Relaxed);
             }
             Err(error) if is_for_now(&error) && is_for_own_user(&path) => {
-                self.waiting.insert(path, was_there);
+                if self.waiting.len() < MOST_WAITING {
+                    self.waiting.insert(path, was_there);
+                } else {
+                    self.shared.missed.fetch_add(u64::from(is_spool(name)), Ordering::Relaxed);
+                }
                 return;
             }
             // Other users' are theirs to watch.
             Err(_) if path.symlink_metadata().is_ok_and(|about| about.uid() != own_user()) => {}
             Err(error) => self.say(format!("{}: {error:#}", path.display())),
         }
-        self.known.insert(path);
+        if self.known.len() < MOST_KNOWN {
+            self.known.insert(path);
+        }
     }
 
     /// What the kernel tells: directories, names, and whether they came.

@@ -6,6 +6,7 @@ use crate::model::Run;
 use crate::page::make;
 use crate::topics::report::Options;
 use anyhow::{Context, Result, anyhow};
+use axum::body::Bytes;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
@@ -15,7 +16,7 @@ const STACK: usize = 8 << 20;
 /// What is served.
 #[derive(Debug)]
 pub(super) struct Made {
-    pub(super) page: String,
+    pub(super) page: Bytes,
     pub(super) tiler: Tiler,
 }
 
@@ -62,7 +63,7 @@ pub(super) fn begin(
 fn of(run: Run, args: &Args) -> Result<Made> {
     let page = make(&run, &Options { layout: args.layout.clone(), top: args.top, draw: true }, true)?.html;
     let layouts = crate::session::layouts(&run, args.layout.as_deref())?;
-    Ok(Made { page, tiler: Tiler::new(run, layouts) })
+    Ok(Made { page: page.into(), tiler: Tiler::new(run, layouts) })
 }
 
 impl Making {

@@ -42,10 +42,19 @@ impl Owned {
     }
 }
 
+/// Device and inode of a file.
+pub(crate) type Identity = (u64, u64);
+
 /// Whether a file that lies where a spool's spill would is that: anybody can make a file of that name, but only one is the file that the
-/// spool names, whoever its process was by then.
+/// spool names, whoever its process was by then. Only root's processes become another user's: a spool of anybody else that names a file of
+/// another user wants to have it read.
 pub(crate) fn is_spill_of(about: &Metadata, owner: u32, head: impl FnOnce() -> Option<Head>) -> bool {
-    about.uid() == owner || head().and_then(|head| head.spill()) == Some((about.dev(), about.ino()))
+    about.uid() == owner || owner == 0 && head().and_then(|head| head.spill()) == Some(identity(about))
+}
+
+/// Device and inode.
+pub(crate) fn identity(about: &Metadata) -> Identity {
+    (about.dev(), about.ino())
 }
 
 /// A file that is read at offsets.
@@ -126,7 +135,8 @@ mod tests {
         for (name, named, owner, expected) in [
             ("spill", None, own, true),
             ("spill", None, another, false),
-            ("spill", Some("spill"), another, true),
+            ("spill", Some("spill"), another, false),
+            ("spill", Some("spill"), 0, true),
             ("spill", Some("other"), another, false),
             // Copied to another place.
             ("spill", Some("other"), own, true),

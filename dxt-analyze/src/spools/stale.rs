@@ -1,7 +1,7 @@
 //! Files in a directory of spools that processes left which are gone: spools, spills, spools that were set aside before an exec(3), and the
 //! file in which a job's processes shared DXT_JOB_BYTES.
 
-use super::files::own_user;
+use super::files::{Identity, own_user};
 use super::owner;
 use anyhow::{Context, Result};
 use rustix::fs::{
@@ -23,7 +23,7 @@ pub(crate) struct Left {
     pub(crate) owner: u32,
     pub(crate) path: PathBuf,
     name: OsString,
-    identity: (u64, u64),
+    pub(crate) identity: Identity,
     /// When it was last written to, if it must not be since: processes that come may write to it.
     unchanged_since: Option<i64>,
 }

@@ -17,6 +17,7 @@ mod forms;
 #[path = "../../../tracer/tests/programs/harness/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
 mod harness;
+mod hostile;
 mod many;
 mod page;
 mod runs;

@@ -3,7 +3,10 @@
 use crate::program::{BLOCK, Traced};
 use crate::server::{Server, free_port, get, get_json, program, quoted, until};
 use crate::values::{interval, now_unix_ns, outlet};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Name, labels and value of a sample.
 type Sample = (String, Vec<(String, String)>, f64);
@@ -51,6 +54,59 @@ fn samples(text: &str) -> Vec<Sample> {
         }
     }
     all
+}
+
+/// Whoever only connects, asks a byte at a time or takes no answer keeps nobody from the sums.
+#[test]
+fn connections_that_wait_keep_no_question_from_its_answer() {
+    let port = free_port();
+    let mut outlet = outlet(&format!("prometheus:{port}"));
+    outlet.interval(&interval(now_unix_ns(), 7));
+    assert!(get(port, "/metrics").is_some());
+    for begin in
+        ["", "G", "GET /metrics HTTP/1.1\r\nX: ", &format!("GET /metrics HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")]
+    {
+        let idle: Vec<TcpStream> = (0..500)
+            .map(|_| {
+                let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                // It may be closed by now.
+                let _ = stream.write_all(begin.as_bytes());
+                stream
+            })
+            .collect();
+        let begun = Instant::now();
+        let text = get(port, "/metrics").unwrap_or_else(|| panic!("no answer beside {begin:?}"));
+        assert!(text.contains("dxt_calls_total{") && begun.elapsed() < Duration::from_secs(10), "{begin:?}");
+        drop(idle);
+    }
+}
+
+/// A web page that gives its own name this address is refused; so is what has no name, another port, or another path.
+#[test]
+fn only_who_asks_it_by_its_own_name_is_answered() {
+    let port = free_port();
+    let mut outlet = outlet(&format!("prometheus:{port}"));
+    outlet.interval(&interval(now_unix_ns(), 7));
+    let status = |request: String| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok()).unwrap_or(0)
+    };
+    let of = |host: &str| status(format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    for name in ["localhost", "127.0.0.1", "[::1]"] {
+        assert_eq!(of(&format!("{name}:{port}")), 200, "{name}");
+    }
+    for host in [format!("evil.example:{port}"), "localhost".to_owned(), "localhost:1".to_owned(), String::new()] {
+        assert_eq!(of(&host), 421, "{host}");
+    }
+    assert_eq!(status("GET /metrics HTTP/1.0\r\n\r\n".to_owned()), 421);
+    let own = format!("Host: localhost:{port}\r\n");
+    assert_eq!(status(format!("GET /other HTTP/1.1\r\n{own}\r\n")), 404);
+    assert_eq!(status(format!("POST /metrics HTTP/1.1\r\n{own}Content-Length: 0\r\n\r\n")), 405);
+    assert_eq!(status(format!("GET /metrics HTTP/1.1\r\n{own}X: {}\r\n\r\n", "x".repeat(40_000))), 431);
+    assert_eq!(status("nonsense\r\n\r\n".to_owned()), 400);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The journal, put in order: what the ids of a spool mean.
 
+use super::MOST_NOTES;
 use super::journal::{DataSet, DataSetStream, Shape, kind, read as journal};
 use crate::error::Result;
 use crate::limits;
@@ -37,7 +38,15 @@ pub struct Names {
     pub shapes: BTreeMap<u32, Vec<Shape>>,
     /// Texts of what may not be recorded.
     pub notes: Vec<String>,
+    /// Files whose paths are known.
+    pub(super) paths: usize,
+    /// Bytes of all that was added.
+    bytes: usize,
 }
+
+/// Bytes that a thing takes beside those of its record; and a stream, of which there are most.
+const THING_BYTES: usize = 100;
+const STREAM_BYTES: usize = 24;
 
 impl Names {
     /// What a trace tells: nothing of data sets.
@@ -48,6 +57,24 @@ impl Names {
             all.add(record, payload)?;
         }
         Ok(all)
+    }
+
+    /// Bytes of memory, about.
+    pub(super) const fn weight(&self) -> usize {
+        self.bytes
+    }
+
+    /// Forgets the paths of files, but for those of these numbers; returns how many.
+    pub(super) fn forget_paths(&mut self, but: &BTreeSet<u32>) -> u64 {
+        let mut forgotten = 0;
+        for (_, file) in self.files.iter_mut().filter(|(number, _)| !but.contains(number)) {
+            if let Some(path) = file.path.take() {
+                self.bytes = self.bytes.saturating_sub(path.len());
+                forgotten += 1;
+            }
+        }
+        self.paths -= forgotten;
+        forgotten as u64
     }
 
     /// The operation with this code.
@@ -71,6 +98,7 @@ impl Names {
 
     /// Adds what a record tells; the last one of a thing counts. Shapes are in no order behind it.
     fn add(&mut self, record: u32, payload: &[u8]) -> Result<()> {
+        self.bytes += payload.len() + if record == kind::STREAM { STREAM_BYTES } else { THING_BYTES };
         match record {
             kind::JOB => self.job = Job::decode(payload, 0)?,
             kind::PROCESS => self.process = Process::decode(payload, 0)?,
@@ -85,7 +113,11 @@ impl Names {
             }
             kind::FILE => {
                 let (number, def) = journal::file(payload);
+                let paths =
+                    |files: &BTreeMap<u32, FileDef>| files.get(&number).and_then(|file| file.path.as_ref()).is_some();
+                let before = paths(&self.files);
                 insert(&mut self.files, limits::SPOOL_FILES, number, def);
+                self.paths = self.paths + usize::from(paths(&self.files)) - usize::from(before);
             }
             kind::STREAM => {
                 let def = journal::stream(payload);
@@ -115,7 +147,9 @@ impl Names {
                     shapes.push(shape);
                 }
             }
-            kind::NOTES => self.notes = String::from_utf8_lossy(payload).lines().map(str::to_owned).collect(),
+            kind::NOTES => {
+                self.notes = String::from_utf8_lossy(payload).lines().take(MOST_NOTES).map(str::to_owned).collect()
+            }
             _ => {}
         }
         Ok(())
@@ -133,6 +167,10 @@ impl Names {
             let end = bytes.len() - records.left();
             whole &= at + journal::length(payload) == end;
             at = if whole { end } else { at };
+            // A list of nothings takes more memory than it has bytes.
+            if matches!(record, kind::JOB | kind::PROCESS) && payload.len() > limits::SPOOL_JOB_BYTES {
+                continue;
+            }
             self.add(record, payload)?;
             if record == kind::SHAPE {
                 new_shapes.insert(journal::shape(payload).data_set);

@@ -87,6 +87,26 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
+    /// Records of so many bytes from the one of number `from` on that are not all in a hole: the number of the first one, and some of them.
+    /// `None` if there are no more.
+    pub(super) fn records(&self, part: Part, bytes: usize, from: usize) -> Result<Option<(usize, Vec<u8>)>> {
+        let (offset, length) = self.part(part)?;
+        let mut from = from as u64;
+        if length > limits::SPOOL_HOLES_BYTES {
+            let at = offset.saturating_add(from.saturating_mul(bytes as u64));
+            let stored = self.0.stored(at).map_err(|source| Error::Io { offset: at, length, source })?;
+            let Some(stored) = stored else { return Ok(None) };
+            from = from.max(stored.start.saturating_sub(offset) / bytes as u64);
+        }
+        let count = (length / bytes as u64).saturating_sub(from).min((limits::SPOOL_PIECE_BYTES / bytes) as u64);
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut records = vec![0; count as usize * bytes];
+        self.read(offset + from * bytes as u64, &mut records)?;
+        Ok(Some((from as usize, records)))
+    }
+
     /// Reads what is in no hole into zeros, and tells where that is. What a file claims to use costs who makes it nothing while it is a hole:
     /// so it must cost no memory here. Where as much is on the disk as is claimed, nobody is asked for holes.
     fn read_stored(&self, offset: u64, into: &mut [u8]) -> Result<Vec<Range<usize>>> {

@@ -32,21 +32,31 @@ pub(super) fn fold(scratch: &[u8], is_of_version_4: bool) -> Option<Fold> {
 
 /// Takes out of `counters` what a process had begun to add when it was killed: the slots still have it.
 pub(super) fn take_back(counters: &mut Sparse, scratches: &Sparse) {
-    let unfinished: Vec<(usize, Vec<u64>)> = counters
-        .records(folded::BYTES)
-        .filter_map(|(number, entry)| Some((number, being_added(entry, scratches)?)))
-        .collect();
-    for (number, lengths) in unfinished {
+    let unfinished = counters.records(folded::BYTES).filter_map(|(number, entry)| {
+        let scratch = scratches.record(adder(entry)?, scratch::BYTES)?;
+        Some((number, scratch))
+    });
+    for (number, scratch) in unfinished.collect::<Vec<_>>() {
         if let Some(entry) = counters.bytes.get_mut(number * folded::BYTES..(number + 1) * folded::BYTES) {
-            before_adding(entry, &lengths);
+            take_back_from(entry, scratch);
         }
     }
 }
 
-/// Lengths of the segments that are being added to an entry; `None` if there are none.
-fn being_added(entry: &[u8], scratches: &Sparse) -> Option<Vec<u64>> {
-    let number = u64_at(entry, folded::ADDER).checked_sub(1)?;
-    let scratch = scratches.record(usize::try_from(number).ok()?, scratch::BYTES)?;
+/// Takes out of an entry what was being added from `scratch`.
+pub(super) fn take_back_from(entry: &mut [u8], scratch: &[u8]) {
+    if let Some(lengths) = being_added(entry, scratch) {
+        before_adding(entry, &lengths);
+    }
+}
+
+/// Number of the scratch from which something is being added to an entry; `None` if nothing is.
+pub(super) fn adder(entry: &[u8]) -> Option<usize> {
+    usize::try_from(u64_at(entry, folded::ADDER).checked_sub(1)?).ok()
+}
+
+/// Lengths of the segments of `scratch` that are being added to an entry; `None` if there are none.
+fn being_added(entry: &[u8], scratch: &[u8]) -> Option<Vec<u64>> {
     let members = u64_at(scratch, scratch::COUNTING) & !u64_at(scratch, scratch::COUNTED);
     let slots = scratch.get(scratch::FIRST..)?.chunks_exact(size_of::<Segment>()).enumerate();
     let is_new = |end: u64| end != 0 && end & MARKS == 0;

@@ -112,7 +112,6 @@ impl Remote {
             self.outlets.iter_mut().for_each(|outlet| outlet.events(&events));
         }
         // An interval may be long.
-        self.files.bound();
         let over = Instant::now() >= self.next_interval;
         if over {
             self.next_interval = Instant::now() + self.interval;
@@ -166,7 +165,8 @@ impl Remote {
             return;
         }
         let event = self.known.shared(event);
-        let group = self.open.number(Group::of(&event.process, &event.target, self.group_ranks));
+        let group =
+            self.open.number(Group::of(&event.process, &event.target, self.group_ranks), event.process.uid, false);
         let (length, duration_ns, calls) = (event.length, event.duration_ns(), u64::from(event.stands_for));
         self.open.at(event.end_unix_ns, group).add_calls(length, duration_ns, calls);
         if event.target.layer.is_io() && !event.target.nested {
@@ -228,6 +228,5 @@ impl Remote {
             ..row.clone()
         });
         self.board.set_rows(rows.collect(), &self.files);
-        self.files.bound();
     }
 }

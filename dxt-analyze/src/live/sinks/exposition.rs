@@ -126,13 +126,15 @@ impl Exposition {
 }
 
 /// Each thing that was not seen, by its name.
-pub(super) fn not_seen(not_seen: &NotSeen) -> [(&'static str, u64); 6] {
+pub(super) fn not_seen(not_seen: &NotSeen) -> [(&'static str, u64); 8] {
     [
         ("counted", not_seen.counted),
         ("spools", not_seen.spools),
         ("taken_back", not_seen.taken_back),
         ("damaged", not_seen.damaged),
         ("dropped", not_seen.dropped),
+        ("names", not_seen.names),
+        ("too_large", not_seen.too_large),
         ("other_operations", not_seen.other_operations),
     ]
 }

@@ -3,6 +3,7 @@
 
 mod connector;
 mod courier;
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "text of a destination that this build is made without"))]
 mod exposition;
 mod file;
 pub(crate) mod full;
@@ -17,6 +18,7 @@ mod parquet;
 mod place;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "serve")]
 mod prometheus;
 mod publisher;
 mod sent;

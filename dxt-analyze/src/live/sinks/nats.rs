@@ -7,6 +7,7 @@ use super::sent::{Cargo, Sent};
 use crate::live::agent::unix_ns;
 use crate::live::event::Event;
 use crate::live::interval::Interval;
+use crate::live::names;
 use crate::live::nats::{Address, Connection, PATIENCE, runtime};
 use anyhow::{Context, Result};
 use async_nats::jetstream::message::PublishMessage;
@@ -80,8 +81,7 @@ impl Cargo for Messages {
 /// # Errors
 /// If that is no address of a stream.
 pub(crate) fn open(url: &str) -> Result<Sent<Messages>> {
-    let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let agent = format!("{}-{}-{}", node.trim(), std::process::id(), unix_ns());
+    let agent = format!("{}-{}-{}", names::node(), std::process::id(), unix_ns());
     let unseen = Arc::new(Unseen { watcher: watcher(&agent).into(), count: 0.into() });
     let messages = Messages { unseen: Arc::clone(&unseen), has_word: false };
     let publisher = Publisher {

@@ -3,7 +3,6 @@
 use super::intervals::Intervals;
 use super::ldms::{Address, Ldms};
 use super::lines::{Form, Lines};
-use super::prometheus::Prometheus;
 use super::{Outlet, Sink, influx};
 use crate::exit::UsageError;
 use crate::live::{names, shown};
@@ -89,9 +88,7 @@ impl To {
                 let address = Address::of(address, |name| std::env::var(name).ok());
                 (address.name(), Box::new(Ldms::new(address)))
             }
-            Self::Prometheus(address) => {
-                (format!("prometheus:{}", shown::url(address)), Box::new(Prometheus::new(address)?))
-            }
+            Self::Prometheus(address) => (format!("prometheus:{}", shown::url(address)), prometheus(address)?),
             Self::Influx(url) => (format!("influx:{}", shown::url(url)), influx::open(url)?),
             Self::Postgres(url) => (format!("postgres:{}", shown::url(url)), postgres(url)?),
             Self::Nats(url) => (format!("nats:{}", shown::url(url)), nats(url)?),
@@ -164,6 +161,17 @@ fn unknown(kind: &str) -> anyhow::Error {
         shown::url(kind)
     );
     UsageError(text).into()
+}
+
+#[cfg(feature = "serve")]
+fn prometheus(address: &str) -> Result<Box<dyn Sink>> {
+    Ok(Box::new(super::prometheus::Prometheus::new(address)?))
+}
+
+#[cfg(not(feature = "serve"))]
+fn prometheus(_address: &str) -> Result<Box<dyn Sink>> {
+    let why = "this dxt-analyze was built without `serve`, which prometheus needs: build it with --features serve";
+    bail!(UsageError(why.into()))
 }
 
 #[cfg(feature = "parquet")]

@@ -5,21 +5,45 @@ use super::exposition::Exposition;
 use crate::exit::UsageError;
 use crate::live::agent::unix_ns;
 use crate::live::interval::Interval;
+use crate::live::names;
+use crate::web::{self, Hosts};
 use anyhow::{Context, Result, bail};
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most bytes of a request.
-const MOST_REQUEST: usize = 8 << 10;
-/// How long one may take to ask, and to read what is answered.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a text is given to whoever asks: it may have tens of thousands of lines.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// What is shown, and its text.
+#[derive(Default)]
+struct Shown {
+    sums: Exposition,
+    text: Option<(Instant, Bytes)>,
+}
+
+impl Shown {
+    /// The text, which all who ask at the same time share.
+    fn text(&mut self) -> Bytes {
+        let fresh = self.text.as_ref().filter(|(made, _)| made.elapsed() < FRESH).map(|(_, text)| text.clone());
+        fresh.unwrap_or_else(|| {
+            let text = Bytes::from(self.sums.text(unix_ns()));
+            self.text = Some((Instant::now(), text.clone()));
+            text
+        })
+    }
+}
 
 /// A server that answers each question with everything.
 pub(crate) struct Prometheus {
     address: String,
-    shown: Arc<Mutex<Exposition>>,
+    shown: Arc<Mutex<Shown>>,
 }
 
 impl Prometheus {
@@ -48,71 +72,38 @@ impl Sink for Prometheus {
         let addresses: Vec<SocketAddr> = self.address.to_socket_addrs().with_context(failed)?.collect();
         let listener = TcpListener::bind(&addresses[..]).with_context(failed)?;
         let shown = Arc::clone(&self.shown);
+        let port = listener.local_addr().with_context(failed)?.port();
+        let named = self.address.rsplit_once(':').map_or("", |(named, _)| named);
+        let hosts = Hosts::new(port).with(named, &names::node());
+        listener.set_nonblocking(true).with_context(failed)?;
+        let runtime = web::runtime()?;
+        let listener = {
+            let _inside = runtime.enter();
+            tokio::net::TcpListener::from_std(listener).with_context(failed)?
+        };
+        let routes = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/", get(metrics))
+            .fallback(|| async { (StatusCode::NOT_FOUND, "there is /metrics only\n") })
+            .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, "there is GET only\n") })
+            .with_state(shown);
         let name = std::thread::Builder::new().name("prometheus".into());
-        name.spawn(move || serve(&listener, &shown)).context("failed to begin a thread")?;
+        name.spawn(move || runtime.block_on(web::serve(listener, routes, hosts)))
+            .context("failed to begin a thread")?;
         Ok(())
     }
 
     fn interval(&mut self, interval: &Interval) -> Result<()> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).add(interval);
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.sums.add(interval);
+        shown.text = None;
         Ok(())
     }
 }
 
-/// Answers one after the other: each has so much time only.
-fn serve(listener: &TcpListener, shown: &Mutex<Exposition>) {
-    for stream in listener.incoming() {
-        match stream {
-            // Who goes away has no answer.
-            Ok(stream) => drop(answer(stream, shown)),
-            // No room for another connection: some may be closed soon.
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
-        }
-    }
-}
-
-fn answer(mut stream: TcpStream, shown: &Mutex<Exposition>) -> std::io::Result<()> {
-    let request = request(&mut stream)?;
-    let mut words = request.split(|byte| *byte == b' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let path = path.split(|byte| *byte == b'?').next().unwrap_or_default();
-    let (status, text) = match (method, path) {
-        (b"GET" | b"HEAD", b"/metrics" | b"/") => {
-            ("200 OK", shown.lock().unwrap_or_else(PoisonError::into_inner).text(unix_ns()))
-        }
-        (b"GET" | b"HEAD", _) => ("404 Not Found", "there is /metrics only\n".to_owned()),
-        _ => ("405 Method Not Allowed", "there is GET only\n".to_owned()),
-    };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n",
-        text.len()
-    );
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(head.as_bytes())?;
-    if method == b"GET" {
-        stream.write_all(text.as_bytes())?;
-    }
-    stream.flush()
-}
-
-/// A request's head.
-fn request(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
-    let until = Instant::now() + PATIENCE;
-    let mut request = Vec::new();
-    let mut piece = [0; 1024];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || request.len() > MOST_REQUEST {
-            return Err(std::io::ErrorKind::InvalidData.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut piece)? {
-            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            count => request.extend_from_slice(piece.get(..count).unwrap_or_default()),
-        }
-    }
-    Ok(request)
+async fn metrics(State(shown): State<Arc<Mutex<Shown>>>) -> impl IntoResponse {
+    let text = shown.lock().unwrap_or_else(PoisonError::into_inner).text();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! The spools of one job, and their trace. A job may have left more of them than fit into memory: they are read once to know whose they are,
 //! and once more, some at a time, when their trace is made.
 
-use super::{Found, FromSpool, Held, Looked, Recovery, is_directory, read, spill_or_nothing};
-use crate::spools::files;
+use super::{Found, FromSpool, Held, How, Looked, Recovery, is_directory, read, spill_or_nothing};
+use crate::spools::files::{self, Identity};
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, fchown};
 use std::path::{Path, PathBuf};
 use trace_format::frame::IndexEntry;
 use trace_format::meta::Job;
@@ -25,12 +25,15 @@ pub(super) enum Known {
     Nothing,
     /// As [`Held::Cut`].
     Cut(String),
+    /// As [`Held::NoHeader`].
+    NoHeader(String),
 }
 
 /// A spool of a job.
 pub(super) struct OfJob {
     /// User id of the file's owner.
     owner: u32,
+    identity: Identity,
     pub(super) about: FromSpool,
     exe: Vec<u8>,
     start_unix_ns: i64,
@@ -46,10 +49,12 @@ impl Known {
         let known = match what {
             Held::Nothing => Self::Nothing,
             Held::Cut(why) => Self::Cut(why),
+            Held::NoHeader(why) => Self::NoHeader(why),
             Held::Calls(found) => {
                 let info = &found.recovered.job.info;
                 Self::Calls(Box::new(OfJob {
                     owner: found.owner,
+                    identity: found.identity,
                     about: found.about.clone(),
                     exe: info.exe.clone(),
                     start_unix_ns: info.start_unix_ns,
@@ -90,14 +95,15 @@ impl OfJob {
         if let Some(found) = self.found.take() {
             return Ok(Some(found));
         }
-        let Held::Calls(found) = read(&self.about.spool)?.what else { return Ok(None) };
+        let Held::Calls(found) = read(&self.about.spool, Some(self.identity))?.what else { return Ok(None) };
         anyhow::ensure!(self.is_of(found.owner, &found.about.job), "it has changed while it was read");
         Ok(Some(found))
     }
 }
 
 /// Writes the trace of one job.
-pub(super) fn write(mut job: Vec<OfJob>, output: &Path, force: bool, result: &mut Recovery) -> Result<()> {
+pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut Recovery) -> Result<()> {
+    let (force, owner) = (how.force, job.first().map(|one| one.owner).filter(|_| how.gives));
     let in_directory = is_directory(output);
     let path = if in_directory {
         std::fs::create_dir_all(output)
@@ -118,7 +124,11 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, force: bool, result: &mu
     let rights = if own { rights(&block) } else { PRIVATE };
     let has_written = Target::new(&path, ours, force).with_rights(rights).file(|file| {
         about = regions(&mut job, &block, file, &mut result.failed)?;
-        if about.is_empty() { Err(Nothing.into()) } else { Ok(()) }
+        if about.is_empty() {
+            return Err(Nothing.into());
+        }
+        // The open file, before it has a name: whatever lies under that by then is nobody's business here.
+        owner.map_or(Ok(()), |owner| fchown(&*file, Some(owner), None)).context("failed to give it to its user")
     });
     match has_written {
         Err(error) if error.is::<Nothing>() => return Ok(()),

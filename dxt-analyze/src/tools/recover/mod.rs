@@ -13,11 +13,12 @@ pub use stale::{Stale, stale};
 use self::job::Known;
 use self::spill::Spill;
 use crate::exit::UsageError;
-use crate::spools::files::{Bytes, Owned};
+use crate::spools::files::{self, Bytes, Identity, Owned};
 use crate::spools::{clock, owner};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::read::Source;
@@ -63,6 +64,9 @@ pub struct Recovery {
     /// Spools that were cut short and of which no trace was made, and why; they stay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<String>,
+    /// Spools that do not even have a whole header, and why; `--stale` removes them, so they are named once.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub without_header: BTreeMap<PathBuf, String>,
     /// Files that were deleted without a trace of them, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<PathBuf>,
@@ -83,6 +87,7 @@ const fn is_zero(number: &u64) -> bool {
 struct Found {
     /// User id of the file's owner, who alone can have written it.
     owner: u32,
+    identity: Identity,
     about: FromSpool,
     recovered: Recovered,
     spill: Option<Bytes>,
@@ -107,6 +112,8 @@ enum Held {
     Nothing,
     /// Nothing that is left of it: it was cut short.
     Cut(String),
+    /// Less than a header.
+    NoHeader(String),
 }
 
 /// Which spools traces are made of, and what becomes of them and of files that are there.
@@ -116,8 +123,11 @@ struct How {
     remove: bool,
     /// Traces replace files of other origin.
     force: bool,
-    /// Of those that were cut short a trace is made, too. They stay, so who comes again and again makes it again and again.
-    cut_too: bool,
+    /// What is there is cleaned up. Of those that were cut short no trace is made, since they stay: who comes again and again would make it
+    /// again and again.
+    cleans: bool,
+    /// Traces are given to the users whose spools they are made of.
+    gives: bool,
 }
 
 /// Spools in the order named; of a directory, all that are in it.
@@ -157,22 +167,24 @@ fn is_directory(output: &Path) -> bool {
 /// # Errors
 /// If no spool can be read, if there are several jobs and `output` is a file, or if a trace cannot be written.
 pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> Result<Recovery> {
-    put_together(spools, output, How { remove, force, cut_too: true })
+    let spools: Vec<_> = spools.iter().map(|path| (path.clone(), None)).collect();
+    put_together(&spools, output, How { remove, force, ..How::default() })
 }
 
-/// See [`recover`].
-fn put_together(spools: &[PathBuf], output: &Path, how: How) -> Result<Recovery> {
+/// See [`recover`]. One with an identity is read only if it still is that file.
+fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How) -> Result<Recovery> {
     let mut result = Recovery::default();
     let mut found = Vec::new();
     // Of many only what they say of themselves is kept, or they would all be in memory at once.
     let keeps = spools.len() <= job::AT_ONCE;
-    let read: Vec<_> = spools.par_iter().map(|path| (path, read(path).map(|one| Known::of(one, keeps)))).collect();
+    let read: Vec<_> =
+        spools.par_iter().map(|(path, is)| (path, read(path, *is).map(|one| Known::of(one, keeps)))).collect();
     for (path, one) in read {
         match one {
             Ok((one, without_spill)) => {
                 result.failed.extend(without_spill);
                 match one {
-                    Known::Calls(one) if one.about.missing_bytes > 0 && !how.cut_too => result.cut.push(format!(
+                    Known::Calls(one) if one.about.missing_bytes > 0 && how.cleans => result.cut.push(format!(
                         "{}: {} bytes that were in use are missing, so its file was cut short: dxt-analyze recover {} makes a trace of the rest",
                         path.display(),
                         one.about.missing_bytes,
@@ -180,13 +192,17 @@ fn put_together(spools: &[PathBuf], output: &Path, how: How) -> Result<Recovery>
                     )),
                     Known::Calls(one) => found.push(*one),
                     Known::Nothing => result.empty.push(path.clone()),
-                    Known::Cut(why) => result.cut.push(format!("{}: {why}", path.display())),
+                    Known::NoHeader(why) if how.cleans => {
+                        result.without_header.insert(path.clone(), why);
+                    }
+                    Known::Cut(why) | Known::NoHeader(why) => result.cut.push(format!("{}: {why}", path.display())),
                 }
             }
             Err(error) => result.failed.push(format!("{}: {error:#}", path.display())),
         }
     }
-    if found.is_empty() && result.empty.is_empty() && result.cut.is_empty() && !result.failed.is_empty() {
+    let nothing = found.is_empty() && result.empty.is_empty() && result.cut.is_empty();
+    if nothing && result.without_header.is_empty() && !result.failed.is_empty() {
         bail!("failed to recover anything: {}", result.failed.join("; "));
     }
     let jobs = job::apart(found);
@@ -196,7 +212,7 @@ fn put_together(spools: &[PathBuf], output: &Path, how: How) -> Result<Recovery>
         return Err(UsageError(why).into());
     }
     for job in jobs {
-        job::write(job, output, how.force, &mut result)?;
+        job::write(job, output, how, &mut result)?;
     }
     if how.remove {
         let whole = result.spools.iter().filter(|one| !one.running && one.missing_bytes == 0);
@@ -210,10 +226,17 @@ fn put_together(spools: &[PathBuf], output: &Path, how: How) -> Result<Recovery>
     Ok(result)
 }
 
-/// Reads one spool.
-fn read(path: &Path) -> Result<Looked> {
+/// Reads one spool, which `is` the file that was looked at before, if that is said: names in a directory of others may be given to another
+/// file at any moment.
+fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
     let Owned { file, owner } = Owned::open(path)?;
+    let about = file.metadata().context("failed to look at it")?;
+    let identity = files::identity(&about);
+    anyhow::ensure!(is.is_none_or(|is| is == identity), "it is not the file any more that was looked at");
     let source = Bytes(file);
+    if let Some(what) = unfinished::without_header(path, about.len())? {
+        return Ok(Looked { what, without_spill: None });
+    }
     let head = Head::read(&source)?;
     let is_finished = head.is_some();
     // Before the rest is read: one that ends meanwhile may have written its trace since.
@@ -241,7 +264,7 @@ fn read(path: &Path) -> Result<Looked> {
         );
         let what = match missing_bytes {
             0 if is_finished => Held::Nothing,
-            0 => unfinished::look(path, &source)?,
+            0 => unfinished::look(path)?,
             _ => Held::Cut(cut),
         };
         return Ok(Looked { what, without_spill });
@@ -259,5 +282,5 @@ fn read(path: &Path) -> Result<Looked> {
         uncertain: recovered.uncertain,
         missing_bytes,
     };
-    Ok(Looked { what: Held::Calls(Box::new(Found { owner, about, recovered, spill })), without_spill })
+    Ok(Looked { what: Held::Calls(Box::new(Found { owner, identity, about, recovered, spill })), without_spill })
 }

@@ -6,9 +6,9 @@ use crate::exit::UsageError;
 use crate::spools::files::own_user;
 use crate::spools::stale::{Left, SpoolDirectory};
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, lchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct Stale {
 /// If no directory can be listed; [`UsageError`] if root is to write where others may.
 pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recovery> {
     if own_user() == 0 && !which.delete && output.symlink_metadata().is_ok() {
-        check(output)?;
+        make(output)?;
     }
     let named = !places.is_empty();
     let usual = || {
@@ -91,62 +91,71 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
     if spools.is_empty() {
         return Ok(Vec::new());
     }
-    let paths: Vec<PathBuf> = spools.iter().map(|spool| spool.path.clone()).collect();
+    let of_files: Vec<_> = spools.iter().map(|spool| (spool.path.clone(), Some(spool.identity))).collect();
     let for_all = own_user() == 0;
-    let folder = if for_all { output.join(owner.to_string()) } else { output.to_owned() };
-    let is_new = !folder.exists();
-    if for_all {
-        prepare(output, &folder)?;
-    }
-    let done = super::put_together(&paths, &folder, super::How::default());
+    let own = output.join(owner.to_string());
+    let is_new = !own.exists();
+    let folder = if for_all { make(&make(output)?.join(owner.to_string()))? } else { output.to_owned() };
+    let how = super::How { cleans: true, gives: for_all, ..super::How::default() };
+    let done = super::put_together(&of_files, &folder, how);
     if is_new && for_all {
         // Where there was nothing to write.
         let _ = std::fs::remove_dir(&folder);
     }
     let done = done?;
-    if for_all {
-        for path in &done.written {
-            lchown(path, Some(owner), None)
-                .with_context(|| format!("failed to give {} to its user", path.display()))?;
-        }
-    }
     // A spool that cannot be read is not known to be none: it stays, and is named each time.
-    let dealt_with: Vec<&PathBuf> = done.spools.iter().map(|one| &one.spool).chain(&done.empty).collect();
+    let read = done.spools.iter().map(|one| &one.spool).chain(&done.empty);
+    let dealt_with: BTreeSet<&PathBuf> = read.chain(done.without_header.keys()).collect();
     let running = done.spools.iter().filter(|one| one.running).map(|one| &one.spool);
     let mut stays: Vec<PathBuf> = running.cloned().collect();
-    stays.extend(paths.iter().filter(|path| !dealt_with.contains(path)).cloned());
+    stays.extend(of_files.iter().map(|(path, _)| path).filter(|path| !dealt_with.contains(path)).cloned());
     result.written.extend(done.written);
     result.empty.extend(done.empty);
     result.failed.extend(done.failed);
     result.cut.extend(done.cut);
+    result.without_header.extend(done.without_header);
     result.spools.extend(done.spools);
     Ok(stays)
 }
 
-/// Makes a user's directory, which is root's as the one around it is: a user who could change either could have root write elsewhere.
-fn prepare(output: &Path, folder: &Path) -> Result<()> {
+/// Makes a directory that only root may change, as all around it: a user who could change one could have root write elsewhere. Returns its
+/// path without links, which others could change.
+fn make(folder: &Path) -> Result<PathBuf> {
     let failed = || format!("failed to make {}", folder.display());
-    DirBuilder::new().recursive(true).mode(0o755).create(output).with_context(failed)?;
-    check(output)?;
-    match DirBuilder::new().mode(0o755).create(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error).with_context(failed),
-        _ => check(folder),
+    if folder.symlink_metadata().is_err() {
+        let around = folder.parent().filter(|around| !around.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let around = if around.symlink_metadata().is_ok() { around.to_owned() } else { make(around)? };
+        check_above(&around.canonicalize().with_context(failed)?)?;
+        DirBuilder::new().mode(0o755).create(folder).with_context(failed)?;
     }
+    let path = folder.canonicalize().with_context(failed)?;
+    let (name, about) = (folder.symlink_metadata().with_context(failed)?, path.metadata().with_context(failed)?);
+    if !about.is_dir() || name.uid() != 0 || about.uid() != 0 || about.mode() & 0o022 != 0 {
+        return Err(others_may_change(folder));
+    }
+    path.parent().map_or(Ok(()), check_above)?;
+    Ok(path)
 }
 
-/// Whether root alone may change a directory, and what its name stands for.
-fn check(folder: &Path) -> Result<()> {
-    let failed = || format!("failed to look at {}", folder.display());
-    let (name, about) = (folder.symlink_metadata().with_context(failed)?, folder.metadata().with_context(failed)?);
-    if about.is_dir() && name.uid() == 0 && about.uid() == 0 && about.mode() & 0o022 == 0 {
-        return Ok(());
+/// Whether a directory that is root's and lies in this one, or below, stays what it is. In one with the sticky bit, such as /tmp, others
+/// can make files and touch nothing of root's.
+fn check_above(folder: &Path) -> Result<()> {
+    for folder in folder.ancestors() {
+        let about = folder.symlink_metadata().with_context(|| format!("failed to look at {}", folder.display()))?;
+        if about.uid() != 0 || about.mode() & 0o022 != 0 && about.mode() & 0o1000 == 0 {
+            return Err(others_may_change(folder));
+        }
     }
+    Ok(())
+}
+
+fn others_may_change(folder: &Path) -> anyhow::Error {
     let place = folder.display();
     let why = format!(
         "{place} is no directory that only root may change, so others could have root write elsewhere: \
          name another --output, or chown root {place} && chmod go-w {place}"
     );
-    Err(UsageError(why).into())
+    UsageError(why).into()
 }
 
 /// Whether `file` is `spool` or what belongs to it.

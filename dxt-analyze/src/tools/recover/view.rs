@@ -73,7 +73,11 @@ impl Recovery {
     #[must_use]
     pub fn exit(&self) -> Exit {
         let exact = self.spools.iter().all(|one| one.uncertain == 0 && one.missing_bytes == 0);
-        if exact && self.failed.is_empty() && self.cut.is_empty() { Exit::Fine } else { Exit::Incomplete }
+        if exact && self.failed.is_empty() && self.cut.is_empty() && self.without_header.is_empty() {
+            Exit::Fine
+        } else {
+            Exit::Incomplete
+        }
     }
 }
 
@@ -108,6 +112,7 @@ impl Report for Recovery {
             let (spool, missing) = (one.spool.display(), one.missing_bytes);
             format!("kept {spool}: {missing} bytes that were in use are missing, with the calls in them: its file was cut short")
         }));
+        lines.extend(self.without_header.iter().map(|(spool, why)| format!("removed {}: {why}", spool.display())));
         lines.extend(self.cut.iter().map(|why| format!("kept {why}")));
         if self.spools.iter().any(|one| one.running) {
             lines.push("processes that still run: this is how far they had come; their spools stay".into());

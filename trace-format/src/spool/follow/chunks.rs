@@ -48,6 +48,7 @@ impl Header {
     fn length(bytes: &[u8], most: usize) -> Option<usize> {
         let length = u32_at(bytes, chunk::BYTES) as usize;
         let whole = u64_at(bytes, chunk::MAGIC) == chunk::MAGIC_VALUE;
+        let most = most.min(limits::SPOOL_CHUNK_BYTES);
         (whole && (chunk::HEADER_BYTES..=most).contains(&length)).then_some(length)
     }
 }
@@ -78,6 +79,11 @@ impl<S: Source + ?Sized> Arena<'_, S> {
 }
 
 impl Chunks {
+    /// Bytes of memory.
+    pub(super) const fn weight(&self) -> usize {
+        self.known.capacity() * size_of::<Known>()
+    }
+
     /// Takes what is new in slots and blocks; not from chunks that are being packed.
     pub(super) fn look<S: Source + ?Sized>(
         &mut self,
@@ -135,6 +141,7 @@ impl Chunks {
     /// Finds chunks that were cut since: behind the last one, and where a thread had not come to write its header.
     fn find<S: Source + ?Sized>(&mut self, arena: &Arena<'_, S>, used: usize) -> Result<()> {
         let (mut found, mut at, mut next) = (Vec::new(), 0, 0);
+        let mut room = limits::SPOOL_SEARCH_BYTES;
         while at + chunk::HEADER_BYTES <= used {
             if let Some(known) = self.known.get(next).filter(|known| known.at == at) {
                 at += known.bytes;
@@ -142,7 +149,7 @@ impl Chunks {
                 continue;
             }
             let end = self.known.get(next).map_or(used, |known| known.at.min(used));
-            match first_in(arena, at, end)? {
+            match first_in(arena, at, end, &mut room)? {
                 Some(known) => {
                     found.push(known);
                     at = known.at + known.bytes;
@@ -154,6 +161,7 @@ impl Chunks {
                 None => at = end.max(at + chunk::HEADER_BYTES),
             }
         }
+        limits::check("chunks", (self.known.len() + found.len()) as u64, limits::SPOOL_CHUNKS as u64, arena.offset)?;
         if !found.is_empty() {
             self.known.extend(found);
             self.known.sort_by_key(|known| known.at);
@@ -163,8 +171,13 @@ impl Chunks {
     }
 }
 
-/// The first chunk that begins between `at` and `end`.
-fn first_in<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, end: usize) -> Result<Option<Known>> {
+/// The first chunk that begins between `at` and `end`, if there is `room` for looking through so many bytes.
+fn first_in<S: Source + ?Sized>(
+    arena: &Arena<'_, S>,
+    at: usize,
+    end: usize,
+    room: &mut usize,
+) -> Result<Option<Known>> {
     const PIECE: usize = 64 << 10;
     let mut from = at;
     while from + chunk::HEADER_BYTES <= end {
@@ -179,6 +192,10 @@ fn first_in<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, end: usize) -> 
             }
         }
         from += wanted;
+        if wanted > chunk::HEADER_BYTES {
+            let Some(left) = room.checked_sub(wanted) else { return Ok(None) };
+            *room = left;
+        }
         // A hole costs who makes it nothing.
         if end - from.min(end) > limits::SPOOL_HOLES_BYTES as usize && bytes.iter().all(|byte| *byte == 0) {
             let Some(next) = arena.stored(from)? else { return Ok(None) };

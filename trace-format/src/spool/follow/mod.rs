@@ -24,11 +24,12 @@ use crate::columns::{Columns, TickScale};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::frame::FrameHeader;
+use crate::limits;
 use crate::meta::{Note, stream_flags};
 use crate::read::{BlockRef, Decoder, Source};
 use crate::segment::{MARKS, Segment, StreamId, pack};
 use chunks::Chunks;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// SpoolReader of scratches in a thread's order, as in a recovered trace.
 const BEHIND_CHUNKS: u32 = 1 << 31;
@@ -90,12 +91,14 @@ struct Looking<'a, S: ?Sized> {
     scale: TickScale,
     last: bool,
     most: usize,
+    /// Segments of blocks that were decoded.
+    decoded: usize,
     out: Look,
 }
 
 impl<S: ?Sized> Looking<'_, S> {
     fn is_full(&mut self) -> bool {
-        self.out.more |= self.out.segments.len() >= self.most;
+        self.out.more |= self.out.segments.len() >= self.most || self.decoded / 4 >= self.most;
         self.out.more
     }
 }
@@ -124,10 +127,13 @@ impl Follower {
         let Some(head) = Head::read(spool)? else { return Ok(Look::default()) };
         let place = SpoolReader(spool);
         place.check()?;
-        self.read_journal(&place)?;
         let scale = head.scale(now);
         self.scale = Some(scale);
-        let mut looking = Looking { spool, head, scale, last, most, out: Look::default() };
+        let mut looking = Looking { spool, head, scale, last, most, decoded: 0, out: Look::default() };
+        if self.read_journal(&place)? {
+            looking.out.more = true;
+            return Ok(looking.out);
+        }
         // Each is taken out, so that it can use the rest.
         for part in [Part::Arena, Part::Meetings] {
             let mut chunks = std::mem::take(self.chunks_of(part));
@@ -148,8 +154,28 @@ impl Follower {
             }
         }
         self.count(&place, &mut looking)?;
-        self.read_journal(&place)?;
+        looking.out.more |= self.read_journal(&place)?;
+        // Some MB of each spool whose blocks were decoded.
+        self.decoder = Decoder::default();
         Ok(looking.out)
+    }
+
+    /// Bytes of memory that are kept of the spool, about.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let counters = (self.counted.len() + self.short.len()) * size_of::<(u32, Counters)>() * 2;
+        self.names.weight() + self.shown.weight() + self.arena.weight() + self.meetings.weight() + counters
+    }
+
+    /// Files whose paths are known.
+    #[must_use]
+    pub const fn paths(&self) -> usize {
+        self.names.paths
+    }
+
+    /// Forgets the paths of files, but for those of these numbers; returns how many.
+    pub fn forget_paths(&mut self, but: &BTreeSet<u32>) -> u64 {
+        self.names.forget_paths(but)
     }
 
     /// What the ids mean. Everything that was given has its meaning here.
@@ -207,16 +233,18 @@ impl Follower {
         if part == Part::Meetings { &mut self.meetings } else { &mut self.arena }
     }
 
-    fn read_journal<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>) -> Result<()> {
+    /// Reads on in the journal; returns whether there is more of it.
+    fn read_journal<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>) -> Result<bool> {
         let used = place.part(Part::Journal)?.1 as usize;
         let (at, waits) = &mut self.journal;
-        let Some(length) = used.checked_sub(*at).filter(|length| *length > 0) else { return Ok(()) };
+        let Some(left) = used.checked_sub(*at).filter(|left| *left > 0) else { return Ok(false) };
+        let length = left.min(limits::SPOOL_PIECE_BYTES);
         let mut bytes = zeros(*at as u64, length as u64)?;
         place.fill_zeros(Part::Journal, *at, &mut bytes)?;
         let whole = self.names.add_all(&bytes)?;
         *waits = if whole > 0 { 0 } else { *waits + 1 };
         *at += if *waits > MOST_WAITS { length } else { whole };
-        Ok(())
+        Ok(whole > 0 && length < left)
     }
 
     /// Whether a segment is left out of the chunks as too short, and gets into the counters sooner or later.
@@ -238,11 +266,19 @@ impl Follower {
         if self.shown.is_done(block.thread, block.sequence) {
             return true;
         }
+        // A block is of one chunk.
+        if block.first as usize > limits::SPOOL_CHUNK_BYTES / size_of::<Segment>() {
+            return false;
+        }
         let Ok(frame) = FrameHeader::decode(block.frame, 0) else { return false };
+        if frame.stored as usize > block.frame.len() {
+            return false;
+        }
         let head = block.head.at_rate(block.mult, looking.scale.mult);
         let Ok(columns) = self.decoder.block(&block.frame, &BlockRef { offset: 0, frame, head }) else { return false };
         let least = self.names.least();
         let segments = rows(columns);
+        looking.decoded += segments.len();
         let (mut kept, first) = (0, if least > 0 { 0 } else { block.first });
         for segment in segments {
             if least > 0 && self.is_short(least, &segment) {
@@ -264,11 +300,11 @@ impl Follower {
     }
 
     fn look_at_spill<S: Source + ?Sized>(&mut self, spill: &S, looking: &mut Looking<'_, S>) -> Result<()> {
+        // Longer than any block.
         const STEP: u64 = 4 << 20;
         let size = spill.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
-        let mut wanted = STEP;
         while self.spill_read < size && !looking.is_full() {
-            let length = wanted.min(size - self.spill_read);
+            let length = STEP.min(size - self.spill_read);
             let mut bytes = vec![0; length as usize];
             spill.read_exact_at(self.spill_read, &mut bytes).map_err(|source| Error::Io {
                 offset: self.spill_read,
@@ -277,11 +313,10 @@ impl Follower {
             })?;
             let whole = self.take_blocks(&bytes, looking);
             self.spill_read += whole as u64;
-            // The block is longer than what was read, or is being written.
-            if whole == 0 && length < wanted {
+            // The block is being written, or there is none.
+            if whole == 0 {
                 break;
             }
-            wanted = if whole == 0 { wanted * 2 } else { STEP };
         }
         Ok(())
     }
@@ -312,59 +347,55 @@ impl Follower {
         place: &SpoolReader<'_, S>,
         to: &mut Looking<'_, S>,
     ) -> Result<()> {
-        for (_, landed) in place.copy(Part::Landing)?.records(landing::BYTES) {
-            let length = u32_at(landed, landing::LENGTH) as usize;
-            let bytes = landed.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
-            self.take_blocks(bytes, to);
+        let mut from = 0;
+        while let Some((first, landed)) = place.records(Part::Landing, landing::BYTES, from)? {
+            for landed in landed.chunks_exact(landing::BYTES) {
+                let length = u32_at(landed, landing::LENGTH) as usize;
+                let bytes = landed.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
+                self.take_blocks(bytes, to);
+            }
+            from = first + landed.len() / landing::BYTES;
         }
         Ok(())
     }
 
     /// Reads the counters, and the scratches behind them: a fold in between is missed by this look, and no call counts twice.
     fn count<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
-        let mut folded = place.copy(Part::Folded)?;
-        let scratches = place.copy(Part::Scratch)?;
-        let is_of_version_4 = looking.head.is_of_version_4();
-        if looking.last && !is_of_version_4 {
-            scratches::take_back(&mut folded, &scratches);
-        }
         let mut now = self.short.clone();
-        let least = self.names.least();
         self.folded = now.values().map(|counters| counters.segments).sum();
-        let entries = folded.records(looking.head.entry_bytes());
-        for missing in entries.filter_map(|(_, entry)| counters::of(entry, &looking.scale, Counts::All)) {
-            self.folded += missing.counters.segments;
-            now.entry(missing.stream).or_default().merge(&missing.counters);
+        let mut from = 0;
+        let is_of_version_4 = looking.head.is_of_version_4();
+        let entry_bytes = looking.head.entry_bytes();
+        while let Some((first, mut folded)) = place.records(Part::Folded, entry_bytes, from)? {
+            if looking.last && !is_of_version_4 {
+                for entry in folded.chunks_exact_mut(entry_bytes) {
+                    let Some(number) = scratches::adder(entry) else { continue };
+                    let mut adding = vec![0; scratch::BYTES];
+                    let is_there = number < (place.part(Part::Scratch)?.1 / scratch::BYTES as u64) as usize;
+                    if is_there && place.fill(Part::Scratch, number * scratch::BYTES, &mut adding).is_ok() {
+                        scratches::take_back_from(entry, &adding);
+                    }
+                }
+            }
+            let entries = folded.chunks_exact(entry_bytes);
+            for missing in entries.filter_map(|entry| counters::of(entry, &looking.scale, Counts::All)) {
+                self.folded = self.folded.saturating_add(missing.counters.segments);
+                now.entry(missing.stream).or_default().merge(&missing.counters);
+            }
+            check_counted(&now)?;
+            from = first + folded.len() / entry_bytes;
         }
-        // Looked at twice, as all slots are.
-        let again = place.copy(Part::Scratch)?;
-        for (number, before) in scratches.records(scratch::BYTES) {
-            let Some(scratch) = again.record(number, scratch::BYTES) else { break };
-            let under_way = [before, scratch].into_iter().find_map(|one| scratches::fold(one, is_of_version_4));
-            if under_way.is_some() && !looking.last {
-                continue;
-            }
-            let thread = u32_at(scratch, scratch::THREAD);
-            let done = |slot: usize| under_way.is_some_and(|fold| fold.counted >> slot & 1 != 0);
-            let slots = |bytes: &[u8]| chunks::slots(bytes.get(scratch::FIRST..).unwrap_or_default());
-            for (slot, (before, segment)) in slots(before).into_iter().zip(slots(scratch)).enumerate() {
-                if segment.end == 0 || before != segment || done(slot) {
-                    continue;
-                }
-                let segment = in_ns(&segment, &looking.scale);
-                let counters = now.entry(segment.stream().0).or_default();
-                counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
-                let is_counted = self.names.counted_threads.contains(&thread);
-                if is_counted || least > 0 && self.is_short(least, &segment) {
-                    self.folded += u64::from(looking.last);
-                    continue;
-                }
-                // They stay in the trace as segments.
-                let sequence = BEHIND_CHUNKS + number as u32;
-                if looking.last && self.shown.mark(thread, sequence, slot as u32) {
-                    looking.out.segments.push(Seen { thread, sequence, slot: slot as u32, segment, is_counted: true });
-                }
-            }
+        from = 0;
+        while let Some((first, before)) = place.records(Part::Scratch, scratch::BYTES, from)? {
+            // Looked at twice, as all slots are.
+            let mut again = vec![0; before.len()];
+            place.fill(Part::Scratch, first * scratch::BYTES, &mut again)?;
+            from = first + before.len() / scratch::BYTES;
+            let pairs = before.chunks_exact(scratch::BYTES).zip(again.chunks_exact(scratch::BYTES));
+            (first..).zip(pairs).for_each(|(number, (before, scratch))| {
+                self.count_scratch(number, before, scratch, &mut now, looking);
+            });
+            check_counted(&now)?;
         }
         for (stream, counters) in now {
             let known = self.counted.entry(stream).or_default();
@@ -374,6 +405,49 @@ impl Follower {
         }
         Ok(())
     }
+
+    /// Counts what stands in a scratch that was read twice.
+    fn count_scratch<S: ?Sized>(
+        &mut self,
+        number: usize,
+        before: &[u8],
+        scratch: &[u8],
+        now: &mut BTreeMap<u32, Counters>,
+        looking: &mut Looking<'_, S>,
+    ) {
+        let least = self.names.least();
+        let is_of_version_4 = looking.head.is_of_version_4();
+        let under_way = [before, scratch].into_iter().find_map(|one| scratches::fold(one, is_of_version_4));
+        if under_way.is_some() && !looking.last {
+            return;
+        }
+        let thread = u32_at(scratch, scratch::THREAD);
+        let done = |slot: usize| under_way.is_some_and(|fold| fold.counted >> slot & 1 != 0);
+        let slots = |bytes: &[u8]| chunks::slots(bytes.get(scratch::FIRST..).unwrap_or_default());
+        for (slot, (before, segment)) in slots(before).into_iter().zip(slots(scratch)).enumerate() {
+            if segment.end == 0 || before != segment || done(slot) {
+                continue;
+            }
+            let segment = in_ns(&segment, &looking.scale);
+            let counters = now.entry(segment.stream().0).or_default();
+            counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
+            let is_counted = self.names.counted_threads.contains(&thread);
+            if is_counted || least > 0 && self.is_short(least, &segment) {
+                self.folded += u64::from(looking.last);
+                continue;
+            }
+            // They stay in the trace as segments.
+            let sequence = BEHIND_CHUNKS + number as u32;
+            if looking.last && self.shown.mark(thread, sequence, slot as u32) {
+                looking.out.segments.push(Seen { thread, sequence, slot: slot as u32, segment, is_counted: true });
+            }
+        }
+    }
+}
+
+/// Only so many streams are told apart by their counters: a spool of more is not followed.
+fn check_counted(now: &BTreeMap<u32, Counters>) -> Result<()> {
+    limits::check("streams in a spool's counters", now.len() as u64, limits::SPOOL_COUNTED, 0)
 }
 
 /// The segments of a block, times in ns since the epoch.

@@ -21,6 +21,12 @@ struct Thread {
 }
 
 impl Shown {
+    /// Bytes of memory, about.
+    pub(super) fn weight(&self) -> usize {
+        let of_slots = |one: &Thread| one.slots.values().map(|bits| 64 + bits.len() * 8).sum::<usize>();
+        self.threads.values().map(|one| 128 + one.done.len() * 16 + of_slots(one)).sum()
+    }
+
     /// Whether all of a chunk was given.
     pub(super) fn is_done(&self, thread: u32, sequence: u32) -> bool {
         self.threads.get(&thread).is_some_and(|one| sequence < one.below || one.done.contains(&sequence))

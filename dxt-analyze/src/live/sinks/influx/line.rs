@@ -6,6 +6,7 @@
 
 use crate::live::agent::unix_ns;
 use crate::live::interval::{Group, Interval};
+use crate::live::names;
 use crate::live::sinks::exposition::not_seen;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,8 +24,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn new() -> Self {
-        let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        Self { node: node.trim().to_owned(), offset_ns: unix_ns().rem_euclid(1_000_000), came: BTreeMap::new() }
+        Self { node: names::node(), offset_ns: unix_ns().rem_euclid(1_000_000), came: BTreeMap::new() }
     }
 
     /// The lines of an interval; `lost` lines before it were not taken.

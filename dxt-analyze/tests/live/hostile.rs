@@ -1,0 +1,286 @@
+//! Eight users who put whatever they like among the spools, beside a program of which everything is to be seen: the agent that serves all of
+//! them takes a bounded amount of memory and of descriptors, answers, and is not late.
+
+use super::{Running, agent_each, lines, trouble::open_spools};
+use crate::common;
+use crate::harness::{Launch, Scratch, is_root, skip_here, workload};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{FileExt, MetadataExt, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use trace_format::meta::{FileDef, StreamDef};
+use trace_format::segment::{Segment, StreamId};
+use trace_format::spool::{HEADER_BYTES, MAGIC, PART_BYTES, Part, VERSION, chunk, folded, header, journal};
+
+/// Resident memory that the agent may have at most, bytes: docs/live.md.
+const MOST_RESIDENT: u64 = 256 << 20;
+/// Files that it may have open.
+const MOST_FILES: &str = "256";
+/// Time for what is seen at once where nobody disturbs, far longer than it takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+const USERS: u32 = 8;
+
+/// A spool of a process that runs: this one.
+struct Spool {
+    header: Vec<u8>,
+    journal: Vec<u8>,
+}
+
+impl Spool {
+    fn new() -> Self {
+        let mut header = vec![0; HEADER_BYTES];
+        let mut put = |at: usize, some: &[u8]| header[at..at + some.len()].copy_from_slice(some);
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let digits: Vec<u8> = boot.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+        let boot: Vec<u8> = digits.chunks(2).map(|two| two[0] << 4 | two[1]).collect();
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let started: u64 = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
+        put(header::MAGIC, &MAGIC.to_le_bytes());
+        put(header::VERSION, &VERSION.to_le_bytes());
+        put(header::PID, &std::process::id().to_le_bytes());
+        put(header::BOOT_ID, &boot);
+        put(header::STARTED, &started.to_le_bytes());
+        Self { header, journal: Vec::new() }
+    }
+
+    fn record(&mut self, kind: u32, payload: &[u8]) {
+        self.journal.extend_from_slice(&journal::record_header(kind, payload));
+        self.journal.extend_from_slice(payload);
+        self.journal.resize(self.journal.len().next_multiple_of(8), 0);
+    }
+
+    /// The job, of this key, with the operations of the tests' traces.
+    fn job(&mut self, key: &str) {
+        self.record(journal::kind::JOB, &common::job(key, 0).encode());
+    }
+
+    /// Files with streams of the same numbers.
+    fn files(&mut self, count: u32, name: &str) {
+        for number in 0..count {
+            let path = format!("/hostile/{name}{number}");
+            let file = [&journal::file(number, &FileDef::default())[..], path.as_bytes()].concat();
+            self.record(journal::kind::FILE, &file);
+            let stream = StreamDef { id: number, file: number, op: common::op::POSIX_WRITE, flags: 0, errno: 0 };
+            self.record(journal::kind::STREAM, &journal::stream(&stream));
+        }
+    }
+
+    /// Writes it with other parts behind the journal, and claims as to how long they are.
+    fn write(mut self, path: &Path, parts: &[(Part, Vec<u8>, u64)]) {
+        let file = File::create(path).unwrap();
+        let mut at = HEADER_BYTES as u64;
+        let mut entry = |part: Part, bytes: &[u8], claim: u64| {
+            for (i, value) in [at, claim, claim].into_iter().enumerate() {
+                let place = header::PARTS + part as usize * PART_BYTES + i * 8;
+                self.header[place..place + 8].copy_from_slice(&value.to_le_bytes());
+            }
+            file.write_all_at(bytes, at).unwrap();
+            at += claim.next_multiple_of(4096);
+        };
+        entry(Part::Journal, &self.journal, self.journal.len() as u64);
+        parts.iter().for_each(|(part, bytes, claim)| entry(*part, bytes, *claim));
+        file.set_len(at).unwrap();
+        file.write_all_at(&self.header, 0).unwrap();
+    }
+}
+
+/// An arena of full chunks in which each segment is of the next stream and ends a second behind the one before.
+fn arena(chunks: u32, streams: u32) -> Vec<u8> {
+    const CHUNK: usize = 64 << 10;
+    let slots = (CHUNK - chunk::HEADER_BYTES) / size_of::<Segment>();
+    let mut bytes = Vec::with_capacity(chunks as usize * CHUNK);
+    for sequence in 0..chunks {
+        let mut one = vec![0; chunk::HEADER_BYTES];
+        one[chunk::MAGIC..chunk::MAGIC + 8].copy_from_slice(&chunk::MAGIC_VALUE.to_le_bytes());
+        one[chunk::BYTES..chunk::BYTES + 4].copy_from_slice(&(CHUNK as u32).to_le_bytes());
+        one[chunk::STATE..chunk::STATE + 4].copy_from_slice(&chunk::FULL.to_le_bytes());
+        one[chunk::SEQUENCE..chunk::SEQUENCE + 4].copy_from_slice(&sequence.to_le_bytes());
+        for slot in 0..slots {
+            let number = u64::from(sequence) * slots as u64 + slot as u64;
+            let stream = StreamId((number % u64::from(streams)) as u32);
+            let end = (number + 1) * 1_000_000_000;
+            one.extend([0, Segment::new(stream, 0, 5, 0, 0).word, end - 5, end].map(u64::to_le_bytes).concat());
+        }
+        one.resize(CHUNK, 0);
+        bytes.extend(one);
+    }
+    bytes
+}
+
+/// What one user puts there, by way of another directory, so that each is the user's before it is seen.
+fn put_among(scratch: &Scratch, user: u32) {
+    let spools = &scratch.root().join(user.to_string());
+    std::fs::create_dir(spools).unwrap();
+    let path = |what: u32, number: u32| spools.join(format!("dxt-{user}-{what}-1-{number}.spool"));
+    let whole = |arena: Vec<u8>| {
+        let claim = arena.len() as u64;
+        (Part::Arena, arena, claim)
+    };
+    // A process that uses very many files of long names, each a second after the other, and its job has another name each time.
+    for number in 0..3 {
+        let mut spool = Spool::new();
+        spool.job(&format!("job {number} of {user}{}", "x".repeat(1000)));
+        spool.files(4_000, &"n".repeat(3_900));
+        spool.write(&path(1, number), &[whole(arena(16, 4_000))]);
+    }
+    // Very many files of short ones.
+    let mut spool = Spool::new();
+    spool.job(&format!("many of {user}"));
+    spool.files(150_000, "");
+    spool.write(&path(2, 0), &[whole(arena(64, 150_000))]);
+    // Counters of streams that there are too many of.
+    let mut spool = Spool::new();
+    spool.job(&format!("counters of {user}"));
+    let mut entries = vec![0; 50_000 * folded::BYTES];
+    for (number, entry) in entries.chunks_exact_mut(folded::BYTES).enumerate() {
+        entry[..8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
+        entry[folded::SUMS..folded::SUMS + 8].copy_from_slice(&u64::MAX.to_le_bytes());
+    }
+    let claim = entries.len() as u64;
+    spool.write(&path(3, 0), &[(Part::Folded, entries, claim)]);
+    // 8 million lines, and claims without bytes.
+    let mut spool = Spool::new();
+    spool.record(journal::kind::NOTES, &vec![b'\n'; 8 << 20]);
+    spool.write(&path(4, 0), &[(Part::Arena, vec![0; 4096], 5 << 40)]);
+    for (number, part) in [Part::Scratch, Part::Folded, Part::Landing, Part::Meetings].into_iter().enumerate() {
+        Spool::new().write(&path(5, number as u32), &[(part, vec![1; 4096], 1 << 40)]);
+    }
+    // Garbage, nothing, and what is no file.
+    for number in 0..300 {
+        std::fs::write(path(6, number), vec![number as u8; 8192]).unwrap();
+        std::fs::write(path(7, number), "").unwrap();
+        let mut spool = Spool::new();
+        spool.job(&format!("{number} of {user}"));
+        spool.files(20, "a");
+        spool.write(&path(8, number), &[whole(arena(1, 20))]);
+    }
+    for number in 0..100 {
+        symlink("/etc/passwd", path(9, number)).unwrap();
+    }
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        path(10, 0),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    for entry in std::fs::read_dir(spools).unwrap().flatten() {
+        lchown(entry.path(), Some(user), None).unwrap();
+        std::fs::rename(entry.path(), scratch.spools().join(entry.file_name())).unwrap();
+    }
+}
+
+/// An agent that may have few files open.
+fn small_agent(scratch: &Scratch, args: &[&str]) -> Running {
+    let named = agent_each(scratch, "500ms", args);
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &format!("ulimit -n {MOST_FILES}; exec \"$0\" \"$@\"")]);
+    command.arg(named.get_program()).args(named.get_args()).current_dir(scratch.data());
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(File::create(scratch.data().join("said")).unwrap());
+    Running::new(command)
+}
+
+/// Most memory that the agent had, bytes.
+fn resident(agent: &Running) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", agent.0.id())).unwrap();
+    let line = text.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// What the sums that an agent shows for Prometheus are.
+fn metrics(port: u16) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n").as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.starts_with("HTTP/1.1 200").then_some(answer)
+}
+
+/// Calls of a job in intervals that an agent has written so far.
+fn calls(scratch: &Scratch, is_of: impl Fn(&str) -> bool) -> u64 {
+    let text = std::fs::read_to_string(scratch.data().join("intervals")).unwrap_or_default();
+    let whole = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let of = whole.filter(|line| line["job"].as_str().is_some_and(&is_of));
+    of.filter(|line| line["op"] == "pwrite" || line["op"] == "write").filter_map(|line| line["calls"].as_u64()).sum()
+}
+
+/// Runs a program until an agent has shown all its calls.
+fn watch_one(scratch: &Scratch, agent: &Running, is_of: impl Fn(&str) -> bool + Sync) {
+    const EXPECTED: u64 = 20_000;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let begun = Instant::now();
+            let mut seen = 0;
+            while seen < EXPECTED && begun.elapsed() < PATIENCE {
+                std::thread::sleep(Duration::from_millis(200));
+                seen = calls(scratch, &is_of);
+            }
+            std::fs::write(scratch.root().join("go"), "").unwrap();
+            assert_eq!(seen, EXPECTED, "{} MiB, {:?}", resident(agent) >> 20, begun.elapsed());
+        });
+        Launch::new(scratch, workload("live")).args(["5000", "4", "go"]).traced();
+    });
+}
+
+#[test]
+fn what_eight_users_put_among_spools_neither_fills_the_memory_nor_hides_anybody() {
+    if !is_root() {
+        return skip_here("other users' files can only be made by root");
+    }
+    let scratch = Scratch::new();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let agent =
+        small_agent(&scratch, &["--to", "intervals:intervals", "--to", &format!("prometheus:{port}")]).watching();
+    std::thread::scope(|scope| {
+        for user in 0..USERS {
+            let scratch = &scratch;
+            scope.spawn(move || put_among(scratch, 20_000 + user));
+        }
+    });
+    // Everybody's are looked at meanwhile.
+    watch_one(&scratch, &agent, |job| !job.contains(" of 200") && job != "others");
+    let text = metrics(port).unwrap();
+    assert!(text.contains("dxt_calls_total{job="), "{text}");
+    // Some of each user are open.
+    let open = open_spools(&agent);
+    for user in 20_000..20_000 + USERS {
+        assert!(open.iter().any(|path| path.metadata().is_ok_and(|about| about.uid() == user)), "{user}: {open:?}");
+    }
+    let files = std::fs::read_dir(format!("/proc/{}/fd", agent.0.id())).unwrap().count();
+    assert!(files < 256, "{files} files are open");
+    // Until they have been read as far as they ever will be.
+    std::thread::sleep(Duration::from_secs(10));
+    let memory = resident(&agent);
+    assert!(memory < MOST_RESIDENT, "{} MiB", memory >> 20);
+    let said = std::fs::read_to_string(scratch.data().join("said")).unwrap();
+    assert!(said.lines().count() < 200, "{said}");
+    eprintln!("{} MiB at most, {} files open, {} lines said", memory >> 20, files, said.lines().count());
+}
+
+/// A directory with more names than there are processes on any node.
+#[test]
+fn a_hundred_thousand_names_are_passed_by() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.spools()).unwrap();
+    let name = |number: u32| -> PathBuf { scratch.spools().join(format!("dxt-20000-{number}-1-0.spool")) };
+    std::fs::write(name(0), "").unwrap();
+    let _ = lchown(name(0), Some(20_000), None);
+    // Links to one file: as many names, and quickly made.
+    for number in 1..100_000_u32 {
+        let from = name(number / 50_000 * 50_000);
+        if std::fs::hard_link(&from, name(number)).is_err() {
+            std::fs::write(name(number), "").unwrap();
+        }
+    }
+    let agent = small_agent(&scratch, &["--to", "intervals:intervals"]).watching();
+    watch_one(&scratch, &agent, |_| true);
+    let memory = resident(&agent);
+    assert!(memory < MOST_RESIDENT, "{} MiB", memory >> 20);
+    assert!(lines(&scratch, "intervals").iter().all(|line| line["not_seen"]["damaged"] == 0));
+}
