@@ -15,7 +15,9 @@ use std::cmp::Reverse;
 use std::io::{Read, Seek};
 
 /// Bytes that a record, or the head of one, may have more than the official one.
-const MOST_EXTRA: usize = 256;
+const MOST_EXTRA: usize = 128;
+/// Bytes of a DXT head that may be numbers of further segments.
+const MOST_COUNTS: usize = 32;
 /// Bytes passed that are enough to judge a size.
 const ENOUGH_BYTES: u64 = 1 << 20;
 /// Largest number of a rank where the job record does not say how many there are.
@@ -227,8 +229,11 @@ impl<F> Probe<'_, F> {
         let plain = matches!(fit.kind, Some(SegmentKind::Plain | SegmentKind::NoOffset));
         let text = plain.then_some(Fit { kind: Some(SegmentKind::ThreadText), ..fit });
         let longer = self.extras().map(|extra| Fit { extra, ..fit });
-        let counted =
-            self.extras().filter(|_| fit.kind.is_some()).map(|extra| Fit { extra, counts_segments: true, ..fit });
+        let counted = self.extras().filter(|extra| fit.kind.is_some() && *extra <= MOST_COUNTS).map(|extra| Fit {
+            extra,
+            counts_segments: true,
+            ..fit
+        });
         let fits: Vec<Fit> = text.into_iter().chain(longer).chain(counted).collect();
         let walks: Vec<Walk> =
             fits.into_iter().map(|fit| self.walk(fit)).filter(|walk| walk.all_sound() && walk.good > 0).collect();

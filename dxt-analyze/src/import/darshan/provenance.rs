@@ -51,7 +51,7 @@ pub(crate) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
             mpi: is_mpi.then(|| Mpi { ranks, family: "MPI".into(), version: String::new() }),
             tracer: version(log),
         },
-        ops: ops::table(),
+        ops: ops::table(has(Module::Dfs) || has(Module::Daos)),
         settings: settings.into_iter().chain(hints).collect(),
         mounts: info
             .mounts
@@ -99,10 +99,12 @@ pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
             );
             continue;
         };
-        let (heads, bytes) = (if fit.official < 200 && !counted(module) { "heads of" } else { "the" }, fit.bytes());
-        let more = if fit.counts_segments { " and count segments of kinds that Darshan does not have" } else { "" };
+        let one_length = !matches!(module, Module::Lustre | Module::DxtPosix | Module::DxtMpiIo | Module::Heatmap);
+        let whose = if one_length { "" } else { "heads of " };
+        let counts = if fit.counts_segments { ", and count segments of kinds that Darshan does not have" } else { "" };
         let what = format!(
-            "{heads} {module} records have {bytes} bytes, {} more than Darshan's: a modified build wrote them; these are not read{more}",
+            "{whose}{module} records have {} bytes, {} more than Darshan's: a modified build wrote these, which are not read{counts}",
+            fit.bytes(),
             fit.extra
         );
         say(false, what);
