@@ -7,7 +7,7 @@
 
 use crate::bytes::{Endian, until_nul};
 use crate::dxt::{SegmentKind, decode_head};
-use crate::error::Problem;
+use crate::error::{Error, Problem};
 use crate::limits;
 use crate::log::Info;
 use crate::stream::Stream;
@@ -112,6 +112,8 @@ enum End {
 struct Walk {
     fit: Fit,
     end: End,
+    /// True if the region cannot be unpacked to its end.
+    damaged: bool,
     heads: u64,
     /// Heads that can be.
     sound: u64,
@@ -160,7 +162,12 @@ impl<F> Probe<'_, F> {
         let kind = if let Body::Segments(kind) = self.body { Some(kind) } else { None };
         let one_length = self.body == Body::Nothing;
         let official = self.walk(Fit { official: self.official, extra: 0, counts_segments: false, kind });
-        if official.end == End::Fits && official.all_sound() && (!one_length || official.half()) {
+        // A region that was cut has good heads up to there.
+        let ends = official.end == End::Fits || official.good > 1;
+        let most = 2 * official.good > official.heads;
+        // Damage within the first record hides all that could tell.
+        let hidden = official.heads == 0 || !one_length && official.damaged && official.end == End::Breaks;
+        if hidden || ends && official.all_sound() && (!one_length || most) {
             return Some(official.fit);
         }
         let found = if one_length { self.longer_record(&official) } else { self.longer_head(&official) };
@@ -263,10 +270,11 @@ impl<F> Probe<'_, F> {
                 (body, _) => body,
             },
         );
-        let mut walk = Walk { fit, end: End::Fits, heads: 0, sound: 0, named: 0, good: 0 };
+        let mut walk = Walk { fit, end: End::Fits, damaged: false, heads: 0, sound: 0, named: 0, good: 0 };
         let mut problems = Vec::new();
         let has_names = self.has_names;
         (self.open)(&mut problems, &mut |stream| step(stream, info, has_names, body, &mut walk));
+        walk.damaged = problems.iter().any(|problem| !matches!(problem.error, Error::Truncated { .. }));
         if walk.end == End::Fits && !problems.is_empty() {
             walk.end = End::Breaks;
         }
