@@ -21,11 +21,15 @@ pub enum Layer {
     Pnetcdf,
     /// MPI itself: its collective calls, which touch no file. A segment's offset is the number of a communicator.
     Mpi,
+    /// Files of DAOS: `dfs_*`.
+    Dfs,
+    /// Objects of DAOS: `daos_*`.
+    Daos,
     /// One that this version does not know.
     Other,
 }
 
-coded!(Layer { Posix = 0, Stdio = 1, Mpiio = 2, Hdf5 = 3, Pnetcdf = 4, Mpi = 5, Other = 0xffff_ffff } else Other);
+coded!(Layer { Posix = 0, Stdio = 1, Mpiio = 2, Hdf5 = 3, Pnetcdf = 4, Mpi = 5, Dfs = 6, Daos = 7, Other = 0xffff_ffff } else Other);
 
 impl Layer {
     /// Whether its calls do I/O.
@@ -44,6 +48,8 @@ impl Layer {
             Self::Hdf5 => "HDF5",
             Self::Pnetcdf => "PNETCDF",
             Self::Mpi => "MPI",
+            Self::Dfs => "DFS",
+            Self::Daos => "DAOS",
             Self::Other => "OTHER",
         }
     }

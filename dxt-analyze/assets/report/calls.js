@@ -2,7 +2,7 @@
 (() => {
   const { data, state } = dxt;
   const FEW = 6000;
-  const heights = { HDF5: 0.92, PNETCDF: 0.92, MPIIO: 0.74, STDIO: 0.56, POSIX: 0.5 };
+  const heights = { HDF5: 0.92, PNETCDF: 0.92, MPIIO: 0.74, DFS: 0.62, STDIO: 0.56, POSIX: 0.5, DAOS: 0.5 };
   const embedded = () => data.ranks;
   const axisRow = (process) => (process - embedded().first) / embedded().per_row;
   const height = (calls, i) => {

@@ -59,6 +59,16 @@ pub enum Error {
         /// Newest version this reader knows.
         supported: u32,
     },
+    /// Neither the official sizes of a module's records nor larger ones fit its region.
+    #[error(
+        "unknown record layout: the {length} bytes of {module} are no records of the official size, nor of one with more bytes; a modified Darshan wrote them, and nothing is read of them"
+    )]
+    UnknownLayout {
+        /// The module.
+        module: Module,
+        /// Bytes of its region in the file.
+        length: u64,
+    },
     /// The bytes end before the structure does.
     #[error("{what} at offset {offset} needs {needed} bytes, but only {available} are there: the file was cut short")]
     Truncated {

@@ -5,6 +5,9 @@ use crate::limits;
 use crate::stream::Stream;
 use std::io::{Read, Seek};
 
+/// Bytes of a record's head.
+pub(crate) const HEAD_BYTES: usize = 48;
+
 /// Bytes over time of one rank through one API.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatmapRecord {
@@ -24,13 +27,14 @@ pub struct HeatmapRecord {
 pub struct Heatmaps<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
+    head_bytes: usize,
     /// Width and number of bins of the first record.
     first: Option<(f64, usize)>,
 }
 
 impl<'a, R: Read + Seek> Heatmaps<'a, R> {
-    pub(crate) fn new(stream: Stream<'a, R>, endian: Endian) -> Self {
-        Self { stream, endian, first: None }
+    pub(crate) fn new(stream: Stream<'a, R>, endian: Endian, head_bytes: usize) -> Self {
+        Self { stream, endian, head_bytes, first: None }
     }
 
     fn numbers(&mut self, count: u64) -> Option<Vec<i64>> {
@@ -48,7 +52,7 @@ impl<R: Read + Seek> Iterator for Heatmaps<'_, R> {
     fn next(&mut self) -> Option<HeatmapRecord> {
         let endian = self.endian;
         // The last 16 of the 48 bytes were pointers in the process that wrote them.
-        let head = self.stream.head("a heat map record", 48)?;
+        let head = self.stream.head("a heat map record", self.head_bytes)?;
         let (id, rank) = (endian.u64(head), endian.i64(&head[8..]));
         let (bin_width_seconds, bins) = (endian.f64(&head[16..]), endian.i64(&head[24..]));
         let offset = self.stream.offset();

@@ -2,14 +2,15 @@
 
 use crate::counters::Counters;
 use crate::counters::layout::Layout;
-use crate::dxt::{Api, Dxt, SegmentKind, find_kind};
+use crate::dxt::{self, Api, Dxt, SegmentKind};
 use crate::error::{Error, Problem, Result};
-use crate::header::{HEADER_BYTES, Header, ModuleEntry, Region};
-use crate::heatmap::Heatmaps;
+use crate::fit::{Body, Fit, Probe};
+use crate::header::{Compression, HEADER_BYTES, Header, ModuleEntry, Region};
+use crate::heatmap::{self, Heatmaps};
 use crate::job::Job;
 use crate::limits;
-use crate::lustre::Layouts;
-use crate::module::Module;
+use crate::lustre::{self, Layouts};
+use crate::module::{KNOWN, Module};
 use crate::mounts::Mounts;
 use crate::names::Names;
 use crate::packed::refuse_packed;
@@ -17,7 +18,7 @@ use crate::stream::Stream;
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A module of a log that this reader passes over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,10 @@ pub struct Info {
     pub mounts: Mounts,
     /// Names by record id.
     pub names: Names,
+    /// Regions that a modified Darshan put zero bytes in front of, and how many; the header's regions begin behind these.
+    pub padding: Vec<(&'static str, u64)>,
+    /// Sizes of records by place of the module, found when they are asked for first.
+    fits: [OnceLock<Option<Fit>>; KNOWN],
 }
 
 /// An open log. Its readers borrow it, one at a time; what they cannot read is added to [`Self::problems`].
@@ -103,10 +108,12 @@ impl<R: Read + Seek> Log<R> {
         let mut bytes = Vec::new();
         source.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(io)?;
         let mut problems = Vec::new();
-        let header = Header::decode(&bytes, size, &mut problems)?;
+        let mut header = Header::decode(&bytes, size, &mut problems)?;
+        let padding = skip_padding(&mut source, &mut header)?;
         let (job, mounts) = read_job(&mut source, &header, &mut problems).unwrap_or_default();
         let names = read_names(&mut source, &header, &mut problems);
-        Ok(Self { source, info: Arc::new(Info { header, job, mounts, names }), problems })
+        let fits = [const { OnceLock::new() }; KNOWN];
+        Ok(Self { source, info: Arc::new(Info { header, job, mounts, names, padding, fits }), problems })
     }
 
     /// The same log once more, read from `source`: header, job, mounts and names are shared and not read again.
@@ -167,27 +174,43 @@ impl<R: Read + Seek> Log<R> {
         self.info.header.modules.iter().filter(|entry| entry.partial)
     }
 
-    /// Counter records of POSIX, MPI-IO, STDIO, H5F, H5D, PNETCDF_FILE or PNETCDF_VAR. `None` if the log has none that this
-    /// reader knows; a version that is too new is also a problem.
+    /// The modules whose records are not those of a release of Darshan: their sizes, or `None` where no size fits and nothing is read.
+    pub fn unofficial(&mut self) -> Vec<(Module, Option<Fit>)> {
+        let modules: Vec<Module> = self.info.header.modules.iter().filter_map(|entry| entry.module).collect();
+        let known = self.problems.len();
+        let mut out = Vec::new();
+        for module in modules {
+            let Some((region, version)) = self.readable(module) else { continue };
+            let fit = self.fit(module, version, region);
+            if fit.is_none_or(|fit| fit.extra > 0) {
+                out.push((module, fit));
+            }
+        }
+        self.problems.truncate(known);
+        out
+    }
+
+    /// Counter records of POSIX, MPI-IO, STDIO, H5F, H5D, PNETCDF_FILE, PNETCDF_VAR, DFS or DAOS. `None` if the log has none that this
+    /// reader knows; a version that is too new and a layout that is unknown are also problems.
     pub fn counters(&mut self, module: Module) -> Option<Counters<'_, R>> {
         Layout::of(module, 1)?;
-        let (region, version) = self.readable(module)?;
+        let (region, version, fit) = self.records(module)?;
         let endian = self.info.header.endian;
-        Counters::new(self.stream(module.name(), region), endian, module, version)
+        Counters::new(self.stream(module.name(), region), endian, module, version, fit.extra)
     }
 
     /// Stripe layouts of files on Lustre. `None` as [`Self::counters`].
     pub fn lustre(&mut self) -> Option<Layouts<'_, R>> {
-        let (region, version) = self.readable(Module::Lustre)?;
+        let (region, version, fit) = self.records(Module::Lustre)?;
         let endian = self.info.header.endian;
-        Some(Layouts::new(self.stream(Module::Lustre.name(), region), endian, version))
+        Some(Layouts::new(self.stream(Module::Lustre.name(), region), endian, version, fit.bytes()))
     }
 
     /// Bytes over time by rank and API. `None` as [`Self::counters`].
     pub fn heatmaps(&mut self) -> Option<Heatmaps<'_, R>> {
-        let (region, _) = self.readable(Module::Heatmap)?;
+        let (region, _, fit) = self.records(Module::Heatmap)?;
         let endian = self.info.header.endian;
-        Some(Heatmaps::new(self.stream(Module::Heatmap.name(), region), endian))
+        Some(Heatmaps::new(self.stream(Module::Heatmap.name(), region), endian, fit.bytes()))
     }
 
     /// Segments of an API's reads and writes. `None` as [`Self::counters`].
@@ -196,14 +219,47 @@ impl<R: Read + Seek> Log<R> {
             Api::Posix => Module::DxtPosix,
             Api::MpiIo => Module::DxtMpiIo,
         };
+        let (region, _, fit) = self.records(module)?;
+        let (endian, kind) = (self.info.header.endian, fit.kind?);
+        Some(Dxt::new(self.stream(module.name(), region), endian, kind, fit))
+    }
+
+    /// Where a module's records lie, their version and their sizes, if the log has it and this reader knows them.
+    fn records(&mut self, module: Module) -> Option<(Region, u32, Fit)> {
         let (region, version) = self.readable(module)?;
-        let (endian, compression) = (self.info.header.endian, self.info.header.compression);
-        let declared = SegmentKind::of(module, version)?;
-        let source = &mut self.source;
-        let kind = find_kind(declared, endian, |problems, walk| {
+        let fit = self.fit(module, version, region);
+        if fit.is_none() {
+            let (offset, length) = (region.offset, region.length);
+            let known = |problem: &Problem| matches!(&problem.error, Error::UnknownLayout { module: known, .. } if *known == module);
+            if !self.problems.iter().any(known) {
+                self.problems.push(Problem { offset, error: Error::UnknownLayout { module, length } });
+            }
+        }
+        Some((region, version, fit?))
+    }
+
+    /// Sizes of a module's records; `None` if none fits.
+    fn fit(&mut self, module: Module, version: u32, region: Region) -> Option<Fit> {
+        let info = self.info();
+        let slot = info.fits.get(module.place())?;
+        if let Some(found) = slot.get() {
+            return *found;
+        }
+        let (official, body) = match module {
+            Module::DxtPosix | Module::DxtMpiIo => (dxt::HEAD_BYTES, Body::Segments(SegmentKind::of(module, version)?)),
+            Module::Heatmap => (heatmap::HEAD_BYTES, Body::Bins),
+            Module::Lustre if version == 1 => (lustre::HEAD_BYTES[0], Body::Osts),
+            Module::Lustre => (lustre::HEAD_BYTES[1], Body::Components),
+            _ => (Layout::of(module, version)?.bytes(), Body::Nothing),
+        };
+        let (source, compression) = (&mut self.source, info.header.compression);
+        let open = |problems: &mut Vec<Problem>, walk: &mut dyn FnMut(&mut Stream<'_, R>)| {
             walk(&mut Stream::new(source, problems, compression, module.name(), region));
-        });
-        Some(Dxt::new(self.stream(module.name(), region), endian, kind))
+        };
+        // Darshan gives these records no names.
+        let has_names = !info.names.is_empty() && !matches!(module, Module::BgQ | Module::Daos);
+        let found = Probe { info: &info, has_names, official, body, open }.find();
+        *slot.get_or_init(|| found)
     }
 
     /// Where a module's records lie and their version, if the log has it and this reader knows it.
@@ -253,6 +309,45 @@ fn read_names<R: Read + Seek>(source: &mut R, header: &Header, problems: &mut Ve
     }
     let mut stream = Stream::new(source, problems, header.compression, "the names region", header.names);
     Names::read(&mut stream, header.version, header.endian)
+}
+
+/// Lets regions begin where their first stream does: zero bytes begin none. Which they were, and how many.
+fn skip_padding<R: Read + Seek>(source: &mut R, header: &mut Header) -> Result<Vec<(&'static str, u64)>> {
+    let mut out = Vec::new();
+    if header.compression == Compression::None {
+        return Ok(out);
+    }
+    let modules = header
+        .modules
+        .iter_mut()
+        .map(|entry| (entry.module.map_or("an unknown module", Module::name), &mut entry.region));
+    let regions = [("the job region", &mut header.job), ("the names region", &mut header.names)];
+    for (what, region) in regions.into_iter().chain(modules).filter(|(_, region)| region.length > 0) {
+        let zeros = zeros(source, *region).map_err(|source| Error::Io { offset: region.offset, source })?;
+        // Nothing but zeros is damage.
+        if zeros > 0 && zeros < region.length {
+            *region = Region { offset: region.offset + zeros, length: region.length - zeros };
+            out.push((what, zeros));
+        }
+    }
+    Ok(out)
+}
+
+/// Zero bytes that a region begins with.
+fn zeros<R: Read + Seek>(source: &mut R, region: Region) -> std::io::Result<u64> {
+    source.seek(SeekFrom::Start(region.offset))?;
+    let mut piece = [0; 512];
+    let mut zeros = 0;
+    loop {
+        let most = usize::try_from(region.length - zeros).unwrap_or(usize::MAX).min(piece.len());
+        // One byte is enough of a region that has no padding.
+        let read = source.read(&mut piece[..if zeros == 0 { most.min(1) } else { most }])?;
+        let found = piece[..read].iter().position(|&byte| byte != 0);
+        zeros += found.unwrap_or(read) as u64;
+        if found.is_some() || read == 0 {
+            return Ok(zeros);
+        }
+    }
 }
 
 fn skip_reason(entry: &ModuleEntry) -> Option<SkipReason> {

@@ -6,6 +6,8 @@ use crate::limits;
 use crate::stream::{OUTPUT_BYTES, Stream};
 use std::io::{Read, Seek};
 
+/// Bytes of a record's head, by version.
+pub(crate) const HEAD_BYTES: [usize; 2] = [56, 32];
 /// Bytes of a component in version 2.
 const COMPONENT_BYTES: usize = 72;
 /// Numbers read at once.
@@ -82,17 +84,18 @@ pub struct Layouts<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
     version: u32,
+    head_bytes: usize,
 }
 
 impl<'a, R: Read + Seek> Layouts<'a, R> {
-    pub(crate) fn new(stream: Stream<'a, R>, endian: Endian, version: u32) -> Self {
-        Self { stream, endian, version }
+    pub(crate) fn new(stream: Stream<'a, R>, endian: Endian, version: u32, head_bytes: usize) -> Self {
+        Self { stream, endian, version, head_bytes }
     }
 
     /// Id, rank, five numbers, then OSTs: one component that is all the file.
     fn read_v1(&mut self) -> Option<Result<LustreRecord>> {
         let endian = self.endian;
-        let head = self.stream.head("a Lustre record", 56)?;
+        let head = self.stream.head("a Lustre record", self.head_bytes)?;
         let (id, rank) = (endian.u64(head), endian.i64(&head[8..]));
         let (stripe_size, stripe_count) = (endian.i64(&head[40..]), endian.i64(&head[48..]));
         let stripes = match self.stripes(stripe_count) {
@@ -116,7 +119,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
     /// Id, rank, two counts, components, then all their OSTs.
     fn read_v2(&mut self) -> Option<Result<LustreRecord>> {
         let endian = self.endian;
-        let head = self.stream.head("a Lustre record", 32)?;
+        let head = self.stream.head("a Lustre record", self.head_bytes)?;
         let (id, rank) = (endian.u64(head), endian.i64(&head[8..]));
         let (count, stripes) = (endian.i64(&head[16..]), endian.i64(&head[24..]));
         let offset = self.stream.offset();

@@ -49,8 +49,11 @@ pub enum Module {
 /// Places in the header of a 3.41 log.
 pub(crate) const PLACES: usize = 64;
 
+/// Places that had a meaning when this was written.
+pub(crate) const KNOWN: usize = 18;
+
 /// Every module, in the order of their places: name in Darshan's output, newest version this reader reads (0: none).
-const TABLE: [(Module, &str, u32); 18] = [
+const TABLE: [(Module, &str, u32); KNOWN] = [
     (Module::Null, "NULL", 0),
     (Module::Posix, "POSIX", 4),
     (Module::MpiIo, "MPI-IO", 3),
@@ -67,8 +70,8 @@ const TABLE: [(Module, &str, u32); 18] = [
     (Module::ApXc, "APXC", 0),
     (Module::ApMpi, "APMPI", 0),
     (Module::Heatmap, "HEATMAP", 1),
-    (Module::Dfs, "DFS", 0),
-    (Module::Daos, "DAOS", 0),
+    (Module::Dfs, "DFS", 1),
+    (Module::Daos, "DAOS", 1),
 ];
 
 impl Module {

@@ -130,6 +130,20 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         true
     }
 
+    /// Bytes of all that is left.
+    pub(crate) fn length(&mut self) -> u64 {
+        let mut length = 0;
+        loop {
+            self.fill(1);
+            if self.output_end == self.output_begin {
+                self.tell_end(None);
+                return length;
+            }
+            length += (self.output_end - self.output_begin) as u64;
+            self.output_begin = self.output_end;
+        }
+    }
+
     /// Bytes up to and without the next NUL, appended to `text`, which may then have `limit` bytes; `None` at the end of
     /// the region or when it gets longer.
     pub(crate) fn until_nul(&mut self, what: &'static str, text: &mut Vec<u8>, limit: u64) -> Option<()> {

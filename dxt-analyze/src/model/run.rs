@@ -427,12 +427,22 @@ impl Run {
         (ranks.len() as u64).max(self.reduced_ranks())
     }
 
+    /// True if every call of the program is on record or counted. If not, sums and shares are lower bounds, and what has no record may have been done.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let health = &self.health;
+        let lost = [health.lost_segments, health.lost_processes, health.unread_files, health.absent_ranks];
+        health.problems.is_empty()
+            && lost.iter().all(|count| *count == 0)
+            && !self.notes.iter().any(|(note, _)| matches!(note, Note::Lacks(_)))
+    }
+
     /// Ranks that a log's job had and that did no I/O: the log has no record of them. 0 where only a part of the job
     /// is looked at, or could be read.
     #[must_use]
     pub fn silent_ranks(&self) -> u64 {
         let of_job = self.info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks));
-        let whole = self.was_log() && self.selection.is_empty() && self.health.problems.is_empty();
+        let whole = self.was_log() && self.selection.is_empty() && self.is_whole();
         if whole { of_job.saturating_sub(self.ranks()) } else { 0 }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Every record is id, rank, in some modules the id of the file it belongs to, integers, floats; eight bytes each.
 
-use super::{libraries, names};
+use super::{daos, libraries, names};
 use crate::module::Module;
 
 /// A value that older logs do not have, as Darshan's own tools show it.
@@ -18,6 +18,8 @@ pub(crate) struct Layout {
     pub(crate) floats: usize,
     /// Whether the id of a file stands behind the rank.
     pub(crate) file_id: bool,
+    /// Bytes behind the counters that say where on DAOS the file or object is.
+    pub(crate) tail: usize,
 }
 
 impl Layout {
@@ -41,16 +43,24 @@ impl Layout {
             (Module::PnetcdfFile, 3) => (9, 8),
             (Module::PnetcdfVar, 1) => (120, 17),
             (Module::BgQ, 1 | 2) => (11, 1),
+            (Module::Dfs, 1) => (52, 15),
+            (Module::Daos, 1) => (64, 15),
             _ => return None,
         };
         // Where BG/Q's version 1 has a number that means nothing.
         let file_id = matches!((module, version), (Module::H5D, 2) | (Module::PnetcdfVar | Module::BgQ, 1));
-        Some(Self { ints, floats, file_id })
+        // Pool, container; and the number of an object.
+        let tail = match module {
+            Module::Dfs => 32,
+            Module::Daos => 48,
+            _ => 0,
+        };
+        Some(Self { ints, floats, file_id, tail })
     }
 
     /// Size of a record in bytes.
     pub(crate) fn bytes(self) -> usize {
-        8 * (2 + usize::from(self.file_id) + self.ints + self.floats)
+        8 * (2 + usize::from(self.file_id) + self.ints + self.floats) + self.tail
     }
 }
 
@@ -65,6 +75,8 @@ pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'stati
         Module::PnetcdfFile => (&libraries::PNETCDF_FILE, &libraries::PNETCDF_FILE_F),
         Module::PnetcdfVar => (&libraries::PNETCDF_VAR, &libraries::PNETCDF_VAR_F),
         Module::BgQ => (&names::BGQ, &names::BGQ_F),
+        Module::Dfs => (&daos::DFS, &daos::DFS_F),
+        Module::Daos => (&daos::DAOS, &daos::DAOS_F),
         _ => (&[], &[]),
     }
 }
@@ -144,6 +156,8 @@ mod tests {
             (Module::PnetcdfFile, &[48, 64, 152]),
             (Module::PnetcdfVar, &[1120]),
             (Module::BgQ, &[120, 112]),
+            (Module::Dfs, &[584]),
+            (Module::Daos, &[696]),
         ];
         for (module, sizes) in sizes {
             for (version, &size) in (1..).zip(sizes) {

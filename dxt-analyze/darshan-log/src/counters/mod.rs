@@ -1,6 +1,7 @@
-//! Counter records of POSIX, MPI-IO, STDIO, HDF5 and PnetCDF: one per file and rank, or one for a file that all ranks share.
+//! Counter records of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS: one per file and rank, or one for a file that all ranks share.
 //! Records of older versions are given as those of the newest.
 
+mod daos;
 pub(crate) mod layout;
 mod libraries;
 mod names;
@@ -20,10 +21,52 @@ pub struct CounterRecord {
     pub rank: i64,
     /// Record id of the file that a data set or variable is in; only H5D (0 in its version 1) and PNETCDF_VAR.
     pub file_id: Option<u64>,
+    /// Where on DAOS the file or object is; only DFS and DAOS.
+    pub daos: Option<DaosPlace>,
     /// Integer counters, as [`int_names`] names them. -1 is a counter that could not be monitored.
     pub ints: Vec<i64>,
     /// Floating-point counters, as [`float_names`] names them: seconds, but for variances.
     pub floats: Vec<f64>,
+}
+
+/// Where on DAOS a file or object is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DaosPlace {
+    /// UUID of the pool.
+    pub pool: [u8; 16],
+    /// UUID of the container.
+    pub container: [u8; 16],
+    /// Upper and lower half of the object's number; only of the DAOS module, whose records have no names.
+    pub object: Option<(u64, u64)>,
+}
+
+impl DaosPlace {
+    /// Decodes what follows the counters.
+    fn decode(tail: &[u8], endian: Endian) -> Option<Self> {
+        let (pool, rest) = tail.split_first_chunk()?;
+        let (container, object) = rest.split_first_chunk()?;
+        let object = (object.len() >= 16).then(|| (endian.u64(object), endian.u64(&object[8..])));
+        Some(Self { pool: *pool, container: *container, object })
+    }
+
+    /// Pool and container, as `darshan-parser` shows them for a mount point.
+    #[must_use]
+    pub fn pool_and_container(&self) -> String {
+        format!("{}:{}", uuid(&self.pool), uuid(&self.container))
+    }
+}
+
+/// A UUID as text.
+#[must_use]
+pub fn uuid(bytes: &[u8; 16]) -> String {
+    let mut out = String::with_capacity(36);
+    for (place, byte) in bytes.iter().enumerate() {
+        if matches!(place, 4 | 6 | 8 | 10) {
+            out.push('-');
+        }
+        out.push_str(&format!("{byte:02x}"));
+    }
+    out
 }
 
 /// What the names of counters by size end in: `POSIX_SIZE_READ_0_100`. Upper bounds belong to a bin; K is 1,024.
@@ -48,7 +91,8 @@ impl CounterRecord {
     pub fn zero(module: Module, id: u64, rank: i64) -> Option<Self> {
         let layout = Layout::of(module, module.newest_version())?;
         let (ints, floats) = (vec![0; layout.ints], vec![0.0; layout.floats]);
-        Some(Self { id, rank, file_id: layout.file_id.then_some(0), ints, floats })
+        let daos = DaosPlace::decode(&vec![0; layout.tail], Endian::Little);
+        Some(Self { id, rank, file_id: layout.file_id.then_some(0), daos, ints, floats })
     }
 
     /// An integer counter by name, such as `POSIX_BYTES_READ`.
@@ -71,12 +115,20 @@ pub struct Counters<'a, R> {
     module: Module,
     version: u32,
     layout: Layout,
+    /// Bytes of each record that are passed over, of a modified Darshan.
+    extra: usize,
 }
 
 impl<'a, R: Read + Seek> Counters<'a, R> {
-    pub(crate) fn new(stream: Stream<'a, R>, endian: Endian, module: Module, version: u32) -> Option<Self> {
+    pub(crate) fn new(
+        stream: Stream<'a, R>,
+        endian: Endian,
+        module: Module,
+        version: u32,
+        extra: usize,
+    ) -> Option<Self> {
         let layout = Layout::of(module, version)?;
-        Some(Self { stream, endian, module, version, layout })
+        Some(Self { stream, endian, module, version, layout, extra })
     }
 }
 
@@ -85,10 +137,11 @@ impl<R: Read + Seek> Iterator for Counters<'_, R> {
 
     fn next(&mut self) -> Option<CounterRecord> {
         loop {
-            let bytes = self.stream.head("a counter record", self.layout.bytes())?;
+            let bytes = self.stream.head("a counter record", self.layout.bytes() + self.extra)?;
             let endian = self.endian;
             let (head, rest) = bytes.split_at(if self.layout.file_id { 24 } else { 16 });
-            let (ints, floats) = rest.split_at(8 * self.layout.ints);
+            let (ints, rest) = rest.split_at(8 * self.layout.ints);
+            let (floats, rest) = rest.split_at(8 * self.layout.floats);
             let mut record = CounterRecord {
                 id: endian.u64(head),
                 rank: endian.i64(&head[8..]),
@@ -96,6 +149,7 @@ impl<R: Read + Seek> Iterator for Counters<'_, R> {
                     Module::H5D | Module::PnetcdfVar => Some(endian.u64(head.get(16..).unwrap_or_default())),
                     _ => None,
                 },
+                daos: DaosPlace::decode(&rest[..self.layout.tail], endian),
                 ints: ints.chunks_exact(8).map(|field| endian.i64(field)).collect(),
                 floats: floats.chunks_exact(8).map(|field| endian.f64(field)).collect(),
             };

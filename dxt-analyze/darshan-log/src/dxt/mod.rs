@@ -3,15 +3,14 @@
 //! A record may have millions of segments, so they are given in pieces out of one buffer: memory does not grow with a log.
 
 mod segment;
-mod walk;
 
 use crate::bytes::{Endian, Text, until_nul};
 use crate::error::Result;
+use crate::fit::Fit;
 use crate::limits;
 use crate::stream::Stream;
 pub use segment::{Segment, SegmentKind};
 use std::io::{Read, Seek};
-pub(crate) use walk::find_kind;
 
 /// Bytes of a record's head.
 pub(crate) const HEAD_BYTES: usize = 104;
@@ -67,16 +66,19 @@ pub struct Dxt<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
     kind: SegmentKind,
+    fit: Fit,
     writes_left: u64,
     reads_left: u64,
+    /// Bytes behind the reads, of segments that a modified Darshan has besides.
+    further: u64,
     /// Segments of the current operation that were given.
     given: u64,
     segments: Vec<Segment>,
 }
 
 impl<'a, R: Read + Seek> Dxt<'a, R> {
-    pub(crate) fn new(stream: Stream<'a, R>, endian: Endian, kind: SegmentKind) -> Self {
-        Self { stream, endian, kind, writes_left: 0, reads_left: 0, given: 0, segments: Vec::new() }
+    pub(crate) fn new(stream: Stream<'a, R>, endian: Endian, kind: SegmentKind, fit: Fit) -> Self {
+        Self { stream, endian, kind, fit, writes_left: 0, reads_left: 0, further: 0, given: 0, segments: Vec::new() }
     }
 
     /// How the log's segments are made.
@@ -88,12 +90,13 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
     /// The next record; segments of the one before that were not taken are passed over. `None` at the end, or at damage,
     /// which [`crate::Log::problems`] then has.
     pub fn next_record(&mut self) -> Option<DxtRecord> {
-        let left = self.writes_left.saturating_add(self.reads_left);
-        (self.writes_left, self.reads_left, self.given) = (0, 0, 0);
-        if left > 0 && !self.stream.skip("the segments of a DXT record", left * self.kind.bytes() as u64) {
+        let left = self.writes_left.saturating_add(self.reads_left) * self.kind.bytes() as u64 + self.further;
+        (self.writes_left, self.reads_left, self.further, self.given) = (0, 0, 0, 0);
+        if left > 0 && !self.stream.skip("the segments of a DXT record", left) {
             return None;
         }
-        let head = self.stream.head("a DXT record", HEAD_BYTES)?;
+        let head = self.stream.head("a DXT record", self.fit.bytes())?;
+        self.further = self.fit.further_bytes(head, self.endian).unwrap_or(0);
         let head: [u8; HEAD_BYTES] = head.first_chunk().copied()?;
         match decode_head(&head, self.endian, self.stream.offset()) {
             Ok(record) => {

@@ -8,11 +8,12 @@ use crate::heatmap::HeatmapRecord;
 use crate::log::{Info, Log};
 use crate::lustre::{Component, LustreRecord};
 use crate::module::Module;
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Read, Seek, Write};
 
 /// Modules that are printed, in their order in a log.
-const MODULES: [Module; 10] = [
+const MODULES: [Module; 12] = [
     Module::Posix,
     Module::MpiIo,
     Module::H5F,
@@ -23,6 +24,8 @@ const MODULES: [Module; 10] = [
     Module::Lustre,
     Module::Stdio,
     Module::Heatmap,
+    Module::Dfs,
+    Module::Daos,
 ];
 
 /// Writes what `darshan-parser --show-incomplete` prints with `TZ=UTC`, without its explanations of columns and counters.
@@ -45,7 +48,7 @@ pub fn darshan_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write) -> 
         }
         let columns = "<module>\t<rank>\t<record id>\t<counter>\t<value>\t<file name>\t<mount pt>\t<fs type>";
         writeln!(out, "\n#{columns}")?;
-        let mut rows = Rows { out, text: Vec::new(), module, front: String::new(), place: [b""; 3] };
+        let mut rows = Rows { out, text: Vec::new(), module, front: String::new(), place: Default::default() };
         match module {
             Module::Lustre => {
                 for record in log.lustre().into_iter().flatten() {
@@ -62,6 +65,7 @@ pub fn darshan_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write) -> 
             _ => {
                 for record in log.counters(module).into_iter().flatten() {
                     rows.begin(&info, record.id, record.rank);
+                    rows.on_daos(&record);
                     counters(&mut rows, &record)?;
                 }
             }
@@ -79,13 +83,23 @@ struct Rows<'a> {
     /// Module, rank, record id.
     front: String,
     /// File name, mount point, file system type.
-    place: [&'a [u8]; 3],
+    place: [Cow<'a, [u8]>; 3],
 }
 
 impl<'a> Rows<'a> {
     fn begin(&mut self, info: &'a Info, id: u64, rank: i64) {
         self.front = format!("{}\t{rank}\t{id}\t", self.module.name());
-        self.place = place(info, id);
+        self.place = place(info, id).map(Cow::Borrowed);
+    }
+
+    /// Names pool and container for a mount point, and an object by its number.
+    fn on_daos(&mut self, record: &CounterRecord) {
+        let Some(daos) = record.daos else { return };
+        let [name, mount, kind] = &mut self.place;
+        (*mount, *kind) = (daos.pool_and_container().into_bytes().into(), b"N/A".into());
+        if let Some((high, low)) = daos.object {
+            *name = format!("{high}.{low}").into_bytes().into();
+        }
     }
 
     fn row(&mut self, name: impl Display, value: impl Display) -> io::Result<()> {
@@ -106,7 +120,7 @@ impl<'a> Rows<'a> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        for part in self.place {
+        for part in &self.place {
             self.text.push(b'\t');
             self.text.extend_from_slice(part);
         }

@@ -32,6 +32,7 @@ mod region;
 
 use crate::bytes::Text;
 use crate::counters::CounterRecord;
+use crate::counters::layout::Layout;
 use crate::dxt::Api;
 use crate::hash::record_id;
 use crate::header::{HEADER_BYTES, MAGIC, Region};
@@ -111,8 +112,8 @@ impl<W: Write + Seek> Writer<W> {
         self.partial |= 1 << module.place();
     }
 
-    /// Writes the counters of POSIX, MPI-IO or STDIO, as many as the newest version has. Without records the log will not have
-    /// the module.
+    /// Writes the counters of a module of files, data sets, variables or objects, as many as the newest version has. Without records the log
+    /// will not have the module.
     ///
     /// # Errors
     /// [`Error::Order`], [`Error::NotWritten`] for other modules, [`Error::NoName`], [`Error::Shape`], [`Error::TooLong`] for a
@@ -122,12 +123,15 @@ impl<W: Write + Seek> Writer<W> {
         module: Module,
         records: impl IntoIterator<Item = T>,
     ) -> Result<()> {
-        if !matches!(module, Module::Posix | Module::MpiIo | Module::Stdio) {
+        if Layout::of(module, 1).is_none() || module == Module::BgQ {
             return Err(Error::NotWritten { module });
         }
         let mut region = begin(&mut self.out, &self.modules, module)?;
         for record in records {
-            named(&self.ids, module, record.borrow().id)?;
+            // Objects of DAOS have no names.
+            if module != Module::Daos {
+                named(&self.ids, module, record.borrow().id)?;
+            }
             records::counters(&mut region, module, record.borrow())?;
         }
         let length = region.finish()?;

@@ -31,9 +31,19 @@ pub(super) fn counters<W: Write>(
     expect(module, "float counters", float_names(module).len() as u64, record.floats.len() as u64)?;
     region.put_u64(record.id)?;
     region.put_i64(record.rank)?;
+    if matches!(module, Module::H5D | Module::PnetcdfVar) {
+        region.put_u64(record.file_id.unwrap_or(0))?;
+    }
     region.put_with(|bytes| {
         bytes.extend(record.ints.iter().flat_map(|value| value.to_le_bytes()));
         bytes.extend(record.floats.iter().flat_map(|value| value.to_le_bytes()));
+        if let Some(daos) = record.daos {
+            bytes.extend(daos.pool.iter().chain(&daos.container));
+            let (high, low) = daos.object.unwrap_or_default();
+            if module == Module::Daos {
+                bytes.extend(high.to_le_bytes().iter().chain(&low.to_le_bytes()));
+            }
+        }
     })
 }
 

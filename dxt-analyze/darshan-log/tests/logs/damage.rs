@@ -113,6 +113,21 @@ fn a_thousand_changes_of_each_log_are_no_panic() {
     }
 }
 
+/// Reads so many changed copies of a log.
+pub(crate) fn change(log: &[u8], mutations: u64) {
+    for seed in 1..=mutations {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut changed = log.to_vec();
+        for _ in 0..=random.below(8) {
+            let at = random.below(log.len() as u64) as usize;
+            changed[at] = [0, 0xff, 0x7f, 0x80, random.below(256) as u8][random.below(5) as usize];
+        }
+        if read(&changed).is_ok() && seed % 5 == 0 {
+            print(&changed);
+        }
+    }
+}
+
 #[test]
 fn changes_within_unpacked_records_are_no_panic() {
     let mut logs = 0;
@@ -121,17 +136,7 @@ fn changes_within_unpacked_records_are_no_panic() {
         let (whole, packed) = (read(&plain).expect("a log"), read(&bytes).expect("a log"));
         assert_eq!((whole.segments, whole.problems), (packed.segments, 0), "{}", sample.name());
         logs += 1;
-        for seed in 1..=MUTATIONS {
-            let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let mut changed = plain.clone();
-            for _ in 0..=random.below(8) {
-                let at = random.below(plain.len() as u64) as usize;
-                changed[at] = [0, 0xff, 0x7f, 0x80, random.below(256) as u8][random.below(5) as usize];
-            }
-            if read(&changed).is_ok() && seed % 5 == 0 {
-                print(&changed);
-            }
-        }
+        change(&plain, MUTATIONS);
     }
     assert!(logs >= 6, "{logs}");
 }

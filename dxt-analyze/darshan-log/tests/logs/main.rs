@@ -3,6 +3,7 @@
 mod damage;
 mod facts;
 mod goldens;
+mod modified;
 mod pydarshan;
 mod repack;
 mod samples;

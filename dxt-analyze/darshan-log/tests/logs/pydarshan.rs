@@ -23,7 +23,7 @@ for id in sorted(names):
     print("name", id, names[id])
 for module in sorted(report.modules):
     print("module", module, report.modules[module]["ver"], report.modules[module]["partial_flag"])
-for module in ("POSIX", "MPI-IO", "STDIO"):
+for module in ("POSIX", "MPI-IO", "STDIO", "PNETCDF_FILE", "PNETCDF_VAR", "H5F", "H5D", "DFS", "DAOS"):
     if module in report.modules:
         report.mod_read_all_records(module)
         frames = report.records[module].to_df()
@@ -69,9 +69,18 @@ fn expected(log: &Log<File>, content: &Content) -> Vec<String> {
     lines.extend(modules.iter().map(|(name, entry)| {
         format!("module {name} {} {}", entry.version, if entry.partial { "True" } else { "False" })
     }));
-    for (module, records) in
-        [(Module::Posix, &content.posix), (Module::MpiIo, &content.mpi_io), (Module::Stdio, &content.stdio)]
-    {
+    let mut all = vec![(Module::Posix, &content.posix), (Module::MpiIo, &content.mpi_io), (Module::Stdio, &content.stdio)];
+    for module in [
+        Module::PnetcdfFile,
+        Module::PnetcdfVar,
+        Module::H5F,
+        Module::H5D,
+        Module::Dfs,
+        Module::Daos,
+    ] {
+        all.extend(content.others.iter().find(|(known, _)| *known == module).map(|(_, records)| (module, records)));
+    }
+    for (module, records) in all {
         lines.push(format!("{module} {}", records.len()));
         for (index, name) in darshan_log::counters::int_names(module).iter().enumerate() {
             lines.push(format!("{name} {}", records.iter().map(|record| record.ints[index]).sum::<i64>()));

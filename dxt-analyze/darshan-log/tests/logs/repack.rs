@@ -93,7 +93,7 @@ pub(crate) fn repacked(log: &[u8], compression: Compression) -> Option<Vec<u8>> 
     Some(header.bytes)
 }
 
-fn unpack(log: &[u8], region: Region) -> Option<Vec<u8>> {
+pub(crate) fn unpack(log: &[u8], region: Region) -> Option<Vec<u8>> {
     let mut rest = log.get(region.offset as usize..region.end() as usize)?;
     let mut bytes = Vec::new();
     while !rest.is_empty() {
@@ -104,7 +104,7 @@ fn unpack(log: &[u8], region: Region) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn pack(bytes: &[u8], compression: Compression) -> Vec<u8> {
+pub(crate) fn pack(bytes: &[u8], compression: Compression) -> Vec<u8> {
     // Two streams, as a log of two ranks has.
     let halves = bytes.split_at(bytes.len() / 2);
     let mut packed = Vec::new();

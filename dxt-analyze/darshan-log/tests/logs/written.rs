@@ -23,7 +23,12 @@ pub(crate) struct Content {
     pub(crate) lustre: Vec<LustreRecord>,
     pub(crate) dxt: [Vec<(DxtRecord, Vec<Segment>)>; 2],
     pub(crate) heatmaps: Vec<HeatmapRecord>,
+    /// Of [`LIBRARIES`], then [`DAOS`].
+    pub(crate) others: Vec<(Module, Vec<CounterRecord>)>,
 }
+
+const LIBRARIES: [Module; 4] = [Module::H5F, Module::H5D, Module::PnetcdfFile, Module::PnetcdfVar];
+const DAOS: [Module; 2] = [Module::Dfs, Module::Daos];
 
 fn content<R: Read + Seek>(log: &mut Log<R>) -> Content {
     let dxt = APIS.map(|api| {
@@ -40,10 +45,11 @@ fn content<R: Read + Seek>(log: &mut Log<R>) -> Content {
     });
     let mut counters = |module| log.counters(module).into_iter().flatten().collect();
     let (posix, mpi_io, stdio) = (counters(Module::Posix), counters(Module::MpiIo), counters(Module::Stdio));
+    let others = LIBRARIES.into_iter().chain(DAOS).map(|module| (module, counters(module))).collect();
     let lustre = log.lustre().into_iter().flatten().collect();
     let heatmaps = log.heatmaps().into_iter().flatten().collect();
     assert!(log.problems().is_empty(), "{:?}", log.problems());
-    Content { posix, mpi_io, stdio, lustre, dxt, heatmaps }
+    Content { posix, mpi_io, stdio, lustre, dxt, heatmaps, others }
 }
 
 pub(crate) fn write<W: std::io::Write + Seek>(
@@ -57,6 +63,11 @@ pub(crate) fn write<W: std::io::Write + Seek>(
     let mut writer = Writer::new(out, job, mounts, names)?;
     writer.counters(Module::Posix, &content.posix)?;
     writer.counters(Module::MpiIo, &content.mpi_io)?;
+    let others = |writer: &mut Writer<W>, modules: &[Module]| {
+        let of = content.others.iter().filter(|(module, _)| modules.contains(module));
+        of.into_iter().try_for_each(|(module, records)| writer.counters(*module, records))
+    };
+    others(&mut writer, &LIBRARIES)?;
     writer.lustre(version, &content.lustre)?;
     writer.counters(Module::Stdio, &content.stdio)?;
     for (api, records) in APIS.into_iter().zip(&content.dxt) {
@@ -73,6 +84,7 @@ pub(crate) fn write<W: std::io::Write + Seek>(
         })?;
     }
     writer.heatmaps(&content.heatmaps)?;
+    others(&mut writer, &DAOS)?;
     writer.finish()
 }
 
@@ -95,6 +107,15 @@ pub(crate) fn made_up() -> (Job, Vec<Mount>, Vec<Vec<u8>>, Content) {
         }
         for (index, value) in record.floats.iter_mut().enumerate() {
             *value = rank as f64 + index as f64 / 64.0;
+        }
+        record
+    };
+    let other = |module: Module, name: &str, rank: i64| {
+        let mut record = counters(module, name, rank);
+        record.file_id = record.file_id.map(|_| record_id(FILE.as_bytes()));
+        if let Some(daos) = &mut record.daos {
+            (daos.pool, daos.container) = ([0x5a; 16], [7; 16]);
+            daos.object = daos.object.map(|_| (rank as u64 + 1, 99));
         }
         record
     };
@@ -142,6 +163,11 @@ pub(crate) fn made_up() -> (Job, Vec<Mount>, Vec<Vec<u8>>, Content) {
             write_bytes: vec![10, 20, 30],
             read_bytes: vec![1, 2, 3],
         }],
+        others: LIBRARIES
+            .into_iter()
+            .chain(DAOS)
+            .map(|module| (module, vec![other(module, FILE, 0), other(module, FILE, 1)]))
+            .collect(),
     };
     (job, mounts, names, content)
 }
@@ -216,7 +242,7 @@ fn what_the_format_cannot_have_is_an_error() {
     let long = vec![b'x'; 4096];
     assert!(matches!(Writer::new(out(), &job, &mounts, [&long]), Err(Error::TooLong { limit: 4095, .. })));
     assert!(matches!(Writer::new(out(), &job, &mounts, [b"a\0b"]), Err(Error::BadText { .. })));
-    assert!(matches!(new().counters(Module::H5F, &content.posix), Err(Error::NotWritten { module: Module::H5F })));
+    assert!(matches!(new().counters(Module::BgQ, &content.posix), Err(Error::NotWritten { module: Module::BgQ })));
     assert!(matches!(new().counters(Module::MpiIo, &content.posix), Err(Error::Shape { expected: 51, found: 69, .. })));
     let mut writer = new();
     writer.counters(Module::MpiIo, &content.mpi_io).expect("MPI-IO");

@@ -11,9 +11,12 @@ use darshan_log::Module;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::common_values::{CommonValue, CommonValues};
 use trace_format::counters::{Counters, SIZE_BINS, size_bin};
-use trace_format::meta::WholeDef;
+use trace_format::meta::{Note, Order, WholeDef};
 use trace_format::op::{Layer, OpMode};
 use trace_format::profile::{Profile, Slowest};
+
+/// Said of files whose counters of order are not taken.
+const CONTRADICTED: &str = "files whose counters of order (CONSEC, SEQ) contradict their segments, which are taken";
 
 /// What of a file's reads or writes is on record as segments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,10 +27,29 @@ pub(crate) struct Used {
     sizes: [u64; SIZE_BINS],
     /// By [`FORMS`].
     forms: [u64; 4],
+    /// Where the last one ended.
+    last_end: Option<u64>,
+    /// Those that have none before them: one for each rank.
+    firsts: u64,
+    consecutive: u64,
+    sequential: u64,
 }
 
+/// Part of the reads or writes of a file by which the counters of their order differ from the segments to contradict them; calls of several threads at a
+/// time may have another order in each.
+const CONTRADICTS: f64 = 0.1;
+
 impl Used {
-    pub(crate) fn add(&mut self, form: OpMode, bytes: u64, time_ns: u64) {
+    /// Adds a segment, in the order of the log; `offset` is `None` where it is not on record.
+    pub(crate) fn add(&mut self, form: OpMode, offset: Option<u64>, bytes: u64, time_ns: u64) {
+        match (self.last_end, offset) {
+            (Some(end), Some(offset)) => {
+                self.consecutive += u64::from(offset == end);
+                self.sequential += u64::from(offset >= end);
+            }
+            _ => self.firsts += 1,
+        }
+        self.last_end = offset.map(|offset| offset.saturating_add(bytes));
         self.count += 1;
         let form = FORMS.iter().zip(&mut self.forms).find(|(known, _)| **known == form);
         form.into_iter().for_each(|(_, count)| *count += 1);
@@ -36,7 +58,22 @@ impl Used {
         self.sizes[size_bin(bytes)] += 1;
     }
 
+    /// Order of the accesses by their segments, if all have one and the counters contradict them.
+    fn order_against(&self, counted: Order) -> Option<Order> {
+        let slack = (counted.known as f64 * CONTRADICTS) as u64;
+        let possible = self.sequential.saturating_sub(slack)..=self.sequential.saturating_add(self.firsts + slack);
+        let all = self.count > 0 && self.count >= counted.known;
+        (all && !possible.contains(&counted.sequential)).then_some(Order {
+            known: self.count,
+            consecutive: self.consecutive,
+            sequential: self.sequential,
+        })
+    }
+
     fn merge(&mut self, other: &Self) {
+        self.firsts = self.firsts.saturating_add(other.firsts);
+        self.consecutive = self.consecutive.saturating_add(other.consecutive);
+        self.sequential = self.sequential.saturating_add(other.sequential);
         self.count = self.count.saturating_add(other.count);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
@@ -66,10 +103,19 @@ impl AllUsed {
     }
 }
 
-/// Adds what `named` counts to `tables`, less what has segments. `above` is what MPI-IO did to the file.
-pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut Tables<'_>, layouts: &mut Layouts) {
+/// Adds what `named` counts to `tables`, less what has segments; its file. `above` is what MPI-IO did to the file.
+pub(crate) fn add(
+    named: Named<'_>,
+    above: Above,
+    used: &AllUsed,
+    tables: &mut Tables<'_>,
+    layouts: &mut Layouts,
+) -> u32 {
     let (layer, id) = (named.layer(), named.record.id);
-    let file = tables.file(id, layouts);
+    let file = match named.record.daos {
+        Some(place) => tables.on_daos(id, place),
+        None => tables.file(id, layouts),
+    };
     let (mut on_record, mut sync_ns) = (0_u64, 0_u64);
     for writes in [false, true] {
         let used = used.get(layer, id, writes);
@@ -81,11 +127,11 @@ pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut T
             sync_ns = at_least_in_syncs(&left, syncs);
             left.duration -= sync_ns;
         }
-        if named.module == Module::MpiIo {
+        if named.has_forms() {
             let mut forms = named.forms(writes);
             forms.iter_mut().zip(used.forms).for_each(|(all, used)| *all = all.saturating_sub(used));
             for (form, counters) in by_form(&left, forms) {
-                tables.missing(file, code(layer, name, form), counters, false);
+                tables.missing(file, code(layer, name, form), counters, above.data(writes));
             }
         } else {
             tables.missing(file, code(layer, name, OpMode::Plain), left, above.data(writes));
@@ -96,10 +142,16 @@ pub(crate) fn add(named: Named<'_>, above: Above, used: &AllUsed, tables: &mut T
     let accesses = named.data(false).segments.saturating_add(named.data(true).segments);
     if layer != Layer::Stdio && accesses > 0 && accesses >= on_record {
         let memory_alignment = if named.module == Module::Posix { named.count("MEM_ALIGNMENT") } else { 0 };
-        let (reads, writes) = (named.order(false), named.order(true));
+        let contradicted = [false, true].map(|writes| used.get(layer, id, writes).order_against(named.order(writes)));
+        if contradicted.iter().any(Option::is_some) {
+            tables.process.notes.push(Note { what: CONTRADICTED.into(), count: 1 });
+        }
+        let [reads, writes] = contradicted;
+        let (reads, writes) = (reads.unwrap_or(named.order(false)), writes.unwrap_or(named.order(true)));
         let profile = profile(named, accesses, memory_alignment > 0);
         tables.process.whole.push(WholeDef { file, layer, reads, writes, memory_alignment, profile });
     }
+    file
 }
 
 /// Calls that make bytes durable.
@@ -228,6 +280,20 @@ fn kinds(module: Module) -> Kinds {
         Module::PnetcdfFile => {
             &[("open", &["CREATES", "OPENS"], PLAIN), ("redef", &["REDEFS"], PLAIN), ("sync", &["SYNCS"], PLAIN)]
         }
+        Module::Dfs => &[
+            ("open", &["OPENS", "GLOBAL_OPENS", "LOOKUPS", "DUPS"], PLAIN),
+            ("stat", &["STATS", "GET_SIZES"], PLAIN),
+            ("punch", &["PUNCHES"], PLAIN),
+            ("remove", &["REMOVES"], PLAIN),
+        ],
+        Module::Daos => &[
+            ("open", &["OBJ_OPENS", "ARRAY_OPENS", "KV_OPENS"], PLAIN),
+            ("stat", &["ARRAY_STATS", "ARRAY_GET_SIZES"], PLAIN),
+            ("set_size", &["ARRAY_SET_SIZES"], PLAIN),
+            ("list", &["OBJ_DKEY_LISTS", "OBJ_AKEY_LISTS", "OBJ_RECX_LISTS", "KV_LISTS"], PLAIN),
+            ("punch", &["OBJ_PUNCHES", "OBJ_DKEY_PUNCHES", "OBJ_AKEY_PUNCHES", "ARRAY_PUNCHES"], PLAIN),
+            ("remove", &["ARRAY_DESTROYS", "KV_REMOVES", "KV_DESTROYS"], PLAIN),
+        ],
         Module::H5F | Module::H5D | Module::PnetcdfVar => &[("open", &["OPENS"], PLAIN), ("sync", &["FLUSHES"], PLAIN)],
         _ => &[("open", &["OPENS", "FDOPENS"], PLAIN), ("seek", &["SEEKS"], PLAIN), ("sync", &["FLUSHES"], PLAIN)],
     }

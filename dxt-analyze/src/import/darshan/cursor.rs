@@ -14,9 +14,9 @@ use std::iter::Peekable;
 use std::sync::Arc;
 
 /// Modules with counters that are read.
-pub(crate) const COUNTED: [Module; 7] = {
+pub(crate) const COUNTED: [Module; 9] = {
     let [h5f, h5d, pnetcdf_file, pnetcdf_var] = LIBRARIES;
-    [Module::Posix, Module::MpiIo, Module::Stdio, h5f, h5d, pnetcdf_file, pnetcdf_var]
+    [Module::Posix, Module::MpiIo, Module::Stdio, h5f, h5d, pnetcdf_file, pnetcdf_var, Module::Dfs, Module::Daos]
 };
 /// APIs whose segments are read.
 const APIS: [Api; 2] = [Api::Posix, Api::MpiIo];

@@ -6,8 +6,13 @@ use trace_format::meta::HeatDef;
 use trace_format::op::Layer;
 
 /// Names of the records, by layer.
-pub(crate) const NAMES: [(&str, Layer); 3] =
-    [("heatmap:POSIX", Layer::Posix), ("heatmap:MPIIO", Layer::Mpiio), ("heatmap:STDIO", Layer::Stdio)];
+pub(crate) const NAMES: [(&str, Layer); 5] = [
+    ("heatmap:POSIX", Layer::Posix),
+    ("heatmap:MPIIO", Layer::Mpiio),
+    ("heatmap:STDIO", Layer::Stdio),
+    ("heatmap:DFS", Layer::Dfs),
+    ("heatmap:DAOS", Layer::Daos),
+];
 
 /// When the last segment of each layer ended, ns since the job's start.
 #[derive(Clone, Copy, Debug, Default)]

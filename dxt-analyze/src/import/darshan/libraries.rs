@@ -140,7 +140,7 @@ mod tests {
 
     /// Operations by name and form, with calls, bytes and time.
     fn done(process: &Process) -> Vec<(String, OpMode, u64, u64, u64)> {
-        let ops = crate::import::darshan::ops::table();
+        let ops = crate::import::darshan::ops::table(false);
         let one = |missing: &trace_format::meta::Missing| {
             let stream = process.streams.iter().find(|stream| stream.id == missing.stream).expect("a stream");
             let op = ops.iter().find(|op| op.code == stream.op).expect("an operation of the table");

@@ -29,7 +29,7 @@ use anyhow::{Context, Result, anyhow};
 use cursor::Cursors;
 use darshan_log::packed::{compression, refuse_packed};
 use darshan_log::{Log, Module};
-use provenance::{job, remarks};
+use provenance::{has, job, remarks};
 use rank::{Gathered, Ranks};
 use shared::Shared;
 use sound::{Aside, Bounds};
@@ -67,8 +67,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let length = std::fs::metadata(path).with_context(place)?.len();
     let mut of_layouts = Budget::new("stripe layouts", of_log(LOG_LAYOUTS, length));
     let layouts = layouts::read(&mut log, &mut of_layouts);
-    let counters_only = log.header().module(Module::DxtPosix).is_none_or(|entry| entry.region.length == 0)
-        && log.header().module(Module::DxtMpiIo).is_none_or(|entry| entry.region.length == 0);
+    let counters_only = !has(&log, Module::DxtPosix) && !has(&log, Module::DxtMpiIo);
     let job = job(&log, counters_only);
     let start = out.stream_position().with_context(|| "failed to write the trace")?;
     let mut out = BufWriter::with_capacity(1 << 20, out);
@@ -83,7 +82,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let mut ranks = Ranks::new(&log, layouts)?;
     let mut of_shared = Budget::new("records of all ranks", of_log(LOG_SHARED, length));
     let mut shared = Shared::read(&mut log, &bounds, &mut aside, &mut of_shared);
-    let mut notes: Vec<Note> = provenance::notes(&log);
+    let mut notes: Vec<Note> = provenance::notes(&mut log);
     let mut written = Written::behind(&head);
     // One thread unpacks the log, another packs the trace: each takes about as long.
     let (sender, receiver) = sync_channel::<Gathered>(WAITING);

@@ -23,6 +23,8 @@ impl Named<'_> {
             Module::H5D => "H5D",
             Module::PnetcdfFile => "PNETCDF_FILE",
             Module::PnetcdfVar => "PNETCDF_VAR",
+            Module::Dfs => "DFS",
+            Module::Daos => "DAOS",
             _ => "STDIO",
         }
     }
@@ -52,19 +54,39 @@ impl Named<'_> {
             Module::MpiIo => Layer::Mpiio,
             Module::H5F | Module::H5D => Layer::Hdf5,
             Module::PnetcdfFile | Module::PnetcdfVar => Layer::Pnetcdf,
+            Module::Dfs => Layer::Dfs,
+            Module::Daos => Layer::Daos,
             _ => Layer::Stdio,
         }
     }
 
     /// Whether it tells the forms of reads and writes apart.
-    fn has_forms(self) -> bool {
-        matches!(self.module, Module::MpiIo | Module::PnetcdfVar)
+    pub(crate) fn has_forms(self) -> bool {
+        matches!(self.module, Module::MpiIo | Module::PnetcdfVar | Module::Dfs)
     }
 
     /// How many reads or writes had each of [`super::ops::FORMS`].
     pub(crate) fn forms(self, writes: bool) -> [u64; 4] {
         let what = if writes { "WRITES" } else { "READS" };
+        if self.module == Module::Dfs {
+            // Nonblocking calls are among the others.
+            let (all, nonblocking) = (self.calls(writes), self.count(&format!("NB_{what}")));
+            return [all.saturating_sub(nonblocking), 0, 0, nonblocking.min(all)];
+        }
         ["INDEP", "COLL", "SPLIT", "NB"].map(|form| self.count(&format!("{form}_{what}")))
+    }
+
+    /// Reads or writes that no form divides.
+    fn calls(self, writes: bool) -> u64 {
+        let counters: &[&str] = match (self.module, writes) {
+            (Module::Dfs, false) => &["READS", "READXS"],
+            (Module::Dfs, true) => &["WRITES", "WRITEXS"],
+            (Module::Daos, false) => &["OBJ_FETCHES", "ARRAY_READS", "KV_GETS"],
+            (Module::Daos, true) => &["OBJ_UPDATES", "ARRAY_WRITES", "KV_PUTS"],
+            (_, false) => &["READS"],
+            (_, true) => &["WRITES"],
+        };
+        counters.iter().map(|counter| self.count(counter)).sum::<Sum>().get()
     }
 
     /// How its reads or writes followed each other, where it says so.
@@ -80,12 +102,11 @@ impl Named<'_> {
 
     /// All reads or writes, whatever their form.
     pub(crate) fn data(self, writes: bool) -> Counters {
-        let (what, all, bytes) =
-            if writes { ("WRITE", "WRITES", "BYTES_WRITTEN") } else { ("READ", "READS", "BYTES_READ") };
+        let (what, bytes) = if writes { ("WRITE", "BYTES_WRITTEN") } else { ("READ", "BYTES_READ") };
         let done = if writes { "WRITTEN" } else { "READ" };
-        let aggregate = !matches!(self.layer(), Layer::Posix | Layer::Stdio);
+        let aggregate = !matches!(self.layer(), Layer::Posix | Layer::Stdio | Layer::Dfs | Layer::Daos);
         let group = if aggregate { format!("SIZE_{what}_AGG") } else { format!("SIZE_{what}") };
-        let segments = if self.has_forms() { total(self.forms(writes)) } else { self.count(all) };
+        let segments = if self.has_forms() { total(self.forms(writes)) } else { self.calls(writes) };
         let start = self.ns(&format!("{what}_START_TIMESTAMP"));
         let duration = self.ns(&format!("{what}_TIME"));
         let highest = self.count(&format!("MAX_BYTE_{done}"));

@@ -25,7 +25,18 @@ impl Above {
         self.opened
     }
 
-    fn merge(self, other: Self) -> Self {
+    /// What DFS, the file system of DAOS, did: its calls become some on objects, and no record says which.
+    pub(crate) fn of_dfs<'a>(records: impl Iterator<Item = &'a (Module, CounterRecord)>) -> Self {
+        let mut out = Self::default();
+        for (module, record) in records.filter(|(module, _)| *module == Module::Dfs) {
+            let named = Named { module: *module, record };
+            let calls = |writes| named.data(writes).segments > 0;
+            out = out.merge(Self { opened: true, read: calls(false), wrote: calls(true) });
+        }
+        out
+    }
+
+    pub(crate) fn merge(self, other: Self) -> Self {
         Self { opened: self.opened || other.opened, read: self.read || other.read, wrote: self.wrote || other.wrote }
     }
 }

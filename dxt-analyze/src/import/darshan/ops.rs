@@ -9,7 +9,8 @@ pub(crate) struct Code(pub(crate) u16);
 /// Forms of a call of MPI-IO, in the order of Darshan's counters.
 pub(crate) const FORMS: [OpMode; 4] = [OpMode::Plain, OpMode::Collective, OpMode::Split, OpMode::Nonblocking];
 
-const LAYERS: [Layer; 5] = [Layer::Posix, Layer::Mpiio, Layer::Stdio, Layer::Hdf5, Layer::Pnetcdf];
+const LAYERS: [Layer; 7] =
+    [Layer::Posix, Layer::Mpiio, Layer::Stdio, Layer::Hdf5, Layer::Pnetcdf, Layer::Dfs, Layer::Daos];
 const KINDS: [(OpClass, &str); 10] = [
     (OpClass::Read, "read"),
     (OpClass::Write, "write"),
@@ -23,20 +24,35 @@ const KINDS: [(OpClass, &str); 10] = [
     (OpClass::Metadata, "set_view"),
 ];
 
+/// Kinds that only DAOS has, numbered behind all others.
+const ON_DAOS: [(OpClass, &str); 4] = [
+    (OpClass::Metadata, "punch"),
+    (OpClass::Metadata, "remove"),
+    (OpClass::Metadata, "list"),
+    (OpClass::Metadata, "set_size"),
+];
+
 /// The code of a kind of call by name, in a layer and a form; 0 if there is none.
 pub(crate) fn code(layer: Layer, name: &str, mode: OpMode) -> Code {
     let place = |found: Option<usize>| found.unwrap_or(0) as u16;
     let layer = place(LAYERS.iter().position(|known| *known == layer));
-    let kind = place(KINDS.iter().position(|(_, known)| *known == name));
+    let at = |kinds: &[(OpClass, &str)]| kinds.iter().position(|(_, known)| *known == name);
     let form = place(FORMS.iter().position(|known| *known == mode));
+    if let Some(kind) = at(&ON_DAOS) {
+        let before = 1 + (LAYERS.len() * KINDS.len() * FORMS.len()) as u16;
+        return Code(before + layer * ON_DAOS.len() as u16 + kind as u16);
+    }
+    let kind = place(at(&KINDS));
     Code(1 + (layer * KINDS.len() as u16 + kind) * FORMS.len() as u16 + form)
 }
 
-/// All of them.
-pub(crate) fn table() -> Vec<OpDef> {
+/// All of them; those of DAOS if the log has such records.
+pub(crate) fn table(has_daos: bool) -> Vec<OpDef> {
     let mut out = Vec::new();
     for layer in LAYERS {
-        for (class, name) in KINDS {
+        let on_daos = matches!(layer, Layer::Dfs | Layer::Daos);
+        let kinds = KINDS.iter().chain(ON_DAOS.iter().filter(|_| on_daos)).filter(|_| has_daos || !on_daos);
+        for &(class, name) in kinds {
             for mode in FORMS {
                 let data = matches!(class, OpClass::Read | OpClass::Write);
                 let in_use = match (layer, mode) {
@@ -44,9 +60,9 @@ pub(crate) fn table() -> Vec<OpDef> {
                     (_, OpMode::Plain) => true,
                     (Layer::Mpiio, OpMode::Collective) => data || class == OpClass::Open,
                     (Layer::Pnetcdf, OpMode::Collective) => data || name == "wait",
-                    (Layer::Mpiio, _) | (Layer::Hdf5, OpMode::Collective) | (Layer::Pnetcdf, OpMode::Nonblocking) => {
-                        data
-                    }
+                    (Layer::Mpiio, _)
+                    | (Layer::Hdf5, OpMode::Collective)
+                    | (Layer::Pnetcdf | Layer::Dfs, OpMode::Nonblocking) => data,
                     _ => false,
                 };
                 if in_use {
@@ -64,13 +80,13 @@ mod tests {
 
     #[test]
     fn every_code_is_there_once() {
-        let mut codes: Vec<u16> = table().iter().map(|op| op.code).collect();
+        let mut codes: Vec<u16> = table(true).iter().map(|op| op.code).collect();
         let count = codes.len();
         codes.sort_unstable();
         codes.dedup();
         assert_eq!(codes.len(), count);
         let read = code(Layer::Mpiio, "read", OpMode::Collective);
-        let found = table().into_iter().find(|op| op.code == read.0).expect("it is there");
+        let found = table(false).into_iter().find(|op| op.code == read.0).expect("it is there");
         assert_eq!((found.layer, found.mode, found.name.as_str()), (Layer::Mpiio, OpMode::Collective, "read"));
     }
 }

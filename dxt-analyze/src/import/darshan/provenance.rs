@@ -1,7 +1,9 @@
 //! What a log says of its job, and what a reader should know of a trace that was a log.
 
+use super::cursor::COUNTED;
 use super::sound::Bounds;
 use super::{DATA_ONLY, ops};
+use crate::model;
 use darshan_log::{Info, Log, Module};
 use std::io::{Read, Seek};
 use trace_format::meta::{ClockSource, ProcessInfo};
@@ -29,7 +31,7 @@ where
 /// The job block.
 pub(crate) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
     let info = log.info();
-    let has = |module| log.header().module(module).is_some_and(|entry| entry.region.length > 0);
+    let has = |module| has(log, module);
     let bounds = Bounds::of(&info);
     let is_mpi = bounds.nprocs.is_some_and(|ranks| ranks > 1) || has(Module::MpiIo) || has(Module::DxtMpiIo);
     let ranks = bounds.nprocs.and_then(|ranks| u32::try_from(ranks).ok()).unwrap_or(0);
@@ -49,7 +51,7 @@ pub(crate) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
             mpi: is_mpi.then(|| Mpi { ranks, family: "MPI".into(), version: String::new() }),
             tracer: version(log),
         },
-        ops: ops::table(),
+        ops: ops::table(has(Module::Dfs) || has(Module::Daos)),
         settings: settings.into_iter().chain(hints).collect(),
         mounts: info
             .mounts
@@ -60,21 +62,67 @@ pub(crate) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
     }
 }
 
-/// What of the log is incomplete or passed over.
-pub(crate) fn notes<R: Read + Seek>(log: &Log<R>) -> Vec<Note> {
-    let partial =
-        log.partial().filter_map(|entry| Some(format!("{} records of the log are incomplete", entry.module?.name())));
-    let skipped = log.skipped();
-    let skipped = skipped.iter().map(|skipped| match skipped.module {
-        Some(module) => format!("{} records (version {}) of the log are passed over", module.name(), skipped.version),
-        None => format!("records of module {} of the log are passed over: it is not known", skipped.place),
-    });
-    partial.chain(skipped).map(|what| Note { what, count: 1 }).collect()
+/// What of the log is incomplete, passed over, or not as Darshan's releases write it.
+pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
+    let counted = |module: Module| COUNTED.contains(&module);
+    // Segments that are missing are counted, if the calls have counters.
+    let has_calls = |log: &Log<R>, module: Module| match module {
+        Module::DxtPosix => !has(log, Module::Posix),
+        Module::DxtMpiIo => !has(log, Module::MpiIo),
+        Module::Mdhim => true,
+        _ => counted(module),
+    };
+    let mut out = Vec::new();
+    let mut say =
+        |lacks: bool, what: String| out.push(if lacks { model::Note::lacks(&what) } else { model::Note::Said(what) });
+    for module in log.partial().filter_map(|entry| entry.module) {
+        say(has_calls(log, module), format!("{module} records of the log are incomplete"));
+    }
+    for skipped in log.skipped() {
+        match skipped.module {
+            Some(module) => {
+                let what = format!("{module} records (version {}) of the log are passed over", skipped.version);
+                say(has_calls(log, module), what);
+            }
+            None => {
+                say(true, format!("records of module {} of the log are passed over: it is not known", skipped.place))
+            }
+        }
+    }
+    for (module, fit) in log.unofficial() {
+        let Some(fit) = fit else {
+            say(
+                has_calls(log, module),
+                format!(
+                    "unknown record layout: nothing is read of the {module} records, which a modified Darshan wrote"
+                ),
+            );
+            continue;
+        };
+        let one_length = !matches!(module, Module::Lustre | Module::DxtPosix | Module::DxtMpiIo | Module::Heatmap);
+        let whose = if one_length { "" } else { "heads of " };
+        let counts = if fit.counts_segments { ", and count segments of kinds that Darshan does not have" } else { "" };
+        let what = format!(
+            "{whose}{module} records have {} bytes, {} more than Darshan's: a modified build wrote these, which are not read{counts}",
+            fit.bytes(),
+            fit.extra
+        );
+        say(false, what);
+    }
+    for (region, bytes) in &log.info().padding {
+        say(false, format!("{bytes} zero bytes in front of {region} are passed over, which a modified Darshan wrote"));
+    }
+    out.iter().map(|note| Note { what: note.words().to_owned(), count: 0 }).collect()
+}
+
+/// True if the log has records of a module.
+pub(crate) fn has<R: Read + Seek>(log: &Log<R>, module: Module) -> bool {
+    log.header().module(module).is_some_and(|entry| entry.region.length > 0)
 }
 
 /// What is different from a trace, in sentences.
 pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
-    let has = |module| log.header().module(module).is_some_and(|entry| entry.region.length > 0);
+    let has = |module| has(log, module);
     let mut out = vec![format!(
         "{}: counts, bytes and times are exact; one time stands for all metadata calls of a file and is shown with the opens, as far as the time of a single open is not known.",
         version(log)

@@ -177,13 +177,17 @@ impl Ranks {
         }
         let Gather { mut tables, threads, used, ends, .. } = gather;
         shared.used.merge(&used, &shared.ids);
+        let dfs = Above::of_dfs(counters.iter().chain(&shared.records));
         for (module, record) in &counters {
             let named = Named { module: *module, record };
             if LIBRARIES.contains(module) {
                 libraries::add(named, &mut tables, &mut self.layouts);
             } else {
-                let posix = *module == Module::Posix;
-                let above = if posix { mpi.above_with(&shared.mpi, record.id) } else { Above::default() };
+                let above = match module {
+                    Module::Posix => mpi.above_with(&shared.mpi, record.id),
+                    Module::Daos => dfs,
+                    _ => Above::default(),
+                };
                 counted::add(named, above, &used, &mut tables, &mut self.layouts);
             }
         }
@@ -275,7 +279,7 @@ impl Gather<'_> {
             let (start, end) = span(segment);
             self.ends.see(layer, end);
             let length = u64::try_from(segment.length).unwrap_or(0);
-            used.add(form, length, end - start);
+            used.add(form, u64::try_from(segment.offset).ok(), length, end - start);
             let inside = nested(start, end);
             let flags = if inside { stream_flags::NESTED } else { 0 };
             let stream = *streams[usize::from(inside)].get_or_insert_with(|| self.tables.stream(file, op, flags));

@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) mpi: MpiFiles,
     /// Files that MPI-IO records are of, whosever.
     any_mpi: MpiFiles,
+    /// What DFS did, whoever called it.
+    any_dfs: Above,
 }
 
 /// Bytes that knowing a file that MPI-IO opened takes, at most.
@@ -54,6 +56,9 @@ impl Shared {
                 let of_all = record.rank < 0 && bounds.nprocs != Some(1);
                 if module == Module::MpiIo && (out.any_mpi.has(record.id) || budget.take(ID_BYTES)) {
                     out.any_mpi.add(&record);
+                }
+                if module == Module::Dfs {
+                    out.any_dfs = out.any_dfs.merge(Above::of_dfs(std::iter::once(&(module, record.clone()))));
                 }
                 if of_all && budget.take(cost(&record, &info)) {
                     if module == Module::MpiIo {
@@ -96,9 +101,12 @@ impl Shared {
                 libraries::add(named, &mut tables, &mut layouts);
                 continue;
             }
-            let above = if *module == Module::Posix { self.any_mpi.above(record.id) } else { Above::default() };
-            counted::add(named, above, &self.used, &mut tables, &mut layouts);
-            let file = tables.file(record.id, &mut layouts);
+            let above = match module {
+                Module::Posix => self.any_mpi.above(record.id),
+                Module::Daos => self.any_dfs,
+                _ => Above::default(),
+            };
+            let file = counted::add(named, above, &self.used, &mut tables, &mut layouts);
             if let Some(spread) = spread(named, ranks) {
                 tables.process.reduction.spreads.push(SpreadDef { file, layer: named.layer(), spread });
             }

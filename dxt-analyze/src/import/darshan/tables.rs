@@ -2,6 +2,7 @@
 
 use super::layouts::Layouts;
 use super::ops::Code;
+use darshan_log::counters::{DaosPlace, uuid};
 use darshan_log::{Names, Text};
 use rustc_hash::FxHashMap;
 use trace_format::counters::Counters;
@@ -16,6 +17,8 @@ pub(crate) struct Tables<'a> {
     pub(crate) process: Process,
     names: &'a Names,
     files: FxHashMap<u64, u32>,
+    /// Those of DAOS, whose ids are of other paths.
+    on_daos: FxHashMap<u64, u32>,
     streams: FxHashMap<(u32, Code, u8, Option<u32>), u32>,
     /// By file and path.
     data_sets: FxHashMap<(u32, Vec<u8>), u32>,
@@ -27,6 +30,7 @@ impl<'a> Tables<'a> {
             process,
             names,
             files: FxHashMap::default(),
+            on_daos: FxHashMap::default(),
             streams: FxHashMap::default(),
             data_sets: FxHashMap::default(),
         }
@@ -47,6 +51,22 @@ impl<'a> Tables<'a> {
                 process.layouts.push(LayoutDef { file, moment, source, bytes });
             }
             file
+        })
+    }
+
+    /// The file or object of a record of DAOS, named as its tools do: `daos://pool/container/path`, with an object's number for a path.
+    pub(crate) fn on_daos(&mut self, id: u64, place: DaosPlace) -> u32 {
+        let (process, names) = (&mut self.process, self.names);
+        *self.on_daos.entry(id).or_insert_with(|| {
+            let path = match (place.object, names.get(id)) {
+                (Some((high, low)), _) => format!("{high}.{low}").into_bytes(),
+                (None, Some(name)) => name.as_bytes().to_vec(),
+                (None, None) => format!("Darshan record {id}").into_bytes(),
+            };
+            let front = format!("daos://{}/{}/", uuid(&place.pool), uuid(&place.container));
+            let path = [front.as_bytes(), path.strip_prefix(b"/").unwrap_or(&path)].concat();
+            process.files.push(FileDef { hash: path_hash(&path), path: Some(path), ..FileDef::default() });
+            process.files.len() as u32 - 1
         })
     }
 

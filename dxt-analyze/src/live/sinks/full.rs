@@ -115,7 +115,8 @@ pub(crate) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
 /// The layer of a name; [`Layer::Other`] for one that this version does not know.
 #[cfg(any(test, feature = "nats"))]
 fn layer(name: &str) -> Layer {
-    let all = [Layer::Posix, Layer::Stdio, Layer::Mpiio, Layer::Hdf5, Layer::Pnetcdf, Layer::Mpi];
+    use Layer::{Daos, Dfs, Hdf5, Mpi, Mpiio, Pnetcdf, Posix, Stdio};
+    let all = [Posix, Stdio, Mpiio, Hdf5, Pnetcdf, Mpi, Dfs, Daos];
     all.into_iter().find(|layer| layer.name() == name).unwrap_or(Layer::Other)
 }
 

@@ -24,7 +24,7 @@ const LISTED: usize = 100;
 pub struct Note {
     /// What.
     pub what: String,
-    /// How often.
+    /// How often; 0 of what is a property of all the trace.
     pub count: u64,
 }
 
@@ -33,6 +33,9 @@ pub struct Note {
 pub struct Completeness {
     /// Whether every operation that the tracer recorded is here as a segment.
     pub complete: bool,
+    /// True if calls are on no record, so that sums and shares are lower bounds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lower_bounds: bool,
     /// Segments that the tracer folded into counters: their sums are exact, the single operations are gone.
     pub missing_segments: u64,
     /// Operations of which counters were to be kept and no segments: nothing is missing.
@@ -181,6 +184,7 @@ impl Completeness {
         let cuts = Cuts::of(run);
         let mut out = Self {
             complete: false,
+            lower_bounds: false,
             missing_segments: run.missing_segments(),
             counted_operations: run.counted_operations(),
             lost_segments: run.health.lost_segments.saturating_add(lost.segments),
@@ -207,6 +211,7 @@ impl Completeness {
             origin: run.origin(),
         };
         out.complete = out.missing_segments == 0 && !out.damaged();
+        out.lower_bounds = !run.is_whole() || out.damaged();
         out
     }
 
@@ -254,6 +259,12 @@ impl Completeness {
         format!("the {noun} is damaged in {places}; no segment is known to be lost")
     }
 
+    /// What stands in front of a sum or share: `at least `, or nothing.
+    #[must_use]
+    pub fn at_least(&self) -> &'static str {
+        if self.lower_bounds { "at least " } else { "" }
+    }
+
     /// What is missing, in sentences.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
@@ -288,7 +299,10 @@ impl Completeness {
             "segments belong to no known file or operation and are left out.",
         );
         for note in &self.notes {
-            out.push(format!("{}: {}", note.what, units::count(note.count)));
+            out.push(match note.count {
+                0 => format!("{}.", note.what),
+                count => format!("{}: {}", note.what, units::count(count)),
+            });
         }
         if let Some(end) = self.segments_end_ns {
             let behind = match self.has_heat {

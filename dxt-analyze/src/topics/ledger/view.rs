@@ -98,7 +98,8 @@ pub fn lead(ledger: &Ledger) -> String {
         format!("; {who}: {:.1} %", row.parts.io_share() * 100.0)
     });
     format!(
-        "I/O takes {:.1} % of the run time ({} of {}{whose}{})",
+        "I/O takes {}{:.1} % of the run time ({} of {}{whose}{})",
+        ledger.missing.at_least(),
         ledger.io_share * 100.0,
         each(ledger.job.io_ns()),
         each(ledger.job.total_ns()),

@@ -160,7 +160,7 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
             ));
         }
     }
-    let untimed = summary.missing.untimed;
+    let (untimed, at_least) = (summary.missing.untimed, summary.missing.at_least());
     for (label, bytes, time) in
         [("read", summary.bytes_read, summary.read_ns), ("written", summary.bytes_written, summary.write_ns)]
     {
@@ -170,9 +170,10 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
             String::new()
         };
         let time = if untimed { String::new() } else { format!(" in {} of calls{rate}", units::duration(time)) };
-        out.push((label, format!("{}{time}", units::bytes(bytes))));
+        out.push((label, format!("{at_least}{}{time}", units::bytes(bytes))));
     }
-    let other = if untimed { untimed::WHY.to_owned() } else { units::duration(summary.other_ns) };
+    let other =
+        if untimed { untimed::WHY.to_owned() } else { format!("{at_least}{}", units::duration(summary.other_ns)) };
     out.push((if untimed { "times" } else { "other calls" }, other));
     for (node, shift) in &job.clock_shifts {
         let sign = if *shift < 0 { "-" } else { "+" };

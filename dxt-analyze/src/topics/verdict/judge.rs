@@ -142,6 +142,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
             share(ledger.background_ns, run_ns.saturating_mul(ledger.processes.max(1)))
         },
         untimed: ledger.missing.untimed,
+        lower_bounds: ledger.missing.lower_bounds,
         io_matters,
         sentence: String::new(),
         findings,

@@ -72,6 +72,9 @@ pub(crate) struct Verdict {
     /// Whether calls were not timed: then nothing is known of what they cost.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) untimed: bool,
+    /// True if calls are on no record, so that shares are lower bounds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) lower_bounds: bool,
     /// Share of the run time that nonblocking, split and other asynchronous operations are in flight, added up, mean over processes: whether the program
     /// waits for them is not on record.
     pub(crate) background_share: f64,

@@ -33,6 +33,10 @@ pub(crate) fn sentence(
                  waits for them is not on record.",
                 (verdict.background_share * 100.0).min(100.0)
             )
+        } else if verdict.lower_bounds {
+            format!(
+                "What I/O costs cannot be told: at least {most:.1} % of the run time is in it, and calls are on no record."
+            )
         } else if most < 0.1 {
             format!("{what} not the bottleneck: less than 0.1 % of the run time is in {it}.")
         } else {

@@ -1,0 +1,308 @@
+//! Sizes of a module's records. Sites change Darshan: their records have more numbers than the official ones, under the same versions.
+//!
+//! The official size is taken where it fits: heads (id, rank, ...) lie where it says, up to the end of the region. Where it does not, sizes of 8 to
+//! [`MOST_EXTRA`] bytes more are tried, then a head in which the additional numbers of DXT count more segments. A size fits if the region is a whole
+//! number of records, each rank is from -1 to the job's last, and at least half of the ids are in the name table; of several the one with most names. Where
+//! none fits, and damage does not explain it, the layout is unknown.
+
+use crate::bytes::{Endian, until_nul};
+use crate::dxt::{SegmentKind, decode_head};
+use crate::error::{Error, Problem};
+use crate::limits;
+use crate::log::Info;
+use crate::stream::Stream;
+use std::cmp::Reverse;
+use std::io::{Read, Seek};
+
+/// Bytes that a record, or the head of one, may have more than the official one.
+const MOST_EXTRA: usize = 128;
+/// Bytes of a DXT head that may be numbers of further segments.
+const MOST_COUNTS: usize = 32;
+/// Bytes passed that are enough to judge a size.
+const ENOUGH_BYTES: u64 = 1 << 20;
+/// Largest number of a rank where the job record does not say how many there are.
+const LAST_RANK: i64 = i32::MAX as i64 - 1;
+/// Heads of which a name is enough for one of the official size: names, too, have a limit in Darshan.
+const HEADS_PER_NAME: u64 = 10;
+
+/// Sizes of a module's records in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fit {
+    /// Bytes of an official record, or of its head where the rest is of variable length.
+    pub official: usize,
+    /// Bytes that follow these in each record of this log; they are not read.
+    pub extra: usize,
+    /// True if these are numbers of further DXT segments, which are not read either.
+    pub counts_segments: bool,
+    /// Form of DXT segments.
+    pub(crate) kind: Option<SegmentKind>,
+}
+
+impl Fit {
+    /// Bytes of a record or its head.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        self.official + self.extra
+    }
+
+    /// Bytes of segments that follow the reads of a DXT record.
+    pub(crate) fn further_bytes(self, head: &[u8], endian: Endian) -> Option<u64> {
+        let counts = head.get(self.official..).filter(|_| self.counts_segments).unwrap_or_default();
+        let size = self.kind.map_or(0, SegmentKind::bytes) as u64;
+        counts.chunks_exact(8).try_fold(0, |sum: u64, count| {
+            let count = u64::try_from(endian.i64(count)).ok().filter(|count| *count <= limits::SEGMENTS)?;
+            Some(sum + count * size)
+        })
+    }
+}
+
+/// What follows a record's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// Nothing.
+    Nothing,
+    /// Segments.
+    Segments(SegmentKind),
+    /// OSTs of version 1.
+    Osts,
+    /// Components and OSTs of version 2.
+    Components,
+    /// Bins of writes and reads.
+    Bins,
+}
+
+impl Body {
+    /// Its length; `None` if the head cannot be one.
+    fn bytes(self, fit: Fit, head: &[u8], endian: Endian) -> Option<u64> {
+        let count = |at: usize, limit: u64| {
+            let count = u64::try_from(endian.i64(head.get(at..)?)).ok()?;
+            (count <= limit).then_some(count)
+        };
+        match self {
+            Self::Nothing => Some(0),
+            Self::Segments(kind) => {
+                let record = decode_head(head.first_chunk()?, endian, 0).ok()?;
+                let text = until_nul(&head[24..88]).iter().all(|byte| !byte.is_ascii_control());
+                let plausible = text && matches!(endian.i64(&head[16..]), 0 | 1);
+                let segments = record.write_count.saturating_add(record.read_count);
+                let length = segments.saturating_mul(kind.bytes() as u64);
+                plausible.then(|| fit.further_bytes(head, endian))?.map(|further| length.saturating_add(further))
+            }
+            Self::Osts => Some(8 * count(48, limits::STRIPES)?),
+            Self::Components => Some(72 * count(16, limits::COMPONENTS)? + 8 * count(24, limits::STRIPES)?),
+            Self::Bins => Some(16 * count(24, limits::BINS)?),
+        }
+    }
+}
+
+/// How a walk from record to record ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Behind a record, at the end of the region or where enough was seen.
+    Fits,
+    /// Within a record: the region is damaged, was cut, or has records of another size.
+    Breaks,
+    /// At bytes that cannot be a head; only where heads say how long records are.
+    Fails,
+}
+
+/// A walk with one size.
+#[derive(Clone, Copy, Debug)]
+struct Walk {
+    fit: Fit,
+    end: End,
+    /// True if the region cannot be unpacked to its end.
+    damaged: bool,
+    heads: u64,
+    /// Heads that can be.
+    sound: u64,
+    /// Heads with a name; all where there are to be none.
+    named: u64,
+    /// Heads of which both is true.
+    good: u64,
+}
+
+impl Walk {
+    fn all_sound(&self) -> bool {
+        self.sound == self.heads && self.end != End::Fails
+    }
+
+    /// True if at least half of the heads are good.
+    fn half(&self) -> bool {
+        2 * self.good >= self.heads
+    }
+
+    /// Good heads of 2^20.
+    fn share(&self) -> u64 {
+        (self.good << 20) / self.heads.max(1)
+    }
+}
+
+/// Finds the sizes of a module's records.
+pub(crate) struct Probe<'a, F> {
+    /// The log.
+    pub(crate) info: &'a Info,
+    /// True if the log should have names of the module's ids.
+    pub(crate) has_names: bool,
+    /// Bytes of an official record, or its head.
+    pub(crate) official: usize,
+    /// What follows a head.
+    pub(crate) body: Body,
+    /// Begins the region anew, with a list for its problems.
+    pub(crate) open: F,
+}
+
+impl<F> Probe<'_, F> {
+    /// The sizes that fit; `None` if the layout is unknown.
+    pub(crate) fn find<R: Read + Seek>(&mut self) -> Option<Fit>
+    where
+        F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
+    {
+        let kind = if let Body::Segments(kind) = self.body { Some(kind) } else { None };
+        let one_length = self.body == Body::Nothing;
+        let official = self.walk(Fit { official: self.official, extra: 0, counts_segments: false, kind });
+        // A region that was cut has good heads up to there.
+        let ends = official.end == End::Fits || official.good > 1;
+        let most = 2 * official.good > official.heads;
+        // Damage within the first record hides all that could tell.
+        let hidden = official.heads == 0 || !one_length && official.damaged && official.end == End::Breaks;
+        if hidden || ends && official.all_sound() && (!one_length || most) {
+            return Some(official.fit);
+        }
+        let found = if one_length { self.longer_record(&official) } else { self.longer_head(&official) };
+        found.or_else(|| self.is_credible(&official).then_some(official.fit))
+    }
+
+    /// True if damage explains what does not fit.
+    fn is_credible<R: Read + Seek>(&mut self, official: &Walk) -> bool
+    where
+        F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
+    {
+        if !self.has_names {
+            return true;
+        }
+        if self.body != Body::Nothing {
+            return official.end == End::Breaks || official.named >= 2 || self.length().is_none();
+        }
+        // Names, too, have a limit in Darshan: of some records there are none.
+        let some = HEADS_PER_NAME * official.named >= official.heads || official.heads == 1;
+        2 * official.named >= official.heads || official.end == End::Fits && official.all_sound() && some
+    }
+
+    fn extras(&self) -> impl Iterator<Item = usize> + use<F> {
+        // Two records of one length are not taken for one.
+        let most = if self.body == Body::Nothing { MOST_EXTRA.min(self.official) } else { MOST_EXTRA };
+        (8..=most).step_by(8)
+    }
+
+    /// The size of records of one length: of those that divide the region, or of all where none can, the one with the largest share of good heads.
+    fn longer_record<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
+    where
+        F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
+    {
+        let length = self.length();
+        let divides = |extra: usize| length.is_some_and(|length| length % (self.official + extra) as u64 == 0);
+        let (exact, other): (Vec<usize>, Vec<usize>) = self.extras().partition(|extra| divides(*extra));
+        let whole = divides(0);
+        let best = |walks: Vec<Walk>| {
+            walks.iter().max_by_key(|walk| (walk.share(), Reverse(walk.fit.extra))).map(|walk| walk.fit)
+        };
+        let mut walks = |extras: Vec<usize>| -> Vec<Walk> {
+            let fit = |extra| Fit { extra, ..official.fit };
+            extras
+                .into_iter()
+                .map(|extra| self.walk(fit(extra)))
+                .filter(|walk| walk.heads > 0 && walk.all_sound() && walk.half())
+                .collect()
+        };
+        let mut found = walks(exact);
+        found.retain(|walk| walk.share() > official.share() || !whole && walk.share() == official.share());
+        if !found.is_empty() || whole || official.half() {
+            return best(found);
+        }
+        let mut found = walks(other);
+        found.retain(|walk| walk.heads > 1);
+        best(found)
+    }
+
+    /// The size of heads that say what follows: the first with which a walk ends where the region does, or of a damaged one that comes to two good heads.
+    fn longer_head<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
+    where
+        F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
+    {
+        let fit = official.fit;
+        // The 96 bytes of an unofficial branch have the official head and versions.
+        let plain = matches!(fit.kind, Some(SegmentKind::Plain | SegmentKind::NoOffset));
+        let text = plain.then_some(Fit { kind: Some(SegmentKind::ThreadText), ..fit });
+        let longer = self.extras().map(|extra| Fit { extra, ..fit });
+        let counted = self.extras().filter(|extra| fit.kind.is_some() && *extra <= MOST_COUNTS).map(|extra| Fit {
+            extra,
+            counts_segments: true,
+            ..fit
+        });
+        let fits: Vec<Fit> = text.into_iter().chain(longer).chain(counted).collect();
+        let walks: Vec<Walk> =
+            fits.into_iter().map(|fit| self.walk(fit)).filter(|walk| walk.all_sound() && walk.good > 0).collect();
+        let whole = walks.iter().find(|walk| walk.end == End::Fits);
+        let cut = walks.iter().find(|walk| official.end == End::Fails && walk.good > 1);
+        whole.or(cut).map(|walk| walk.fit)
+    }
+
+    /// Bytes of the region; `None` if it is damaged.
+    fn length<R: Read + Seek>(&mut self) -> Option<u64>
+    where
+        F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
+    {
+        let (mut problems, mut length) = (Vec::new(), 0);
+        (self.open)(&mut problems, &mut |stream| length = stream.length());
+        problems.is_empty().then_some(length)
+    }
+
+    fn walk<R: Read + Seek>(&mut self, fit: Fit) -> Walk
+    where
+        F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
+    {
+        let (info, body) = (
+            self.info,
+            match (self.body, fit.kind) {
+                (Body::Segments(_), Some(kind)) => Body::Segments(kind),
+                (body, _) => body,
+            },
+        );
+        let mut walk = Walk { fit, end: End::Fits, damaged: false, heads: 0, sound: 0, named: 0, good: 0 };
+        let mut problems = Vec::new();
+        let has_names = self.has_names;
+        (self.open)(&mut problems, &mut |stream| step(stream, info, has_names, body, &mut walk));
+        walk.damaged = problems.iter().any(|problem| !matches!(problem.error, Error::Truncated { .. }));
+        if walk.end == End::Fits && !problems.is_empty() {
+            walk.end = End::Breaks;
+        }
+        walk
+    }
+}
+
+/// Goes from head to head.
+fn step<R: Read + Seek>(stream: &mut Stream<'_, R>, info: &Info, has_names: bool, body: Body, walk: &mut Walk) {
+    let endian = info.header.endian;
+    let last =
+        Some(info.job.nprocs).filter(|ranks| (1..=LAST_RANK).contains(ranks)).map_or(LAST_RANK, |ranks| ranks - 1);
+    let mut passed = 0_u64;
+    while let Some(head) = stream.head("a record", walk.fit.bytes()) {
+        let length = body.bytes(walk.fit, head, endian).filter(|_| (-1..=last).contains(&endian.i64(&head[8..])));
+        let named = !has_names || info.names.get(endian.u64(head)).is_some();
+        walk.heads += 1;
+        walk.sound += u64::from(length.is_some());
+        walk.named += u64::from(named);
+        walk.good += u64::from(named && length.is_some());
+        if length.is_none() && body != Body::Nothing {
+            walk.end = End::Fails;
+            return;
+        }
+        let length = length.unwrap_or(0);
+        if passed >= ENOUGH_BYTES || !stream.skip("a record", length) {
+            return;
+        }
+        passed = passed.saturating_add(length).saturating_add(walk.fit.bytes() as u64);
+    }
+}
