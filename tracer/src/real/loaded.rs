@@ -116,7 +116,8 @@ pub(crate) fn other_tracer() -> Option<super::Other> {
         // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the Search below.
         let search = unsafe { &mut *search.cast::<Search>() };
         // SAFETY: as above.
-        let (name, start) = unsafe { ((*info).dlpi_name, (*info).dlpi_addr) };
+        let info = unsafe { &*info };
+        let (name, start) = (info.dlpi_name, info.dlpi_addr);
         if name.is_null() || start as usize == search.own.addr() {
             return 0;
         }
