@@ -7,7 +7,7 @@
 
 use crate::notes::Note;
 use crate::tls::{self, Thread};
-use crate::{errno, handles, process, sys};
+use crate::{errno, handles, process, record, sys};
 
 /// The calling thread is about to make clone(2) with these flags.
 pub(crate) fn cloning(flags: u64) {
@@ -15,6 +15,9 @@ pub(crate) fn cloning(flags: u64) {
     let has = |flag: libc::c_int| flags & flag as u64 != 0;
     if has(libc::CLONE_VM) && !has(libc::CLONE_SETTLS) {
         lend(tls::current(), has(libc::CLONE_VFORK));
+    }
+    if !record::is_begun() {
+        return;
     }
     if has(libc::CLONE_FILES) && !has(libc::CLONE_THREAD) {
         handles::tables_are_lost();

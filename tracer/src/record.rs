@@ -6,7 +6,7 @@ use crate::buffer::{self, Arena, Slot};
 use crate::handles::Placed;
 use crate::memory::{Record, Table};
 use crate::notes::{self, Note};
-use crate::ops::Op;
+use crate::ops::{Op, POSIX_SEEK, STDIO_SEEK};
 use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
 pub(crate) use crate::state::{
@@ -211,7 +211,9 @@ impl Call {
             match length {
                 Ok(length) => {
                     // It may have moved any position.
-                    crate::handles::doubt_positions();
+                    if op.is_data() || [&POSIX_SEEK, &STDIO_SEEK].iter().any(|seek| std::ptr::eq(op, *seek)) {
+                        crate::handles::doubt_positions();
+                    }
                     self.end_at(end, file, op, NO_OFFSET, length);
                 }
                 Err(_) => self.failed_with(error, file, op, NO_OFFSET),

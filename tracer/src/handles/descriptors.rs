@@ -225,9 +225,16 @@ pub(super) fn book(number: libc::c_int, before: Unasked, description: Option<&'s
     booked
 }
 
-/// Books `number` as newly opened on `file`; without a file it is known and not recorded.
-pub(crate) fn open(
+/// What is known of `number` now that a call has made it.
+pub(super) fn made(number: libc::c_int) -> Unasked {
+    Unasked(slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire)))
+}
+
+/// Books `number` as newly opened on `file`; without a file it is known and not recorded. Before that was found out, it was `made`: should it have
+/// changed since, it is asked for again.
+pub(super) fn open(
     number: libc::c_int,
+    made: Unasked,
     file: Option<&'static File>,
     position: Position,
     manner: Manner,
@@ -238,19 +245,32 @@ pub(crate) fn open(
     }
     let slot = slot_to_book(number)?;
     let description = file.and_then(|file| description::new(file, position, manner, at));
-    put(slot, description.map_or(NOT_TRACED, state_of));
+    // A close(2) that made the number free may be about to say so.
+    let number_of = |state: *mut Description| state.addr() >> NUMBER_SHIFT;
+    let same = |now: *mut Description| now == made.0 || changing(made.0) != 0 && number_of(now) == number_of(made.0);
+    let state = description.map_or(NOT_TRACED, state_of);
+    let book = |now| same(now).then_some(state);
+    match slot.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, book) {
+        Ok(before) => slot.replaced(before),
+        Err(_) => put(slot, unknown(0)),
+    }
     description
 }
 
 /// What the number has stood for until now is no more.
 fn put(slot: &Descriptor, state: *mut Description) {
-    if let Some(description) = description_in(slot.state.swap(state, Ordering::AcqRel)) {
-        slot.leave();
-        description.release();
-    }
+    slot.replaced(slot.state.swap(state, Ordering::AcqRel));
 }
 
 impl Descriptor {
+    /// The number stands for something else than it did `before`.
+    fn replaced(&self, before: *mut Description) {
+        if let Some(description) = description_in(before) {
+            self.leave();
+            description.release();
+        }
+    }
+
     /// Says to calls under way that the number does not stand for what they have found. Before the system call after which it is so.
     fn leave(&self) {
         let now = CHANGES.fetch_add(1, Ordering::SeqCst) + 1;

@@ -19,9 +19,10 @@ pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 /// Looks at a descriptor that was just opened by the program, which asked for `asked` if it gave a name, and books it. May
 /// change errno.
 pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<&'static Description> {
+    let made = descriptors::made(number);
     let found = opened_file(number, asked);
     let position = found.map_or(Position::None, |(_, kind)| position_kind(kind));
-    let description = descriptors::open(number, found.map(|(file, _)| file), position, manner, 0)?;
+    let description = descriptors::open(number, made, found.map(|(file, _)| file), position, manner, 0)?;
     registry::read_layout(description.file(), number, LayoutMoment::Open);
     Some(description)
 }

@@ -4,7 +4,7 @@
 use super::fields::{self, number_of};
 use super::positions::{self, Before};
 use super::transfers::target_of;
-use crate::handles::{self, Asked, Manner, Target, Trust};
+use crate::handles::{self, Asked, Manner, Trust};
 use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
@@ -88,16 +88,15 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
         let (end, errno) = (crate::clock::of_call(), errno::save());
         let number = number_of(stream);
         named.opened_as(number);
+        let given = if origin == Origin::Given && number >= 0 { handles::descriptor(number) } else { None };
+        if number >= 0 && handles::has_own_table() || given.is_some_and(|given| !given.is_certain()) {
+            timer.end_uncertain(end, &STDIO_OPEN, 0);
+            errno.restore();
+            return stream;
+        }
         let description = match number {
             ..0 => None,
-            _ if handles::has_own_table() => {
-                timer.end_uncertain(end, &STDIO_OPEN, 0);
-                errno.restore();
-                return stream;
-            }
-            _ if origin == Origin::Given => {
-                handles::descriptor(number).filter(Target::is_certain).map(|target| target.description)
-            }
+            _ if origin == Origin::Given => given.map(|given| given.description),
             _ => handles::opened(number, named.asked(), if append { Manner::APPENDING } else { Manner::PLAIN }),
         };
         if let Some(description) = description {
