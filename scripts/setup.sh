@@ -129,6 +129,10 @@ for_test() {
     need shellcheck "to check these scripts" -- have shellcheck
     need binutils "to look at symbols" -- have nm
     need util-linux "to change users" -- have setpriv
+    need bubblewrap "to confine programs" -- have bwrap
+    need libcap2-bin "to give programs rights" -- have setcap
+    need musl-tools "programs of another C library" -- have musl-gcc
+    need libc6-dev-i386 "programs of 32 bits" -- test -e /usr/lib32/crt1.o
 }
 
 # Debian keeps these where users do not look.
