@@ -76,7 +76,7 @@ fn a_filter_of_bubblewrap() {
     for mode in ["trace", "off"] {
         let scratch = Scratch::new();
         let script = "$0 filter kill > filter || exit 90; LD_PRELOAD=$SANDBOX_PRELOAD; export LD_PRELOAD; \
-                      exec 10< filter; exec bwrap --dev-bind / / --seccomp 10 \"$0\" writes \"$1\" 20000";
+                      exec 9< filter; exec bwrap --dev-bind / / --seccomp 9 \"$0\" writes \"$1\" 20000";
         let launch =
             Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).arg(workload("sandbox")).arg(scratch.data());
         let launch = launch.untraced().env("DXT_SPOOL", "off").env("DXT_ENABLE", mode);
@@ -220,7 +220,7 @@ fn privileged(how: &str, configuration: &str, variables: &str) -> Option<String>
          cp /etc/passwd /etc/group /etc/ld.so.cache $here/etc && {configuration} \
          unshare -m sh -c 'mount --make-rprivate / && mount --bind '$here'/etc /etc && echo '$here'/bin/library > /etc/ld.so.preload && \
              cd '$here'/data && exec setpriv --reuid=12345 --regid=12345 --clear-groups \
-             env TMPDIR='$here'/data {variables} '$here'/bin/program '$here'/data return 100'; \
+             env TMPDIR='$here'/data {variables} '$here'/bin/program '$here'/data return 100' > /dev/null; \
          echo code $?; cd /; find $here/data $here/open $here/out /tmp /dev/shm -maxdepth 1 -type f -name '*dxt*' -newer $here/bin/library \
              -printf '%m %U %h %f\\n' | grep -e $here -e dxt-12345 | cut -d' ' -f1-3; rm -r $here",
         open.display(),
