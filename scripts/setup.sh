@@ -132,7 +132,10 @@ for_test() {
     need shellcheck "to check these scripts" -- have shellcheck
     need binutils "to look at symbols" -- have nm
     need util-linux "to change users, and to hide directories from programs" -- have setpriv
-    need bubblewrap "the same" -- have bwrap
+    need bubblewrap "to confine programs" -- have bwrap
+    need libcap2-bin "to give programs rights" -- have setcap
+    need musl-tools "programs of another C library" -- have musl-gcc
+    need libc6-dev-i386 "programs of 32 bits" -- test -e /usr/lib32/crt1.o
 }
 
 has_clang_asan() { test -e "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a)"; }

@@ -257,9 +257,10 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
     Some(stay)
 }
 
-/// What has no trace is in the spool.
+/// What has no trace is in the spool. Once: shells try exec(3) for each directory of PATH.
 fn say_left() {
-    if !spool::is_there() {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !spool::is_there() && !SAID.swap(true, Ordering::Relaxed) {
         say(&[b"the program that this process was before exec has no trace"]);
     }
 }

@@ -50,6 +50,7 @@ mod spoiled;
 mod spool;
 mod stacking;
 mod stacks;
+mod start;
 mod static_programs;
 mod stdio;
 mod threads;

@@ -1,6 +1,6 @@
 //! What is at the edge of the tracer's reach: calls before it has started, programs it cannot follow, libraries that go past it.
 
-use crate::harness::{Compiler, Launch, Scratch, Traces, have, library, skip, spools, workload_with};
+use crate::harness::{Compiler, Launch, Scratch, Traces, have, library, skip, skip_here, spools, workload_with};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -168,4 +168,67 @@ fn programs_that_cannot_be_traced_are_counted() {
     let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 1);
+}
+
+/// A program that another dynamic linker loads, by musl's or for 32 bits; `None` if it cannot be built or run here.
+fn foreign(scratch: &Scratch, what: &str) -> Option<PathBuf> {
+    let (source, program) = (scratch.root().join("foreign.c"), scratch.root().join("foreign"));
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("failed to write a source");
+    let mut compiler = Command::new(if what == "musl" { "musl-gcc" } else { "cc" });
+    // Debian's crt files for 32 bits lie in a directory of their own, and there may be no libgcc for them.
+    let lib32 = ["-m32", "-nostdlib", "/usr/lib32/crt1.o", "/usr/lib32/crti.o", "/usr/lib32/crtn.o"];
+    if what != "musl" {
+        compiler.args(lib32);
+    }
+    compiler.arg("-o").arg(&program).arg(&source);
+    if what != "musl" {
+        compiler.arg("-lc");
+    }
+    let built = compiler.output().is_ok_and(|output| output.status.success());
+    let runs = || Command::new(&program).status().is_ok_and(|status| status.success());
+    if built && runs() {
+        return Some(program);
+    }
+    if built {
+        skip_here(&format!("{what} does not run here"))
+    } else {
+        skip(&format!("no compiler for {what}"))
+    }
+    None
+}
+
+#[test]
+fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
+    let reach = workload_with("reach", Compiler::Cc, &["-O1", "-Wl,-rpath,$ORIGIN"]);
+    let said = |outcome: &crate::harness::Outcome, what: &str| {
+        assert_eq!(outcome.code, 0, "{what}: {outcome:?}");
+        let ours = |line: &str| line.starts_with("dxt: ") && line.ends_with("it runs without the tracer");
+        assert!(outcome.stderr.lines().all(ours), "{what}: {outcome:?}");
+        outcome.stderr.lines().count()
+    };
+    for what in ["musl", "32 bits"] {
+        for (way, starts) in [("execs", 3), ("finds", 5)] {
+            let scratch = Scratch::new();
+            let Some(program) = foreign(&scratch, what) else { break };
+            let place = program.parent().expect("it lies somewhere").display().to_string();
+            let path = format!("{place}:{}", std::env::var("PATH").expect("there is a PATH"));
+            let name = if way == "execs" { program.clone() } else { "foreign".into() };
+            let outcome = Launch::new(&scratch, &reach).in_data().arg(way).arg(name).env("PATH", path).run();
+            assert_eq!(said(&outcome, what), starts, "{what} {way}");
+            assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), starts as u64, "{what} {way}");
+        }
+        // A script of such an interpreter, by a shell and by programs that are no more than launchers; and where it may not count.
+        let scratch = Scratch::new();
+        let Some(program) = foreign(&scratch, what) else { continue };
+        let script = scratch.root().join("script");
+        std::fs::write(&script, format!("#!{}\n", program.display())).expect("failed to write a script");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).expect("failed to make a script executable");
+        for start in ["", "exec ", "env ", "timeout 5 ", "env DXT_ENABLE=off ", "nice "] {
+            let line = format!("{start}{}", script.display());
+            let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(line).run();
+            assert_eq!(said(&outcome, start), 1, "{what} {start}");
+        }
+        assert!(spools(&scratch).is_empty());
+    }
 }
