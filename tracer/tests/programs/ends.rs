@@ -15,7 +15,7 @@ const SLOTS: usize = 256;
 /// What the processes are.
 const KINDS: [&str; 6] = ["threads", "vforks", "forks", "exec", "ranks mpich", "ranks openmpi"];
 /// What becomes of segments.
-const MODES: [&str; 5] = ["compact", "spill", "fold", "counters", "live"];
+const MODES: [&str; 5] = ["compact", "spill", "fold", "counters", "untimed"];
 /// How they end; those of ranks only, and those of others only, stand last.
 const WAYS: [&str; 15] = [
     "exit",
@@ -72,7 +72,7 @@ impl Case {
             "spill" => &[("DXT_BUFFER_MAX", "256K"), ("DXT_OVERFLOW", "spill")],
             "fold" => &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")],
             "counters" => &[("DXT_ENABLE", "counters")],
-            _ => &[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")],
+            _ => &[("DXT_ENABLE", "counters"), ("DXT_TIMING", "off")],
         }
     }
 
@@ -230,7 +230,7 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
             ("fold", "_exit"),
             ("counters", "sigterm"),
             ("spill", "failed_exec"),
-            ("live", "_exit"),
+            ("counters", "sigkill"),
         ] {
             seed += 1;
             let ran = Case { kind: "threads", mode, way }.run_without(seed, Some(refused));
