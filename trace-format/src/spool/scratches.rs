@@ -123,7 +123,10 @@ mod tests {
             let own = |slot: &usize| members >> slot & 1 != 0;
             let own: Vec<u64> = (0..5).filter(own).map(|slot| lengths[slot]).collect();
             let bytes = own.iter().sum();
-            [own.len() as u64, bytes, 7, 2, 3].into_iter().enumerate().for_each(|(i, sum)| entry(folded::SUMS + i * 8, sum));
+            [own.len() as u64, bytes, 7, 2, 3]
+                .into_iter()
+                .enumerate()
+                .for_each(|(i, sum)| entry(folded::SUMS + i * 8, sum));
             entry(folded::PREVIOUS, 77);
             for bin in 0..SIZE_BINS {
                 let count = own.iter().filter(|length| size_bin(**length) == bin).count() as u64;
@@ -141,7 +144,8 @@ mod tests {
             let mut counters = Sparse::from(&counters[..]);
             take_back(&mut counters, &Sparse::from(&scratch[..]));
             let counted = fold(&scratch, false).map_or(0, |fold| fold.counted);
-            let in_counters: Vec<u64> = (0..5).filter(|slot| counted >> slot & 1 != 0).map(|slot| lengths[slot]).collect();
+            let in_counters: Vec<u64> =
+                (0..5).filter(|slot| counted >> slot & 1 != 0).map(|slot| lengths[slot]).collect();
             let all = |at: usize| counters.records(folded::BYTES).map(|(_, entry)| u64_at(entry, at)).sum::<u64>();
             assert_eq!(all(folded::SUMS), in_counters.len() as u64, "{kill}");
             assert_eq!(all(folded::SUMS + 8), in_counters.iter().sum::<u64>(), "{kill}");

@@ -30,8 +30,8 @@ pub(super) struct Folded {
     base: [AtomicU64; folded::BASES],
 }
 
-/// Yields before a thread goes on with new counters.
-const MOST_YIELDS: u32 = 1_000;
+/// Times that a thread looks again, half of them a millisecond apart, before it goes on with new counters: the other may have been stopped.
+const MOST_WAITS: u32 = 200;
 
 /// Who adds segments that lie in slots of its scratch. Signals are held off meanwhile.
 pub(crate) struct Adder<'a> {
@@ -215,10 +215,15 @@ impl Folded {
     fn is_had_by(&self, adder: &Adder<'_>) -> bool {
         let preparing = adder.number | folded::PREPARING;
         let is_had = || self.adder.compare_exchange(0, preparing, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        is_had() || (0..MOST_YIELDS).any(|_| {
-            threads::give_way();
-            is_had()
-        })
+        is_had()
+            || (0..MOST_WAITS).any(|waited| {
+                if waited < MOST_WAITS / 2 {
+                    threads::give_way()
+                } else {
+                    threads::pause(1_000_000)
+                }
+                is_had()
+            })
     }
 
     /// From the first store on they are counted.

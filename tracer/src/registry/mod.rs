@@ -22,12 +22,12 @@ pub(crate) use file::{
     condensed, definition as file_definition, files, find as find_file, find_by as find_file_by, find_or_add,
     uncertain as uncertain_file,
 };
+pub(crate) use folded::Adder;
 pub(crate) use layouts::read_layout;
 pub(crate) use meetings::{failed_id_of_meeting as failed_meeting_stream_of, id_of as meeting_stream_of};
 pub(crate) use mpi_details::{
     DATATYPE_COUNTS, Datatype, Hint, MpiDetails, datatypes, extents, hints, mpi_details, mpi_details_of,
 };
-pub(crate) use folded::Adder;
 pub(crate) use others::{condensed as other_files_record, estimate as other_files};
 pub(crate) use paths::{Verdict, judge};
 pub(crate) use profiles::Role;

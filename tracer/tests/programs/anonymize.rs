@@ -59,7 +59,7 @@ fn no_word_of_the_users_is_in_a_trace() {
         &[("DXT_ENABLE", "trace")][..],
         &[("DXT_OVERFLOW", "spill"), ("DXT_BUFFER_MAX", "16K")],
         &[("DXT_ENABLE", "counters")],
-        &[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1"), ("DXT_COUNTERS_FILES", "64")],
+        &[("DXT_ENABLE", "counters"), ("DXT_COUNTERS_FILES", "64")],
     ] {
         let secrets = Secrets::new(&workload("exits"));
         let launch = secrets.launch().args(["return", "5000", WORD]);
@@ -84,7 +84,7 @@ fn without_the_variable_they_are_there() {
 
 #[test]
 fn none_is_in_what_a_killed_process_leaves() {
-    for mode in [&[("DXT_OVERFLOW", "spill")][..], &[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")]] {
+    for mode in [&[("DXT_OVERFLOW", "spill")][..], &[("DXT_ENABLE", "counters")]] {
         let secrets = Secrets::new(&workload("exits"));
         let launch = secrets.launch().args(["kill", "20000", WORD]).env("DXT_BUFFER_MAX", "32K");
         mode.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).run();

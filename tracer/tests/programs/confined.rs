@@ -38,7 +38,7 @@ fn what_is_counted_goes_on_in_the_spool() {
     {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg(way).arg("3000");
-        told_once(&launch.env("DXT_ENABLE", "counters").env("DXT_LIVE", "1").run());
+        told_once(&launch.env("DXT_ENABLE", "counters").run());
         assert_eq!(recover(&scratch), 0, "{way}");
         assert_eq!(writes(&scratch), (before, after), "{way}");
     }

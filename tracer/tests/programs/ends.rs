@@ -20,7 +20,7 @@ const KINDS: [&str; 9] =
 /// Those that only root may be. What they become would be elsewhere, too.
 const OF_ROOT: [&str; 2] = ["chroot", "mounts"];
 /// What becomes of segments.
-const MODES: [&str; 5] = ["compact", "spill", "fold", "counters", "live"];
+const MODES: [&str; 5] = ["compact", "spill", "fold", "counters", "untimed"];
 /// How they end; those of ranks only, and those of others only, stand last.
 const WAYS: [&str; 15] = [
     "exit",
@@ -79,7 +79,7 @@ impl Case {
             "spill" => &[("DXT_BUFFER_MAX", "256K"), ("DXT_OVERFLOW", "spill")],
             "fold" => &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")],
             "counters" => &[("DXT_ENABLE", "counters")],
-            _ => &[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")],
+            _ => &[("DXT_ENABLE", "counters"), ("DXT_TIMING", "off")],
         }
     }
 
@@ -241,7 +241,7 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
             ("fold", "_exit"),
             ("counters", "sigterm"),
             ("spill", "failed_exec"),
-            ("live", "_exit"),
+            ("counters", "sigkill"),
         ] {
             seed += 1;
             let ran = Case { kind: "threads", mode, way }.run_without(seed, Some(refused));

@@ -59,7 +59,7 @@ fn trouble(what: &str, prepare: impl Fn(&Scratch) -> Option<(PathBuf, Option<Mou
                 return skip_here("a file system cannot be mounted here");
             };
             let (launch, code, calls) = launch(&scratch, who);
-            let outcome = launch.env("DXT_OUTPUT_DIR", &output).env("DXT_ENABLE", mode).env("DXT_LIVE", "1").run();
+            let outcome = launch.env("DXT_OUTPUT_DIR", &output).env("DXT_ENABLE", mode).run();
             assert_eq!(
                 (outcome.code, outcome.stdout.contains("dxt")),
                 (code, false),
