@@ -79,7 +79,9 @@ fn programs_with_sanitizers_end_as_they_do_by_themselves_and_are_traced() {
                 last(&String::from_utf8_lossy(&alone.stderr)),
                 "{compiler:?} {end}: {outcome:?}"
             );
-            assert_eq!(wrote(&outcome), 1, "{compiler:?} {end}: {outcome:?}");
+            // What names the places of a report may be traced, too.
+            let traces = outcome.stderr.matches("/sick_").count();
+            assert_eq!(traces, 1, "{compiler:?} {end}: {outcome:?}");
         }
     }
 }
@@ -220,7 +222,7 @@ fn a_program_that_changes_its_root_is_recovered_or_spoken_of() {
         let script = format!("import os; os.chdir('{root}'); open('file', 'w').write('x'); os.chroot('inside'); {end}");
         let outcome = run(&scratch, &[], &[&python.display().to_string(), "-c", &script]);
         let is_spoken_of = outcome.stderr.contains("wrote its trace where dxt-run does not see it");
-        let is_killed = end.contains("abort") || end.contains("kill");
+        let is_killed = end.contains("abort") || end.contains(", 9)");
         assert!(wrote(&outcome) >= 1 || is_spoken_of && !is_killed, "{end}: {outcome:?}");
         if wrote(&outcome) >= 1 {
             let traces = Traces::read(&scratch.traces());
