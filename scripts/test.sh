@@ -41,7 +41,7 @@ python_package() {
     dist=$(target_dir)/test-wheel tools=$(target_dir)/test-tools
     rm -rf -- "$dist" "$tools"
     mkdir -p "$tools"
-    cp "$DXT_TRACER_LIB" "$DXT_RUN" "$(target_dir)/debug/dxt-analyze" "$tools" || return
+    cp "$DXT_TRACER_LIB" "$DXT_TEST_RUN" "$(target_dir)/debug/dxt-analyze" "$tools" || return
     # The analyzer without optimization: it is used once, and takes minutes otherwise.
     scripts/package-wheel.sh --profile dev --config profile.dev.package.dxt-analyze.opt-level=0 --tools "$tools" --python "$test_python" --out "$dist" &&
         "$test_python" -m pip install --quiet --no-deps --force-reinstall "$dist"/dxt_tracer-*.whl &&
@@ -63,9 +63,9 @@ hash -r
 [ "${CI:-}" != true ] || export CARGO_INCREMENTAL=0
 # The tests run the library and the launcher that users run. The analyzer's own tests build that as they need it: optimized for users it takes ten minutes.
 step "Build" cargo build --release -p dxt-tracer -p dxt-tracer-static -p dxt-run
-DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so DXT_RUN=$(target_dir)/release/dxt-run
-export DXT_TRACER_LIB DXT_RUN
-for built in "$DXT_TRACER_LIB" "$DXT_RUN"; do [ -e "$built" ] || die "the build made no $built"; done
+DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so DXT_TEST_RUN=$(target_dir)/release/dxt-run
+export DXT_TRACER_LIB DXT_TEST_RUN
+for built in "$DXT_TRACER_LIB" "$DXT_TEST_RUN"; do [ -e "$built" ] || die "the build made no $built"; done
 
 # What the tests of `export` and `corpus` read their files with. (Those of `corpus` also run Spark, if this Python has pyspark and there
 # is a Java.)

@@ -186,7 +186,7 @@ pub(crate) fn shown(options: &Options) -> Vec<u8> {
         line.push(b' ');
         match bytes.iter().position(|byte| *byte == b':') {
             Some(at) if bytes[at..].iter().any(|byte| b"@?= ".contains(byte)) => {
-                line.extend([&bytes[..at], b":..."].concat())
+                line.extend([&bytes[..at], b":..."].concat());
             }
             _ => line.extend(crate::texts::quoted(&word)),
         }

@@ -21,11 +21,11 @@ impl Conf {
 
     /// The value of a variable, without quotes or a remark. The last line counts.
     pub(crate) fn get(&self, name: &str) -> Option<OsString> {
-        let values = self.text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let mut values = self.text.split(|byte| *byte == b'\n').filter_map(|line| {
             let rest = line.trim_ascii().strip_prefix(name.as_bytes())?.trim_ascii_start();
             Some(value(rest.strip_prefix(b"=")?.trim_ascii_start()))
         });
-        values.last().filter(|value| !value.is_empty()).map(|value| os(value.to_vec()))
+        values.next_back().filter(|value| !value.is_empty()).map(|value| os(value.to_vec()))
     }
 
     /// The variable of the environment, or else of the configuration.

@@ -44,7 +44,8 @@ pub(crate) fn reach(program: &Path, library: &Path) -> Reach {
     let Some(kind) = kind(&program) else { return Reach::Reached };
     let mode = program.metadata().map_or(0, |file| file.permissions().mode());
     let Some(loader) = &kind.loader else {
-        let is_reached = has(&beginning(&program, 4096), b"DXT tracer") || is_glibc(&program);
+        // Into some a tracer is linked, and a dynamic linker loads libraries itself.
+        let is_reached = has(&beginning(&program, 4096), b"DXT tracer") || program.canonicalize().ok() == own_loader();
         return if is_reached { Reach::Reached } else { Reach::Static };
     };
     if mode & 0o6000 != 0 {
@@ -62,11 +63,10 @@ fn foreign(program: &Path, kind: &Kind, loader: &Path, library: &Path) -> Option
     if (kind.is_64, kind.machine) != (ours.is_64, ours.machine) {
         return Some("it is for another processor".to_owned());
     }
-    let here = std::env::current_exe().ok().and_then(|exe| self::kind(&exe)?.loader?.canonicalize().ok());
     let Ok(place) = loader.canonicalize() else {
         return Some(format!("its dynamic linker is not there ({})", loader.display()));
     };
-    if here.as_ref() == Some(&place) {
+    if own_loader().as_ref() == Some(&place) {
         return None;
     }
     if !is_glibc(&place) {
@@ -83,6 +83,11 @@ fn foreign(program: &Path, kind: &Kind, loader: &Path, library: &Path) -> Option
             && !has(&said, b"cannot be")
     });
     (!loads).then(|| format!("it is for another glibc ({})", loader.display()))
+}
+
+/// The dynamic linker of this program.
+fn own_loader() -> Option<PathBuf> {
+    kind(&std::env::current_exe().ok()?)?.loader?.canonicalize().ok()
 }
 
 /// True for a dynamic linker of glibc, whatever its name.

@@ -97,7 +97,7 @@ fn remark_on_environment(launcher: &str, words: &[OsString]) {
             }
             "srun" => export = word.strip_prefix("--export=").map_or(export, str::to_owned),
             "flux" if word.starts_with("--env=-") || word.starts_with("--env-remove=") => {
-                kept = Some(word.into_owned())
+                kept = Some(word.into_owned());
             }
             _ if launcher.starts_with("mpi")
                 && word.starts_with('-')

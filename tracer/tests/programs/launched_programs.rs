@@ -1,7 +1,7 @@
 //! Programs under dxt-run that a preloaded library may keep from starting: with sanitizers, of other C libraries, for other processors; and a
 //! second tracer that is preloaded already.
 
-use crate::harness::{Compiler, Outcome, Scratch, Traces, analyzer, have, is_root, library, python, skip, skip_here};
+use crate::harness::{Compiler, Outcome, Scratch, Traces, analyzer, is_root, library, python, skip, skip_here};
 use crate::launcher::run_in;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,8 +29,10 @@ const SICK: &str = "#include <stdio.h>
 int main(int argc, char **argv) {
     FILE *file = fopen(argv[1], \"w\");
     if (argc < 3 || !file || fputs(\"hello\\n\", file) < 0 || fclose(file)) return 9;
-    char *volatile memory = malloc(10);
-    if (!strcmp(argv[2], \"leak\")) { memory = NULL; return 0; }
+    char *volatile memory = NULL;
+    for (int i = 0; i < 100 && !strcmp(argv[2], \"leak\"); i++) memory = malloc(100 + i);
+    if (memory) return 0;
+    memory = malloc(10);
     free(memory);
     return strcmp(argv[2], \"use\") ? 3 : memory[3] & 1;
 }
@@ -77,7 +79,9 @@ fn programs_with_sanitizers_end_as_they_do_by_themselves_and_are_traced() {
                 last(&String::from_utf8_lossy(&alone.stderr)),
                 "{compiler:?} {end}: {outcome:?}"
             );
-            assert_eq!(wrote(&outcome), 1, "{compiler:?} {end}: {outcome:?}");
+            // What names the places of a report may be traced, too.
+            let traces = outcome.stderr.matches("/sick_").count();
+            assert_eq!(traces, 1, "{compiler:?} {end}: {outcome:?}");
         }
     }
 }
@@ -200,28 +204,32 @@ fn of_two_tracers_one_is_taken() {
     }
 }
 
-/// What a program has recorded that then sees other directories lies where it was begun.
+/// What a program has recorded that is killed where it sees other directories lies where it was begun; of a trace that it wrote there dxt-run
+/// says that it may be elsewhere.
 #[test]
-fn what_a_program_recorded_that_changes_its_root_is_recovered() {
+fn a_program_that_changes_its_root_is_recovered_or_spoken_of() {
     let Some(python) = python() else { return skip("python3 is not installed") };
-    if !is_root() || !have("unshare") {
+    if !is_root() {
         return skip_here("only root changes its root");
     }
     if !analyzer().exists() {
         return skip("dxt-analyze is not built beside the tests (cargo build)");
     }
-    for change in
-        ["os.chroot('inside'); os.chdir('/')", "os.chroot('inside'); os._exit(3)", "os.chroot('inside'); os.abort()"]
-    {
+    for end in ["os.abort()", "os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 15)", "os._exit(3)", "os.chdir('/')"] {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.root().join("inside")).expect("a directory");
-        let script = format!("import os; os.chdir({:?}); open('file', 'w').write('x'); {change}", scratch.root());
+        let root = scratch.root().display();
+        let script = format!("import os; os.chdir('{root}'); open('file', 'w').write('x'); os.chroot('inside'); {end}");
         let outcome = run(&scratch, &[], &[&python.display().to_string(), "-c", &script]);
-        let paths: Vec<String> =
-            Traces::read(&scratch.traces()).processes.iter().flat_map(|known| known.paths.clone()).collect();
-        assert!(
-            wrote(&outcome) >= 1 && paths.iter().any(|path| path.ends_with("/file")),
-            "{change}: {outcome:?} {paths:?}"
-        );
+        let is_spoken_of = outcome.stderr.contains("wrote its trace where dxt-run does not see it");
+        let is_killed = end.contains("abort") || end.contains(", 9)");
+        assert!(wrote(&outcome) >= 1 || is_spoken_of && !is_killed, "{end}: {outcome:?}");
+        if wrote(&outcome) >= 1 {
+            let traces = Traces::read(&scratch.traces());
+            assert!(
+                traces.processes.iter().flat_map(|known| &known.paths).any(|path| path.ends_with("/file")),
+                "{end}"
+            );
+        }
     }
 }

@@ -74,10 +74,12 @@ fn profile_dir() -> PathBuf {
     exe.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps").to_owned()
 }
 
-/// The launcher under test: the one that `DXT_RUN` names, else what cargo builds, as with the library.
+/// The launcher under test: the one that `DXT_TEST_RUN` names, else what cargo builds, as with the library.
 pub(crate) fn dxt_run() -> &'static Path {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
-    LAUNCHER.get_or_init(|| std::env::var_os("DXT_RUN").map_or_else(|| built("dxt-run").join("dxt-run"), PathBuf::from))
+    LAUNCHER.get_or_init(|| {
+        std::env::var_os("DXT_TEST_RUN").map_or_else(|| built("dxt-run").join("dxt-run"), PathBuf::from)
+    })
 }
 
 fn built_library() -> PathBuf {
