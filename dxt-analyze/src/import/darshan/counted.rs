@@ -62,7 +62,8 @@ impl Used {
     fn order_against(&self, counted: Order) -> Option<Order> {
         let slack = (counted.known as f64 * CONTRADICTS) as u64;
         let possible = self.sequential.saturating_sub(slack)..=self.sequential.saturating_add(self.firsts + slack);
-        let all = self.count > 0 && self.count >= counted.known;
+        // Where order is counted at all.
+        let all = counted.known > 0 && self.count >= counted.known;
         (all && !possible.contains(&counted.sequential)).then_some(Order {
             known: self.count,
             consecutive: self.consecutive,
