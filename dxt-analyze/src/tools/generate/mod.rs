@@ -4,6 +4,7 @@ mod launcher;
 
 use crate::exit::Exit;
 use crate::progress::say;
+use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
 use clap::Command;
 use clap::builder::Resettable;
@@ -95,7 +96,7 @@ fn section(text: &str) -> String {
 fn write(directory: &Path, name: &str, text: &[u8]) -> Result<()> {
     let path = directory.join(name);
     std::fs::create_dir_all(directory).with_context(|| format!("failed to make {}", directory.display()))?;
-    std::fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))
+    Target::new(&path, Ours::Never, true).stream(|out| Ok(out.write_all(text)?))
 }
 
 #[cfg(test)]
