@@ -134,7 +134,6 @@ for_test() {
     need util-linux "to change users, and to hide directories from programs" -- have setpriv
     need bubblewrap "to confine programs" -- have bwrap
     need libcap2-bin "to give programs rights" -- have setcap
-    need musl-tools "programs of another C library" -- have musl-gcc
     need libc6-dev-i386 "programs of 32 bits" -- test -e /usr/lib32/crt1.o
 }
 

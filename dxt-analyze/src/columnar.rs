@@ -3,6 +3,7 @@
 use crate::findings::Finding;
 use crate::shared::sums::Called;
 use crate::text::signed::signed;
+use crate::written::create_new;
 use anyhow::Result;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray};
@@ -48,7 +49,7 @@ pub(crate) fn with_differences(mut builder: WriterPropertiesBuilder, columns: &[
 
 /// A writer of one file.
 pub(crate) fn writer(path: &Path, schema: Arc<Schema>, properties: WriterProperties) -> Result<Writer> {
-    let file = BufWriter::with_capacity(1 << 20, File::create_new(path)?);
+    let file = BufWriter::with_capacity(1 << 20, create_new(path)?);
     Ok(ArrowWriter::try_new(file, schema, Some(properties))?)
 }
 

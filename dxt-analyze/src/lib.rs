@@ -20,6 +20,7 @@ pub mod findings;
 #[cfg(feature = "parquet")]
 pub mod frames;
 pub mod import;
+mod input;
 pub mod layouts;
 pub mod limits;
 pub mod live;

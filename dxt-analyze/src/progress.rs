@@ -3,6 +3,7 @@
 //! standard error: a disk that is full there, or a reader that is gone, ends nothing.
 
 use crate::scan::Progress;
+use crate::text::printable::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Arguments;
 use std::io::{IsTerminal, Write};
@@ -42,14 +43,8 @@ pub fn tell(text: Arguments<'_>) {
 fn line(text: Arguments<'_>) -> String {
     // Messages of several lines have breaks of their own.
     let text = text.to_string();
-    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    let lines: Vec<_> = text.split('\n').map(printable).collect();
     lines.join("\n") + "\n"
-}
-
-/// Text whose control characters are shown: names may hold what a terminal would obey.
-#[must_use]
-pub(crate) fn printable(text: &str) -> String {
-    if text.chars().any(char::is_control) { text.chars().flat_map(char::escape_debug).collect() } else { text.into() }
 }
 
 /// Whether only errors are said.

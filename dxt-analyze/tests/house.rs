@@ -175,3 +175,88 @@ fn nothing_is_printed_but_by_what_bears_that_it_cannot_be() {
         "progress::tell and say! write to standard error, writeln! to standard output: {found:?}"
     );
 }
+
+/// Lines of code with one of these words, by file, without tests.
+fn lines_with(words: &[&str]) -> BTreeMap<String, Vec<String>> {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    ["src", "darshan-log/src", "python/src"].iter().for_each(|folder| files(&home.join(folder), &mut all));
+    let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in all.iter().filter(|file| !file.ends_with("tests.rs")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let is_code = |line: &&str| !line.trim_start().starts_with("//") && !line.trim_start().starts_with("use ");
+        let found = code.lines().filter(is_code).filter(|line| words.iter().any(|word| line.contains(word)));
+        let name = file.strip_prefix(home).unwrap().display().to_string();
+        found.for_each(|line| out.entry(name.clone()).or_default().push(line.trim().to_owned()));
+    }
+    out
+}
+
+/// Opening a FIFO waits, and reading a device may never end: `input.rs` knows what may be read.
+#[test]
+fn files_are_opened_for_reading_in_one_place() {
+    let words = [
+        "File::open",
+        "fs::read(",
+        "fs::read_to_string",
+        "OpenOptions::new",
+        "File::options",
+        "fs::copy",
+        "from_path(",
+    ];
+    let mut found = lines_with(&words.iter().copied().chain(["open_as(", " open(path, "]).collect::<Vec<&str>>());
+    // The kernel's own files.
+    found.values_mut().for_each(|lines| lines.retain(|line| !line.contains("\"/proc/")));
+    found.retain(|_, lines| !lines.is_empty());
+    let expected = [
+        // A library of its own, which is given open files here.
+        ("darshan-log/src/log.rs", 1),
+        ("src/input.rs", 1),
+        // Below /proc.
+        ("src/spools/owner.rs", 2),
+        // A directory.
+        ("src/spools/stale.rs", 1),
+        ("src/written/access.rs", 1),
+        // For writing; a directory.
+        ("src/written/mod.rs", 3),
+    ];
+    let places: BTreeMap<&str, usize> = found.iter().map(|(file, lines)| (file.as_str(), lines.len())).collect();
+    let expected = BTreeMap::from(expected);
+    assert_eq!(places, expected, "input::open opens files: {found:#?}");
+}
+
+/// A link or a file of somebody else may lie where something is to be written: `written/` knows what may be replaced.
+#[test]
+fn files_are_made_and_replaced_in_one_place() {
+    let found = lines_with(&[
+        "File::create",
+        "OpenOptions::new",
+        "File::options",
+        "fs::write",
+        "fs::rename",
+        "renameat",
+        "hard_link",
+        "set_permissions",
+        "fs::copy",
+        "fs::symlink(",
+        "OFlags::CREATE",
+        "mknod",
+        "NamedTempFile",
+        "tempfile_in",
+        "tempdir_in",
+        ".persist(",
+    ]);
+    let expected = [
+        // Between directories of its own and the one that it was told to make.
+        ("src/export/fio.rs", 1),
+        ("src/export/parquet/mod.rs", 3),
+        ("src/topics/corpus/days.rs", 6),
+        // A state beside its place, and renamed.
+        ("src/live/state.rs", 2),
+        ("src/written/access.rs", 2),
+        ("src/written/mod.rs", 10),
+    ];
+    let places: BTreeMap<&str, usize> = found.iter().map(|(file, lines)| (file.as_str(), lines.len())).collect();
+    assert_eq!(places, BTreeMap::from(expected), "written::Target, growing or create_new make files: {found:#?}");
+}

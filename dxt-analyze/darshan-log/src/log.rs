@@ -78,8 +78,12 @@ impl Log<File> {
     /// # Errors
     /// As [`Self::new`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let file = File::open(path).map_err(|source| Error::Io { offset: 0, source })?;
-        Self::new(file)
+        let io = |source| Error::Io { offset: 0, source };
+        // Opening a FIFO would wait for its other end.
+        if !path.as_ref().metadata().map_err(io)?.is_file() {
+            return Err(io(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no regular file")));
+        }
+        Self::new(File::open(path).map_err(io)?)
     }
 }
 

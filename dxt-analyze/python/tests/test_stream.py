@@ -232,6 +232,9 @@ def test_what_cannot_be_opened(tmp_path: Path, traced: dxt.Tracing) -> None:
     (tmp_path / "text.dxt").write_text("no trace at all, but longer than a header has to be " * 10)
     with pytest.raises(dxt.DxtError, match="text.dxt"):
         dxt.open(tmp_path / "text.dxt")
+    os.mkfifo(tmp_path / "pipe.dxt")
+    with pytest.raises((OSError, dxt.DxtError), match="FIFO"):
+        dxt.open(tmp_path / "pipe.dxt")
     with pytest.raises(ValueError, match="no trace is named"):
         dxt.open()
     with pytest.raises(ValueError, match="jobs"):

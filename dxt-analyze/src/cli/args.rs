@@ -18,9 +18,18 @@ pub struct Cli {
     /// Threads to use; 0: one per processor
     #[arg(long, default_value_t = 0, global = true, value_name = "N")]
     pub threads: usize,
+    /// Access rights of files that are written, octal, as chmod has them; without it those that all traces have
+    #[arg(long, global = true, value_name = "MODE", value_parser = mode)]
+    pub mode: Option<u32>,
     /// What to do
     #[command(subcommand)]
     pub verb: Verb,
+}
+
+/// Access rights by their octal number.
+fn mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| mode & !0o666 == 0);
+    mode.ok_or_else(|| "rights to read and write, as in 0640".to_owned())
 }
 
 /// Columns of help.

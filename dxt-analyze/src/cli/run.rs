@@ -15,6 +15,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
     if cli.quiet {
         progress::be_quiet();
     }
+    cli.mode.into_iter().for_each(crate::written::ask_for);
     // Fails only if the pool exists already, in a test: then that one is used.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(cli.threads).build_global();
     if let Verb::Topic(topics::Verb::Corpus(args)) = &cli.verb

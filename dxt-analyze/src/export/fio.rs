@@ -13,10 +13,9 @@ use crate::progress::say;
 use crate::scan::{Lost, Progress, Reader, segments_of};
 use crate::text::units;
 use crate::topics::signatures::uses::fio::{Call, Counts, Files, Op, Timing, job_file};
-use crate::written::{Ours, Target, workshop};
+use crate::written::{Ours, Target, create_new, workshop};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Component, Path, PathBuf};
 use trace_format::op::{Layer, OpClass};
@@ -71,11 +70,11 @@ fn fill(job: &Job<'_>, files: Files) -> Result<Lost> {
     }
     let mut names: Vec<&str> = player.iologs.iter().map(|iolog| iolog.file.as_str()).collect();
     let text = job_file(player.iologs.iter().map(|iolog| (iolog.name.as_str(), iolog.file.as_str())))?;
-    std::fs::write(partial.path().join(REPLAY), text)?;
+    create_new(&partial.path().join(REPLAY))?.write_all(text.as_bytes())?;
     names.push(REPLAY);
     let preparation = player.files.preparation();
     if let Some(text) = &preparation {
-        std::fs::write(partial.path().join(PREPARE), text)?;
+        create_new(&partial.path().join(PREPARE))?.write_all(text.as_bytes())?;
         names.push(PREPARE);
     }
     let targets: Vec<PathBuf> = names.iter().map(|name| place.join(name)).collect();
@@ -199,7 +198,7 @@ impl<'a> Player<'a> {
     ) -> Result<()> {
         let run = self.run;
         let place = self.folder.join(format!("{}.partial", self.iologs.len()));
-        let mut out = BufWriter::new(File::create_new(&place)?);
+        let mut out = BufWriter::new(create_new(&place)?);
         let (reader, lost, no_offset) = (&mut self.reader, &mut self.lost, &mut self.no_offset);
         let of_stream: Vec<Option<(Op, &str)>> = process.streams.iter().map(|stream| played(run, stream)).collect();
         // One block's calls at a time.

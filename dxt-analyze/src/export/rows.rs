@@ -5,6 +5,7 @@ use super::calls::{self, COLUMNS, Call, Storage};
 use super::{Job, place};
 use crate::progress::Bar;
 use crate::scan::{Block, Lost, Progress, Reader, segments_of};
+use crate::text::printable::printable;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use std::fmt::Write as _;
@@ -77,7 +78,7 @@ fn record(writer: &mut csv::Writer<Vec<u8>>, text: &mut String, call: &Call<'_>)
         text.clear();
         // Writing to a string does not fail.
         let _ = write!(text, "{field}");
-        writer.write_field(text.as_bytes())
+        writer.write_field(printable(text).as_bytes())
     })?;
     writer.write_record(None::<&[u8]>)?;
     Ok(())

@@ -33,7 +33,9 @@ pub mod watch;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::input;
 use crate::progress::{say, tell};
+use crate::written::growing;
 use agent::{Agent, Settings};
 use anyhow::{Context, Result};
 use std::io::{IsTerminal, Write};
@@ -49,6 +51,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// # Errors
 /// If directories cannot be watched, or a destination cannot be used.
 pub fn live(args: &Args) -> Result<Exit> {
+    // Spools are their user's alone.
+    input::keep_private();
     let directories = if args.directories.is_empty() { watch::usual_directories() } else { args.directories.clone() };
     let settings = Settings {
         directories,
@@ -112,7 +116,8 @@ pub fn live(args: &Args) -> Result<Exit> {
 /// Says to who waits for it that everything is watched.
 fn ready(args: &Args) -> Result<()> {
     let Some(path) = args.ready.as_deref().map(names::here) else { return Ok(()) };
-    std::fs::write(&path, "").with_context(|| format!("failed to make {}", path.display()))
+    // Who counts such files must never see another one for a moment.
+    growing(&path).map(drop).with_context(|| format!("failed to make {}", path.display()))
 }
 
 /// Shows and passes on what agents elsewhere have seen.

@@ -40,7 +40,7 @@ impl Shown {
     pub(super) fn set(&self, board: &Board) {
         let answer = Answer { board, words: words(&board.not_seen) };
         // A board has nothing that cannot be written.
-        let text = serde_json::to_string(&answer).unwrap_or_default();
+        let text = built_in::json(&answer).unwrap_or_default();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
     }
 

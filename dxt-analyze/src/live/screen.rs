@@ -2,7 +2,7 @@
 
 use super::board::{Board, Point, Rates, Row};
 use super::interval::NotSeen;
-use crate::progress::printable;
+use crate::text::printable::printable;
 use crate::text::{spark, units};
 use std::fmt::Write as _;
 

@@ -2,10 +2,11 @@
 
 use super::held::Kept;
 use super::interval::NotSeen;
+use crate::input::open_no_link;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// What is kept.
@@ -41,11 +42,12 @@ impl SavedState {
     /// # Errors
     /// If the file is no state.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = match std::fs::read(path) {
-            Ok(text) => text,
+        let mut text = Vec::new();
+        match open_no_link(path).and_then(|mut file| file.read_to_end(&mut text)) {
+            Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(error).with_context(|| format!("failed to read the state {}", path.display())),
-        };
+        }
         let state: Self = serde_json::from_slice(&text).with_context(|| {
             format!("{} is no state of a live agent: name another file, or remove it", path.display())
         })?;

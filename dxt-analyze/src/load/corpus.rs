@@ -125,9 +125,7 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
 
 /// `None` for a Darshan log or rows of the connector, which are a job by themselves, the job for a trace.
 fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
-    // Opening a pipe would wait for who writes to it.
     let about = std::fs::metadata(path)?;
-    ensure!(about.is_file(), "it is no regular file: put what comes through a pipe into one");
     let content = Content::file(path, pool)?;
     if is_darshan(path, &content) || is_rows(path, &content) {
         return Ok(None);

@@ -42,7 +42,7 @@ const KINDS: [(&[u8], &str, &str); 20] = [
 /// What the file at `path` looks like and what to do, in a sentence; `None` if it cannot be read again.
 pub(super) fn looks_like(path: &Path) -> Option<String> {
     let mut head = Vec::new();
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = crate::input::open(path).ok()?;
     file.by_ref().take(HEAD_BYTES).read_to_end(&mut head).ok()?;
     let (what, help) = kind(&head);
     Some(format!("it is {what}: {help}"))

@@ -1,9 +1,11 @@
-//! `-`, and pipes by name: a trace from what can be read once only, as in `ssh node cat job.dxt | dxt-analyze report -` or
-//! `dxt-analyze summary <(unzstd <job.dxt.zst)`.
+//! `-`, and open pipes by name: a trace from what can be read once only, as in `ssh node cat job.dxt | dxt-analyze report -` or
+//! `dxt-analyze summary <(unzstd <job.dxt.zst)`. A FIFO that lies in a directory is none: who opens one waits for its other end.
 
 use crate::exit::UsageError;
+use crate::input;
 use crate::text::paths::{WITHOUT_NAME, call};
 use anyhow::{Context, Result};
+use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat, open, tell};
 use std::fs::File;
 use std::io::{IsTerminal as _, Read};
 use std::os::fd::AsRawFd as _;
@@ -21,20 +23,52 @@ static COPIES: Mutex<Vec<(String, File)>> = Mutex::new(Vec::new());
 /// If it is `-`, and standard input is a terminal; if standard input, or a pipe, cannot be copied.
 pub(crate) fn or_path(name: &Path) -> Result<PathBuf> {
     if name == Path::new("-") {
-        if std::io::stdin().is_terminal() {
-            return Err(UsageError("- reads a trace from standard input, which is a terminal here".into()).into());
-        }
-        return copied("standard input", || Ok(Box::new(std::io::stdin().lock())));
+        return standard_input();
     }
     // Of what is no pipe it is said elsewhere that it is not there, or what it is.
     let flows = std::fs::metadata(name).is_ok_and(|about| {
         let kind = about.file_type();
         kind.is_fifo() || kind.is_socket()
     });
-    if !flows {
-        return Ok(name.to_owned());
+    match descriptor(name).filter(|_| flows) {
+        None => Ok(name.to_owned()),
+        Some(0) => standard_input(),
+        // Nobody is waited for who has not come yet: only for bytes.
+        Some(_) => copied(&name.display().to_string(), || {
+            let file = open(name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+            fcntl_setfl(&file, OFlags::empty())?;
+            Ok(Box::new(File::from(file)))
+        }),
     }
-    copied(&name.display().to_string(), || Ok(Box::new(File::open(name)?)))
+}
+
+/// A path to what standard input has: its own file, if that is read from its beginning.
+fn standard_input() -> Result<PathBuf> {
+    const NAME: &str = "standard input";
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(UsageError("- reads a trace from standard input, which is a terminal here".into()).into());
+    }
+    let path = PathBuf::from(format!("{WITHOUT_NAME}0"));
+    match FileType::from_raw_mode(fstat(&stdin)?.st_mode) {
+        FileType::Fifo | FileType::Socket => {}
+        FileType::RegularFile => {
+            if tell(&stdin) == Ok(0) && input::open(&path).is_ok() {
+                return Ok(path);
+            }
+        }
+        _ => drop(input::open(&path).with_context(|| format!("failed to read {NAME}"))?),
+    }
+    copied(NAME, || Ok(Box::new(stdin.lock())))
+}
+
+/// Number of the descriptor of this process that `name` stands for, as a shell names one for `<(...)`.
+fn descriptor(name: &Path) -> Option<u32> {
+    if name == Path::new("/dev/stdin") {
+        return Some(0);
+    }
+    let number = ["/dev/fd/", WITHOUT_NAME].iter().find_map(|folder| name.strip_prefix(folder).ok())?;
+    number.to_str()?.parse().ok()
 }
 
 /// A path to a copy of what can be read from `open`, once for each name.

@@ -1,9 +1,11 @@
 //! Where a trace's bytes come from: a file, opened when needed and shared by all threads, or memory (tests).
 //! Thousands of files of one job are read with a bounded number of descriptors.
 
+use crate::input;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +39,7 @@ impl Pool {
                 state.files.remove(&oldest);
             }
         }
-        let file = Arc::new(File::open(path)?);
+        let file = Arc::new(input::open_trace(path)?);
         state.files.insert(number, Arc::clone(&file));
         state.order.push_back(number);
         Ok(file)
@@ -94,6 +96,14 @@ impl Source for Content {
             Self::File { path, number, pool, .. } => pool.get(*number, path)?.read_exact_at(buffer, offset),
             Self::Unnamed { file, .. } => file.read_exact_at(buffer, offset),
             Self::Memory(bytes) => bytes.read_exact_at(offset, buffer),
+        }
+    }
+
+    fn stored(&self, offset: u64) -> std::io::Result<Option<Range<u64>>> {
+        match self {
+            Self::File { path, number, pool, .. } => input::stored(pool.get(*number, path)?.as_ref(), offset),
+            Self::Unnamed { file, .. } => input::stored(file, offset),
+            Self::Memory(bytes) => bytes.stored(offset),
         }
     }
 }

@@ -1,9 +1,13 @@
 //! What every page has built in: the plotting library, the look, and a policy that only these scripts run. Nothing is fetched from elsewhere.
 
+use crate::text::printable::printable;
 use anyhow::Result;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::ser::{CharEscape, Formatter};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::io::Write;
 
 /// What all pages begin with.
 const HEAD: &str = include_str!("../../assets/head.html");
@@ -34,9 +38,39 @@ fn hash(script: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes())))
 }
 
-/// JSON that nothing in it can end: a `<` is only ever inside a string, where it can be escaped.
+/// JSON that nothing in it can end: a `<` is only ever inside a string, where it can be escaped. Scripts show its texts as they are, so
+/// nothing is hidden in them.
 pub(crate) fn json(data: &impl serde::Serialize) -> Result<String> {
-    Ok(serde_json::to_string(data)?.replace('<', "\\u003c"))
+    let mut out = Vec::new();
+    data.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Visible))?;
+    Ok(String::from_utf8(out)?.replace('<', "\\u003c"))
+}
+
+/// JSON whose strings are [`printable`].
+struct Visible;
+
+impl Formatter for Visible {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> std::io::Result<()> {
+        match printable(text) {
+            Cow::Borrowed(text) => out.write_all(text.as_bytes()),
+            // What JSON escapes does not come here.
+            Cow::Owned(text) => out.write_all(text.replace('\\', "\\\\").as_bytes()),
+        }
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> std::io::Result<()> {
+        match escape {
+            CharEscape::Quote => out.write_all(b"\\\""),
+            CharEscape::ReverseSolidus => out.write_all(b"\\\\"),
+            CharEscape::Solidus => out.write_all(b"/"),
+            CharEscape::LineFeed => out.write_all(b"\\\\n"),
+            CharEscape::CarriageReturn => out.write_all(b"\\\\r"),
+            CharEscape::Tab => out.write_all(b"\\\\t"),
+            CharEscape::Backspace => out.write_all(b"\\\\u{8}"),
+            CharEscape::FormFeed => out.write_all(b"\\\\u{c}"),
+            CharEscape::AsciiControl(byte) => write!(out, "\\\\u{{{byte:x}}}"),
+        }
+    }
 }
 
 /// A page with these scripts, which may have `policy`: the head that all have, then `body`. `parts` stand where these name them, with a `title`; one that is
@@ -92,5 +126,8 @@ mod tests {
         let text = json(&"</script><img onerror=alert(1)>").unwrap();
         assert!(!text.contains('<'), "{text}");
         assert_eq!(serde_json::from_str::<String>(&text).unwrap(), "</script><img onerror=alert(1)>");
+        let text = json(&["\u{202e}a\n\u{1b}\"\\", "\u{200b}"]).unwrap();
+        let read: [String; 2] = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, ["\\u{202e}a\\n\\u{1b}\"\\", "\\u{200b}"]);
     }
 }

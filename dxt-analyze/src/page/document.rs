@@ -4,6 +4,7 @@
 use super::built_in::{self, ECHARTS, json};
 use super::{OF_THE_TRACE, Parts, first, html};
 use crate::findings::{Code, Finding};
+use crate::text::printable::printable;
 use crate::text::units;
 use crate::topics::report::Section;
 use anyhow::Result;
@@ -77,11 +78,21 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     );
     let missing = html::unfolded("missing", MISSING, &first::missing(parts.verdict));
     let filled = vec![
-        ("title", html! { "I/O of " (name) }.into_string()),
-        ("job", first::job(parts.verdict).into_string()),
-        ("menu", html! { @if has_found { (entry(FINDINGS, "In full")) } (entries(&sections)) (entry("codes", "Codes")) (entry("missing", "Limits")) }.into_string()),
-        ("verdict", first::screen(parts.verdict, parts.ledger, &context).into_string()),
-        ("sections", html! { @if has_found { (found) } @for section in &sections { (html::section(section, parts.names)) } (codes) (missing) }.into_string()),
+        ("title", html::visible(&html! { "I/O of " (printable(&name)) })),
+        ("job", html::visible(&first::job(parts.verdict))),
+        (
+            "menu",
+            html::visible(
+                &html! { @if has_found { (entry(FINDINGS, "In full")) } (entries(&sections)) (entry("codes", "Codes")) (entry("missing", "Limits")) },
+            ),
+        ),
+        ("verdict", html::visible(&first::screen(parts.verdict, parts.ledger, &context))),
+        (
+            "sections",
+            html::visible(
+                &html! { @if has_found { (found) } @for section in &sections { (html::section(section, parts.names)) } (codes) (missing) },
+            ),
+        ),
         ("data", json(parts.data)?),
         ("echarts", ECHARTS.to_owned()),
     ];

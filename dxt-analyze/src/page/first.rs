@@ -5,6 +5,7 @@ use super::names::Names;
 use super::terminal::EVIDENCE;
 use super::words;
 use crate::findings::{Code, Finding};
+use crate::text::printable::printable;
 use crate::text::units;
 use crate::topics::ledger::parts::Parts;
 use crate::topics::ledger::result::{Ledger, ProcessRow};
@@ -20,7 +21,7 @@ const UNSEEN: f64 = 0.05;
 
 /// Who ran what where.
 pub(super) fn job(verdict: &Verdict) -> Markup {
-    html! { dl.job { @for (label, text) in words::job(verdict) { div { dt { (label) } dd { (text) } } } } }
+    html! { dl.job { @for (label, text) in words::job(verdict) { div { dt { (label) } dd { (printable(&text)) } } } } }
 }
 
 /// The first screen.
@@ -177,7 +178,7 @@ fn process(row: &ProcessRow, run_ns: u64) -> Markup {
     let ran = row.run_ns / row.processes.max(1);
     let length = crate::shared::ratio::share(ran, run_ns).min(1.0) * 100.0;
     html! {
-        span title=(row.node) { (name) }
+        span title=(printable(&row.node)) { (name) }
         (bar(&row.parts, length))
         span.number { (words::percent(row.parts.io_ns(), row.parts.total_ns())) " in I/O" }
     }

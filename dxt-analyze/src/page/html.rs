@@ -4,6 +4,7 @@ use super::names::{Names, short_names};
 use super::words::{saves, sentence};
 use crate::findings::Finding;
 use crate::render::{Cell, Figure, Part, Table, svg, table};
+use crate::text::printable::{is_hidden, printable};
 use crate::text::units;
 use crate::topics::report::Section;
 use maud::{Markup, html};
@@ -19,6 +20,23 @@ pub(super) fn anchor(finding: &Finding) -> String {
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!("finding-{:08x}", hash >> 32)
+}
+
+/// Markup in which nothing is hidden, wherever a name stands. White space has no effect there.
+pub(super) fn visible(markup: &Markup) -> String {
+    let is_hidden = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t' | '\r');
+    let text = markup.0.as_str();
+    if !text.contains(is_hidden) {
+        return text.to_owned();
+    }
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if is_hidden(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+        out
+    })
 }
 
 /// A section with its findings and the parts of its view, folded under a line that says what it has.
@@ -137,7 +155,7 @@ impl Tables<'_> {
                 html! { @if !is_caption { h3 { (text) } } }
             }
             Part::Pairs(pairs) => html! {
-                dl { @for (label, text) in pairs { div { dt { (label) } dd { (text) } } } }
+                dl { @for (label, text) in pairs { div { dt { (label) } dd { (printable(text)) } } } }
             },
             Part::Lines(lines) => html! {
                 div.lines { @for line in lines { p.indent[line.starts_with(' ')] { (self.names.marked(line.trim())) } } }
@@ -188,7 +206,7 @@ fn one_figure(section: &str, figure: &Figure, numbers: &Markup) -> Markup {
         figure id={ (section) "-" (figure.name) } {
             h3 { (figure.title) }
             (svg::inline(figure))
-            figcaption { span.file title=(figure.subject) { (subject) } ". " (figure.caption) }
+            figcaption { span.file title=(printable(&figure.subject)) { (printable(&subject)) } ". " (figure.caption) }
             details.alternative { summary { (figure.title) " as a table" } (numbers) }
         }
     }
@@ -224,7 +242,7 @@ fn one_cell(cell: &Cell, short: &mut impl Iterator<Item = String>) -> Markup {
     match cell {
         Cell::Text(_) | Cell::Layer(_) => html! { td { (text) } },
         Cell::Prose { .. } => html! { td.words { (text) } },
-        Cell::Path(path) => html! { td.path title=(path) { (short.next().unwrap_or(text)) } },
+        Cell::Path(path) => html! { td.path title=(printable(path)) { (short.next().unwrap_or(text)) } },
         _ => html! { td.number data-value=[value(cell)] { (text) } },
     }
 }

@@ -1,6 +1,7 @@
 //! Paths in sentences: told by their last part where one reads, whole on demand.
 
 use crate::model::Run;
+use crate::text::printable::printable;
 use maud::{Markup, html};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,8 +78,8 @@ impl Names {
         html! {
             @for piece in self.pieces(text) {
                 @match piece {
-                    Piece::Text(text) => { (text) }
-                    Piece::Path { last, whole } => { span.file title=(whole) { (last) } }
+                    Piece::Text(text) => { (printable(&text)) }
+                    Piece::Path { last, whole } => { span.file title=(printable(&whole)) { (printable(&last)) } }
                 }
             }
         }

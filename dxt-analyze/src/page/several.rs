@@ -67,7 +67,7 @@ fn page(verb: &str, view: &View) -> String {
     let filled = vec![
         ("title", html! { (title) }.into_string()),
         ("about", html! { (about) }.into_string()),
-        ("sections", html! { @for part in found.iter().chain(&drawn).chain([&tables]) { (part) } }.into_string()),
+        ("sections", html::visible(&html! { @for part in found.iter().chain(&drawn).chain([&tables]) { (part) } })),
     ];
     built_in::page(PAGE, &SCRIPTS, built_in::policy_of, filled)
 }

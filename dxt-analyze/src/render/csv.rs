@@ -1,7 +1,8 @@
-//! CSV (RFC 4180) of one table of a view: plain numbers, units in the header.
+//! CSV (RFC 4180) of one table of a view: plain numbers, units in the header, a row a line.
 
 use super::{Cell, Part, Style, Table, View};
 use crate::exit::UsageError;
+use crate::text::printable::printable;
 use anyhow::Result;
 use std::io::Write;
 
@@ -39,7 +40,9 @@ fn plain(cell: &Cell) -> String {
     match cell {
         Cell::Ranged { value, .. } => plain(value),
         Cell::None => String::new(),
-        Cell::Text(text) | Cell::Layer(text) | Cell::Path(text) | Cell::Prose { plain: text, .. } => text.clone(),
+        Cell::Text(text) | Cell::Layer(text) | Cell::Path(text) | Cell::Prose { plain: text, .. } => {
+            printable(text).into_owned()
+        }
         Cell::Count(value) | Cell::Bytes(value) => value.to_string(),
         Cell::Number(value) => value.to_string(),
         Cell::Moment(ns) | Cell::Duration(ns) => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),

@@ -2,6 +2,7 @@
 //! that reads SVG can draw it: nothing in it needs a script or a style sheet. The page's style sheet only changes text and lines where it is dark.
 
 use super::figure::{Area, Figure, Layer, Panel};
+use crate::text::printable::printable;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 
@@ -34,7 +35,7 @@ pub fn file(figure: &Figure) -> String {
         svg xmlns="http://www.w3.org/2000/svg" role="img" width=(WIDTH) height=(height) font-family="sans-serif" font-size="12" {
             rect width="100%" height="100%" fill="#ffffff" {}
             text x="4" y="16" font-size="15" font-weight="bold" fill="#1b2430" { (figure.title) }
-            text x="4" y="34" fill="#5b6675" { (plain(&figure.subject)) }
+            text x="4" y="34" fill="#5b6675" { (printable(&figure.subject)) }
             (body(figure, head))
         }
     };
@@ -50,23 +51,23 @@ fn body(figure: &Figure, top: u32) -> Markup {
     let below = top + figure.panels.len() as u32 * (TITLE + PANEL);
     let places = figure.times.len().saturating_sub(1).max(1);
     html! {
-        title { (plain(&format!("{}: {}", figure.title, figure.subject))) }
-        desc { (plain(&figure.caption)) }
+        title { (printable(&format!("{}: {}", figure.title, figure.subject))) }
+        desc { (printable(&figure.caption)) }
         @for (number, one) in figure.panels.iter().enumerate() { (panel(one, top + number as u32 * (TITLE + PANEL))) }
         @for (number, time) in figure.times.iter().enumerate() {
             @let anchor = if number == 0 { "start" } else if number == places { "end" } else { "middle" };
-            text.soft x=(percent(number as f64 / places as f64)) y=(below + LINE - 3) text-anchor=(anchor) fill="#5b6675" font-size="11" { (plain(time)) }
+            text.soft x=(percent(number as f64 / places as f64)) y=(below + LINE - 3) text-anchor=(anchor) fill="#5b6675" font-size="11" { (printable(time)) }
         }
         @for (number, (ink, what)) in figure.legend.iter().enumerate() {
             @let x = (number % ENTRIES) as f64 / ENTRIES as f64;
             @let y = below + LINE + 6 + (number / ENTRIES) as u32 * LINE;
             svg x=(percent(x)) y=(y) width=(percent(1.0 / ENTRIES as f64)) height=(LINE) {
                 rect x="1" y="4" width="11" height="11" fill=(ink.colour()) {}
-                text.soft x="17" y="14" fill="#5b6675" font-size="11" { (plain(what)) }
+                text.soft x="17" y="14" fill="#5b6675" font-size="11" { (printable(what)) }
             }
         }
         @for slice in &figure.slices {
-            rect.slice x=(percent(slice.from)) width=(percent(slice.width)) y=(top) height=(below - top) fill="#000000" fill-opacity="0" { title { (plain(&slice.words)) } }
+            rect.slice x=(percent(slice.from)) width=(percent(slice.width)) y=(top) height=(below - top) fill="#000000" fill-opacity="0" { title { (lines(&slice.words)) } }
         }
     }
 }
@@ -85,7 +86,7 @@ fn panel(panel: &Panel, top: u32) -> Markup {
         }
         // On the lines and above what is drawn; the lowest would lie on the axis of time.
         @for (share, text) in &panel.levels {
-            text x="3" y=(at(*share) - 3.0) font-size="11" fill="#1b2430" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke" { (plain(text)) }
+            text x="3" y=(at(*share) - 3.0) font-size="11" fill="#1b2430" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke" { (printable(text)) }
         }
     }
 }
@@ -108,13 +109,13 @@ fn layer(layer: &Layer, rows: u32) -> Markup {
     }
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.3}%", share * 100.0)
+/// Lines of our own, of which each is shown as it is.
+fn lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// Text of a trace without what XML has no place for.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { c }).collect()
+fn percent(share: f64) -> String {
+    format!("{:.3}%", share * 100.0)
 }
 
 #[cfg(test)]
@@ -141,7 +142,7 @@ mod tests {
         };
         let text = file(&figure);
         assert!(text.contains("M3 6h2v4h-2z"), "{text}");
-        assert!(text.contains("&lt;/svg&gt;&lt;script&gt;\u{fffd}&amp;") && !text.contains("<script"), "{text}");
+        assert!(text.contains("&lt;/svg&gt;&lt;script&gt;\\u{1b}&amp;") && !text.contains("<script"), "{text}");
         assert_eq!(text.matches("<svg").count(), text.matches("</svg>").count());
     }
 }

@@ -3,6 +3,7 @@
 use super::{Cell, Part, Style, Table, View};
 use crate::findings::{Finding, Severity};
 use crate::text::layers::layer;
+use crate::text::printable::printable;
 use crate::text::units;
 use anstyle::{AnsiColor, Effects};
 use anyhow::Result;
@@ -54,8 +55,9 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
 }
 
 fn strong(text: &str, color: bool) -> String {
+    let text = printable(text);
     if !color {
-        return text.to_owned();
+        return text.into_owned();
     }
     let style = anstyle::Style::new().effects(Effects::BOLD);
     format!("{style}{text}{style:#}")
@@ -163,10 +165,10 @@ fn shorten(path: &str, room: usize) -> String {
 pub fn human(cell: &Cell) -> String {
     match cell {
         Cell::None => "-".into(),
-        Cell::Text(text) => printable(text),
-        Cell::Layer(text) => printable(&layer(text)),
-        Cell::Path(text) => printable(text),
-        Cell::Prose { shown, .. } | Cell::Ranged { shown, .. } => printable(shown),
+        Cell::Layer(text) => printable(&layer(text)).into_owned(),
+        Cell::Text(text) | Cell::Path(text) | Cell::Prose { shown: text, .. } | Cell::Ranged { shown: text, .. } => {
+            printable(text).into_owned()
+        }
         Cell::Count(value) => units::count(*value),
         Cell::Number(value) => value.to_string(),
         Cell::Bytes(value) => units::bytes(*value),
@@ -177,11 +179,6 @@ pub fn human(cell: &Cell) -> String {
         Cell::Share(value) if *value > 0.0 && *value < 0.0005 => "< 0.1 %".into(),
         Cell::Share(value) => format!("{:.1} %", value * 100.0),
     }
-}
-
-/// Names come from the trace and must not steer the terminal.
-fn printable(text: &str) -> String {
-    if text.chars().any(char::is_control) { text.chars().flat_map(char::escape_debug).collect() } else { text.into() }
 }
 
 fn all_findings(findings: &[Finding], width: usize, color: bool, out: &mut dyn Write) -> Result<()> {

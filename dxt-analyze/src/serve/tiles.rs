@@ -2,6 +2,7 @@
 //! overlap with the span are read.
 
 use crate::model::{FileLayout, ProcessId, Run};
+use crate::page::built_in::json;
 use crate::scan::{Progress, scan};
 use crate::shared::totals::StreamTotal;
 use crate::topics::timeline::axes;
@@ -103,7 +104,7 @@ impl Tiler {
 
     /// The answer to a query that makes sense. Once `gone` says so, nobody wants it any more: then it is of no use, and quick.
     pub(crate) fn json(&self, query: &TileQuery, gone: &AtomicBool) -> Result<String> {
-        Ok(serde_json::to_string(&self.tile(query, gone))?)
+        json(&self.tile(query, gone))
     }
 
     fn tile(&self, query: &TileQuery, gone: &AtomicBool) -> Tile {

@@ -67,7 +67,7 @@ pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
 /// The text of a file that the user named, if it is no longer than such a text can be.
 fn text(path: &Path) -> Result<String> {
     let mut text = String::new();
-    std::fs::File::open(path)?.take(TEXT_BYTES + 1).read_to_string(&mut text)?;
+    crate::input::open(path)?.take(TEXT_BYTES + 1).read_to_string(&mut text)?;
     ensure!(text.len() as u64 <= TEXT_BYTES, "it is longer than {} MiB", TEXT_BYTES >> 20);
     Ok(text)
 }

@@ -1,14 +1,14 @@
 //! Files of spools. Spools lie where everybody may put files, so what is read has to be what it seems: a
 //! regular file, not a link to one, of the user who asks (root may read everybody's).
 
+pub(crate) use crate::input::Bytes;
+
+use crate::input::open_no_link;
 use anyhow::{Context, Result, bail};
-use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 use rustix::io::Errno;
 use std::fs::{File, Metadata};
-use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use trace_format::read::Source;
 use trace_format::spool::Head;
 
 /// A file that may be trusted as far as its owner may.
@@ -24,16 +24,15 @@ impl Owned {
     /// # Errors
     /// If it cannot be opened, is no regular file, or belongs to another user.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file: File = match open(path, flags, Mode::empty()) {
-            Ok(file) => file.into(),
-            Err(Errno::LOOP) => bail!("it is a symbolic link: name the file itself"),
+        let file = match open_no_link(path) {
+            Ok(file) => file,
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+                bail!("it is a symbolic link: name the file itself")
+            }
+            Err(error) if error.raw_os_error().is_none() => return Err(error.into()),
             Err(error) => return Err(anyhow::Error::new(error).context("failed to open it")),
         };
         let about = file.metadata().context("failed to look at it")?;
-        if !about.is_file() {
-            bail!("it is no regular file");
-        }
         let (owner, user) = (about.uid(), own_user());
         if owner != user && user != 0 {
             bail!("it belongs to user {owner}: only that user, or root, can say whether it is to be trusted");
@@ -57,34 +56,6 @@ pub(crate) fn identity(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
 }
 
-/// A file that is read at offsets.
-#[derive(Debug)]
-pub(crate) struct Bytes(pub(crate) File);
-
-impl Source for Bytes {
-    fn size(&self) -> std::io::Result<u64> {
-        self.0.metadata().map(|about| about.len())
-    }
-
-    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
-    }
-
-    fn allocated(&self) -> std::io::Result<u64> {
-        self.0.metadata().map(|about| about.blocks().saturating_mul(512))
-    }
-
-    fn stored(&self, offset: u64) -> std::io::Result<Option<Range<u64>>> {
-        let size = self.size()?;
-        match seek(&self.0, SeekFrom::Data(offset)) {
-            Ok(from) => Ok(Some(from..seek(&self.0, SeekFrom::Hole(from)).unwrap_or(size))),
-            Err(Errno::NXIO) => Ok(None),
-            // The file system does not tell.
-            Err(_) => Ok((offset < size).then_some(offset..size)),
-        }
-    }
-}
-
 /// User id of this process.
 pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -93,7 +64,7 @@ pub(crate) fn own_user() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::CWD;
+    use rustix::fs::{CWD, Mode};
     use std::os::unix::fs::symlink;
     use trace_format::spool::{HEADER_BYTES, MAGIC, VERSION, header};
 

@@ -3,18 +3,23 @@
 //! * What is there already is replaced if it is empty or was made for the same purpose ([`Ours`]), else with `--force` only.
 //! * A file is written beside its place, under a name that nobody can foresee, and renamed when it is whole.
 //! * Nothing is written through a symbolic link: it is refused, and `--force` replaces the link, not what it points to.
+//! * A file gets the access rights of the traces that it is made of ([`access`]).
 //! * Standard output, pipes and character devices are written as they are; block devices and sockets are refused.
 
+mod access;
 mod ours;
 
+pub(crate) use access::{ask_for, create_new};
 pub(crate) use ours::{ADVICE, Ours, is_partition};
 
+use crate::input;
 use anyhow::{Context, Result, bail, ensure};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, open, renameat_with};
+use rustix::io::Errno;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use tempfile::{Builder, TempDir};
 
@@ -27,9 +32,8 @@ pub(crate) struct Target<'a> {
     path: &'a Path,
     ours: Ours,
     force: bool,
-    rights: u32,
-    /// Whether the umask takes nothing of them.
-    is_given: bool,
+    /// Access rights of a new file, of which the umask takes nothing.
+    rights: Option<u32>,
 }
 
 /// What is at a place where a file may be written.
@@ -42,12 +46,12 @@ enum Standing {
 impl<'a> Target<'a> {
     /// `path`, at which what is `ours` may be replaced, and with `force` any file.
     pub(crate) fn new(path: &'a Path, ours: Ours, force: bool) -> Self {
-        Self { path, ours, force, rights: 0o666, is_given: false }
+        Self { path, ours, force, rights: None }
     }
 
     /// The permissions of a new file, whatever the umask.
     pub(crate) const fn with_rights(self, rights: u32) -> Self {
-        Self { rights, is_given: true, ..self }
+        Self { rights: Some(rights), ..self }
     }
 
     /// Lets `fill` write what goes there, from its beginning to its end.
@@ -69,10 +73,11 @@ impl<'a> Target<'a> {
         // Before anything is read or written: an answer that comes after minutes helps nobody.
         self.check()?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let made = named().permissions(Permissions::from_mode(self.rights)).tempfile_in(folder);
+        let rights = self.rights.unwrap_or_else(|| access::initial(folder));
+        let made = named().permissions(Permissions::from_mode(rights)).tempfile_in(folder);
         let mut made = made.with_context(|| self.failed())?;
-        if self.is_given {
-            made.as_file().set_permissions(Permissions::from_mode(self.rights)).with_context(|| self.failed())?;
+        if let Some(rights) = self.rights {
+            made.as_file().set_permissions(Permissions::from_mode(rights)).with_context(|| self.failed())?;
         }
         let done = fill(made.as_file_mut())?;
         made.as_file().sync_all().with_context(|| self.failed())?;
@@ -92,11 +97,16 @@ impl<'a> Target<'a> {
 
     /// Gives the whole file `from` its name.
     pub(crate) fn take(&self, from: &Path) -> Result<()> {
-        let moved = || match self.standing()? {
-            Standing::Nothing => rename_to_nothing(from, self.path),
-            Standing::Replaceable(rights) => {
-                rights.map_or(Ok(()), |rights| std::fs::set_permissions(from, rights))?;
-                Ok(std::fs::rename(from, self.path)?)
+        let moved = || {
+            let standing = self.standing()?;
+            if let Standing::Replaceable(Some(rights)) = &standing {
+                std::fs::set_permissions(from, rights.clone())?;
+            }
+            let settled = access::settled(&std::fs::symlink_metadata(from)?);
+            std::fs::set_permissions(from, Permissions::from_mode(settled))?;
+            match standing {
+                Standing::Nothing => rename_to_nothing(from, self.path),
+                Standing::Replaceable(_) => Ok(std::fs::rename(from, self.path)?),
             }
         };
         moved().with_context(|| self.failed())
@@ -167,6 +177,36 @@ fn flows(about: &Metadata) -> bool {
     about.file_type().is_char_device() || about.file_type().is_fifo()
 }
 
+/// Opens a file that a process writes piece by piece, and goes on with after it was started again: it is made, or is a regular file of
+/// this user and no link. Nothing of it is taken away. Standard output, pipes and character devices are opened as they are.
+pub(crate) fn growing(path: &Path) -> Result<File> {
+    if let Some(file) = Target::new(path, Ours::Never, false).channel()? {
+        return Ok(file);
+    }
+    let (file, about) = own_file(path)?;
+    let (owner, user) = (about.uid(), rustix::process::geteuid().as_raw());
+    ensure!(owner == user, "it belongs to user {owner}: name another file");
+    Ok(file)
+}
+
+/// Opens a file whose name alone is used, to be locked; it is made if there is none, and may be of another user.
+pub(crate) fn lock_file(path: &Path) -> Result<File> {
+    own_file(path).map(|(file, _)| file)
+}
+
+fn own_file(path: &Path) -> Result<(File, Metadata)> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file: File = match open(path, flags, Mode::from_raw_mode(access::initial(folder))) {
+        Ok(file) => file.into(),
+        Err(Errno::LOOP) => bail!("it is a symbolic link: name the file itself"),
+        Err(error) => return Err(std::io::Error::from(error).into()),
+    };
+    let about = file.metadata()?;
+    ensure!(about.is_file(), "it is no regular file");
+    Ok((file, about))
+}
+
 /// A directory in `place` for files that will be moved out of it; it vanishes with what is left in it.
 pub(crate) fn workshop(place: &Path) -> std::io::Result<TempDir> {
     named().permissions(Permissions::from_mode(0o700)).tempdir_in(place)
@@ -175,9 +215,9 @@ pub(crate) fn workshop(place: &Path) -> std::io::Result<TempDir> {
 /// Has all files of a directory on the disk, and their names.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_file() {
-            File::open(path)?.sync_all()?;
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            input::open_no_link(&entry.path())?.sync_all()?;
         }
     }
     Ok(File::open(folder)?.sync_all()?)
@@ -190,12 +230,12 @@ fn named() -> Builder<'static, 'static> {
 }
 
 /// As rename(2), but nothing that has come to be at `to` is replaced.
-fn rename_to_nothing(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn rename_to_nothing(from: &Path, to: &Path) -> Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        Err(rustix::io::Errno::EXIST) => bail!("another file has taken that name meanwhile; --force replaces it"),
+        Err(Errno::EXIST) => bail!("another file has taken that name meanwhile; --force replaces it"),
         // File systems without that flag: what comes to be in this very moment is lost there.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+        Err(Errno::INVAL | Errno::NOSYS) => {
             ensure!(std::fs::symlink_metadata(to).is_err(), "another file has taken that name; --force replaces it");
             Ok(std::fs::rename(from, to)?)
         }

@@ -1,11 +1,11 @@
 //! By what a file is recognised that an earlier run wrote for the same purpose. A trace that the tracer recorded is nobody's to
 //! replace, so a conversion or a recovery is told from it by what it says of its origin.
 
-use std::fs::File;
+use crate::input::{self, Bytes};
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use trace_format::read::{Source, Trace};
+use trace_format::read::Trace;
 use trace_format::spool::ENDED_BY;
 
 /// What a page says in its head.
@@ -81,7 +81,7 @@ fn is_table(path: &Path) -> std::io::Result<bool> {
     if !about.is_file() {
         return Ok(false);
     }
-    let file = File::open(path)?;
+    let file = input::open_no_link(path)?;
     let from = about.len().saturating_sub(LOOKED_AT as u64);
     let mut tail = vec![0; usize::try_from(about.len() - from).unwrap_or(LOOKED_AT)];
     file.read_exact_at(&mut tail, from)?;
@@ -90,7 +90,7 @@ fn is_table(path: &Path) -> std::io::Result<bool> {
 
 fn head(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(path)?.take(LOOKED_AT as u64).read_to_end(&mut head)?;
+    input::open_no_link(path)?.take(LOOKED_AT as u64).read_to_end(&mut head)?;
     Ok(head)
 }
 
@@ -99,18 +99,5 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 }
 
 fn is_trace(path: &Path, is_ours: impl FnOnce(&Trace<Bytes>) -> bool) -> bool {
-    File::open(path).is_ok_and(|file| Trace::open(Bytes(file)).is_ok_and(|trace| is_ours(&trace)))
-}
-
-/// A file that is read at offsets.
-struct Bytes(File);
-
-impl Source for Bytes {
-    fn size(&self) -> std::io::Result<u64> {
-        self.0.metadata().map(|about| about.len())
-    }
-
-    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
-    }
+    input::open_no_link(path).is_ok_and(|file| Trace::open(Bytes(file)).is_ok_and(|trace| is_ours(&trace)))
 }

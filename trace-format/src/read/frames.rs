@@ -68,6 +68,11 @@ impl<'a, S: Source + ?Sized> Frames<'a, S> {
         let mut window = vec![0; 4 * 1024];
         let mut at = from;
         while at < self.end {
+            // A frame does not begin in a hole, and a hole may be terabytes long.
+            match self.source.stored(at) {
+                Ok(Some(data)) if data.start < self.end => at = at.max(data.start),
+                _ => return self.end,
+            }
             let there = window.len().min(usize::try_from(self.end - at).unwrap_or(usize::MAX));
             let bytes = &mut window[..there];
             if fill(self.source, at, bytes).is_err() {

@@ -22,6 +22,7 @@ pub(crate) use columns::{COLUMNS, NOTHING};
 use crate::exit::UsageError;
 use crate::import::budget::Budget;
 use crate::import::written::Written;
+use crate::input;
 use crate::limits::{LOG_FRAMES, LOG_PROCESSES, LOG_SEGMENTS, of_log};
 use crate::model::converted::Converted;
 use crate::text::paths::shown;
@@ -49,7 +50,7 @@ pub fn is_rows(path: &Path, head: &[u8]) -> bool {
 #[must_use]
 pub fn is_file(path: &Path) -> bool {
     let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES as u64).read_to_end(&mut head));
+    let read = input::open_trace(path).and_then(|file| file.take(HEAD_BYTES as u64).read_to_end(&mut head));
     read.is_ok() && is_rows(path, &head)
 }
 
@@ -69,7 +70,9 @@ pub struct Made {
 /// # Errors
 /// If it cannot be read, has no row, or there is no room.
 pub fn convert(path: &Path) -> Result<Vec<Made>> {
-    let length = std::fs::metadata(path).with_context(|| format!("failed to read {}", shown(path)))?.len();
+    let failed = || format!("failed to read {}", shown(path));
+    let file = input::open_trace(path).with_context(failed)?;
+    let length = file.metadata().with_context(failed)?.len();
     let survey = Survey::of(path, length)?;
     if survey.jobs.is_empty() {
         let why = match &survey.damaged {
@@ -78,7 +81,7 @@ pub fn convert(path: &Path) -> Result<Vec<Made>> {
         };
         return Err(UsageError(format!("failed to read {}: {why}", shown(path))).into());
     }
-    let mut gathering = Gathering::new(&survey, length)?;
+    let mut gathering = Gathering::new(&survey, input::data_bytes(&file).with_context(failed)?)?;
     let mut rows = Rows::open(path, length)?;
     while let Some(row) = rows.next()? {
         if let Ok(row) = row {

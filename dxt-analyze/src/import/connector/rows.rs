@@ -5,9 +5,9 @@ use super::fields::Fields;
 use super::lines::{Line, Lines, MOST_BYTES};
 use super::row::Row;
 use crate::exit::UsageError;
+use crate::input::{self, Data};
 use crate::text::paths::shown;
 use anyhow::{Context, Result};
-use std::fs::File;
 use std::io::{BufReader, Read, Take};
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(super) fn is_known(head: &[u8]) -> bool {
 
 /// Rows as they come.
 pub(super) struct Rows {
-    lines: Lines<BufReader<Take<File>>>,
+    lines: Lines<BufReader<Take<Data>>>,
     places: Places,
     is_json: bool,
     /// Segments of the latest line of JSON that were given.
@@ -73,7 +73,7 @@ impl Rows {
     pub(super) fn open(path: &Path, length: u64) -> Result<Self> {
         let failed = || format!("failed to read {}", shown(path));
         let mut head = Vec::new();
-        File::open(path).with_context(failed)?.take(HEAD_BYTES as u64).read_to_end(&mut head).with_context(failed)?;
+        input::open(path).with_context(failed)?.take(HEAD_BYTES as u64).read_to_end(&mut head).with_context(failed)?;
         let shown = shown(path);
         let wrong = |why: String| Err(UsageError(format!("failed to read {shown}: {why}")).into());
         if head.trim_ascii().is_empty() {
@@ -90,7 +90,7 @@ impl Rows {
         if !missing.is_empty() {
             return wrong(format!("it has no column {}: write it again with all columns", missing.join(", ")));
         }
-        let file = File::open(path).with_context(failed)?.take(length);
+        let file = Data::new(input::open(path).with_context(failed)?).take(length);
         let lines = Lines::new(BufReader::with_capacity(1 << 18, file));
         let (line, fields) = (Line::default(), Fields::default());
         Ok(Self { lines, places, is_json, given: 0, line, fields, path: shown.to_string() })

@@ -21,6 +21,7 @@ mod tables;
 
 use crate::import::budget::Budget;
 use crate::import::written::Written;
+use crate::input;
 use crate::limits::{LOG_LAYOUTS, LOG_SHARED, of_log};
 use crate::model::Problem;
 use crate::model::converted::{Converted, DATA_ONLY, SOURCE};
@@ -52,7 +53,7 @@ pub fn is_log(path: &Path, head: &[u8]) -> bool {
     let is_magic = magic.is_some_and(|bytes| [i64::from_le_bytes(bytes), i64::from_be_bytes(bytes)].contains(&MAGIC));
     let named = || path.file_name().is_some_and(|name| name.to_string_lossy().contains(".darshan"));
     let packed =
-        || compression(head).is_some() && File::open(path).is_ok_and(|mut file| refuse_packed(&mut file).is_err());
+        || compression(head).is_some() && input::open(path).is_ok_and(|mut file| refuse_packed(&mut file).is_err());
     is_magic || named() || packed()
 }
 
@@ -62,9 +63,10 @@ pub fn is_log(path: &Path, head: &[u8]) -> bool {
 /// If `path` is no log that can be read, or `out` cannot be written.
 pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let place = || format!("failed to read {}", shown(path));
-    let mut log = Log::open(path).with_context(place)?;
+    let file = input::open_trace(path).with_context(place)?;
+    let length = input::data_bytes(&file).with_context(place)?;
+    let mut log = Log::new(file).with_context(place)?;
     let mut encoder = Encoder::new()?;
-    let length = std::fs::metadata(path).with_context(place)?.len();
     let mut of_layouts = Budget::new("stripe layouts", of_log(LOG_LAYOUTS, length));
     let layouts = layouts::read(&mut log, &mut of_layouts);
     let counters_only = !has(&log, Module::DxtPosix) && !has(&log, Module::DxtMpiIo);
@@ -142,7 +144,7 @@ struct Logs(Vec<Log<File>>);
 impl Logs {
     fn open(log: &Log<File>, path: &Path) -> std::io::Result<Self> {
         // What the small parts say, names above all, is there once.
-        let logs = (0..cursor::MODULES).map(|_| Ok(log.another(File::open(path)?)));
+        let logs = (0..cursor::MODULES).map(|_| Ok(log.another(input::open(path)?)));
         Ok(Self(logs.collect::<std::io::Result<_>>()?))
     }
 

@@ -1,25 +1,28 @@
 //! Files that destinations write. Each is locked by the agent that writes it: two that write one would take each other's lines away.
 
 use crate::live::shown;
-use anyhow::{Context, Result, bail};
+use crate::written::growing;
+use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A file, or standard output. It holds whole pieces only.
 pub(super) struct Output {
     path: Option<PathBuf>,
+    /// What a file of this destination begins with.
+    head: &'static str,
     file: Option<File>,
     /// Bytes of whole pieces in it.
     length: u64,
 }
 
 impl Output {
-    pub(super) fn new(path: Option<PathBuf>) -> Self {
-        Self { path, file: None, length: 0 }
+    pub(super) fn new(path: Option<PathBuf>, head: &'static str) -> Self {
+        Self { path, head, file: None, length: 0 }
     }
 
     /// Bytes of it.
@@ -58,6 +61,7 @@ impl Output {
             bail!("{} is there already: name another file, or give the --state that goes with it", shown::path(path));
         }
         let length = position.unwrap_or(0).min(file.metadata().with_context(failed)?.len());
+        self.check(&file, length).with_context(failed)?;
         self.file = Some(file);
         self.cut(length)
     }
@@ -71,9 +75,27 @@ impl Output {
         let Some(path) = &self.path else { return Ok(()) };
         let failed = || format!("failed to open {}", shown::path(path));
         let file = locked(path)?;
-        let length = whole_lines(&File::open(path).with_context(failed)?).with_context(failed)?;
+        let length = whole_lines(&file).with_context(failed)?;
+        self.check(&file, length).with_context(failed)?;
         self.file = Some(file);
         self.cut(length)
+    }
+
+    /// Fails if a file, which is to be cut to `length` bytes, is none of this destination: nobody else's lines are taken away.
+    fn check(&self, file: &File, length: u64) -> Result<()> {
+        let about = file.metadata()?;
+        if !about.is_file() || about.len() == 0 {
+            return Ok(());
+        }
+        let mut head = vec![0; self.head.len().min(usize::try_from(about.len()).unwrap_or(usize::MAX))];
+        file.read_exact_at(&mut head, 0)?;
+        let mut last = [b'\n'];
+        if length > 0 {
+            file.read_exact_at(&mut last, length - 1)?;
+        }
+        let is_own = self.head.as_bytes().starts_with(&head) && last == [b'\n'];
+        ensure!(is_own, "no agent wrote it to this destination: name another file, or remove it");
+        Ok(())
     }
 
     /// Adds a piece.
@@ -113,7 +135,6 @@ impl Output {
 /// Bytes of a file up to its last end of a line.
 #[cfg(feature = "parquet")]
 fn whole_lines(file: &File) -> std::io::Result<u64> {
-    use std::os::unix::fs::FileExt;
     let mut end = file.metadata()?.len();
     let mut buffer = vec![0; 1 << 16];
     while end > 0 {
@@ -132,7 +153,7 @@ fn whole_lines(file: &File) -> std::io::Result<u64> {
 fn locked(path: &Path) -> Result<File> {
     let failed = || format!("failed to open {}", shown::path(path));
     loop {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).with_context(failed)?;
+        let file = growing(path).with_context(failed)?;
         let about = file.metadata().with_context(failed)?;
         // Devices and pipes are everybody's.
         if !about.is_file() {
@@ -162,7 +183,7 @@ mod tests {
     fn the_second_agent_on_a_file_is_refused_and_takes_nothing_away() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lines");
-        let output = || Output::new(Some(path.clone()));
+        let output = || Output::new(Some(path.clone()), "a line");
         let mut first = output();
         first.begin(None).unwrap();
         for position in [None, Some(0)] {
@@ -175,5 +196,28 @@ mod tests {
         // One that goes on where the first one was.
         output().begin(Some(7)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"a line\n");
+    }
+
+    #[test]
+    fn what_no_agent_wrote_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let [other, link, pipe] = ["other", "link", "pipe"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Socket, rustix::fs::Mode::RWXU, 0).unwrap();
+        for text in ["mine\nand more\n", "a line without an end", "a"] {
+            std::fs::write(&other, text).unwrap();
+            for (path, position) in
+                [(&other, None), (&other, Some(0)), (&other, Some(7)), (&link, None), (&link, Some(7)), (&pipe, None)]
+            {
+                let done = Output::new(Some(path.clone()), "a line").begin(position);
+                // Cut to nothing is what an agent was killed at that had not said how far it was.
+                let may = path == &other && position == Some(0) && text.starts_with("a");
+                assert_eq!(done.is_ok(), may, "{path:?} {position:?} {text}");
+                assert_eq!(std::fs::read_to_string(&other).unwrap().is_empty(), may);
+                std::fs::write(&other, text).unwrap();
+            }
+        }
+        std::fs::remove_file(&other).unwrap();
+        assert!(Output::new(Some(link), "a line").begin(None).is_err() && !other.exists());
     }
 }

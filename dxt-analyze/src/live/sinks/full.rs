@@ -13,6 +13,9 @@ use std::borrow::Cow;
 use trace_format::op::Layer;
 use trace_format::op::OpClass;
 
+/// What a line begins with.
+pub(super) const BEGIN: &str = "{\"id\":";
+
 /// What is in a line.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Line<'a> {

@@ -42,7 +42,7 @@ fn filled(buckets: &[u64; BUCKETS]) -> Vec<(u64, u64)> {
 
 impl Intervals {
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
-        Self(Output::new(path))
+        Self(Output::new(path, "{\"begin_unix_ns\":"))
     }
 }
 

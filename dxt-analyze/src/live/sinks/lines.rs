@@ -4,6 +4,7 @@
 use super::file::Output;
 use super::{Sink, connector};
 use crate::live::event::Event;
+use crate::text::printable::printable;
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -18,6 +19,9 @@ pub(crate) enum Form {
     Full,
 }
 
+/// What the first line of CSV begins with.
+const COLUMNS_BEGIN: &str = "uid,exe,";
+
 /// Lines.
 pub(crate) struct Lines {
     form: Form,
@@ -29,7 +33,12 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn new(form: Form, path: Option<PathBuf>) -> Self {
-        Self { form, output: Output::new(path), has_head: false, others: 0, text: Vec::new() }
+        let head = match form {
+            Form::Json => "{\"schema\":",
+            Form::Csv => COLUMNS_BEGIN,
+            Form::Full => super::full::BEGIN,
+        };
+        Self { form, output: Output::new(path, head), has_head: false, others: 0, text: Vec::new() }
     }
 }
 
@@ -79,11 +88,11 @@ fn row(message: &connector::Message<'_>, out: &mut Vec<u8>) -> Result<()> {
     let numbers = |values: &[i64]| -> Vec<String> { values.iter().map(i64::to_string).collect() };
     let mut fields = vec![
         message.uid.to_string(),
-        message.exe.to_owned(),
+        printable(message.exe).into_owned(),
         message.job_id.to_string(),
         message.rank.to_string(),
-        message.producer_name.to_owned(),
-        message.file.to_string(),
+        printable(message.producer_name).into_owned(),
+        printable(&message.file).into_owned(),
         message.record_id.to_string(),
         message.module.to_owned(),
         message.kind.to_owned(),

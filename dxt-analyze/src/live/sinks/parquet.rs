@@ -6,12 +6,13 @@ use super::Sink;
 use super::file::Output;
 use super::full::{self, Line};
 use crate::columnar::{batch, finish, moments, numbers, properties, some_texts, texts, writer};
+use crate::input::open_no_link;
 use crate::live::event::Event;
 use crate::live::records::Selected;
 use crate::live::shown;
+use crate::written::rename_to_nothing;
 use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,7 +43,7 @@ pub(crate) struct Parquet {
 impl Parquet {
     pub(crate) fn new(directory: PathBuf, every: Duration) -> Self {
         Self {
-            pending: Output::new(Some(directory.join("pending.jsonl"))),
+            pending: Output::new(Some(directory.join("pending.jsonl")), full::BEGIN),
             directory,
             number: 0,
             is_known: true,
@@ -68,12 +69,16 @@ impl Parquet {
         if self.pending.is_empty() {
             return Ok(());
         }
+        // Another agent may have made one.
+        while self.part().symlink_metadata().is_ok() {
+            self.number += 1;
+        }
         let (from, to) = (self.directory.join("pending.jsonl"), self.part());
         let failed = || format!("failed to make {}", shown::path(&to));
         let partial = self.directory.join("partial.parquet");
         let Converted { rows, unreadable } = convert(&from, &partial).with_context(failed)?;
         if rows > 0 {
-            std::fs::rename(&partial, &to).with_context(failed)?;
+            rename_to_nothing(&partial, &to).with_context(failed)?;
             self.number += 1;
         }
         if unreadable > 0 {
@@ -177,7 +182,7 @@ struct Converted {
 
 /// Lines of JSON as Parquet.
 fn convert(from: &Path, to: &Path) -> Result<Converted> {
-    let mut lines = BufReader::with_capacity(1 << 20, File::open(from)?).split(b'\n');
+    let mut lines = BufReader::with_capacity(1 << 20, open_no_link(from)?).split(b'\n');
     let _ = std::fs::remove_file(to);
     let (mut out, mut done) = (None, Converted { rows: 0, unreadable: 0 });
     loop {

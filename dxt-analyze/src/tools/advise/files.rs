@@ -2,6 +2,7 @@
 
 use super::collect::Item;
 use super::names::{NAMES, README, ROMIO, SETUP};
+use crate::text::printable::is_hidden;
 use crate::text::units;
 use crate::topics::verdict::Verdict;
 use crate::topics::verdict::remedy::{Destination, cray};
@@ -10,7 +11,7 @@ use std::fmt::Write as _;
 
 /// Text on one line: what a trace holds may be anything.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect()
 }
 
 /// Names and contents; nothing if nothing is advised.

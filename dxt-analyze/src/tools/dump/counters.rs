@@ -6,6 +6,7 @@ use super::args::DumpFormat;
 use crate::model::{FileId, Process, Run};
 use crate::render::Untimed;
 use crate::shared::profiles::RankSpread;
+use crate::text::printable::printable;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::io::Write;
@@ -199,7 +200,7 @@ fn moved(counters: &Counters, shift: u64) -> Counters {
 
 fn head(record: &str, who: &Who<'_>) -> String {
     let ranks = if who.ranks > 0 { format!(" (of {} ranks)", who.ranks) } else { String::new() };
-    format!("# {record}: rank {}{ranks} {} pid {} {}", who.rank, who.node, who.pid, who.layer)
+    format!("# {record}: rank {}{ranks} {} pid {} {}", who.rank, printable(who.node), who.pid, who.layer)
 }
 
 fn counters_text(row: &CountersRow<'_>, untimed: bool) -> String {
@@ -233,7 +234,7 @@ fn counters_text(row: &CountersRow<'_>, untimed: bool) -> String {
         c.segments,
         c.bytes,
         c.sizes,
-        row.who.file.escape_debug()
+        printable(row.who.file)
     )
 }
 
@@ -272,7 +273,7 @@ fn profile_text(record: &str, who: &Who<'_>, more: &str, p: &Profile) -> String 
         common(&p.strides),
         slowest(p.slowest_read),
         slowest(p.slowest_write),
-        who.file.escape_debug()
+        printable(who.file)
     )
 }
 
@@ -282,7 +283,7 @@ fn spread_text(row: &SpreadRow<'_>, untimed: bool) -> String {
         // Who is fastest and slowest follows from times.
         let who = head(row.record, &row.who);
         let (ranks, mean, variance) = (s.ranks, s.bytes_mean, s.bytes_variance);
-        let file = row.who.file.escape_debug();
+        let file = printable(row.who.file);
         return format!("{who} used by {ranks} ranks, bytes mean {mean:.0} variance {variance:.0}  {file}");
     }
     format!(
@@ -300,6 +301,6 @@ fn spread_text(row: &SpreadRow<'_>, untimed: bool) -> String {
         s.time_variance,
         s.bytes_mean,
         s.bytes_variance,
-        row.who.file.escape_debug()
+        printable(row.who.file)
     )
 }

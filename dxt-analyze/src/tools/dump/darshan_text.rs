@@ -2,6 +2,7 @@
 
 use super::args::{Args, DumpFormat};
 use crate::exit::{Exit, UsageError};
+use crate::input;
 use crate::progress::tell;
 use crate::text::paths::shown;
 use anyhow::{Context, Result};
@@ -24,7 +25,8 @@ pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
         );
     }
     let place = || format!("failed to read {}: this form is for Darshan logs", shown(path));
-    let mut log = Log::open(path).with_context(place)?;
+    let file = input::open_trace(path).with_context(place)?;
+    let mut log = Log::new(file).with_context(place)?;
     match args.format {
         DumpFormat::DarshanParser => darshan_parser(&mut log, out),
         DumpFormat::DxtParserThreads => dxt_parser(&mut log, out, DxtLayout::Main),

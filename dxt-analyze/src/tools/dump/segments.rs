@@ -13,6 +13,7 @@ use crate::progress::say;
 use crate::scan::{Lost, Progress, resolve};
 use crate::shared::completeness::Completeness;
 use crate::text::paths::shown;
+use crate::text::printable::printable;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -105,7 +106,12 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
             writer.flush()?;
         }
         DumpFormat::Text => {
-            writeln!(out, "# job {}, program {}", run.info.key, String::from_utf8_lossy(&run.info.exe))?;
+            writeln!(
+                out,
+                "# job {}, program {}",
+                printable(&run.info.key),
+                printable(&String::from_utf8_lossy(&run.info.exe))
+            )?;
             if let Some(line) = crate::model::filters::line(&run.filters) {
                 writeln!(out, "# filters: {line}")?;
             }
@@ -251,7 +257,7 @@ impl Decoded {
                         out,
                         "{:>7} {:<12} {:>7} {:>7} {:<7} {:<14} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  {}{}{}",
                         row.rank,
-                        row.node,
+                        printable(row.node),
                         row.pid,
                         row.thread,
                         row.layer,
@@ -263,9 +269,9 @@ impl Decoded {
                         row.length,
                         row.start_ns,
                         row.end_ns,
-                        row.file.escape_debug(),
+                        printable(row.file),
                         if row.data_set.is_empty() { "" } else { ":" },
-                        row.data_set.escape_debug()
+                        printable(row.data_set)
                     )?;
                 }
             }
@@ -305,7 +311,7 @@ const COLUMNS: [(&str, OfRow); 15] = [
 fn csv_row(writer: &mut csv::Writer<Vec<u8>>, digits: &mut String, row: &JsonRow<'_>) -> Result<()> {
     for (_, field) in COLUMNS {
         match field(row) {
-            Field::Text(text) => writer.write_field(text)?,
+            Field::Text(text) => writer.write_field(printable(text).as_bytes())?,
             Field::Number(number) => {
                 use std::fmt::Write as _;
                 digits.clear();

@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::progress::say;
+use crate::written::{Ours, Target};
 use anyhow::{Context, Result};
 use clap::builder::Resettable;
 use clap::{Command, CommandFactory};
@@ -93,7 +94,7 @@ fn section(text: &str) -> String {
 fn write(directory: &Path, name: &str, text: &[u8]) -> Result<()> {
     let path = directory.join(name);
     std::fs::create_dir_all(directory).with_context(|| format!("failed to make {}", directory.display()))?;
-    std::fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))
+    Target::new(&path, Ours::Never, true).stream(|out| Ok(out.write_all(text)?))
 }
 
 #[cfg(test)]

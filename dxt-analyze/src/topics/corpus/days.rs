@@ -8,8 +8,9 @@ use super::places::Places;
 use super::slow_run::Known;
 use super::sources::{Entry, Source};
 use super::worker::Done;
+use crate::input;
 use crate::load::corpus::OfJob;
-use crate::written::sync_folder;
+use crate::written::{create_new, growing, lock_file, sync_folder};
 use anyhow::{Context, Result, ensure};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Rows as they were read, one job per line, compressed: of them the tables of a day are made again when it gets more jobs.
@@ -60,7 +61,7 @@ impl Days {
     pub(super) fn open(place: &Path) -> Result<Self> {
         let failed = || format!("failed to open the corpus {}", place.display());
         std::fs::create_dir_all(place).with_context(failed)?;
-        let lock = File::options().create(true).append(true).open(place.join(".lock")).with_context(failed)?;
+        let lock = lock_file(&place.join(".lock")).with_context(failed)?;
         let alone = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
         ensure!(alone, "another run is collecting into {}", place.display());
         // One of this layout and one of single tables cannot be told apart by who reads `*/jobs.parquet`.
@@ -73,7 +74,7 @@ impl Days {
         let (mut known, mut places) = (FxHashMap::default(), Places::default());
         for day in days(place).with_context(failed)? {
             let file = place.join(&day).join(SOURCES);
-            let opened = File::open(&file).with_context(|| format!("failed to open {}", file.display()))?;
+            let opened = input::open_no_link(&file).with_context(|| format!("failed to open {}", file.display()))?;
             for line in BufReader::new(opened).lines() {
                 let entry: Entry = parse(&line.with_context(failed)?, &file)?;
                 for source in &entry.sources {
@@ -150,7 +151,7 @@ pub(super) type Unread = BTreeMap<String, anyhow::Error>;
 fn each_run(day: &Path, mut take: impl FnMut(&str, AboutRun<'_>) -> Result<()>) -> Result<()> {
     let path = day.join(PACES);
     let failed = || format!("failed to read {}", path.display());
-    let file = match File::open(&path) {
+    let file = match input::open_no_link(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => file.with_context(failed)?,
     };
@@ -170,7 +171,7 @@ struct Paces {
 
 impl Paces {
     fn new(path: PathBuf) -> Result<Self> {
-        let out = zstd::stream::write::Encoder::new(File::create(&path)?, ZSTD_LEVEL)?;
+        let out = zstd::stream::write::Encoder::new(create_new(&path)?, ZSTD_LEVEL)?;
         Ok(Self { path, out })
     }
 
@@ -203,7 +204,7 @@ impl Incoming<'_> {
         let place = self.open.iter().position(|(open, _)| open == day);
         let mut file = match place.and_then(|place| self.open.remove(place)) {
             Some((_, file)) => file,
-            None => BufWriter::new(File::options().create(true).append(true).open(&path).with_context(failed)?),
+            None => BufWriter::new(appended(&path).with_context(failed)?),
         };
         serde_json::to_writer(&mut file, &Kept { entry, done }).with_context(failed)?;
         file.write_all(b"\n").with_context(failed)?;
@@ -233,8 +234,10 @@ impl Incoming<'_> {
             let failed = || format!("failed to write {} of {}", day, self.place.display());
             let mut all = Vec::new();
             let old = self.place.join(&day).join(ROWS);
-            match File::open(&old) {
+            match input::open_no_link(&old) {
                 Ok(file) => {
+                    // Jobs whose traces are gone.
+                    input::note(&file.metadata().with_context(failed)?);
                     let lines = zstd::stream::read::Decoder::new(file).with_context(failed)?;
                     all.extend(kept(BufReader::new(lines), &old)?);
                     all.retain(|one: &Kept| !jobs.contains(&one.entry.job));
@@ -255,7 +258,7 @@ impl Incoming<'_> {
             if let Err(error) = read {
                 unread.insert(day.clone(), error);
             }
-            for mut one in kept(BufReader::new(File::open(&new).with_context(failed)?), &new)? {
+            for mut one in kept(BufReader::new(input::open_no_link(&new).with_context(failed)?), &new)? {
                 if let Some(mut run) = OneRun::of(&one.done.row, one.done.paces.take()) {
                     run.known.was_slow = slow.contains(&run.known.job);
                     runs.add(&serde_json::to_string(&run).with_context(failed)?)?;
@@ -270,6 +273,13 @@ impl Incoming<'_> {
         let _ = std::fs::remove_dir_all(self.place.join(NEW));
         Ok(())
     }
+}
+
+/// Opens rows of a day that come in several parts.
+fn appended(path: &Path) -> Result<File> {
+    let mut file = growing(path)?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(file)
 }
 
 fn parse<'a, T: Deserialize<'a>>(line: &'a str, file: &Path) -> Result<T> {
@@ -293,8 +303,8 @@ fn write(folder: &Path, jobs: &[Kept], runs: Paces) -> Result<()> {
     }
     let rows: Vec<_> = jobs.iter().map(|one| one.done.row.clone()).collect();
     tables.finish(&rows)?;
-    let mut rows = zstd::stream::write::Encoder::new(File::create_new(folder.join(ROWS))?, ZSTD_LEVEL)?;
-    let mut sources = BufWriter::new(File::create_new(folder.join(SOURCES))?);
+    let mut rows = zstd::stream::write::Encoder::new(create_new(&folder.join(ROWS))?, ZSTD_LEVEL)?;
+    let mut sources = BufWriter::new(create_new(&folder.join(SOURCES))?);
     for one in jobs {
         serde_json::to_writer(&mut rows, one)?;
         rows.write_all(b"\n")?;

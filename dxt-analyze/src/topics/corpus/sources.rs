@@ -36,6 +36,7 @@ impl Source {
     /// The file as it is now.
     pub(super) fn of(path: &Path) -> Result<Self> {
         let about = std::fs::metadata(path)?;
+        crate::input::note(&about);
         let modified_ns = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
         Ok(Self { path: std::path::absolute(path)?, bytes: about.len(), modified_ns, owner: about.uid() })
     }

@@ -5,6 +5,7 @@ use super::facts::{Facts, OfFile, Storage};
 use super::{Destination, Remedy};
 use crate::findings::{Code, Finding};
 use crate::model::FileId;
+use crate::text::printable::is_hidden;
 use crate::text::units;
 use crate::topics::causes::shape::queue::queues;
 use std::collections::BTreeSet;
@@ -23,7 +24,7 @@ pub(super) fn directory(facts: &Facts<'_, '_>, file: FileId) -> Option<String> {
 
 /// An absolute path as one word of a shell.
 fn quoted(path: &str) -> Option<String> {
-    if !path.starts_with('/') || path.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
+    if !path.starts_with('/') || path.contains(|c: char| is_hidden(c) || c == char::REPLACEMENT_CHARACTER) {
         return None;
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
