@@ -103,6 +103,15 @@ fn path_of(pattern: &[u8]) -> OsString {
     }))
 }
 
+/// `DEVICE:INODE:BOOT:PATH` of a directory that was made for the run, by which the tracer knows it from another of that path in another root
+/// directory or behind another mount; `None` if that cannot be told.
+pub(crate) fn made(directory: &Path) -> Option<OsString> {
+    let known = directory.metadata().ok()?;
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let numbers = format!("{}:{}:{}:", known.dev(), known.ino(), boot.trim());
+    Some(os([numbers.as_bytes(), directory.as_os_str().as_bytes()].concat()))
+}
+
 /// A directory for this run's spools, so that they can be told from others'; with the reason, if none can be made.
 pub(crate) fn spools() -> Result<PathBuf, PathBuf> {
     let temporary = temporary();

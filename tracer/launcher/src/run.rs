@@ -152,11 +152,13 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
         let failed = |_| format!("failed to make the output directory {}", place.directory.display());
         if !place.is_of_user() {
             place.make(&conf).map_err(failed)?;
+            settings.add_made("DXT_OUTPUT_ID", &place.directory);
         }
         if asked.is_none() {
             match place::spools() {
                 Ok(made) => {
                     settings.add("DXT_SPOOL", &made);
+                    settings.add_made("DXT_SPOOL_ID", &made);
                     spools = Some(made);
                 }
                 // Without one each process does as well as it can by itself.

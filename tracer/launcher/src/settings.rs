@@ -33,6 +33,14 @@ impl Settings {
         self.0.push((name.to_owned(), value.as_ref().to_owned()));
     }
 
+    /// Which directory was made for the run, instead of what the environment says of another run's.
+    pub(crate) fn add_made(&mut self, name: &str, directory: &Path) {
+        self.0.retain(|(known, _)| known != name);
+        if let Some(made) = crate::place::made(directory) {
+            self.add(name, made);
+        }
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
     }
