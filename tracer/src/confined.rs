@@ -127,6 +127,8 @@ fn say_plainly(line: &[u8]) {
 pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     // A second filter finds the gate shut. A child of vfork(2) confines itself, not the process whose memory it runs in.
     if sys::is_shut() || !record::is_begun() || !process::is_own() {
+        // The gate stays open here: what exec(3) is given is not looked at behind a filter.
+        hooks::look_at_programs(false);
         return call();
     }
     let errno = errno::save();

@@ -31,7 +31,7 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     if !real::is_secure() {
         say::remember_stderr();
     }
-    hooks::look_at_programs();
+    hooks::look_at_programs(true);
     if !memory::look_at_limits() {
         say(&[b"limits of address space or data (ulimit -v, -d) leave no room: not tracing"]);
         return record::set_state(State::Off);

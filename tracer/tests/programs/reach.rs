@@ -190,9 +190,9 @@ fn foreign(scratch: &Scratch, what: &str) -> Option<PathBuf> {
         return Some(program);
     }
     if built {
-        skip_here(&format!("{what} does not run here"))
+        skip_here(&format!("{what} does not run here"));
     } else {
-        skip(&format!("no compiler for {what}"))
+        skip(&format!("no compiler for {what}"));
     }
     None
 }

@@ -106,9 +106,9 @@ pub(super) fn will_run(program: Program) -> bool {
 /// Programs are looked at: not where tracing is off, since no system call may be made there.
 static LOOKS: AtomicBool = AtomicBool::new(false);
 
-/// From now on programs are looked at.
-pub(crate) fn prepare() {
-    LOOKS.store(true, Ordering::Relaxed);
+/// From now on programs are looked at, or are not any more.
+pub(crate) fn look_at_programs(looks: bool) {
+    LOOKS.store(looks, Ordering::Relaxed);
 }
 
 /// The dynamic linker is a program without one, and does as LD_PRELOAD says.
