@@ -184,7 +184,8 @@ fn a_million_files_take_a_few_mebibytes() {
     let different = note("different files") as f64 / (files - 1023) as f64;
     assert!((0.95..1.05).contains(&different), "{different}");
     println!("most memory: {without} KiB untraced, {with} KiB with counters");
-    assert!(with - without < 8 << 10, "{} KiB more", with - without);
+    // With pages of the spool, which are the kernel's cache of a file.
+    assert!(with - without < 10 << 10, "{} KiB more", with - without);
     let size = traces.files[0].metadata().expect("the trace is there").len();
     assert!(size < 1 << 18, "the trace takes {size} bytes");
 }
