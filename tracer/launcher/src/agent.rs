@@ -108,7 +108,7 @@ impl Agent {
                 say!("dxt-analyze live does not watch yet: what {program} does first may not be seen");
                 break;
             }
-            if let Some(signal) = processes.pause(Duration::from_millis(10)) {
+            if let Some(signal) = processes.pause(Duration::from_millis(20)) {
                 send(process, libc::SIGTERM);
                 return Err(NotStarted::Signal(signal));
             }

@@ -2,6 +2,7 @@
 //! and completions of its options.
 
 mod agent;
+mod check;
 mod conf;
 mod elf;
 mod files;
@@ -17,6 +18,6 @@ mod settings;
 mod signals;
 mod texts;
 
+pub use check::PROBE;
 pub use run::{Ending, run};
-pub use settings::PROBE;
 pub use signals::{Signals, end_by};

@@ -1,6 +1,7 @@
 //! The run from its options to its end.
 
 use crate::agent::{self, Agent, NotStarted};
+use crate::check::{Verdict, ask};
 use crate::conf::Conf;
 use crate::files::{ours, program};
 use crate::launch::{Kind, Run, listing};
@@ -8,9 +9,9 @@ use crate::options::Options;
 use crate::place::{self, Place};
 use crate::processes::Processes;
 use crate::remarks::{Remarks, filters};
-use crate::settings::{Settings, Verdict, ask, is_live, job};
+use crate::settings::{Settings, is_live, job};
 use crate::signals::Signals;
-use crate::texts::{os, print, quoted, say};
+use crate::texts::{print, quoted, say};
 use crate::{hints, report};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -274,5 +275,5 @@ fn dry_run(options: &Options, kind: Kind, settings: &Settings, launched: &[(Stri
     let by_environment = !matches!(kind, Kind::OpenMpi | Kind::Hydra);
     let words = if by_environment { &options.command } else { &run.words };
     out.extend([b"#", &*line(words), b"\n"].concat());
-    print(os(out).as_bytes());
+    print(&out);
 }
