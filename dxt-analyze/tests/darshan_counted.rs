@@ -469,7 +469,8 @@ fn logs_of_modified_builds_are_read_and_said_to_be_such() {
         assert!(summary.contains(part), "{name}: {summary}");
         assert!(!summary.contains("set aside") && !summary.contains("Darshan record 0"), "{name}: {summary}");
     }
-    let found = json(&["summary", "--format", "json", text(&path.with_file_name("ior-easy_POSIX_1MB_False-1.darshan"))], 0);
+    let found =
+        json(&["summary", "--format", "json", text(&path.with_file_name("ior-easy_POSIX_1MB_False-1.darshan"))], 0);
     assert_eq!((&found["bytes_read"], &found["bytes_written"]), (&1_073_741_824.into(), &1_073_741_824.into()));
 }
 
@@ -478,7 +479,11 @@ fn sums_of_what_lacks_records_are_lower_bounds() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.darshan");
     // Ten seconds of a job with milliseconds of I/O.
-    let posix = record(Module::Posix, 0, &[("POSIX_OPENS", 1.0), ("POSIX_WRITES", 3.0), ("POSIX_BYTES_WRITTEN", 3000.0), ("POSIX_F_WRITE_TIME", 0.05)]);
+    let posix = record(
+        Module::Posix,
+        0,
+        &[("POSIX_OPENS", 1.0), ("POSIX_WRITES", 3.0), ("POSIX_BYTES_WRITTEN", 3000.0), ("POSIX_F_WRITE_TIME", 0.05)],
+    );
     let write = |partial: Option<Module>, version: Option<u32>| {
         let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
         let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &job(1), &mounts, [FILE]).expect("a writer");
@@ -500,7 +505,10 @@ fn sums_of_what_lacks_records_are_lower_bounds() {
     for whole in [None, Some(Module::Heatmap), Some(Module::Lustre)] {
         write(whole, None);
         let said = sentence();
-        assert!(said.contains("I/O is not the bottleneck: at most") && !said.contains("at least 0"), "{whole:?} {said}");
+        assert!(
+            said.contains("I/O is not the bottleneck: at most") && !said.contains("at least 0"),
+            "{whole:?} {said}"
+        );
         assert!(!told(&["summary", text(&path)]).contains("written at least"), "{whole:?}");
     }
     for (partial, version) in
@@ -563,7 +571,11 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     let names = [FILE, "/scratch/x.nc", "/scratch/x.nc:temp"];
     let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
     let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &job(1), &mounts, names).expect("a writer");
-    let mut var = record(Module::PnetcdfVar, 0, &[("PNETCDF_VAR_OPENS", 1.0), ("PNETCDF_VAR_COLL_WRITES", 3.0), ("PNETCDF_VAR_BYTES_WRITTEN", 600.0)]);
+    let mut var = record(
+        Module::PnetcdfVar,
+        0,
+        &[("PNETCDF_VAR_OPENS", 1.0), ("PNETCDF_VAR_COLL_WRITES", 3.0), ("PNETCDF_VAR_BYTES_WRITTEN", 600.0)],
+    );
     (var.id, var.file_id) = (record_id(b"/scratch/x.nc:temp"), Some(record_id(b"/scratch/x.nc")));
     writer.counters(Module::PnetcdfVar, [var]).expect("written");
     let dfs = [
@@ -614,7 +626,5 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     let page = folder.path().join("r.html");
     told(&["report", text(&path), "-o", text(&page)]);
     assert!(std::fs::read_to_string(&page).expect("a page").contains("DFS"));
-    let csv = folder.path().join("a.csv");
     told(&["export", text(&path), "--to", "parquet", "-o", text(&folder.path().join("p"))]);
-    let _ = csv;
 }

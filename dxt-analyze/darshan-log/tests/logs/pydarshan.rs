@@ -69,15 +69,9 @@ fn expected(log: &Log<File>, content: &Content) -> Vec<String> {
     lines.extend(modules.iter().map(|(name, entry)| {
         format!("module {name} {} {}", entry.version, if entry.partial { "True" } else { "False" })
     }));
-    let mut all = vec![(Module::Posix, &content.posix), (Module::MpiIo, &content.mpi_io), (Module::Stdio, &content.stdio)];
-    for module in [
-        Module::PnetcdfFile,
-        Module::PnetcdfVar,
-        Module::H5F,
-        Module::H5D,
-        Module::Dfs,
-        Module::Daos,
-    ] {
+    let mut all =
+        vec![(Module::Posix, &content.posix), (Module::MpiIo, &content.mpi_io), (Module::Stdio, &content.stdio)];
+    for module in [Module::PnetcdfFile, Module::PnetcdfVar, Module::H5F, Module::H5D, Module::Dfs, Module::Daos] {
         all.extend(content.others.iter().find(|(known, _)| *known == module).map(|(_, records)| (module, records)));
     }
     for (module, records) in all {

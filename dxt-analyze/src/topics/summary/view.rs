@@ -19,6 +19,7 @@ use crate::topics::ledger::view::lead;
 use crate::topics::summary::result::{OperationRow, Summary, summarize};
 use anyhow::Result;
 use trace_format::common_values::{CommonValue, REPORTED};
+use trace_format::op::Layer;
 use trace_format::profile::Slowest;
 
 together!(
@@ -212,6 +213,7 @@ fn operations(summary: &Summary) -> Table {
 fn layer_label(row: &OperationRow) -> String {
     let layer = &row.group.layer;
     match (row.group.nested, row.in_hdf5, row.overview) {
+        (true, ..) if layer == Layer::Daos.name() => format!("{layer} in DFS"),
         (true, ..) => format!("{layer} in MPIIO"),
         (false, true, _) => format!("{layer} in HDF5"),
         (false, false, true) => format!("{layer} (also below)"),
