@@ -15,7 +15,7 @@ case $LD_PRELOAD in *dxt_tracer*) exit 0 ;; esac
 set -f
 IFS=':	 '
 for other in $LD_PRELOAD; do
-    if [ -r "$other" ] && grep -q dxt_tracer_is_preloaded "$other"; then exit 0; fi
+    if [ -r "$other" ] && grep -q 'dxt_tracer_version\|dxt_tracer_is_preloaded' "$other"; then exit 0; fi
 done
 # Where it cannot be loaded, as it asks for a newer glibc than this node has, no program with it would start.
 env DXT_ENABLE=off LD_PRELOAD="$library" true 2>/dev/null || exit 0

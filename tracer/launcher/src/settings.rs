@@ -116,13 +116,13 @@ impl Settings {
 
 const ASAN_ORDER: &[u8] = b"verify_asan_link_order=";
 
-/// Symbol that every tracer's library exports, whatever its file is called.
-const SYMBOL: &[u8] = b"\0dxt_tracer_is_preloaded\0";
+/// Symbols that a tracer's library exports, whatever its file is called; 0.2.0 has the second.
+const SYMBOLS: [&[u8]; 2] = [b"\0dxt_tracer_version\0", b"\0dxt_tracer_is_preloaded\0"];
 
 /// True for a tracer's library, by its name or by what is in it.
 fn is_tracer(place: &Path) -> bool {
     let named = place.file_name().is_some_and(|name| has(name.as_bytes(), b"dxt_tracer"));
-    named || std::fs::read(place).is_ok_and(|bytes| has(&bytes, SYMBOL))
+    named || std::fs::read(place).is_ok_and(|bytes| SYMBOLS.iter().any(|symbol| has(&bytes, symbol)))
 }
 
 /// True if the run is to be watched.
@@ -151,7 +151,7 @@ mod tests {
             assert_eq!(is_tracer(Path::new(name)), known, "{name}");
         }
         let folder = tempfile::tempdir().unwrap();
-        for (text, known) in [(&b"dxt_tracer"[..], false), (b"\x7fELF\0dxt_tracer_is_preloaded\0", true)] {
+        for (text, known) in [(&b"dxt_tracer"[..], false), (b"\x7fELF\0dxt_tracer_version\0", true)] {
             let file = folder.path().join("libother.so");
             std::fs::write(&file, text).unwrap();
             assert_eq!(is_tracer(&file), known);
