@@ -106,6 +106,7 @@ fn inherited(number: libc::c_int, seen: u64) -> Option<Target> {
             Known::NotRecorded => None,
             Known::Nothing | Known::Elsewhere => Some(Target::uncertain(number)),
         },
+        Some(Looked::NotOpen) => Some(Target::not_open()),
         None => Some(Target::uncertain(number)),
     }
 }
@@ -114,7 +115,9 @@ fn inherited(number: libc::c_int, seen: u64) -> Option<Target> {
 enum Looked {
     Recorded(&'static Description),
     NotRecorded,
-    /// It is not open, or it has changed meanwhile.
+    /// It is not open.
+    NotOpen,
+    /// It has changed meanwhile.
     Changed,
 }
 
@@ -123,7 +126,7 @@ fn look_at(number: libc::c_int, before: Unasked) -> Looked {
     // SAFETY: asks for flags; fails on a number that is not open.
     let flags = unsafe { crate::sys::syscall!(libc::SYS_fcntl, number, libc::F_GETFL) };
     if flags < 0 {
-        return Looked::Changed;
+        return Looked::NotOpen;
     }
     let found = opened_file(number, None);
     // SAFETY: asks where the position is; moves nothing.

@@ -29,6 +29,11 @@ impl Target {
         Self { description: description::nowhere(), number, seen: NEVER }
     }
 
+    /// A number that is not open. Others may open it until the call is made.
+    pub(super) fn not_open() -> Self {
+        Self::uncertain(-1)
+    }
+
     /// After the system call: whether it went to the description's file, for certain.
     #[inline(always)]
     pub(crate) fn is_certain(&self) -> bool {
@@ -40,8 +45,12 @@ impl Target {
         self.seen != NEVER && !descriptors::was_left(self.number, self.seen)
     }
 
-    /// The file that the call is booked on.
+    /// The file that a call which is only submitted is booked on; `None` for a number that is not open, on which it fails.
     pub(crate) fn file(&self) -> Option<&'static File> {
-        if self.is_certain() { Some(self.description.file()) } else { registry::uncertain_file() }
+        match self.is_certain() {
+            true => Some(self.description.file()),
+            false if self.number < 0 => None,
+            false => registry::uncertain_file(),
+        }
     }
 }
