@@ -136,7 +136,9 @@ fn what_live_writes_is_read_as_the_trace_is() {
         outlet.begin(None).unwrap();
         events.chunks(5).for_each(|events| outlet.events(events));
         let path = path.to_str().unwrap();
-        assert_eq!(calls(path), calls(&trace), "{form}");
+        // A row of CSV is a line: its names show what would break it.
+        let named = |call: String| if form == "csv" { call.replace(r"/log\n", r"/log\\n") } else { call };
+        assert_eq!(calls(path), calls(&trace).into_iter().map(named).collect::<Vec<_>>(), "{form}");
         assert_eq!(sums(path), sums(&trace), "{form}");
         let about = &json(&["summary", "--format", "json", path], 0)["job"];
         assert_eq!((&about["scheduler"], &about["exe"]), (&"4711".into(), &"/opt/app/bin/simulate".into()));

@@ -596,6 +596,7 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
         ("DAOS_F_WRITE_TIME", 0.25),
     ];
     let (mut file, mut object) = (record(Module::Dfs, 0, &dfs), record(Module::Daos, 0, &daos));
+    object.id = 34;
     for daos in [&mut file.daos, &mut object.daos].into_iter().flatten() {
         (daos.pool, daos.container) = ([0x11; 16], [0x22; 16]);
         daos.object = daos.object.map(|_| (3, 4));

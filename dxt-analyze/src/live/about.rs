@@ -1,6 +1,5 @@
 //! Whose calls they are, and what they do: what the ids of a spool mean, looked up once for each process and stream.
 
-use super::interval::OTHER_FILES;
 use super::mounts::Mounts;
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,6 +11,9 @@ use trace_format::spool::{Head, Names};
 /// Longest name of a job, node or operation; and of a file, in bytes, as long as a path can be.
 const MOST_NAME: usize = 128;
 const MOST_PATH: usize = 4096;
+
+/// What files are called whose paths are not known.
+pub const OTHER_FILES: &str = "<other files>";
 
 /// A text, or its beginning if it is longer than what it should be could be.
 pub(super) fn cut(text: &str, most: usize) -> String {

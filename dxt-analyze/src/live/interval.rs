@@ -177,9 +177,6 @@ impl Sums {
     }
 }
 
-/// What files are called whose paths are not known.
-pub const OTHER_FILES: &str = "<other files>";
-
 /// What a reader could not see, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotSeen {
@@ -193,7 +190,7 @@ pub struct NotSeen {
     pub damaged: u64,
     /// Events that a destination did not take.
     pub dropped: u64,
-    /// Paths of files that were forgotten, since a process had too many: later calls on them are those of [`OTHER_FILES`].
+    /// Paths of files that were forgotten, since a process had too many: later calls on them are those of [`OTHER_FILES`](super::about::OTHER_FILES).
     #[serde(default)]
     pub names: u64,
     /// Spools that were given up, since what they say takes too much memory.

@@ -1,6 +1,6 @@
 //! Sums of one process or file, for rankings.
 
-use super::interval::OTHER_FILES;
+use super::about::OTHER_FILES;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;

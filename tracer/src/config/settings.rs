@@ -6,6 +6,7 @@ use super::site::{self, Site};
 use super::source::Environment;
 use super::values::{BadValue, bad, permissions, size};
 use crate::filters::Filters;
+use crate::memory;
 use std::ffi::CStr;
 use trace_format::profile::MEMORY_ALIGNMENT;
 
@@ -107,7 +108,9 @@ impl Overflow {
 impl Config {
     /// Whether what is recorded lies in a spool, where one can be made.
     pub(crate) fn is_spooled(&self) -> bool {
-        self.spool != Spool::Off
+        // What is only counted takes less space in the process's own memory.
+        let is_scarce = self.mode == Mode::Counters && memory::is_scarce();
+        self.spool != Spool::Off && !is_scarce
     }
 
     /// The settings that shape a trace, as (variable, value).

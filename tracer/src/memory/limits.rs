@@ -17,6 +17,14 @@ pub(crate) fn scale() -> usize {
 const LEAST_SPACE: u64 = 24 << 20;
 const LEAST_DATA: u64 = 8 << 20;
 
+/// Divisor of tables below some 56 MiB of address space.
+const SCARCE: usize = 512;
+
+/// True if there is hardly any address space.
+pub(crate) fn is_scarce() -> bool {
+    scale() >= SCARCE
+}
+
 /// Finds out how small tables must be; false if limits leave no room for any. For the constructor.
 pub(crate) fn look_at_limits() -> bool {
     let space = soft_limit(libc::RLIMIT_AS);

@@ -198,16 +198,14 @@ pub(super) fn closing_range_with(
     flags: c_uint,
     mut call: impl FnMut(c_uint, c_uint) -> c_int,
 ) -> c_int {
-    if flags & CLOSE_LATER != 0 {
-        return call(first, last);
-    }
     // In a table of the thread's own, if it asks for that and is not alone.
     let parts = flags & UNSHARE != 0 && record::is_on() && is_own_process() && !handles::is_only_thread();
-    if !parts {
-        return closing_range(first, last, call);
-    }
-    let result = held::around(first, last, call);
-    if result == 0 {
+    let result = match (flags & CLOSE_LATER != 0, parts) {
+        (true, _) => call(first, last),
+        (false, true) => held::around(first, last, call),
+        (false, false) => closing_range(first, last, call),
+    };
+    if parts && result == 0 {
         handles::unshared();
     }
     result
