@@ -246,6 +246,10 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
             ("spill", "failed_exec"),
             ("counters", "sigkill"),
         ] {
+            // Without MADV_WIPEONFORK a child could write into its parent's spool: there is none.
+            if (refused[0], way) == ("madvise", "sigkill") {
+                continue;
+            }
             seed += 1;
             let ran = Case { kind: "threads", mode, way }.run_without(seed, Some(refused));
             assert_eq!(ran, Ok(()), "without {refused:?}: {mode} {way} {seed}");
