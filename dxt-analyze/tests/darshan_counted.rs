@@ -623,7 +623,8 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     for name in [format!("daos://{pool}/{container}/scratch/shared"), format!("daos://{pool}/{container}/3.4")] {
         assert!(dump.contains(&name), "{name}: {dump}");
     }
-    assert!(told(&["counters", text(&path)]).contains("temp"));
+    let said = told(&["summary", text(&path)]);
+    assert!(said.contains("temp"), "{said}");
     let page = folder.path().join("r.html");
     told(&["report", text(&path), "-o", text(&page)]);
     assert!(std::fs::read_to_string(&page).expect("a page").contains("DFS"));

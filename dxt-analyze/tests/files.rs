@@ -329,7 +329,7 @@ fn what_is_made_of_a_trace_has_its_access_rights() {
             assert!(args[0] == "advise" || !made.is_empty(), "{args:?} made nothing");
             // The lock of a corpus has nothing in it.
             for path in made.iter().filter(|path| !path.ends_with(".lock")) {
-                assert_eq!(rights(&path), expected, "{args:?} {more:?} of {mode:o}: {}", path.display());
+                assert_eq!(rights(path), expected, "{args:?} {more:?} of {mode:o}: {}", path.display());
             }
         }
     }

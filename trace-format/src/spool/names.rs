@@ -148,7 +148,7 @@ impl Names {
                 }
             }
             kind::NOTES => {
-                self.notes = String::from_utf8_lossy(payload).lines().take(MOST_NOTES).map(str::to_owned).collect()
+                self.notes = String::from_utf8_lossy(payload).lines().take(MOST_NOTES).map(str::to_owned).collect();
             }
             _ => {}
         }

@@ -63,12 +63,12 @@ pub(crate) fn prepare(scale: usize) {
 /// State of a number that is not known any more, while so many changes of it are under way.
 fn unknown(under_way: usize) -> *mut Description {
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-    std::ptr::without_provenance_mut(number << NUMBER_SHIFT | under_way.min(255) * CHANGING | UNKNOWN)
+    std::ptr::without_provenance_mut((number << NUMBER_SHIFT) | (under_way.min(255) * CHANGING) | UNKNOWN)
 }
 
 /// How many changes are under way, of which a state tells.
 fn changing(state: *mut Description) -> usize {
-    if state.addr() & UNKNOWN == 0 { 0 } else { state.addr() / CHANGING & 255 }
+    if state.addr() & UNKNOWN == 0 { 0 } else { (state.addr() / CHANGING) & 255 }
 }
 
 /// The same state with a change less.

@@ -218,9 +218,9 @@ impl Folded {
         is_had()
             || (0..MOST_WAITS).any(|waited| {
                 if waited < MOST_WAITS / 2 {
-                    threads::give_way()
+                    threads::give_way();
                 } else {
-                    threads::pause(1_000_000)
+                    threads::pause(1_000_000);
                 }
                 is_had()
             })

@@ -85,7 +85,7 @@ pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
                 say(has_calls(log, module), what);
             }
             None => {
-                say(true, format!("records of module {} of the log are passed over: it is not known", skipped.place))
+                say(true, format!("records of module {} of the log are passed over: it is not known", skipped.place));
             }
         }
     }

@@ -25,7 +25,7 @@ extern "C" fn before_vfork() -> *mut c_void {
 
 /// Where clone(2) is. Only a program that found it somewhere can have called it.
 extern "C" fn before_clone(_run: *const c_void, _stack: *const c_void, flags: c_int) -> *mut c_void {
-    bare::cloning(flags as u32 as u64);
+    bare::cloning(u64::from(flags as u32));
     CLONE_SLOT.address()
 }
 

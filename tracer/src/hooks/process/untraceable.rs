@@ -93,8 +93,8 @@ pub(super) fn will_run(program: Program) -> bool {
         Program::At(_, path) | Program::Searched(path) if path.is_null() => false,
         // SAFETY: a path of the program's, which is about to pass it to the kernel.
         Program::At(directory, path) => may_be_executed(directory, unsafe { CStr::from_ptr(path) }),
-        // SAFETY: likewise.
         Program::Searched(name) => {
+            // SAFETY: likewise.
             with_found(unsafe { CStr::from_ptr(name) }, |path| may_be_executed(libc::AT_FDCWD, path)) == Some(true)
         }
         Program::Open(_) => true,
