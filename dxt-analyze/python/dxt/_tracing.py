@@ -42,6 +42,7 @@ SETTINGS = frozenset(
         "processes",
         "ranks",
         "sample",
+        "seccomp",
         "small_io_size",
         "small_io_trigger",
         "spool",
