@@ -57,7 +57,7 @@ impl Fit {
     }
 }
 
-/// What follows a record's head.
+/// Content behind a record's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// Nothing.
@@ -96,7 +96,7 @@ impl Body {
     }
 }
 
-/// How a walk from record to record ended.
+/// End of a walk from record to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// Behind a record, at the end of the region or where enough was seen.

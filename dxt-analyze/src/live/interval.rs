@@ -13,15 +13,15 @@ use trace_format::op::{Layer, OpClass};
 /// Number of buckets: by powers of two, the last one open.
 pub const BUCKETS: usize = 48;
 
-/// Groups that are told apart until they are forgotten, those of all users; and of one, where an agent serves several.
+/// Most groups with sums of their own: of all users together; and of one user, where an agent serves several.
 const MOST_GROUPS: usize = 4096;
 const MOST_OF_USER: usize = 120;
 /// Sums that are held: each has some 850 bytes.
 const MOST_SUMS: usize = 20_000;
-/// What groups are called that are not told apart.
+/// Name of the group that takes the calls of all groups beyond the limit.
 pub const OTHERS: &str = "others";
 
-/// What sums are told apart by.
+/// Key of a group of sums.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Group {
     /// Key of the job.
@@ -278,7 +278,7 @@ impl Open {
         }
     }
 
-    /// Number of a group of a user's calls, for those that follow. Of another user than this one, `is_other`, only so many are told apart.
+    /// Number of a group of a user's calls, for those that follow. Another user than this one (`is_other`) has a limit of its own.
     pub fn number(&mut self, group: Group, user: u32, is_other: bool) -> usize {
         if let Some(number) = self.numbers.get(&group) {
             return *number;

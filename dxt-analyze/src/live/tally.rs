@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Files that are told apart, and bytes of their names.
+/// Most files with sums of their own, and bytes of their names.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: usize = 8 << 20;
 

@@ -21,7 +21,7 @@ pub struct CounterRecord {
     pub rank: i64,
     /// Record id of the file that a data set or variable is in; only H5D (0 in its version 1) and PNETCDF_VAR.
     pub file_id: Option<u64>,
-    /// Where on DAOS the file or object is; only DFS and DAOS.
+    /// Place of the file or object on DAOS; only in records of DFS and DAOS.
     pub daos: Option<DaosPlace>,
     /// Integer counters, as [`int_names`] names them. -1 is a counter that could not be monitored.
     pub ints: Vec<i64>,
@@ -29,7 +29,7 @@ pub struct CounterRecord {
     pub floats: Vec<f64>,
 }
 
-/// Where on DAOS a file or object is.
+/// Place of a file or object on DAOS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DaosPlace {
     /// UUID of the pool.

@@ -27,9 +27,9 @@ pub(crate) struct Used {
     sizes: [u64; SIZE_BINS],
     /// By [`FORMS`].
     forms: [u64; 4],
-    /// Where the last one ended.
+    /// End of the last call, bytes from the file's beginning.
     last_end: Option<u64>,
-    /// Those that have none before them: one for each rank.
+    /// Calls without one before them: one for each rank.
     firsts: u64,
     consecutive: u64,
     sequential: u64,
