@@ -216,27 +216,33 @@ fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
 fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use std::os::unix::fs::{MetadataExt, chown};
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::{TryRecvError, channel};
     let folder = tempfile::tempdir().unwrap();
-    let [spools, output] = ["spools", "traces"].map(|name| folder.path().join(name));
-    std::fs::create_dir(&spools).unwrap();
+    let [spools, output, beside] = ["spools", "traces", "beside"].map(|name| folder.path().join(name));
+    for place in [&spools, &beside] {
+        std::fs::create_dir(place).unwrap();
+    }
     let users = [12345_u32, 12346];
     let path = |user: u32| spools.join(format!("dxt-{user}-1-1-0.spool"));
+    // Each is its user's before it has a name that the other thread knows.
     let make = |user: u32| {
         let mut bytes = spool();
         bytes[12..16].copy_from_slice(&user.to_le_bytes());
-        std::fs::write(path(user), bytes).unwrap();
-        chown(path(user), Some(user), None)
+        let new = beside.join(user.to_string());
+        std::fs::write(&new, bytes).unwrap();
+        chown(&new, Some(user), None)?;
+        std::fs::rename(new, path(user))
     };
     if make(users[0]).is_err() {
         eprintln!("skipped: another user's file can only be made by root");
         return;
     }
-    let ended = AtomicBool::new(false);
     let mut traces = 0;
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
+        // Goes with this scope, also if an assertion fails in it.
+        let (_ends, ended) = channel::<()>();
+        scope.spawn(move || {
+            while ended.try_recv() == Err(TryRecvError::Empty) {
                 let _ = renameat_with(CWD, path(users[0]), CWD, path(users[1]), RenameFlags::EXCHANGE);
             }
         });
@@ -257,7 +263,6 @@ fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
                 }
             }
         }
-        ended.store(true, Ordering::Relaxed);
     });
     assert!(traces > 0, "no spool was where it belongs when it was looked at and read");
 }

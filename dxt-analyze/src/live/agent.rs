@@ -450,21 +450,18 @@ impl Agent {
 
     /// Passes on the intervals that ended before a moment.
     fn pass_on(&mut self, until_unix_ns: i64, is_last: bool) {
-        let mut intervals = self.open.ended(until_unix_ns);
-        // What was not seen is told at the end, whether calls have come since or not.
-        if is_last && intervals.is_empty() {
-            intervals.push(Interval::empty(unix_ns(), self.board.interval_ns));
-        }
         let (not_seen, left_out) = (self.not_seen(), Arc::new(self.left_out()));
-        for interval in &mut intervals {
-            interval.not_seen = not_seen;
-            interval.left_out = left_out.clone();
+        let mut first = self.open.take_ended(until_unix_ns);
+        // What was not seen is told at the end, whether calls have come since or not.
+        if is_last && first.is_none() {
+            first = Some(Interval::empty(unix_ns(), self.board.interval_ns));
         }
-        for interval in &intervals {
+        while let Some(interval) = first.take().or_else(|| self.open.take_ended(until_unix_ns)) {
+            let interval = Interval { not_seen, left_out: left_out.clone(), ..interval };
             self.calls = interval.sums.values().fold(self.calls, |calls, sums| calls.saturating_add(sums.calls));
-            self.outlets.iter_mut().for_each(|outlet| outlet.interval(interval));
+            self.outlets.iter_mut().for_each(|outlet| outlet.interval(&interval));
+            self.board.add(&interval);
         }
-        self.board.add(&intervals);
         self.board.not_seen = not_seen;
         self.board.left_out = left_out;
     }

@@ -78,23 +78,21 @@ pub struct Board {
 }
 
 impl Board {
-    /// Adds intervals, which may be late.
-    pub fn add(&mut self, intervals: &[Interval]) {
-        for interval in intervals {
-            self.interval_ns = interval.length_ns;
-            let at = match self.points.binary_search_by_key(&interval.begin_unix_ns, |point| point.begin_unix_ns) {
-                Ok(at) => at,
-                Err(at) => {
-                    let point = Point { begin_unix_ns: interval.begin_unix_ns, ..Point::default() };
-                    self.points.insert(at, point);
-                    at
-                }
-            };
-            if let Some(point) = self.points.get_mut(at) {
-                point.add(interval);
+    /// Adds an interval, which may be late.
+    pub fn add(&mut self, interval: &Interval) {
+        self.interval_ns = interval.length_ns;
+        let at = match self.points.binary_search_by_key(&interval.begin_unix_ns, |point| point.begin_unix_ns) {
+            Ok(at) => at,
+            Err(at) => {
+                let point = Point { begin_unix_ns: interval.begin_unix_ns, ..Point::default() };
+                self.points.insert(at, point);
+                at
             }
+        };
+        if let Some(point) = self.points.get_mut(at) {
+            point.add(interval);
         }
-        while self.points.len() > MOST_POINTS {
+        if self.points.len() > MOST_POINTS {
             self.points.pop_front();
         }
     }

@@ -16,7 +16,7 @@ use trace_format::segment::{Segment, StreamId};
 use trace_format::spool::{HEADER_BYTES, MAGIC, PART_BYTES, Part, VERSION, chunk, folded, header, journal};
 
 /// Resident memory that the agent may have at most, bytes: docs/live.md.
-const MOST_RESIDENT: u64 = 1 << 30;
+const MOST_RESIDENT: u64 = 256 << 20;
 /// Files that it may have open.
 const MOST_FILES: &str = "256";
 /// Time for what is seen at once where nobody disturbs, far longer than it takes.

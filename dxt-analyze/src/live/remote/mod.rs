@@ -206,20 +206,20 @@ impl Remote {
     }
 
     fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
-        let mut intervals = self.open.ended(until_unix_ns);
-        // What was not seen is told at the end, whether calls have come since or not.
-        if is_last && intervals.is_empty() && self.not_seen() != NotSeen::default() {
-            intervals.push(Interval::empty(super::agent::unix_ns(), self.board.interval_ns));
-        }
         let not_seen = self.not_seen();
-        intervals.iter_mut().for_each(|interval| interval.not_seen = not_seen);
-        for interval in &intervals {
-            self.outlets.iter_mut().for_each(|outlet| outlet.interval(interval));
+        let mut first = self.open.take_ended(until_unix_ns);
+        // What was not seen is told at the end, whether calls have come since or not.
+        if is_last && first.is_none() && not_seen != NotSeen::default() {
+            first = Some(Interval::empty(super::agent::unix_ns(), self.board.interval_ns));
+        }
+        while let Some(interval) = first.take().or_else(|| self.open.take_ended(until_unix_ns)) {
+            let interval = Interval { not_seen, ..interval };
+            self.outlets.iter_mut().for_each(|outlet| outlet.interval(&interval));
+            self.board.add(&interval);
         }
         for outlet in &mut self.outlets {
             outlet.settle();
         }
-        self.board.add(&intervals);
         self.board.not_seen = not_seen;
         self.board.watched = self.processes.len() as u64;
         let rows = self.processes.values_mut().map(|(row, [all, now])| Row {
