@@ -4,16 +4,21 @@
  *   dup2, dup3, fcntl   one of two files is duplicated onto it (fcntl: closed, then F_DUPFD); fclose: fclose(3), then fopen(3)
  *   close               it is closed and another file is opened, which gets the number
  *   range               the same by close_range(2)
- * What moves bytes: write, writev, pwrite, read, readv, sendfile, copy, dprintf, mixed.
+ * What moves bytes: write, writev, pwrite, read, readv, sendfile, copy, dprintf, mixed; aio (aio_write(3)), submit (io_submit(2)), uring
+ * (io_uring_enter(2)), whose descriptors are taken later than the call begins. Ends with 77 where the kernel makes no context or ring.
  * Usage: racing_descriptors DIRECTORY (absolute, canonical, empty) CHANGE MOVES ROUNDS. Standard output, in place of a log:
  *   FILE BYTES      for each file, what has been written into it, or read from it: what is read tells where it comes from
  *   total CALLS BYTES   calls that have succeeded, and what they moved
  * Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
+#include <aio.h>
+#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
@@ -69,6 +74,82 @@ static void *changes(void *ignored) {
     return NULL;
 }
 
+static aio_context_t context;
+static struct {
+    long fd;
+    struct io_uring_params about;
+    char *memory;
+    struct io_uring_sqe *entries;
+} ring;
+
+/* Makes what operations are submitted to; false if the kernel does not. */
+static int makes_queue(void) {
+    if (is(moves, "submit")) {
+        return syscall(SYS_io_setup, 1L, &context) == 0;
+    }
+    if (!is(moves, "uring")) {
+        return 1;
+    }
+    ring.fd = syscall(SYS_io_uring_setup, 1L, &ring.about);
+    if (ring.fd < 0) {
+        return 0;
+    }
+    size_t bytes = ring.about.cq_off.cqes + ring.about.cq_entries * sizeof(struct io_uring_cqe) + 4096;
+    int access = PROT_READ | PROT_WRITE;
+    ring.memory = mmap(NULL, bytes, access, MAP_SHARED, (int)ring.fd, IORING_OFF_SQ_RING);
+    ring.entries = mmap(NULL, 4096, access, MAP_SHARED, (int)ring.fd, IORING_OFF_SQES);
+    CHECK(ring.memory != MAP_FAILED && ring.entries != MAP_FAILED);
+    return 1;
+}
+
+static unsigned *word(unsigned offset) { return (unsigned *)(ring.memory + offset); }
+
+static ssize_t result(long answer) {
+    errno = answer < 0 ? (int)-answer : errno;
+    return answer < 0 ? -1 : (ssize_t)answer;
+}
+
+/* An operation that is begun, and waited for. */
+static ssize_t asynchronous(const char *by, void *bytes, size_t length) {
+    if (is(by, "aio")) {
+        struct aiocb block = {.aio_fildes = target, .aio_buf = bytes, .aio_nbytes = length};
+        const struct aiocb *const list[] = {&block};
+        if (aio_write(&block) != 0) {
+            return -1;
+        }
+        while (aio_error(&block) == EINPROGRESS) {
+            aio_suspend(list, 1, NULL);
+        }
+        int error = aio_error(&block);
+        ssize_t got = aio_return(&block);
+        return error != 0 ? result(-error) : got;
+    }
+    if (is(by, "submit")) {
+        struct iocb block = {.aio_lio_opcode = IOCB_CMD_PWRITE,
+                             .aio_fildes = (unsigned)target,
+                             .aio_buf = (uintptr_t)bytes,
+                             .aio_nbytes = length};
+        struct iocb *list[] = {&block};
+        struct io_event event;
+        if (syscall(SYS_io_submit, context, 1L, list) != 1) {
+            return -1;
+        }
+        CHECK(syscall(SYS_io_getevents, context, 1L, 1L, &event, NULL) == 1);
+        return result((long)event.res);
+    }
+    unsigned *tail = word(ring.about.sq_off.tail), *head = word(ring.about.cq_off.head);
+    unsigned place = *tail & *word(ring.about.sq_off.ring_mask);
+    ring.entries[place] = (struct io_uring_sqe){
+        .opcode = IORING_OP_WRITE, .fd = target, .addr = (uintptr_t)bytes, .len = (unsigned)length, .user_data = 7};
+    word(ring.about.sq_off.array)[place] = place;
+    __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+    CHECK(syscall(SYS_io_uring_enter, ring.fd, 1L, 1L, (long)IORING_ENTER_GETEVENTS, NULL, 0L) == 1);
+    struct io_uring_cqe *ends = (struct io_uring_cqe *)(ring.memory + ring.about.cq_off.cqes);
+    long answer = ends[*head & *word(ring.about.cq_off.ring_mask)].res;
+    __atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+    return result(answer);
+}
+
 static ssize_t moved(const char *by, long round) {
     char bytes[16] = "0123456789abcde";
     size_t length = 1 + (size_t)(round % 13);
@@ -94,6 +175,9 @@ static ssize_t moved(const char *by, long round) {
     if (is(by, "copy")) {
         return copy_file_range(from, &start, target, NULL, length, 0);
     }
+    if (is(by, "aio") || is(by, "submit") || is(by, "uring")) {
+        return asynchronous(by, bytes, length);
+    }
     CHECK(is(by, "dprintf"));
     return dprintf(target, "%.*s", (int)length, bytes);
 }
@@ -106,6 +190,10 @@ int main(int argc, char **argv) {
     change = argv[2];
     moves = argv[3];
     rounds = atol(argv[4]);
+    if (!makes_queue()) {
+        printf("%s: %s\n", moves, strerror(errno));
+        return 77;
+    }
     long raw = raw_call(SYS_openat, AT_FDCWD, paths[2], O_RDWR | O_CREAT, 0600);
     CHECK(raw >= 0 && raw_call(SYS_write, raw, "what is copied: more than any round wants", 41) == 41 && raw_call(SYS_close, raw) == 0);
     CHECK((from = open(paths[2], O_RDONLY)) >= 0);

@@ -3,7 +3,8 @@
 #![expect(unsafe_code, reason = "writes segments into memory shared by the program's threads")]
 
 use crate::buffer::{self, Arena, Slot};
-use crate::handles::Placed;
+use crate::handles::pending::Pending;
+use crate::handles::{Placed, Sent};
 use crate::memory::{Record, Table};
 use crate::notes::{self, Note};
 use crate::ops::{Op, POSIX_SEEK, STDIO_SEEK};
@@ -273,6 +274,29 @@ impl Call {
     /// Records that a call kept its thread until `end` for an asynchronous operation on `file`: `op` is of the class Wait.
     pub(crate) fn kept(self, end: u64, file: &'static File, op: &'static Op) {
         self.end_at(end, file, op, NO_OFFSET, 0);
+    }
+
+    /// As [`Self::kept`], for the sake of an operation that has taken its descriptor.
+    pub(crate) fn kept_for(self, end: u64, sent: Sent, op: &'static Op) {
+        match sent.settled() {
+            Sent::To(file) => self.kept(end, file, op),
+            Sent::Uncertain => self.end_uncertain_with(end, op, 0, 0),
+            Sent::Untold | Sent::If(..) => {}
+        }
+    }
+
+    /// Records an operation that was submitted and ended at `end` with `result`, negative for an error. Keeps errno.
+    pub(crate) fn end_pending(self, end: u64, pending: &Pending, result: i64) {
+        let op = pending.op;
+        match (pending.to, u64::try_from(result)) {
+            (Sent::To(file), Ok(moved)) => {
+                let length = if op.is_data() { moved } else { pending.length };
+                self.end_placed(end, file, op, pending.placed(), length);
+            }
+            (Sent::To(file), Err(_)) => self.failed_with(-result as i32, file, op, pending.offset),
+            (Sent::Uncertain, _) => self.end_uncertain_with(end, op, result, -result as i32),
+            (Sent::Untold | Sent::If(..), _) => {}
+        }
     }
 
     /// As [`Self::end`], for an operation without offset and length.

@@ -35,4 +35,4 @@ pub(crate) use stream::{Marks, Trust};
 pub(crate) use tables::{
     are_lost as tables_are_lost, is_only_thread, is_own as has_own_table, now_differ as tables_differ, unshared,
 };
-pub(crate) use target::Target;
+pub(crate) use target::{Sent, Since, Target};

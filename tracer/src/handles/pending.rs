@@ -2,11 +2,11 @@
 //! program marks them with. One is looked for in a few places beside each other only, so that finding nothing is quick too.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
-use super::{Manner, Placed};
+use super::{Manner, Placed, Sent, Since};
 use crate::notes::Note;
 use crate::ops::Op;
 use crate::registry::File;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 /// What the program knows an operation by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub(crate) struct Key {
 /// An operation under way.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Its file; none if its end will tell which it is.
-    pub(crate) file: Option<&'static File>,
+    /// Its file.
+    pub(crate) to: Sent,
     /// What it does.
     pub(crate) op: &'static Op,
     /// Where.
@@ -58,7 +58,18 @@ struct Place {
     start: AtomicU64,
     end: AtomicU64,
     turn: AtomicU64,
+    /// [`Since`], and whether it is to be asked: [`CERTAIN`], [`UNCERTAIN`], or this operation's own number.
+    descriptor: AtomicI32,
+    seen: AtomicU64,
+    settled: AtomicU64,
 }
+
+/// The operation's file is known.
+const CERTAIN: u64 = 0;
+/// Nobody knows which file it went to.
+const UNCERTAIN: u64 = 1;
+/// Numbers of operations whose descriptors are to be asked for.
+static NUMBERS: AtomicU64 = AtomicU64::new(UNCERTAIN + 1);
 
 // States of a place.
 const FREE: u8 = 0;
@@ -83,6 +94,9 @@ static PLACES: [Place; CAPACITY] = [const {
         start: AtomicU64::new(0),
         end: AtomicU64::new(0),
         turn: AtomicU64::new(0),
+        descriptor: AtomicI32::new(0),
+        seen: AtomicU64::new(0),
+        settled: AtomicU64::new(CERTAIN),
     }
 }; CAPACITY];
 /// Places that are not free.
@@ -109,28 +123,61 @@ impl Place {
         same
     }
 
+    /// Where its operation went, if that has taken its descriptor by now.
+    fn sent(&self) -> Sent {
+        // SAFETY: null, or a record that never goes away; stored before the place was live.
+        let file = unsafe { self.file.load(Ordering::Relaxed).as_ref() };
+        let since = Since { number: self.descriptor.load(Ordering::Relaxed), seen: self.seen.load(Ordering::Relaxed) };
+        match (self.settled.load(Ordering::Relaxed), file) {
+            (CERTAIN, Some(file)) => Sent::To(file),
+            (CERTAIN, None) => Sent::Untold,
+            (UNCERTAIN, _) | (_, None) => Sent::Uncertain,
+            (_, Some(file)) => Sent::If(file, since).settled(),
+        }
+    }
+
+    /// The operation of this number has taken its descriptor: what that stands for later is of no concern.
+    fn settle(&self, number: u64) {
+        if number > UNCERTAIN {
+            let answer = if matches!(self.sent(), Sent::Uncertain) { UNCERTAIN } else { CERTAIN };
+            // It may have been taken meanwhile, and the place be another operation's.
+            let _ = self.settled.compare_exchange(number, answer, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
     fn free(&self) {
         USED.fetch_sub(1, Ordering::Relaxed);
         self.state.store(FREE, Ordering::Release);
     }
 }
 
-fn window(key: Key) -> impl Iterator<Item = &'static Place> {
+fn window(key: Key) -> impl Iterator<Item = (usize, &'static Place)> {
     // Marks are addresses or small numbers: spread both.
     let mixed = (key.mark ^ (key.owner as u64).rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let first = (mixed >> (u64::BITS - CAPACITY.trailing_zeros())) as usize;
-    (0..WINDOW).map(move |step| &PLACES[(first + step) % CAPACITY])
+    (0..WINDOW).map(move |step| (first + step) % CAPACITY).map(|at| (at, &PLACES[at]))
 }
 
-/// Notes that an operation is under way; one that finds no place is counted.
-pub(crate) fn add(key: Key, pending: &Pending) {
-    let free = |place: &&Place| place.state.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok();
-    let Some(place) = window(key).find(free) else {
+/// What [`add`] returns of an operation that found no place.
+pub(crate) const NOWHERE: u16 = u16::MAX;
+
+/// Notes that an operation is under way, and returns where; one that finds no place is counted.
+pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
+    let free = |(_, place): &(usize, &Place)| {
+        place.state.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    };
+    let Some((at, place)) = window(key).find(free) else {
         Note::Asynchronous.count();
-        return;
+        return NOWHERE;
     };
     USED.fetch_add(1, Ordering::Relaxed);
-    let file = pending.file.map_or(std::ptr::null_mut(), |file| std::ptr::from_ref(file).cast_mut());
+    let (file, number, since) = match pending.to {
+        Sent::To(file) => (Some(file), CERTAIN, Since::default()),
+        Sent::Untold => (None, CERTAIN, Since::default()),
+        Sent::If(file, since) => (Some(file), NUMBERS.fetch_add(1, Ordering::Relaxed), since),
+        Sent::Uncertain => (None, UNCERTAIN, Since::default()),
+    };
+    let file = file.map_or(std::ptr::null_mut(), |file| std::ptr::from_ref(file).cast_mut());
     place.owner.store(key.owner, Ordering::Relaxed);
     place.mark.store(key.mark, Ordering::Relaxed);
     place.file.store(file, Ordering::Relaxed);
@@ -141,15 +188,19 @@ pub(crate) fn add(key: Key, pending: &Pending) {
     place.start.store(pending.start, Ordering::Relaxed);
     place.end.store(pending.end, Ordering::Relaxed);
     place.turn.store(pending.turn, Ordering::Relaxed);
+    place.descriptor.store(since.number, Ordering::Relaxed);
+    place.seen.store(since.seen, Ordering::Relaxed);
+    place.settled.store(number, Ordering::Relaxed);
     place.state.store(LIVE, Ordering::Release);
+    at as u16
 }
 
 /// The same for a control block: what it was used for before turn `first`, of which nobody has asked what became, is counted.
-pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) {
+pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     while take_before(key, first).is_some() {
         Note::Asynchronous.count();
     }
-    add(key, pending);
+    add(key, pending)
 }
 
 /// The operation was seen to be done at `end`; the first time counts.
@@ -157,16 +208,32 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     if USED.load(Ordering::Relaxed) == 0 {
         return;
     }
-    if let Some(place) = window(key).find(|place| place.is(key)) {
+    if let Some((_, place)) = window(key).find(|(_, place)| place.is(key)) {
+        place.settle(place.settled.load(Ordering::Relaxed));
         let _ = place.end.compare_exchange(0, end, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// The file of an operation that was seen to be done.
-pub(crate) fn file_of_done(key: Key) -> Option<&'static File> {
-    let place = window(key).find(|place| place.is(key) && place.end.load(Ordering::Relaxed) != 0)?;
-    // SAFETY: null, or a record that never goes away.
-    unsafe { place.file.load(Ordering::Relaxed).as_ref() }
+/// The call is over that submitted an operation of this turn, noted at `place`: the kernel has taken its descriptor.
+pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
+    if let Some(place) = PLACES.get(usize::from(place)) {
+        let number = place.settled.load(Ordering::Acquire);
+        if place.owner.load(Ordering::Relaxed) == owner && place.turn.load(Ordering::Relaxed) == turn {
+            place.settle(number);
+        }
+    }
+}
+
+/// The same for one that is known by its key.
+pub(crate) fn settle_keyed(key: Key, turn: u64) {
+    let found = window(key).find(|(_, place)| place.is(key) && place.turn.load(Ordering::Relaxed) == turn);
+    found.into_iter().for_each(|(at, _)| settle(at as u16, key.owner, turn));
+}
+
+/// Where an operation went that was seen to be done.
+pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
+    let (_, place) = window(key).find(|(_, place)| place.is(key) && place.end.load(Ordering::Relaxed) != 0)?;
+    Some(place.sent())
 }
 
 /// Takes an operation out of the table: of several with one mark the one that was submitted first.
@@ -178,7 +245,11 @@ pub(crate) fn take(key: Key) -> Option<Pending> {
 fn take_before(key: Key, behind: u64) -> Option<Pending> {
     while USED.load(Ordering::Acquire) != 0 {
         let with_turn = |place: &'static Place| (place.turn.load(Ordering::Relaxed), place);
-        let (turn, place) = window(key).filter(|place| place.is(key)).map(with_turn).min_by_key(|(turn, _)| *turn)?;
+        let (turn, place) = window(key)
+            .map(|(_, place)| place)
+            .filter(|place| place.is(key))
+            .map(with_turn)
+            .min_by_key(|(turn, _)| *turn)?;
         if turn >= behind {
             return None;
         }
@@ -201,15 +272,14 @@ pub(crate) fn take_only(key: Key) -> Option<Pending> {
 
 /// Takes this very operation out of the table.
 pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
-    let place = window(key).find(|place| place.is(key) && place.turn.load(Ordering::Relaxed) == turn)?;
+    let (_, place) = window(key).find(|(_, place)| place.is(key) && place.turn.load(Ordering::Relaxed) == turn)?;
     place.hold(key, turn).then(|| taken(place))
 }
 
 fn taken(place: &'static Place) -> Pending {
     let op = place.op.load(Ordering::Relaxed);
     let pending = Pending {
-        // SAFETY: null, or a record that never goes away; stored before the place was live.
-        file: unsafe { place.file.load(Ordering::Relaxed).as_ref() },
+        to: place.sent(),
         // SAFETY: stored before the place was live, a static.
         op: unsafe { &*op },
         offset: place.offset.load(Ordering::Relaxed),
@@ -258,7 +328,8 @@ mod tests {
     use crate::ops::POSIX_AIO_READ;
 
     fn of(turn: u64) -> Pending {
-        Pending { file: None, op: &POSIX_AIO_READ, offset: 0, manner: Manner::PLAIN, length: 0, start: 5, end: 0, turn }
+        let to = Sent::Untold;
+        Pending { to, op: &POSIX_AIO_READ, offset: 0, manner: Manner::PLAIN, length: 0, start: 5, end: 0, turn }
     }
 
     #[test]

@@ -45,12 +45,55 @@ impl Target {
         self.seen != NEVER && !descriptors::was_left(self.number, self.seen)
     }
 
-    /// The file that a call which is only submitted is booked on; `None` for a number that is not open, on which it fails.
+    /// Where an operation goes that is submitted with it.
+    pub(crate) fn sent(&self) -> Sent {
+        let since = Since { number: self.number, seen: self.seen };
+        if self.is_certain() { Sent::If(self.description.file(), since) } else { Sent::Uncertain }
+    }
+
+    /// The file that a call is booked on which has taken the descriptor; `None` for a number that is not open, on which it fails.
     pub(crate) fn file(&self) -> Option<&'static File> {
         match self.is_certain() {
             true => Some(self.description.file()),
             false if self.number < 0 => None,
             false => registry::uncertain_file(),
         }
+    }
+}
+
+/// Where an operation goes that is only submitted: the kernel or the C library looks its descriptor up later than the hook.
+#[derive(Clone, Copy)]
+pub(crate) enum Sent {
+    /// To this file.
+    To(&'static File),
+    /// To the one that its end will tell.
+    Untold,
+    /// To this file, if the number stands for it until the operation has taken it.
+    If(&'static File, Since),
+    /// Nobody knows where.
+    Uncertain,
+}
+
+impl Sent {
+    /// The operation has taken its descriptor by now.
+    pub(crate) fn settled(self) -> Self {
+        match self {
+            Self::If(file, since) if since.is_certain() => Self::To(file),
+            Self::If(..) => Self::Uncertain,
+            other => other,
+        }
+    }
+}
+
+/// A number, and when it was looked up.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Since {
+    pub(super) number: libc::c_int,
+    pub(super) seen: u64,
+}
+
+impl Since {
+    fn is_certain(self) -> bool {
+        descriptors::changes() == self.seen || !descriptors::was_left(self.number, self.seen)
     }
 }

@@ -4,11 +4,10 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::pending::{self, Key, Pending};
-use crate::handles::{self, Manner};
+use crate::handles::{self, Manner, Sent};
 use crate::ops::{Op, POSIX_AIO_READ, POSIX_AIO_SYNC, POSIX_AIO_WRITE, POSIX_SUBMIT, POSIX_WAIT};
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::registry::File;
 use crate::{clock, errno};
 use libc::{aiocb, c_int, sigevent, ssize_t, timespec};
 
@@ -16,31 +15,31 @@ fn key_of(block: *const aiocb) -> Key {
     Key { owner: 0, mark: block as u64 }
 }
 
-/// Notes that `block` is about to be submitted; on which file, if it is recorded.
-fn submit(block: *const aiocb, op: &'static Op) -> Option<&'static File> {
+/// Notes that `block` is about to be submitted; where to, if that is recorded. The C library's threads take the descriptor at any time until
+/// the end.
+fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
     // SAFETY: the program's own control block, which the C library reads without asking.
     let about = unsafe { block.as_ref() }?;
     let target = handles::descriptor(about.aio_fildes)?;
     let (manner, offset) = Manner::of_operation(target.description.manner(true), op, 0, about.aio_offset);
-    let file = Some(target.file()?);
-    let pending = Pending { file, op, offset, manner, length: 0, start: clock::of_call(), end: 0, turn: 0 };
+    let to = target.sent();
+    let pending = Pending { to, op, offset, manner, length: 0, start: clock::of_call(), end: 0, turn: 0 };
     pending::add_block(key_of(block), &pending, u64::MAX);
-    file
+    Some(to)
 }
 
 /// Runs `call`, which submits one operation.
 fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     // Before the call: the program may learn of the end in another thread before this one goes on.
-    let Some(file) = submit(block, op) else { return call() };
+    let Some(sent) = submit(block, op) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {
-        timer.kept(clock::of_call(), file, &POSIX_SUBMIT);
-    } else if let Some(pending) = pending::take(key_of(block))
-        && let Some(file) = pending.file
-    {
-        Call::since(thread, pending.start).failed(file, pending.op, pending.offset);
+        timer.kept_for(clock::of_call(), sent, &POSIX_SUBMIT);
+    } else if let Some(pending) = pending::take(key_of(block)) {
+        let error = i64::from(errno::save().value());
+        Call::since(thread, pending.start).end_pending(clock::of_call(), &pending, -error);
     }
     result
 }
@@ -84,7 +83,6 @@ fn blocks(list: *const *const aiocb, count: c_int) -> impl Iterator<Item = *cons
 fn returning(block: *mut aiocb, call: impl FnOnce() -> ssize_t) -> ssize_t {
     let Some(thread) = record::thread() else { return call() };
     let Some(pending) = pending::take(key_of(block)) else { return call() };
-    let Some(file) = pending.file else { return call() };
     let before = errno::save();
     let error = error_of(block);
     before.restore();
@@ -94,11 +92,8 @@ fn returning(block: *mut aiocb, call: impl FnOnce() -> ssize_t) -> ssize_t {
     }
     let end = if pending.end == 0 { clock::of_call() } else { pending.end };
     let result = call();
-    let call = Call::since(thread, pending.start);
-    match u64::try_from(result) {
-        Ok(length) => call.end_placed(end, file, pending.op, pending.placed(), length),
-        Err(_) => call.failed_with(error, file, pending.op, pending.offset),
-    }
+    let outcome = if result < 0 { -i64::from(error) } else { result as i64 };
+    Call::since(thread, pending.start).end_pending(end, &pending, outcome);
     result
 }
 
@@ -110,12 +105,12 @@ fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce
     let mut first = None;
     for block in blocks(list, count) {
         // SAFETY: the program's own control block.
-        let file = match unsafe { block.read() }.aio_lio_opcode {
+        let sent = match unsafe { block.read() }.aio_lio_opcode {
             libc::LIO_READ => submit(block, &POSIX_AIO_READ),
             libc::LIO_WRITE => submit(block, &POSIX_AIO_WRITE),
             _ => None,
         };
-        first = first.or(file);
+        first = first.or(sent);
     }
     let timer = Call::begin(thread);
     let result = call();
@@ -125,8 +120,8 @@ fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce
     }
     // It has waited, too, for operations of which some failed (EIO); of another one that failed nobody knows what it did.
     let did = result == 0 || mode == libc::LIO_WAIT && errno.value() == libc::EIO;
-    if did && let Some(file) = first {
-        timer.kept(end, file, if mode == libc::LIO_WAIT { &POSIX_WAIT } else { &POSIX_SUBMIT });
+    if did && let Some(sent) = first {
+        timer.kept_for(end, sent, if mode == libc::LIO_WAIT { &POSIX_WAIT } else { &POSIX_SUBMIT });
     }
     errno.restore();
     result
@@ -140,9 +135,9 @@ fn suspending(list: *const *const aiocb, count: c_int, call: impl FnOnce() -> c_
     let (end, errno) = (clock::of_call(), errno::save());
     look_at(list, count);
     if result == 0
-        && let Some(file) = blocks(list, count).find_map(|block| pending::file_of_done(key_of(block)))
+        && let Some(sent) = blocks(list, count).find_map(|block| pending::sent_of_done(key_of(block)))
     {
-        timer.kept(end, file, &POSIX_WAIT);
+        timer.kept_for(end, sent, &POSIX_WAIT);
     }
     errno.restore();
     result

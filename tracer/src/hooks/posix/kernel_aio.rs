@@ -9,12 +9,11 @@
 
 use super::readable::{Answer, Pages};
 use crate::handles::pending::{self, Key, Pending};
-use crate::handles::{self, Manner};
+use crate::handles::{self, Manner, Sent};
 use crate::notes::Note;
 use crate::ops::{Op, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE, POSIX_SUBMIT, POSIX_WAIT};
 use crate::real::hooks;
 use crate::record::{self, Call};
-use crate::registry::File;
 use crate::tls::Thread;
 use crate::{clock, errno, threads};
 use libc::{c_int, c_long, c_void, timespec};
@@ -88,7 +87,9 @@ fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
     let op = op_of(about.opcode)?;
     let target = handles::descriptor(about.descriptor as c_int)?;
     let (manner, offset) = Manner::of_operation(target.description.manner(true), op, about.call_flags, about.offset);
-    Some(Pending { file: Some(target.file()?), op, offset, manner, length: 0, start, end: 0, turn })
+    // No other thread can take the descriptor away.
+    let to = if threads::is_single() { target.sent().settled() } else { target.sent() };
+    Some(Pending { to, op, offset, manner, length: 0, start, end: 0, turn })
 }
 
 /// A list of control blocks that the program hands over.
@@ -99,8 +100,10 @@ struct Submission {
     turn: u64,
     /// Those from here on are not noted.
     noted: usize,
+    /// Where the first of them are noted.
+    places: [u16; FEW],
     /// The first on a recorded file.
-    first: Option<(usize, &'static File)>,
+    first: Option<(usize, Sent)>,
     pages: Pages,
 }
 
@@ -114,8 +117,9 @@ impl Submission {
         let (block, turn) = (self.block(at), self.turn + at as u64);
         self.noted = at + 1;
         if let Some(pending) = described(block, start, turn) {
-            pending::add_block(key_of(self.context, block), &pending, self.turn);
-            self.first = self.first.or(pending.file.map(|file| (at, file)));
+            let place = pending::add_block(key_of(self.context, block), &pending, self.turn);
+            self.places.get_mut(at).into_iter().for_each(|noted| *noted = place);
+            self.first = self.first.or(Some((at, pending.to)));
         }
     }
 
@@ -177,6 +181,10 @@ impl Submission {
 
     /// The kernel has taken `taken`, and nothing of the others.
     fn settle(&mut self, taken: usize) {
+        // Another thread may have given up their memory, which is not asked for again.
+        for (at, place) in self.places.iter().enumerate().take(taken.min(self.noted)) {
+            pending::settle(*place, self.context, self.turn + at as u64);
+        }
         if taken >= self.noted {
             return;
         }
@@ -203,11 +211,9 @@ impl Submission {
             }
             Answer::NotAsked => error != libc::EFAULT,
         };
-        if is_known
-            && let Some(pending) = described(self.block(0), start, self.turn)
-            && let Some(file) = pending.file
-        {
-            Call::since(thread, start).failed_with(error, file, pending.op, pending.offset);
+        if is_known && let Some(pending) = described(self.block(0), start, self.turn) {
+            let pending = Pending { to: pending.to.settled(), ..pending };
+            Call::since(thread, start).end_pending(clock::of_call(), &pending, -i64::from(error));
         }
     }
 }
@@ -233,7 +239,8 @@ pub(super) fn submitting(
     let Some(thread) = record::thread() else { return call() };
     let count = usize::try_from(count).unwrap_or(0).min(MOST);
     let turn = TURNS.fetch_add(count as u64, Ordering::Relaxed);
-    let mut submission = Submission { context, list, turn, noted: 0, first: None, pages: Pages::new() };
+    let mut submission =
+        Submission { context, list, turn, noted: 0, places: [pending::NOWHERE; FEW], first: None, pages: Pages::new() };
     // Another thread may see the end of an operation before this one goes on, and reuse its memory. Alone, it is better
     // to wait for the kernel to say what it could read; so it is where nobody may be asked.
     let found = errno::save();
@@ -254,8 +261,8 @@ pub(super) fn submitting(
     if result < 0 && count > 0 {
         submission.failed(thread, timer.start(), error);
     }
-    if let Some((_, file)) = submission.first.filter(|(at, _)| *at < taken) {
-        timer.kept(end, file, &POSIX_SUBMIT);
+    if let Some((_, sent)) = submission.first.filter(|(at, _)| *at < taken) {
+        timer.kept_for(end, sent, &POSIX_SUBMIT);
     }
     errno.restore();
     result
@@ -274,16 +281,11 @@ pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce
         // SAFETY: as above.
         let event = unsafe { place.read_unaligned() };
         let Some(pending) = pending::take(Key { owner: context, mark: event.block }) else { continue };
-        let Some(file) = pending.file else { continue };
-        first.get_or_insert(file);
-        let call = Call::since(thread, pending.start);
-        match u64::try_from(event.result) {
-            Ok(length) => call.end_placed(end, file, pending.op, pending.placed(), length),
-            Err(_) => call.failed_with(-event.result as c_int, file, pending.op, pending.offset),
-        }
+        first.get_or_insert(pending.to);
+        Call::since(thread, pending.start).end_pending(end, &pending, event.result);
     }
-    if let Some(file) = first {
-        timer.kept(end, file, &POSIX_WAIT);
+    if let Some(sent) = first {
+        timer.kept_for(end, sent, &POSIX_WAIT);
     }
     errno.restore();
     result

@@ -1,10 +1,9 @@
 //! What an entry of a submission queue asks for, and what a completion says became of it.
 
 use super::layout::{Completion, Entry};
-use crate::handles;
-use crate::handles::Manner;
 use crate::handles::pending::{self, Key, Pending};
 use crate::handles::rings::{Registered, Ring};
+use crate::handles::{self, Manner, Sent};
 use crate::notes::Note;
 use crate::ops::{
     Op, POSIX_IO_URING_ALLOCATE, POSIX_IO_URING_CLOSE, POSIX_IO_URING_OPEN, POSIX_IO_URING_READ, POSIX_IO_URING_SYNC,
@@ -74,29 +73,29 @@ fn asked(entry: &Entry) -> Asked {
 }
 
 /// The program hands over an entry, at this turn; the recorded file that it is for, if it moves bytes or concerns a range of it.
-pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Option<&'static File> {
-    let note = |file: Option<&'static File>, op: &'static Op, (offset, manner): (i64, Manner), length: u64| {
+pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Option<Sent> {
+    let note = |to: Sent, op: &'static Op, (offset, manner): (i64, Manner), length: u64| {
         if entry.flags & SILENT != 0 {
             Note::RingOperation.count();
             return;
         }
-        let pending = Pending { file, op, offset: offset.max(NO_OFFSET), manner, length, start, end: 0, turn };
+        let pending = Pending { to, op, offset: offset.max(NO_OFFSET), manner, length, start, end: 0, turn };
         pending::add(Key { owner: ring.owner(), mark: entry.mark }, &pending);
     };
     match asked(entry) {
         Asked::Data(op) => {
-            let (file, opened) = file_of(ring, entry)?;
+            let (to, opened) = sent(ring, entry)?;
             let (manner, offset) = Manner::of_operation(opened, op, entry.operation_flags as i32, entry.offset as i64);
             share_position(entry);
-            note(Some(file), op, (offset, manner), 0);
-            return Some(file);
+            note(to, op, (offset, manner), 0);
+            return Some(to);
         }
         Asked::Range(op, offset, length) => {
-            let (file, _) = file_of(ring, entry)?;
-            note(Some(file), op, (offset, Manner::PLAIN), length);
-            return Some(file);
+            let (to, _) = sent(ring, entry)?;
+            note(to, op, (offset, Manner::PLAIN), length);
+            return Some(to);
         }
-        Asked::Open => note(None, &POSIX_IO_URING_OPEN, NOWHERE, 0),
+        Asked::Open => note(Sent::Untold, &POSIX_IO_URING_OPEN, NOWHERE, 0),
         Asked::Close => {
             if let Some(place) = entry.file_index.checked_sub(1) {
                 ring.set_file(place as usize, None);
@@ -104,7 +103,7 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
                 // As soon as the kernel has closed it, another thread may get the number.
                 let taken = handles::take(entry.descriptor);
                 if let Some(file) = taken.file() {
-                    note(Some(file), &POSIX_IO_URING_CLOSE, NOWHERE, 0);
+                    note(Sent::To(file), &POSIX_IO_URING_CLOSE, NOWHERE, 0);
                 }
                 taken.close();
             }
@@ -116,14 +115,14 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
     None
 }
 
-/// The recorded file that an entry concerns, and how it was opened when it was registered, or is now.
-fn file_of(ring: &Ring, entry: &Entry) -> Option<(&'static File, Manner)> {
+/// Where an entry goes, if that is recorded, and how the file was opened when it was registered, or is now.
+fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
     if entry.flags & REGISTERED == 0 {
         let target = handles::descriptor(entry.descriptor)?;
-        return Some((target.file()?, target.description.manner(true)));
+        return Some((target.sent(), target.description.manner(true)));
     }
     match ring.file(entry.descriptor as usize) {
-        Registered::Recorded(file, manner) => Some((file, manner)),
+        Registered::Recorded(file, manner) => Some((Sent::To(file), manner)),
         Registered::NotRecorded => None,
         Registered::Unknown => {
             Note::RingOperation.count();
@@ -139,42 +138,34 @@ fn share_position(entry: &Entry) {
     }
 }
 
+/// The kernel has taken an entry, and its descriptor.
+pub(super) fn taken(ring: &Ring, entry: &Entry, turn: u64) {
+    pending::settle_keyed(Key { owner: ring.owner(), mark: entry.mark }, turn);
+}
+
 /// The kernel did not take an entry after all.
 pub(super) fn not_submitted(ring: &Ring, entry: &Entry, turn: u64) {
     pending::take_turn(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
 
-/// A completion was seen at `end`, by `thread`: the file of its operation, if that is recorded.
-pub(super) fn completed(
-    thread: &'static Thread,
-    ring: &Ring,
-    completion: &Completion,
-    end: u64,
-) -> Option<&'static File> {
+/// A completion was seen at `end`, by `thread`: where its operation went, if that is recorded.
+pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Completion, end: u64) -> Option<Sent> {
     if completion.flags & NOT_THE_END != 0 {
         return None;
     }
     let key = Key { owner: ring.owner(), mark: completion.mark };
     // Once completions were lost, a mark that is used again may find what its predecessor had asked for.
     let pending = if ring.is_lossy() { pending::take_only(key) } else { pending::take(key) };
-    let pending = pending?;
+    let mut pending = pending?;
     let opened = std::ptr::eq(pending.op, &POSIX_IO_URING_OPEN) && completion.result >= 0;
-    let file = if opened { opened_as(completion.result) } else { pending.file };
-    let Some(file) = file else {
-        if !opened {
-            Note::Name.count();
-        }
+    if opened {
+        pending.to = Sent::To(opened_as(completion.result)?);
+    } else if matches!(pending.to, Sent::Untold) {
+        Note::Name.count();
         return None;
-    };
-    let call = Call::since(thread, pending.start);
-    match u64::try_from(completion.result) {
-        Ok(moved) => {
-            let length = if pending.op.is_data() { moved } else { pending.length };
-            call.end_placed(end, file, pending.op, pending.placed(), length);
-        }
-        Err(_) => call.failed_with(-completion.result, file, pending.op, pending.offset),
     }
-    Some(file)
+    Call::since(thread, pending.start).end_pending(end, &pending, completion.result.into());
+    Some(pending.to)
 }
 
 /// The file that was opened as `number`. The program may have used it already.

@@ -3,29 +3,29 @@
 use super::entries;
 use super::layout::{Queues, setup};
 use crate::clock;
-use crate::handles::pending;
 use crate::handles::rings::Ring;
+use crate::handles::{Sent, pending};
 use crate::notes::Note;
 use crate::ops::{POSIX_SUBMIT, POSIX_WAIT};
 use crate::record::Call;
-use crate::registry::File;
 use crate::tls::Thread;
+use std::ops::Range;
 
 /// Entries that a call is about to hand over: their turns.
 #[derive(Clone, Copy)]
 pub(super) struct HandedOver {
     from: u64,
     to: u64,
-    /// The recorded file of the last that is for one.
-    file: Option<&'static File>,
+    /// Where the last went of those that are recorded.
+    to_file: Option<Sent>,
 }
 
 /// Records how long a call kept its thread: one that came back with the end of an operation on a file, or one that handed over.
-pub(super) fn kept(timer: Call, end: u64, ended: Option<&'static File>, handed_over: Option<&'static File>) {
-    if let Some(file) = ended {
-        timer.kept(end, file, &POSIX_WAIT);
-    } else if let Some(file) = handed_over {
-        timer.kept(end, file, &POSIX_SUBMIT);
+pub(super) fn kept(timer: Call, end: u64, ended: Option<Sent>, handed_over: Option<Sent>) {
+    if let Some(sent) = ended {
+        timer.kept_for(end, sent, &POSIX_WAIT);
+    } else if let Some(sent) = handed_over {
+        timer.kept_for(end, sent, &POSIX_SUBMIT);
     }
 }
 
@@ -52,38 +52,48 @@ pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver 
     let count = behind(to, from).min(queues.most_entries());
     let to = from + u64::from(count);
     let start = clock::of_call();
-    let mut file = None;
+    let mut to_file = None;
     for turn in from..to {
         if let Some(entry) = queues.entry(turn as u32) {
-            file = entries::submitted(ring, &entry, turn, start).or(file);
+            to_file = entries::submitted(ring, &entry, turn, start).or(to_file);
         }
     }
     ring.set_submitted(to);
-    HandedOver { from, to, file }
+    HandedOver { from, to, to_file }
 }
 
-/// The call has returned: entries that the kernel did not take are not under way. The file of those that it took.
-pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> Option<&'static File> {
-    if queues.flags & setup::POLLED != 0 {
-        return entries.file;
-    }
+/// The call has returned: entries that the kernel did not take are not under way. Where one went of those that it took.
+pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> Option<Sent> {
     let taken = queues.taken();
+    if queues.flags & setup::POLLED != 0 {
+        // The kernel takes them when it likes, and nobody tells when it did.
+        settle(ring, queues, entries.from..entries.to);
+        return entries.to_file;
+    }
     let until = if taken.wrapping_sub(entries.from as u32).cast_signed() < 0 {
         entries.from
     } else {
         turn_of(taken, entries.from)
     };
+    settle(ring, queues, entries.from..until);
     for turn in until..entries.to {
         if let Some(entry) = queues.entry(turn as u32) {
             entries::not_submitted(ring, &entry, turn);
         }
     }
     ring.set_submitted(until);
-    entries.file.filter(|_| until > entries.from)
+    entries.to_file.filter(|_| until > entries.from)
 }
 
-/// Takes the completions that are there; the recorded file of the last of them.
-pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Option<&'static File> {
+/// The kernel has the descriptors of these entries.
+fn settle(ring: &Ring, queues: &Queues, turns: Range<u64>) {
+    for turn in turns {
+        queues.entry(turn as u32).into_iter().for_each(|entry| entries::taken(ring, &entry, turn));
+    }
+}
+
+/// Takes the completions that are there; where the last of them went that is recorded.
+pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Option<Sent> {
     let mut file = None;
     let behind = queues.completed();
     if ring.completed() == behind {
