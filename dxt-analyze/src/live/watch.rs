@@ -152,8 +152,8 @@ const MOST_KNOWN: usize = 100_000;
 const MOST_WAITING: usize = 10_000;
 const TRIED: usize = 256;
 
-/// Opens a spool or spill, unless nothing would be left for the rest of this process. A user other than this one has as many open as are left
-/// for all others, so that each user may have some whatever the others do.
+/// Opens a spool or spill, unless nothing would be left for the rest of this process. A user other than this one has half as many open as are
+/// left for all others, so that each of a dozen users has some in 256, whatever the others do.
 fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     let owned = Owned::open(path)?;
     let number = u64::try_from(owned.file.as_raw_fd()).unwrap_or(0);
@@ -163,7 +163,7 @@ fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
         let most = most - RESERVE.min(most / 4);
         let left = most.saturating_sub(open.values().sum());
         // The kernel gives the lowest number that is free.
-        number >= most || owned.owner != own_user() && of_user >= left
+        number >= most || owned.owner != own_user() && of_user >= (left / 2).max(1)
     });
     if is_late {
         return Err(Errno::MFILE.into());
