@@ -24,6 +24,8 @@ local tried = mode() ~= "load" or os.execute("test -r " .. library .. " && env D
 if tried == true or tried == 0 then
     setenv("DXT_CONFIG", "@conf@")
     prepend_path("LD_PRELOAD", library)
+    -- A program with AddressSanitizer's shared library ends at once where another one was loaded before that.
+    append_path("ASAN_OPTIONS", "verify_asan_link_order=0")
 else
     LmodMessage("dxt/auto: programs are not traced: " .. library .. " cannot be loaded here; `dxt-run true` says why")
 end

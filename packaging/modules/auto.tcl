@@ -26,4 +26,6 @@ if {[module-info mode] eq "load" && (![file readable $library] || [catch {exec e
 } else {
     setenv       DXT_CONFIG "@conf@"
     prepend-path LD_PRELOAD $library
+    # A program with AddressSanitizer's shared library ends at once where another one was loaded before that.
+    append-path  ASAN_OPTIONS "verify_asan_link_order=0"
 }

@@ -22,3 +22,8 @@ env DXT_ENABLE=off LD_PRELOAD="$library" true 2>/dev/null || exit 0
 
 echo "export DXT_CONFIG=$config"
 echo "export LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}"
+# A program with AddressSanitizer's shared library ends at once where another one was loaded before that.
+case $ASAN_OPTIONS in
+*verify_asan_link_order=*) ;;
+*) echo "export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" ;;
+esac

@@ -162,7 +162,8 @@ fn modules_and_pkg_config_point_at_it() {
         let script = format!(
             ". {}; unset MANPATH; module use {}; module load dxt; echo $DXT_TRACER; command -v dxt-run; echo ${{LD_PRELOAD:-none}}
              echo \"$MANPATH\" | tr -s :; module unload dxt; echo ${{MANPATH-none}}
-             echo ${{DXT_TRACER:-none}}; module load dxt/auto; echo $LD_PRELOAD $DXT_CONFIG; module unload dxt/auto; echo ${{LD_PRELOAD:-none}}",
+             echo ${{DXT_TRACER:-none}}; export ASAN_OPTIONS=detect_leaks=0; module load dxt/auto; echo $LD_PRELOAD $DXT_CONFIG $ASAN_OPTIONS
+             module unload dxt/auto; echo ${{LD_PRELOAD:-none}} $ASAN_OPTIONS",
             lmod.display(),
             modules.display()
         );
@@ -170,7 +171,10 @@ fn modules_and_pkg_config_point_at_it() {
         let tracer = format!("{place}/lib/dxt/libdxt_tracer.so");
         // The empty entry of MANPATH stands for the system's manual pages.
         let loaded = format!("{tracer}\n{place}/bin/dxt-run\nnone\n{place}/share/man:\nnone\n");
-        let expected = format!("{loaded}none\n{tracer} {place}/etc/dxt/dxt.conf\nnone\n");
+        let options = "detect_leaks=0";
+        let expected = format!(
+            "{loaded}none\n{tracer} {place}/etc/dxt/dxt.conf {options}:verify_asan_link_order=0\nnone {options}\n"
+        );
         assert_eq!(said.stdout, expected, "{}: {said:?}", modules.display());
     }
     // Where no program would start with it, none is given it, and nothing fails.

@@ -18,18 +18,24 @@ fn example() -> PathBuf {
 
 /// What Slurm's tasks get, as it would be set by what the script prints.
 #[test]
-fn the_prolog_of_tasks_sets_two_variables_once() {
+fn the_prolog_of_tasks_sets_its_variables_once() {
     let script = example().with_file_name("task_prolog.sh");
     let run = |variables: &[(&str, &str)]| {
         let scratch = Scratch::new();
         let launch =
             Launch::new(&scratch, "/bin/sh").untraced().arg(&script).env("DXT_TRACER", crate::harness::library());
-        let outcome = with(launch.env("DXT_CONFIG", example()).without("DXT_ENABLE"), variables).run();
+        let outcome =
+            with(launch.env("DXT_CONFIG", example()).without("DXT_ENABLE").without("ASAN_OPTIONS"), variables).run();
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
         outcome.stdout
     };
     let library = crate::harness::library().display().to_string();
-    assert_eq!(run(&[]), format!("export DXT_CONFIG={}\nexport LD_PRELOAD={library}\n", example().display()));
+    let preloaded = format!("export DXT_CONFIG={}\nexport LD_PRELOAD={library}\n", example().display());
+    let in_any_order = "export ASAN_OPTIONS=verify_asan_link_order=0\n";
+    assert_eq!(run(&[]), format!("{preloaded}{in_any_order}"));
+    let more = format!("{preloaded}export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0\n");
+    assert_eq!(run(&[("ASAN_OPTIONS", "detect_leaks=0")]), more);
+    assert_eq!(run(&[("ASAN_OPTIONS", "verify_asan_link_order=1:detect_leaks=0")]), preloaded);
     for variables in [("DXT_ENABLE", "off"), ("LD_PRELOAD", library.as_str()), ("DXT_CONFIG", "/no/such/file")] {
         assert_eq!(run(&[variables]), "", "{variables:?}");
     }
@@ -46,7 +52,7 @@ fn the_prolog_of_tasks_sets_two_variables_once() {
             assert_eq!(run(&[("LD_PRELOAD", &other)]), "", "{other}");
         }
     }
-    assert!(run(&[("LD_PRELOAD", "libm.so.6")]).ends_with(&format!("export LD_PRELOAD={library}:libm.so.6\n")));
+    assert!(run(&[("LD_PRELOAD", "libm.so.6")]).contains(&format!("export LD_PRELOAD={library}:libm.so.6\n")));
     // Nothing that would keep a task's programs from starting.
     let unloadable = unloadable(&scratch).display().to_string();
     assert_eq!(run(&[("DXT_TRACER", &unloadable)]), "");
