@@ -11,7 +11,7 @@ failed=()
 times=()
 # What steps say on standard error; tests say there what they skip.
 said=$(mktemp "${TMPDIR:-/tmp}/dxt-test.XXXXXX")
-trap 'rm -f -- "$said"' EXIT
+trap 'rm -f -- "$said" "$said.modules"' EXIT
 
 # step NAME COMMAND...: runs a step, and notes how long it took and whether it failed.
 step() {
@@ -33,6 +33,18 @@ python_modules() {
     # Tests that need them are skipped and say so.
     { python3 -m venv "$(target_dir)/test-venv" && "$test_python" -m pip install --quiet "${modules[@]}"; } ||
         echo "failed to install ${modules[*]}"
+}
+
+# With the destinations of `live` that a build for users may leave out.
+workspace=(--workspace --features "dxt-analyze/live-http,dxt-analyze/postgres,dxt-analyze/nats")
+
+# What users run, in release, and the tests. One processor is enough for the most of either.
+build() {
+    cargo build --release -p dxt-tracer -p dxt-tracer-static -p dxt-run &
+    local of_users=$!
+    # What is wrong is said where they run.
+    cargo test "${workspace[@]}" --no-run || true
+    wait "$of_users"
 }
 
 # The wheel, with the library of the release and all else from the profile that the tests have built the most for, installed and tested.
@@ -61,20 +73,21 @@ step "Setup" scripts/setup.sh --for test
 hash -r
 # Nothing here is built twice for an edit in between.
 [ "${CI:-}" != true ] || export CARGO_INCREMENTAL=0
+# What the tests of `export` and `corpus` read their files with. (Those of `corpus` also run Spark, if this Python has pyspark and there
+# is a Java.) Fetched while all is built.
+test_python=$(target_dir)/test-venv/bin/python3
+python_modules >"$said.modules" 2>&1 &
 # The tests run the library and the launcher that users run. The analyzer's own tests build that as they need it: optimized for users it takes ten minutes.
-step "Build" cargo build --release -p dxt-tracer -p dxt-tracer-static -p dxt-run
+step "Build" build
 DXT_TRACER_LIB=$(target_dir)/release/libdxt_tracer.so DXT_TEST_RUN=$(target_dir)/release/dxt-run
 export DXT_TRACER_LIB DXT_TEST_RUN
 for built in "$DXT_TRACER_LIB" "$DXT_TEST_RUN"; do [ -e "$built" ] || die "the build made no $built"; done
 
-# What the tests of `export` and `corpus` read their files with. (Those of `corpus` also run Spark, if this Python has pyspark and there
-# is a Java.)
-test_python=$(target_dir)/test-venv/bin/python3
-step "Python modules for tests" python_modules
+wait
+step "Python modules for tests" cat -- "$said.modules"
 export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
 
-# With the destinations of `live` that a build for users may leave out.
-step "Tests" cargo test --workspace --no-fail-fast --features dxt-analyze/live-http,dxt-analyze/postgres,dxt-analyze/nats "$@"
+step "Tests" cargo test "${workspace[@]}" --no-fail-fast "$@"
 if "$test_python" -c "import maturin, pytest" >/dev/null 2>&1; then
     step "Python package" python_package
 else
@@ -88,8 +101,7 @@ else
 fi
 step "Build without features" cargo check --quiet -p dxt-analyze --lib --bins --no-default-features
 if cargo clippy --version >/dev/null 2>&1; then
-    step "Lints" cargo clippy --workspace --all-targets --quiet \
-        --features dxt-analyze/live-http,dxt-analyze/postgres,dxt-analyze/nats -- -D warnings
+    step "Lints" cargo clippy "${workspace[@]}" --all-targets --quiet -- -D warnings
 else
     skip "lints: clippy is not installed"
 fi
