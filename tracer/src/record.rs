@@ -276,7 +276,7 @@ impl Call {
         self.end_at(end, file, op, NO_OFFSET, 0);
     }
 
-    /// As [`Self::kept`], for the sake of an operation that has taken its descriptor.
+    /// Records what [`Self::kept`] does, for an operation that has taken its descriptor.
     pub(crate) fn kept_for(self, end: u64, sent: Sent, op: &'static Op) {
         match sent.settled() {
             Sent::To(file) => self.kept(end, file, op),

@@ -452,7 +452,7 @@ impl Agent {
     fn pass_on(&mut self, until_unix_ns: i64, is_last: bool) {
         let (not_seen, left_out) = (self.not_seen(), Arc::new(self.left_out()));
         let mut first = self.open.take_ended(until_unix_ns);
-        // What was not seen is told at the end, whether calls have come since or not.
+        // The last interval says what was not seen, also if there were no calls since.
         if is_last && first.is_none() {
             first = Some(Interval::empty(unix_ns(), self.board.interval_ns));
         }

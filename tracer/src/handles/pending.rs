@@ -123,7 +123,7 @@ impl Place {
         same
     }
 
-    /// Where its operation went, if that has taken its descriptor by now.
+    /// Target of its operation, which has taken its descriptor by now.
     fn sent(&self) -> Sent {
         // SAFETY: null, or a record that never goes away; stored before the place was live.
         let file = unsafe { self.file.load(Ordering::Relaxed).as_ref() };
@@ -158,7 +158,7 @@ fn window(key: Key) -> impl Iterator<Item = (usize, &'static Place)> {
     (0..WINDOW).map(move |step| (first + step) % CAPACITY).map(|at| (at, &PLACES[at]))
 }
 
-/// What [`add`] returns of an operation that found no place.
+/// Answer of [`add`] if there is no free place.
 pub(crate) const NOWHERE: u16 = u16::MAX;
 
 /// Notes that an operation is under way, and returns where; one that finds no place is counted.
@@ -224,13 +224,13 @@ pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     }
 }
 
-/// The same for one that is known by its key.
+/// Settles an operation of which the place is not known.
 pub(crate) fn settle_keyed(key: Key, turn: u64) {
     let found = window(key).find(|(_, place)| place.is(key) && place.turn.load(Ordering::Relaxed) == turn);
     found.into_iter().for_each(|(at, _)| settle(at as u16, key.owner, turn));
 }
 
-/// Where an operation went that was seen to be done.
+/// Target of an operation that was seen to be done.
 pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
     let (_, place) = window(key).find(|(_, place)| place.is(key) && place.end.load(Ordering::Relaxed) != 0)?;
     Some(place.sent())

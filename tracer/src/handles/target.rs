@@ -45,7 +45,7 @@ impl Target {
         self.seen != NEVER && !descriptors::was_left(self.number, self.seen)
     }
 
-    /// Where an operation goes that is submitted with it.
+    /// Target of an operation that is submitted with this descriptor.
     pub(crate) fn sent(&self) -> Sent {
         let since = Since { number: self.number, seen: self.seen };
         if self.is_certain() { Sent::If(self.description.file(), since) } else { Sent::Uncertain }
@@ -61,7 +61,7 @@ impl Target {
     }
 }
 
-/// Where an operation goes that is only submitted: the kernel or the C library looks its descriptor up later than the hook.
+/// Target of an operation that is submitted and made later: the kernel or the C library looks its descriptor up after the hook does.
 #[derive(Clone, Copy)]
 pub(crate) enum Sent {
     /// To this file.

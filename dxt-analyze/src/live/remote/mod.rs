@@ -208,7 +208,7 @@ impl Remote {
     fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
         let not_seen = self.not_seen();
         let mut first = self.open.take_ended(until_unix_ns);
-        // What was not seen is told at the end, whether calls have come since or not.
+        // The last interval says what was not seen, also if there were no calls since.
         if is_last && first.is_none() && not_seen != NotSeen::default() {
             first = Some(Interval::empty(super::agent::unix_ns(), self.board.interval_ns));
         }

@@ -100,7 +100,7 @@ struct Submission {
     turn: u64,
     /// Those from here on are not noted.
     noted: usize,
-    /// Where the first of them are noted.
+    /// Places of the first of them in the table of operations.
     places: [u16; FEW],
     /// The first on a recorded file.
     first: Option<(usize, Sent)>,

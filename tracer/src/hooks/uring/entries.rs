@@ -115,7 +115,7 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
     None
 }
 
-/// Where an entry goes, if that is recorded, and how the file was opened when it was registered, or is now.
+/// Target of an entry, if that is recorded, and how the file was opened when it was registered, or is now.
 fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
     if entry.flags & REGISTERED == 0 {
         let target = handles::descriptor(entry.descriptor)?;

@@ -16,7 +16,7 @@ use std::ops::Range;
 pub(super) struct HandedOver {
     from: u64,
     to: u64,
-    /// Where the last went of those that are recorded.
+    /// Target of the last that is recorded.
     to_file: Option<Sent>,
 }
 
