@@ -1,0 +1,67 @@
+//! Calls of which it is known only afterwards which file they went to, or not at all: those whose descriptor another thread took away, and
+//! operations that are submitted.
+
+use super::Call;
+use crate::errno;
+use crate::handles::Sent;
+use crate::handles::pending::Pending;
+use crate::notes::Note;
+use crate::ops::{Op, POSIX_SEEK, STDIO_SEEK};
+use crate::registry;
+use trace_format::segment::NO_OFFSET;
+
+impl Call {
+    /// Records the call, which returned `result` at `end`, on the file that stands for those that nobody knows. One whose number was not open is not
+    /// recorded, as elsewhere. Keeps errno.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_uncertain(self, end: u64, op: &'static Op, result: i64) {
+        self.end_uncertain_with(end, op, result, errno::save().value());
+    }
+
+    /// As [`Self::end_uncertain`], for a call that tells its error otherwise.
+    #[cold]
+    pub(crate) fn end_uncertain_with(self, end: u64, op: &'static Op, result: i64, error: i32) {
+        let errno = errno::save();
+        let length = u64::try_from(result);
+        if (length.is_ok() || error != libc::EBADF)
+            && let Some(file) = registry::uncertain_file()
+        {
+            Note::Uncertain.count();
+            match length {
+                Ok(length) => {
+                    // It may have moved any position.
+                    if op.is_data() || [&POSIX_SEEK, &STDIO_SEEK].iter().any(|seek| std::ptr::eq(op, *seek)) {
+                        crate::handles::doubt_positions();
+                    }
+                    self.end_at(end, file, op, NO_OFFSET, length);
+                }
+                Err(_) => self.failed_with(error, file, op, NO_OFFSET),
+            }
+        }
+        errno.restore();
+    }
+
+    /// Records what [`Self::kept`] does, for an operation that has taken its descriptor.
+    pub(crate) fn kept_for(self, end: u64, sent: Sent, op: &'static Op) {
+        match sent.settled() {
+            Sent::To(file) => self.kept(end, file, op),
+            Sent::Uncertain => self.end_uncertain_with(end, op, 0, 0),
+            Sent::Untold | Sent::If(..) => {}
+        }
+    }
+
+    /// Records an operation that was submitted and ended at `end` with `result`, negative for an error. Keeps errno.
+    pub(crate) fn end_pending(self, end: u64, pending: &Pending, result: i64) {
+        let op = pending.op;
+        match (pending.to, u64::try_from(result)) {
+            (Sent::To(file), Ok(moved)) => {
+                let length = if op.is_data() { moved } else { pending.length };
+                self.end_placed(end, file, op, pending.placed(), length);
+            }
+            (Sent::To(file), Err(_)) => self.failed_with(-result as i32, file, op, pending.offset),
+            (Sent::Uncertain, _) => self.end_uncertain_with(end, op, result, -result as i32),
+            (Sent::Untold | Sent::If(..), _) => {}
+        }
+    }
+}
