@@ -379,7 +379,9 @@ fn bytes_read_back_from_a_shared_file_are_judged_by_who_wrote_them() {
     let rank = |rank: i32, over: bool| {
         let mut one = process(rank, "n");
         let own = |step: u64| (2 * step + rank as u64) * MIB;
-        (0..4).for_each(|i| one.write("/shared", own(i) as i64, MIB, i * 2000, i * 2000 + 1000));
+        for i in 0..4 {
+            one.write("/shared", own(i) as i64, MIB, i * 2000, i * 2000 + 1000);
+        }
         if over && rank == 1 {
             one.write("/shared", 0, MIB, 9000, 10_000);
         }
