@@ -87,9 +87,8 @@ impl Program {
             self.fill(sections.checked_add(number.checked_mul(SECTION as u64)?)?, &mut header)?;
             Some(header)
         };
-        let symbols = (0..u64::from(count)).find_map(|number| {
-            section(number).filter(|header| u32_at(header, 4) == Some(SYMBOL_TABLE))
-        })?;
+        let symbols = (0..u64::from(count))
+            .find_map(|number| section(number).filter(|header| u32_at(header, 4) == Some(SYMBOL_TABLE)))?;
         let names = section(u32_at(&symbols, 40)?.into())?;
         let part = |header: &[u8]| Some((u64_at(header, 24)?, u64_at(header, 32)?));
         let (symbols, names) = (part(&symbols)?, part(&names)?);
@@ -109,7 +108,10 @@ impl Program {
             let length = buffer.len().min(usize::try_from(bytes - from).unwrap_or(usize::MAX));
             let piece = buffer.get_mut(..length)?;
             self.fill(at.checked_add(from)?, piece)?;
-            for (place, rest) in (0..length).map(|place| (place, &piece[place..])).filter(|(_, rest)| matches!(rest[0], b'M' | b'H' | b'n' | b'_')) {
+            for (place, rest) in (0..length)
+                .map(|place| (place, &piece[place..]))
+                .filter(|(_, rest)| matches!(rest[0], b'M' | b'H' | b'n' | b'_'))
+            {
                 for (library, (name, wrapper, ..)) in LIBRARIES.iter().enumerate() {
                     for (which, name) in [name, wrapper].into_iter().enumerate() {
                         // What begins in the part that is read again is found there.

@@ -39,7 +39,8 @@ fn phases_end_where_what_is_done_changes() {
     let outcome = launch.run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let found = analyze(&scratch, "timeline", &["--files", "matrices"], 0);
-    let phases: Vec<_> = found["phases"].as_array().expect("phases").iter().filter(|one| one["kind"] != "metadata").collect();
+    let phases: Vec<_> =
+        found["phases"].as_array().expect("phases").iter().filter(|one| one["kind"] != "metadata").collect();
     let kinds: Vec<_> = phases.iter().map(|one| one["kind"].as_str().expect("a kind")).collect();
     assert_eq!(kinds, ["write", "read and write", "read"], "{found}");
     // To a bin of a thousand.

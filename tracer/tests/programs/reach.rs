@@ -247,7 +247,10 @@ fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
     let outcome = Launch::new(&scratch, &program).arg(scratch.data().join("file")).run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     let traces = Traces::read(&scratch.traces());
-    Some(["MPI", "HDF5", "parallel netCDF"].map(|name| counted(&traces, &format!("programs with {name} linked statically"))))
+    Some(
+        ["MPI", "HDF5", "parallel netCDF"]
+            .map(|name| counted(&traces, &format!("programs with {name} linked statically"))),
+    )
 }
 
 #[test]

@@ -153,7 +153,10 @@ mod tests {
 
     #[test]
     fn a_head_is_known_in_all_its_forms() {
-        assert!(header().starts_with("#module,uid,ProducerName,") && header().ends_with(",seg:timestamp,seg:total,seg:start"));
+        assert!(
+            header().starts_with("#module,uid,ProducerName,")
+                && header().ends_with(",seg:timestamp,seg:total,seg:start")
+        );
         for usual in [header(), COLUMNS.join(",")] {
             assert_eq!(Places::of(&fields(&usual)), Some(Places::usual()));
         }

@@ -160,7 +160,8 @@ const SYNCS: [&str; 2] = ["sync", "fdatasync"];
 
 /// Calls that make bytes durable.
 fn syncs(named: Named<'_>) -> u64 {
-    let counters = kinds(named.module).iter().filter(|(name, ..)| SYNCS.contains(name)).flat_map(|(_, counters, _)| *counters);
+    let counters =
+        kinds(named.module).iter().filter(|(name, ..)| SYNCS.contains(name)).flat_map(|(_, counters, _)| *counters);
     counters.map(|counter| named.count(counter)).sum::<Sum>().get()
 }
 

@@ -81,8 +81,12 @@ static OVERWRITTEN: Kind = Kind {
 
 fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let least = m.least.traffic_share;
-    let judged: BTreeMap<FileId, FileSums> =
-        m.files.iter().filter(|(file, sums)| (kind.is_judged)(m, **file, sums)).map(|(file, sums)| (*file, *sums)).collect();
+    let judged: BTreeMap<FileId, FileSums> = m
+        .files
+        .iter()
+        .filter(|(file, sums)| (kind.is_judged)(m, **file, sums))
+        .map(|(file, sums)| (*file, *sums))
+        .collect();
     let bytes = |sums: &FileSums| (kind.of)(sums).bytes;
     let all = m.files.values().map(|file| (kind.all)(file)).sum::<Sum>().get();
     if all == 0 {
@@ -91,7 +95,10 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let moved = judged.values().map(bytes).sum::<Sum>().get();
     let not_judged = m.files.values().map(bytes).sum::<Sum>().get().saturating_sub(moved);
     if kind.code == Code::READ_BACK && moved == 0 && not_judged > 0 {
-        let why = format!("not judged: {} of files in which processes write over each other's bytes", units::bytes(not_judged));
+        let why = format!(
+            "not judged: {} of files in which processes write over each other's bytes",
+            units::bytes(not_judged)
+        );
         return out.skip(kind.check, kind.code, Amount::Ratio(least), &why);
     }
     let cost = judged.values().map(|sums| (kind.of)(sums).time_ns).sum::<Sum>().get();

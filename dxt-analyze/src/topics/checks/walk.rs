@@ -203,7 +203,12 @@ impl Analysis for Walk<'_> {
     type Partial = Partial;
 
     fn start(&self) -> Partial {
-        Partial { files: FxHashMap::default(), cells: Cells::with_limit(FOLLOWED_CELLS), writers: Writers::default(), current: None }
+        Partial {
+            files: FxHashMap::default(),
+            cells: Cells::with_limit(FOLLOWED_CELLS),
+            writers: Writers::default(),
+            current: None,
+        }
     }
 
     fn ordered(&self) -> bool {

@@ -1,8 +1,8 @@
 //! Who wrote the bytes of files that several processes write: as long as no byte has two writers, what a process reads back of its own is
 //! known. Memory: [`HELD_RANGES`] ranges of all files together; where there are more, nothing is known of any.
 
-use super::walked_file::WalkedFile;
 use super::ranges::Ranges;
+use super::walked_file::WalkedFile;
 use crate::limits::HELD_RANGES;
 use crate::model::{FileId, Run};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -66,9 +66,10 @@ impl Writers {
             return;
         }
         let known = self.files.entry(file).or_insert_with(|| Some(Ranges::default()));
-        let is_one = known.as_mut().zip(ranges).is_some_and(|(known, mut ranges)| {
-            ranges.all(|(start, end)| known.insert(start, end, 0) == 0)
-        });
+        let is_one = known
+            .as_mut()
+            .zip(ranges)
+            .is_some_and(|(known, mut ranges)| ranges.all(|(start, end)| known.insert(start, end, 0) == 0));
         if !is_one {
             *known = None;
         }

@@ -12,7 +12,8 @@ use crate::handles::pending::{self, Key, Pending};
 use crate::handles::{self, Manner};
 use crate::notes::Note;
 use crate::ops::{
-    Op, POSIX_IO_SUBMIT_DATA_SYNC, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE, POSIX_SUBMIT, POSIX_WAIT,
+    Op, POSIX_IO_SUBMIT_DATA_SYNC, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE, POSIX_SUBMIT,
+    POSIX_WAIT,
 };
 use crate::real::hooks;
 use crate::record::{self, Call};

@@ -7,8 +7,8 @@ use crate::handles::pending::{self, Key, Pending};
 use crate::handles::rings::{Registered, Ring};
 use crate::notes::Note;
 use crate::ops::{
-    Op, POSIX_IO_URING_ALLOCATE, POSIX_IO_URING_CLOSE, POSIX_IO_URING_DATA_SYNC, POSIX_IO_URING_OPEN, POSIX_IO_URING_READ, POSIX_IO_URING_SYNC,
-    POSIX_IO_URING_SYNC_RANGE, POSIX_IO_URING_WRITE,
+    Op, POSIX_IO_URING_ALLOCATE, POSIX_IO_URING_CLOSE, POSIX_IO_URING_DATA_SYNC, POSIX_IO_URING_OPEN,
+    POSIX_IO_URING_READ, POSIX_IO_URING_SYNC, POSIX_IO_URING_SYNC_RANGE, POSIX_IO_URING_WRITE,
 };
 use crate::record::Call;
 use crate::registry::File;

@@ -108,7 +108,10 @@ mod tests {
         };
         let sql = definition(&there(&[("file", "text"), ("npoints", "integer")])).unwrap();
         let begin = "AS SELECT file || coalesce(':' || data_set, '') AS \"file\", least(coalesce(npoints, -1), 2147483647)::integer AS \"npoints\", uid AS \"uid\"";
-        assert!(sql.contains(begin) && sql.ends_with("AS \"data_set\" FROM dxt_events WHERE module IS NOT NULL"), "{sql}");
+        assert!(
+            sql.contains(begin) && sql.ends_with("AS \"data_set\" FROM dxt_events WHERE module IS NOT NULL"),
+            "{sql}"
+        );
         assert_eq!(sql.matches(" AS \"").count(), 25);
         assert!(definition(&there(&[("mine", "text")])).unwrap_err().contains("mine"));
     }
