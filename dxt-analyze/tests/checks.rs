@@ -372,3 +372,34 @@ fn the_largest_numbers_that_a_trace_can_hold_do_no_harm() {
     stdout(&["checks", "--all", &path], 3);
     stdout(&["compare", &path, &path], 3);
 }
+
+/// Two ranks write their halves of a file, block by block in turns, and read them back.
+#[test]
+fn bytes_read_back_from_a_shared_file_are_judged_by_who_wrote_them() {
+    let rank = |rank: i32, over: bool| {
+        let mut one = process(rank, "n");
+        let own = |step: u64| (2 * step + rank as u64) * MIB;
+        for i in 0..4 {
+            one.write("/shared", own(i) as i64, MIB, i * 2000, i * 2000 + 1000);
+        }
+        if over && rank == 1 {
+            one.write("/shared", 0, MIB, 9000, 10_000);
+        }
+        (0..4).for_each(|i| read(&mut one, "/shared", own(i), MIB, 20_000 + i * 2000));
+        one
+    };
+    let found = checked(vec![rank(0, false), rank(1, false)], 2);
+    assert_eq!(value(&found, "DXT-C026"), 1.0);
+    assert!(finding(&found, "DXT-C026").is_some(), "{found}");
+    // A third rank that reads changes nothing, one that writes elsewhere neither.
+    let mut other = process(2, "n");
+    read(&mut other, "/shared", 0, 8 * MIB, 50_000);
+    other.write("/shared", (100 * MIB) as i64, MIB, 60_000, 61_000);
+    let found = checked(vec![rank(0, false), rank(1, false), other], 3);
+    assert_eq!(value(&found, "DXT-C026"), 0.5);
+    // Where one writes over another's bytes, nothing is said.
+    let found = checked(vec![rank(0, true), rank(1, true)], 2);
+    assert_eq!((&row(&found, "DXT-C026")["measured"], finding(&found, "DXT-C026")), (&Value::Null, None));
+    let why = row(&found, "DXT-C026")["looked_at"].as_str().expect("why");
+    assert!(why.starts_with("not judged: 8.00 MiB of files"), "{why}");
+}

@@ -510,6 +510,7 @@ fn sums_of_what_lacks_records_are_lower_bounds() {
             "{whole:?} {said}"
         );
         assert!(!told(&["summary", text(&path)]).contains("written at least"), "{whole:?}");
+        assert!(told(&["ledger", text(&path)]).contains(" no I/O ") && !said.contains("not on record"), "{whole:?}");
     }
     for (partial, version) in
         [(Some(Module::Posix), None), (Some(Module::Stdio), None), (None, Some(9)), (Some(Module::MpiIo), None)]
@@ -520,10 +521,16 @@ fn sums_of_what_lacks_records_are_lower_bounds() {
         assert!(said.contains("I/O takes at least") && said.contains("cannot be told: at least"), "{partial:?} {said}");
         let summary = told(&["summary", text(&path)]);
         assert!(summary.contains("written at least") && summary.contains("sums are lower bounds"), "{summary}");
+        // What is not on record is no time without I/O.
+        for text in [said, told(&["ledger", text(&path)])] {
+            let said = text.matches("not on record, or no I/O").count();
+            assert!(said > 0 && text.matches("no I/O").count() == said, "{text}");
+        }
     }
     let Some(path) = modified("mdtest-hard_POSIX-0.darshan") else { return };
     let said = told(&["report", text(&path), "-o", text(&folder.path().join("r.html"))]);
     assert!(!said.contains("not the bottleneck") && said.contains("I/O takes at least"), "{said}");
+    assert!(said.contains("not on record, or no I/O 99.6 %"), "{said}");
 }
 
 #[test]
@@ -629,4 +636,37 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     told(&["report", text(&path), "-o", text(&page)]);
     assert!(std::fs::read_to_string(&page).expect("a page").contains("DFS"));
     told(&["export", text(&path), "--to", "parquet", "-o", text(&folder.path().join("p"))]);
+}
+
+/// MPI-IO on a file of DAOS: what it made of DFS, and DFS of objects, counts once. A file of POSIX beside it is no excuse.
+#[test]
+fn bytes_of_mpi_io_on_daos_count_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for all_ranks in [false, true] {
+        let path = folder.path().join(format!("{all_ranks}.darshan"));
+        let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
+        let names = ["daos:/shared", FILE, "/scratch/log"];
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &job(2), &mounts, names).expect("a writer");
+        let rank = if all_ranks { -1 } else { 0 };
+        let mut posix =
+            record(Module::Posix, 1, &[("POSIX_OPENS", 1.0), ("POSIX_WRITES", 1.0), ("POSIX_BYTES_WRITTEN", 10.0)]);
+        posix.id = record_id(b"/scratch/log");
+        let above = [("MPIIO_COLL_OPENS", 2.0), ("MPIIO_COLL_WRITES", 8.0), ("MPIIO_BYTES_WRITTEN", 8000.0)];
+        let mut mpi = record(Module::MpiIo, rank, &above);
+        mpi.id = record_id(b"daos:/shared");
+        let mut file =
+            record(Module::Dfs, rank, &[("DFS_OPENS", 2.0), ("DFS_WRITES", 8.0), ("DFS_BYTES_WRITTEN", 8000.0)]);
+        let mut object = record(Module::Daos, rank, &[("DAOS_ARRAY_WRITES", 8.0), ("DAOS_BYTES_WRITTEN", 8000.0)]);
+        object.id = 34;
+        for daos in [&mut file.daos, &mut object.daos].into_iter().flatten() {
+            (daos.pool, daos.container) = ([0x11; 16], [0x22; 16]);
+        }
+        writer.counters(Module::Posix, [posix]).expect("written");
+        writer.counters(Module::MpiIo, [mpi]).expect("written");
+        writer.counters(Module::Dfs, [file]).expect("written");
+        writer.counters(Module::Daos, [object]).expect("written");
+        std::fs::write(&path, writer.finish().expect("a log").into_inner()).expect("written");
+        let found = json(&["summary", "--format", "json", text(&path)], 0);
+        assert_eq!(found["bytes_written"], 8010, "{all_ranks}: {found}");
+    }
 }

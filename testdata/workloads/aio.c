@@ -68,6 +68,8 @@ int main(int argc, char **argv) {
     struct aiocb *sync = block(4, fd, 0, 0, 0);
     CHECK(aio_fsync(O_SYNC, sync) == 0);
     ended(sync, "sync", -1, 0);
+    CHECK(aio_fsync(O_DSYNC, sync = block(4, fd, 0, 0, 0)) == 0);
+    ended(sync, "fdatasync", -1, 0);
     /* Lists, waited for by the call and afterwards. */
     struct aiocb *list[4] = {block(0, fd, 0, 1000, LIO_WRITE), NULL, block(1, fd, 2000, 500, LIO_WRITE),
                              block(2, fd, 0, 0, LIO_NOP)};

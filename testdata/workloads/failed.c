@@ -120,7 +120,7 @@ static void full(void) {
     FAILS(write(fd, buffer, 100), ENOSPC, "write", "-", -1, "/dev/full");
     FAILS(pwrite(fd, buffer, 100, 4096), ENOSPC, "write", "-", 4096, "/dev/full");
     FAILS(fsync(fd), EINVAL, "sync", "-", -1, "/dev/full");
-    FAILS(fdatasync(fd), EINVAL, "sync", "-", -1, "/dev/full");
+    FAILS(fdatasync(fd), EINVAL, "fdatasync", "-", -1, "/dev/full");
     CHECK(close(fd) == 0);
     done("close", -1, 0, "/dev/full");
 }

@@ -28,11 +28,12 @@ static struct iovec pieces[2] = {{bytes[0], 100}, {bytes[1], 50}};
 
 /* Logs the operation of an event as its control block says. */
 static void log_event(const struct io_event *event, const char *file) {
-    static const char *const names[] = {"io_submit_read",  "io_submit_write", "io_submit_sync", "io_submit_sync", NULL,
-                                        NULL,              NULL,              "io_submit_read", "io_submit_write"};
+    static const char *const names[] = {"io_submit_read",      "io_submit_write", "io_submit_sync",
+                                        "io_submit_fdatasync", NULL,              NULL,
+                                        NULL,                  "io_submit_read",  "io_submit_write"};
     const struct iocb *block = event->obj;
     const char *name = names[block->aio_lio_opcode];
-    long long offset = strcmp(name, "io_submit_sync") == 0 ? -1 : block->u.c.offset;
+    long long offset = strstr(name, "sync") ? -1 : block->u.c.offset;
     if ((long)event->res < 0) {
         errno = (int)-(long)event->res;
         op_failed("POSIX", name, "nonblocking", offset, file);

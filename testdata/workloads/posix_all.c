@@ -162,7 +162,7 @@ static void ways_to_write(int fd) {
     CHECK(fsync(fd) == 0);
     posix_op("sync", -1, 0, "main");
     CHECK(fdatasync(fd) == 0);
-    posix_op("sync", -1, 0, "main");
+    posix_op("fdatasync", -1, 0, "main");
 }
 
 static void ways_to_read(int fd) {

@@ -46,7 +46,7 @@ static void transfers(long fd) {
     CHECK(syscall(SYS_fsync, fd) == 0);
     done("sync", "-", -1, 0, path);
     CHECK(syscall(SYS_fdatasync, fd) == 0);
-    done("sync", "-", -1, 0, path);
+    done("fdatasync", "-", -1, 0, path);
     CHECK(syscall(SYS_ftruncate, fd, 9000L) == 0);
     done("truncate", "-", -1, 9000, path);
     if (syscall(SYS_fallocate, fd, 0L, 0L, 9000L) == 0) {

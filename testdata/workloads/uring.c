@@ -9,10 +9,10 @@
 #include <liburing.h>
 #include <sys/stat.h>
 
-enum { MOST = 32, ROUNDS = 3000, READ = 0, WRITE, SYNC, SYNC_RANGE, ALLOCATE, OPEN, CLOSE, NONE };
-static const char *const names[] = {"io_uring_read",       "io_uring_write",    "io_uring_sync",
-                                    "io_uring_sync_range", "io_uring_allocate", "io_uring_open",
-                                    "io_uring_close",      NULL};
+enum { MOST = 32, ROUNDS = 3000, READ = 0, WRITE, SYNC, DATA_SYNC, SYNC_RANGE, ALLOCATE, OPEN, CLOSE, NONE };
+static const char *const names[] = {"io_uring_read",       "io_uring_write",      "io_uring_sync",
+                                    "io_uring_fdatasync",  "io_uring_sync_range", "io_uring_allocate",
+                                    "io_uring_open",       "io_uring_close",      NULL};
 /* What an entry is marked with: what to log when it is done. */
 struct mark {
     int name;
@@ -96,7 +96,9 @@ static void alone(int fd) {
     go(sqe, &mark);
     io_uring_prep_readv(sqe = entry(&mark, READ, 5100, -1, path), fd, pieces, 2, 5100);
     go(sqe, &mark);
-    io_uring_prep_fsync(sqe = entry(&mark, SYNC, -1, 0, path), fd, IORING_FSYNC_DATASYNC);
+    io_uring_prep_fsync(sqe = entry(&mark, SYNC, -1, 0, path), fd, 0);
+    go(sqe, &mark);
+    io_uring_prep_fsync(sqe = entry(&mark, DATA_SYNC, -1, 0, path), fd, IORING_FSYNC_DATASYNC);
     go(sqe, &mark);
     io_uring_prep_sync_file_range(sqe = entry(&mark, SYNC_RANGE, 10, 20, path), fd, 20, 10, 0);
     go(sqe, &mark);

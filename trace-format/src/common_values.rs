@@ -118,11 +118,18 @@ impl CommonValues {
         (all, self.used)
     }
 
-    /// The values that reports show.
+    /// The values that reports show. 0 is none of them, as in Darshan: calls that moved nothing, and accesses that begin where
+    /// the last one ended, are counted elsewhere.
     #[must_use]
     pub fn top(&self) -> Vec<CommonValue> {
+        self.top_of(|value| value != 0)
+    }
+
+    /// The most common of the values that `shown` takes, as many as reports show.
+    #[must_use]
+    pub fn top_of(&self, shown: impl Fn(i64) -> bool) -> Vec<CommonValue> {
         let (all, used) = self.sorted();
-        all[..used.min(REPORTED)].to_vec()
+        all[..used].iter().filter(|common| shown(common.value)).take(REPORTED).copied().collect()
     }
 
     /// From entries as [`Self::sorted`] gives them; those beyond [`TRACKED`] are dropped.
@@ -238,6 +245,9 @@ mod tests {
         assert_eq!(values.top(), [common(150, 16, 0), common(140, 15, 0), common(130, 14, 0), common(120, 13, 0)]);
         assert_eq!(of([5, -5, 5, -5]).top(), [common(-5, 2, 0), common(5, 2, 0)]);
         assert_eq!(of([]).top(), []);
+        let with_none = of([0, 0, 0, 8, 8, -4, 12, 16, 20]);
+        assert_eq!(with_none.top(), [common(8, 2, 0), common(-4, 1, 0), common(12, 1, 0), common(16, 1, 0)]);
+        assert_eq!(with_none.top_of(|value| value > 0).last(), Some(&common(20, 1, 0)));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod bare;
 mod begin;
 mod budget;
 mod buffer;
+mod built_in;
 mod clock;
 mod config;
 mod confined;

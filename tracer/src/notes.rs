@@ -96,6 +96,12 @@ notes! {
     BareThread = "calls of threads that clone(2) made without thread-local storage of their own (CLONE_SETTLS), left out";
     /// A call on a descriptor that another thread was changing, or of a table that is not the process's.
     Uncertain = "calls booked on <uncertain>: their descriptor was closed or replaced meanwhile, or is of a thread with a descriptor table of its own";
+    /// The program has an MPI library in itself, whose calls nobody sees.
+    BuiltInMpi = "programs with MPI linked statically into them: its ranks, MPI-IO and collective calls are not recorded (link by dxt-run --link-flags, or with a shared MPI)";
+    /// Likewise HDF5.
+    BuiltInHdf5 = "programs with HDF5 linked statically into them: its calls are not recorded (link by dxt-run --link-flags, or with a shared HDF5)";
+    /// Likewise parallel netCDF.
+    BuiltInPnetcdf = "programs with parallel netCDF linked statically into them: its calls are not recorded (link by dxt-run --link-flags, or with a shared one)";
 }
 
 /// The counts, one per note.

@@ -92,7 +92,7 @@ ops! {
     POSIX_WRITEV = 6 Posix Write Vectored "write";
     /// lseek(2); the offset is the position it led to.
     POSIX_SEEK = 7 Posix Seek Plain "seek";
-    /// fsync(2), fdatasync(2).
+    /// fsync(2).
     POSIX_SYNC = 8 Posix Sync Plain "sync";
     /// dup(2), dup2(2), dup3(2), fcntl(2) with F_DUPFD.
     POSIX_DUP = 9 Posix Metadata Plain "dup";
@@ -132,19 +132,19 @@ ops! {
     POSIX_AIO_READ = 26 Posix Read Nonblocking "read";
     /// aio_write(3), lio_listio(3) with LIO_WRITE, likewise.
     POSIX_AIO_WRITE = 27 Posix Write Nonblocking "write";
-    /// aio_fsync(3), likewise.
+    /// aio_fsync(3) with O_SYNC, likewise.
     POSIX_AIO_SYNC = 28 Posix Sync Nonblocking "sync";
     /// io_submit(2) with IOCB_CMD_PREAD or IOCB_CMD_PREADV: from the submission to where io_getevents(2) tells of its end.
     POSIX_IO_SUBMIT_READ = 29 Posix Read Nonblocking "io_submit_read";
     /// io_submit(2) with IOCB_CMD_PWRITE or IOCB_CMD_PWRITEV, likewise.
     POSIX_IO_SUBMIT_WRITE = 30 Posix Write Nonblocking "io_submit_write";
-    /// io_submit(2) with IOCB_CMD_FSYNC or IOCB_CMD_FDSYNC, likewise.
+    /// io_submit(2) with IOCB_CMD_FSYNC, likewise.
     POSIX_IO_SUBMIT_SYNC = 31 Posix Sync Nonblocking "io_submit_sync";
     /// IORING_OP_READ and its kin of io_uring(7): from the submission to where a completion was first seen.
     POSIX_IO_URING_READ = 32 Posix Read Nonblocking "io_uring_read";
     /// IORING_OP_WRITE and its kin, likewise.
     POSIX_IO_URING_WRITE = 33 Posix Write Nonblocking "io_uring_write";
-    /// IORING_OP_FSYNC.
+    /// IORING_OP_FSYNC without IORING_FSYNC_DATASYNC.
     POSIX_IO_URING_SYNC = 34 Posix Sync Nonblocking "io_uring_sync";
     /// IORING_OP_SYNC_FILE_RANGE, with its range.
     POSIX_IO_URING_SYNC_RANGE = 35 Posix Sync Nonblocking "io_uring_sync_range";
@@ -312,6 +312,14 @@ ops! {
     MPIIO_SUBMIT = 163 Mpiio Wait Plain "submit";
     /// MPI_Wait and its kin, where they complete an operation of MPI-IO, MPI_File_write_all_end and its kin: likewise.
     MPIIO_WAIT = 164 Mpiio Wait Plain "wait";
+    /// fdatasync(2).
+    POSIX_DATA_SYNC = 165 Posix Sync Plain "fdatasync";
+    /// aio_fsync(3) with O_DSYNC: from the submission to where the program learns that it is done.
+    POSIX_AIO_DATA_SYNC = 166 Posix Sync Nonblocking "fdatasync";
+    /// io_submit(2) with IOCB_CMD_FDSYNC: from the submission to where io_getevents(2) tells of its end.
+    POSIX_IO_SUBMIT_DATA_SYNC = 167 Posix Sync Nonblocking "io_submit_fdatasync";
+    /// IORING_OP_FSYNC with IORING_FSYNC_DATASYNC.
+    POSIX_IO_URING_DATA_SYNC = 168 Posix Sync Nonblocking "io_uring_fdatasync";
 }
 
 /// The table as the trace carries it.

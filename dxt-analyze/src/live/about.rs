@@ -25,7 +25,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 pub struct Process {
     /// Key of its job: processes with the same one belong together.
     pub job: String,
-    /// Number that the scheduler gave the job; 0 without one.
+    /// Number of the job: see [`job_number`].
     pub job_id: u64,
     /// Node.
     pub node: String,
@@ -57,7 +57,7 @@ impl Process {
         let exe = if info.exe.is_empty() { &job.exe } else { &info.exe };
         Self {
             job: cut(&job.key, MOST_NAME),
-            job_id: job_number(&job.scheduler),
+            job_id: job_number(&job.key, &job.scheduler).unwrap_or_else(|| head.pid().into()),
             node: cut(&info.node, MOST_NAME),
             rank: info.rank,
             pid: head.pid(),
@@ -77,16 +77,23 @@ impl Process {
     }
 }
 
-/// The number in what a tracer noted of the scheduler, `SLURM_JOB_ID=12.0` or LoadLeveler's `LOADL_STEP_ID=host.12.0`; 0 without one.
-fn job_number(scheduler: &str) -> u64 {
+/// Number of a job: its key, if that is one (`DXT_JOB_ID=12`), or that of its scheduler; else, as the tracer's keys have it
+/// (`host.PID.TIME`), the process id of what started its ranks, which they share. `None` if there is none.
+fn job_number(key: &str, scheduler: &str) -> Option<u64> {
+    let starter = || key.rsplit('.').nth(1)?.parse().ok();
+    key.parse().ok().or_else(|| scheduler_number(scheduler)).or_else(starter).filter(|number| *number > 0)
+}
+
+/// The number in what a tracer noted of the scheduler, `SLURM_JOB_ID=12.0` or LoadLeveler's `LOADL_STEP_ID=host.12.0`.
+fn scheduler_number(scheduler: &str) -> Option<u64> {
     let value = scheduler.rsplit('=').next().unwrap_or_default();
     let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
     let mut behind = value.rsplit('.');
     let steps = (behind.next().and_then(|step| step.parse::<u64>().ok()), behind.next());
     match steps {
         // Behind the name of a node, which may begin with a digit.
-        (Some(_), Some(number)) if scheduler.starts_with("LOAD") => number.parse().unwrap_or(0),
-        _ => digits.parse().unwrap_or(0),
+        (Some(_), Some(number)) if scheduler.starts_with("LOAD") => number.parse().ok(),
+        _ => digits.parse().ok(),
     }
 }
 
@@ -161,10 +168,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schedulers_number_jobs() {
+    fn jobs_have_numbers() {
         for (text, number) in [
             ("SLURM_JOB_ID=4711.0", 4711),
             ("PBS_JOBID=77.server", 77),
+            ("LSB_JOBID=78", 78),
             ("JOB_ID=5", 5),
             ("LOADL_STEP_ID=n1.123.0", 123),
             ("LOADL_STEP_ID=3n.cluster.de.123.4", 123),
@@ -173,7 +181,11 @@ mod tests {
             ("FLUX_JOB_ID=\u{192}2abc", 0),
             ("", 0),
         ] {
-            assert_eq!(job_number(text), number, "{text}");
+            assert_eq!(job_number("", text).unwrap_or(0), number, "{text}");
+            assert_eq!(job_number("12", text), Some(12), "what the user gives comes first");
         }
+        assert_eq!(job_number("my-run", "PBS_JOBID=77.server"), Some(77));
+        assert_eq!(job_number("node.with.dots.4321.998877", ""), Some(4321));
+        assert_eq!(job_number("node.pmix.namespace", ""), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Time in MPI-IO and in the system calls inside it, of a whole run, locks and unlocks apart: what RIOT (Wright et al., 2013, Table 4)
+//! Time in MPI-IO and in the system calls inside it, of a whole run, locks and unlocks apart: what RIOT (Wright et al., UKPEW 2011, Table 4)
 //! compares over numbers of ranks. From exact sums: calls without a segment are in it.
 
 use super::calls::CallSum;

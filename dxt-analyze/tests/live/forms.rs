@@ -23,8 +23,23 @@ const FIELDS: [&str; 16] = [
     "op",
     "seg",
 ];
-const SEGMENT: [&str; 11] =
-    ["pt_sel", "irreg_hslab", "reg_hslab", "ndims", "npoints", "off", "len", "start", "dur", "total", "timestamp"];
+const SEGMENT: [&str; 12] = [
+    "data_set",
+    "pt_sel",
+    "irreg_hslab",
+    "reg_hslab",
+    "ndims",
+    "npoints",
+    "off",
+    "len",
+    "start",
+    "dur",
+    "total",
+    "timestamp",
+];
+/// The first line of CSV in the connector's paper.
+const HEAD: &str = "#module,uid,ProducerName,switches,file,rank,flushes,record_id,exe,max_byte,type,job_id,op,cnt,seg:off,seg:pt_sel,seg:dur,\
+    seg:len,seg:ndims,seg:reg_hslab,seg:irreg_hslab,seg:data_set,seg:npoints,seg:timestamp,seg:total,seg:start";
 
 #[test]
 fn the_connectors_form_is_as_its_code_writes_it() {
@@ -47,7 +62,7 @@ fn the_connectors_form_is_as_its_code_writes_it() {
         let at = |name: &str| line.find(&format!("\"{name}\":")).unwrap_or_else(|| panic!("no {name}: {line}"));
         assert!(FIELDS.windows(2).all(|two| at(two[0]) < at(two[1])), "{line}");
         assert!(SEGMENT.windows(2).all(|two| at(two[0]) < at(two[1])), "{line}");
-        assert_eq!((message.as_object().unwrap().len(), message["seg"][0].as_object().unwrap().len()), (16, 11));
+        assert_eq!((message.as_object().unwrap().len(), message["seg"][0].as_object().unwrap().len()), (16, 12));
         let word = |name: &str| message[name].as_str().unwrap();
         let opens = word("op") == "open";
         assert_eq!(word("type"), if opens { "MET" } else { "MOD" });
@@ -78,8 +93,17 @@ fn the_connectors_form_is_as_its_code_writes_it() {
     assert!(modules.contains("MPIIO") && modules.contains("POSIX"), "{modules:?}");
     let rows = std::fs::read_to_string(scratch.data().join("rows.csv")).unwrap();
     let mut reader = csv::Reader::from_reader(rows.as_bytes());
-    assert_eq!(reader.headers().unwrap().len(), 25);
-    assert_eq!(reader.records().map(|row| row.unwrap().len()).collect::<Vec<_>>(), vec![25; text.lines().count()]);
+    assert_eq!(reader.headers().unwrap().iter().collect::<Vec<_>>().join(","), HEAD);
+    let messages: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), messages.len());
+    for (row, message) in rows.iter().zip(&messages) {
+        for (name, value) in HEAD[1..].split(',').zip(row) {
+            let told = name.strip_prefix("seg:").map_or(&message[name], |name| &message["seg"][0][name]);
+            let told = told.as_str().map_or_else(|| told.to_string(), str::to_owned);
+            assert!(value == told || value.parse::<f64>().ok() == told.parse::<f64>().ok(), "{name}: {value}, {told}");
+        }
+    }
 }
 
 /// Every call is a row, whenever files are ended.

@@ -237,6 +237,30 @@ fn dashboards(cluster: &Cluster, is_even: bool) {
     }
 }
 
+/// Means over few runs have Student's interval, one run has none, and an open counts once, also where MPI-IO opens a file by POSIX.
+#[test]
+fn dashboards_know_how_few_runs_there_are_and_count_opens_once() {
+    let Some(cluster) = Cluster::new() else { return };
+    let _server = cluster.start();
+    let mut client = cluster.client().unwrap();
+    let rows = "CREATE TEMP TABLE dxt_events AS
+        SELECT now() AS time, job, 'n' AS node, '/' AS file_system, 0 AS rank, op, false AS nested, calls::bigint AS stands_for
+            FROM (VALUES ('a', 'write', 10), ('b', 'write', 14), ('a', 'read', 5)) AS few (job, op, calls)
+        UNION ALL SELECT now(), 'run ' || run, 'n', '/', 0, 'sync', false, run FROM generate_series(1, 31) AS run
+        UNION ALL SELECT now(), 'a', 'n', '/', 0, 'open', nested, 1 FROM (VALUES (false), (true)) AS opens (nested)";
+    client.batch_execute(rows).unwrap();
+    let sql = |title: &str| crate::grafana::sql().into_iter().find(|(known, _)| known.starts_with(title)).unwrap().1;
+    let found = client.query(&sql("Calls of a run"), &[]).unwrap();
+    let interval = |op: &str| found.iter().find(|row| row.get::<_, String>(0) == op).unwrap().get::<_, Option<f64>>(3);
+    assert!((interval("write").unwrap() - 12.706 * 2.0).abs() < 1e-3);
+    assert!((interval("sync").unwrap() - 2.0423 * (992.0_f64 / 12.0 / 31.0).sqrt()).abs() < 1e-3);
+    assert_eq!(interval("read"), None);
+    let opens = client
+        .query(&format!("SELECT \"Opens\"::bigint FROM ({}) AS all_nodes", sql("Opens and closes")), &[])
+        .unwrap();
+    assert!(opens.iter().any(|row| row.get::<_, Option<i64>>(0) == Some(1)), "{opens:?}");
+}
+
 /// What is in the rows.
 fn content(cluster: &Cluster) {
     let mut client = cluster.client().unwrap();

@@ -141,3 +141,33 @@ fn two_runs_of_one_script_differ_in_folder_only() {
         assert!(!has(&found, code), "{code}: {}", found["findings"]);
     }
 }
+
+/// Two processes write the blocks of a file in turns, and read their own back; with an argument, both write all of them.
+const SHARED: &str = "
+import os, sys
+all = len(sys.argv) > 2
+child = os.fork() == 0
+fd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)
+own = [i for i in range(16) if all or i % 2 == child]
+for i in own:
+    os.pwrite(fd, b'x' * (1 << 20), i << 20)
+for i in own:
+    os.pread(fd, 1 << 20, i << 20)
+if not child:
+    os.wait()
+";
+
+#[test]
+fn bytes_of_a_shared_file_are_read_back_if_nobody_else_wrote_them() {
+    if !have("python3") {
+        return skip("python3 is not installed");
+    }
+    for over in [false, true] {
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, "python3").arg("-c").arg(SHARED).arg(scratch.data().join("shared"));
+        assert_eq!(if over { launch.arg("all") } else { launch }.run().code, 0);
+        let found = analyze(&scratch, "checks", &["--files", "shared"], 0);
+        assert_eq!(measured(&found, "DXT-C026"), (!over).then_some(1.0), "{over}");
+        assert_eq!(has(&found, "DXT-C026"), !over);
+    }
+}

@@ -1,8 +1,11 @@
 //! A program that is traced and the same program that is only counted: `counters` says the same of both.
 
 use crate::analyze;
-use crate::harness::{Compiler, Launch, Scratch, skip, workload, workload_with};
+use crate::harness::{Compiler, Launch, Scratch, have, skip, workload, workload_with};
+use darshan_log::Module;
+use darshan_log::counters::int_names;
 use serde_json::Value;
+use std::process::Command;
 
 /// The result without what differs between two runs, and without what only the tracer can see.
 fn comparable(scratch: &Scratch, code: i32) -> Value {
@@ -68,5 +71,54 @@ fn ranks_with_files_of_their_own_and_shared_ones() {
             assert_eq!(traced["kinds"], counted["kinds"], "{mpi:?} {way}");
             assert_eq!(traced["sharing"], counted["sharing"], "{mpi:?} {way}");
         }
+    }
+}
+
+/// Writes one behind the other and at four distances, two fsyncs and three fdatasyncs.
+const STRIDES_AND_SYNCS: &str = "
+import os, sys
+fd, at = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR), 0
+for stride, times in ((0, 20), (100, 5), (200, 4), (300, 3), (400, 2), (0, 20)):
+    for i in range(times):
+        at += stride
+        at += os.pwrite(fd, b'x' * 1000, at)
+for i in range(2):
+    os.fsync(fd)
+for i in range(3):
+    os.fdatasync(fd)
+";
+
+#[test]
+fn darshans_four_strides_and_two_kinds_of_syncs() {
+    if !have("python3") {
+        return skip("python3 is not installed");
+    }
+    for mode in ["trace", "counters"] {
+        let scratch = Scratch::new();
+        let file = scratch.data().join("file");
+        let launch = Launch::new(&scratch, "python3").arg("-c").arg(STRIDES_AND_SYNCS).arg(&file);
+        assert_eq!(launch.env("DXT_ENABLE", mode).run().code, 0);
+        let found = analyze(&scratch, "counters", &["--files", "file"], 0);
+        let common = |value: i64, count: u64| serde_json::json!({"value": value, "count": count, "over": 0});
+        let strides = [(100, 5), (200, 4), (300, 3), (400, 2)];
+        assert_eq!(
+            found["patterns"][0]["strides"],
+            Value::from(strides.map(|(value, count)| common(value, count)).to_vec())
+        );
+        let log = scratch.root().join("log.darshan");
+        let mut export = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
+        let export = export.args(["export", "--to", "darshan", "-o"]).arg(&log).arg(scratch.traces());
+        assert!(export.status().expect("failed to run dxt-analyze").success());
+        let id = darshan_log::record_id(file.as_os_str().as_encoded_bytes());
+        let mut log = darshan_log::Log::open(&log).expect("a log");
+        let record = log.counters(Module::Posix).expect("records").find(|record| record.id == id).expect("the file's");
+        let counter = |name: String| {
+            record.ints[int_names(Module::Posix).iter().position(|known| *known == name).expect("a counter")]
+        };
+        for (number, (value, count)) in (1..).zip(strides) {
+            let of = |what: &str| counter(format!("POSIX_STRIDE{number}_{what}"));
+            assert_eq!((of("STRIDE"), of("COUNT")), (value, count as i64), "{mode} {number}");
+        }
+        assert_eq!((counter("POSIX_FSYNCS".into()), counter("POSIX_FDSYNCS".into())), (2, 3), "{mode}");
     }
 }

@@ -1,7 +1,7 @@
 //! `timeline` has the bytes that the programs themselves logged.
 
 use crate::analyze;
-use crate::harness::{Compiler, Launch, Scratch, read_log, skip, workload_with};
+use crate::harness::{Compiler, Launch, Scratch, library, read_log, skip, workload, workload_with};
 
 #[test]
 fn bins_and_phases_hold_all_bytes_of_an_mpi_program() {
@@ -25,4 +25,28 @@ fn bins_and_phases_hold_all_bytes_of_an_mpi_program() {
             }
         }
     }
+}
+
+/// Writes, then reads and writes in turn, then reads: one follows the other at once.
+#[test]
+fn phases_end_where_what_is_done_changes() {
+    let scratch = Scratch::new();
+    let slow = workload_with("delays", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
+    let file = scratch.data().join("matrices");
+    let launch = Launch::new(&scratch, workload("matrices")).arg(&file).args(["8", "65536"]);
+    let launch = launch.env("LD_PRELOAD", format!("{}:{}", library().display(), slow.display()));
+    let launch = launch.env("DELAYS", "op=write,us=20000;op=read,us=20000").env("DELAYS_PATH", &file);
+    let outcome = launch.run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let found = analyze(&scratch, "timeline", &["--files", "matrices"], 0);
+    let phases: Vec<_> =
+        found["phases"].as_array().expect("phases").iter().filter(|one| one["kind"] != "metadata").collect();
+    let kinds: Vec<_> = phases.iter().map(|one| one["kind"].as_str().expect("a kind")).collect();
+    assert_eq!(kinds, ["write", "read and write", "read"], "{found}");
+    // To a bin of a thousand.
+    let bytes = |key: &str| phases.iter().map(|one| one[key].as_f64().expect("bytes") / 65_536.0).collect::<Vec<_>>();
+    for (key, matrices) in [("bytes_written", [8.0, 8.0, 0.0]), ("bytes_read", [0.0, 8.0, 8.0])] {
+        assert!(bytes(key).iter().zip(matrices).all(|(found, known)| (found - known).abs() < 0.5), "{key}: {found}");
+    }
+    assert!(phases.windows(2).all(|two| two[0]["end_ns"] == two[1]["start_ns"]), "{found}");
 }

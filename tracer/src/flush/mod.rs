@@ -25,7 +25,7 @@ use crate::config::{self, Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
-use crate::{buffer, describe, job, late, notes, record, registry, spool, stack};
+use crate::{buffer, built_in, describe, job, late, notes, record, registry, spool, stack};
 use collective::NoTrace;
 use counted::Counted;
 use gather::Gathered;
@@ -60,6 +60,7 @@ pub(crate) fn take() {
     }
     buffer::take(arenas());
     registry::take_counts();
+    built_in::note();
     notes::take();
 }
 

@@ -90,7 +90,7 @@ fn asynchronous_operations_last_from_submission_to_completion() {
     let counted = notes.iter().find(|note| note.what.starts_with("asynchronous")).map(|note| note.count);
     assert_eq!(counted, Some(1), "{notes:?}");
     // Each call that hands over, and those that wait; lio_listio(3) with LIO_WAIT does so once.
-    assert_eq!(traces.kept("submit", "/".as_ref()).len(), 16);
+    assert_eq!(traces.kept("submit", "/".as_ref()).len(), 17);
     assert!(!traces.kept("wait", "/".as_ref()).is_empty());
 }
 

@@ -1,6 +1,8 @@
 //! What is at the edge of the tracer's reach: calls before it has started, programs it cannot follow, libraries that go past it.
 
-use crate::harness::{Compiler, Launch, Scratch, Traces, have, library, skip, skip_here, spools, workload_with};
+use crate::harness::{
+    Compiler, Launch, Scratch, Traces, have, library, skip, skip_here, spools, workload_source, workload_with,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -230,5 +232,41 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
             assert_eq!(said(&outcome, start), 1, "{what} {start}");
         }
         assert!(spools(&scratch).is_empty());
+    }
+}
+
+/// Of a program that has a library in itself, how many notes say so of MPI, HDF5 and netCDF.
+fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
+    let scratch = Scratch::new();
+    let program = scratch.root().join("built_in");
+    let mut compiler = Command::new("cc");
+    compiler.arg("-o").arg(&program).arg(workload_source("built_in.c")).args(flags);
+    if !compiler.output().expect("failed to run the compiler").status.success() {
+        return None;
+    }
+    let outcome = Launch::new(&scratch, &program).arg(scratch.data().join("file")).run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    let traces = Traces::read(&scratch.traces());
+    Some(
+        ["MPI", "HDF5", "parallel netCDF"]
+            .map(|name| counted(&traces, &format!("programs with {name} linked statically"))),
+    )
+}
+
+#[test]
+fn libraries_in_the_program_itself_are_noted() {
+    assert_eq!(built_in(&[]), Some([1, 0, 1]));
+    // Nobody knows what is in a program that was stripped.
+    assert_eq!(built_in(&["-s"]), Some([0; 3]));
+    let serial = "/usr/lib/x86_64-linux-gnu/hdf5/serial";
+    let (include, archive, shared) =
+        ("-I/usr/include/hdf5/serial".to_owned(), format!("{serial}/libhdf5.a"), format!("-L{serial}"));
+    let libraries = ["-lcrypto", "-lcurl", "-lpthread", "-lsz", "-lz", "-ldl", "-lm"];
+    match built_in(&[&["-DHDF5", &include, &archive][..], &libraries].concat()) {
+        Some(notes) => assert_eq!(notes, [0, 1, 0]),
+        None => skip_here("HDF5 has no archive, or something that it needs has none"),
+    }
+    if let Some(notes) = built_in(&["-DHDF5", &include, &shared, "-lhdf5"]) {
+        assert_eq!(notes, [0; 3], "a shared library's calls are recorded");
     }
 }

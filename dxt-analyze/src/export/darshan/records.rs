@@ -166,10 +166,11 @@ fn record(
         }
     }
     let profile = sum.whole.as_ref().map_or(&sum.profile, |whole| &whole.profile);
-    for (values, name) in [(&profile.sizes, "ACCESS"), (&profile.strides, "STRIDE")] {
-        let what = if name == "ACCESS" { "ACCESS" } else { "STRIDE" };
-        for (number, common) in values.top().iter().take(4).enumerate() {
-            out.signed(&format!("{name}{}_{what}", number + 1), common.value);
+    // To Darshan, an access that goes back has stride 0, which takes no place.
+    let strides = profile.strides.top_of(|stride| stride > 0 || was_log && stride < 0);
+    for (values, name) in [(profile.sizes.top(), "ACCESS"), (strides, "STRIDE")] {
+        for (number, common) in values.iter().enumerate() {
+            out.signed(&format!("{name}{}_{name}", number + 1), common.value);
             out.int(&format!("{name}{}_COUNT", number + 1), common.count);
         }
     }
@@ -209,9 +210,11 @@ fn record(
             out.int("SEEKS", all(OpClass::Seek));
             out.int("STATS", calls(OpClass::Metadata, &["stat", "lstat", "fstat", "statx", "fstatat"], None));
             out.int("MMAPS", calls(OpClass::Map, &["mmap"], None));
-            let data_only = calls(OpClass::Sync, &["fdatasync"], None);
+            let data_only = calls(OpClass::Sync, &["fdatasync", "io_submit_fdatasync", "io_uring_fdatasync"], None);
             out.int("FDSYNCS", data_only);
-            out.int("FSYNCS", all(OpClass::Sync).saturating_sub(data_only));
+            // Darshan counts no syncs of ranges.
+            let ranges = calls(OpClass::Sync, &["sync_range", "io_uring_sync_range", "msync"], None);
+            out.int("FSYNCS", all(OpClass::Sync).saturating_sub(data_only.saturating_add(ranges)));
             for unknown in ["FILENOS", "DUPS", "RENAME_SOURCES", "RENAME_TARGETS"] {
                 out.signed(unknown, -1);
             }

@@ -3,8 +3,41 @@
 
 use super::fields::Fields;
 
-/// The connector's names of columns, in CSV.
-pub(crate) const COLUMNS: [&str; 25] = [
+/// Names of columns, in the order of CSV in the connector's paper.
+pub(super) const COLUMNS: [&str; 26] = [
+    "module",
+    "uid",
+    "ProducerName",
+    "switches",
+    "file",
+    "rank",
+    "flushes",
+    "record_id",
+    "exe",
+    "max_byte",
+    "type",
+    "job_id",
+    "op",
+    "cnt",
+    "off",
+    "pt_sel",
+    "dur",
+    "len",
+    "ndims",
+    "reg_hslab",
+    "irreg_hslab",
+    "data_set",
+    "npoints",
+    "timestamp",
+    "total",
+    "start",
+];
+
+/// How many of them are of the message; those behind are of its segment.
+const OF_MESSAGE: usize = 14;
+
+/// Names of columns in the order of the connector's messages, in which `--to csv` wrote until 0.2.0.
+const OLDER: [&str; 25] = [
     "uid",
     "exe",
     "job_id",
@@ -31,6 +64,12 @@ pub(crate) const COLUMNS: [&str; 25] = [
     "total",
     "timestamp",
 ];
+
+/// The first line of CSV.
+pub(crate) fn header() -> String {
+    let name = |(at, name): (usize, &&str)| if at < OF_MESSAGE { (*name).to_owned() } else { format!("seg:{name}") };
+    format!("#{}", COLUMNS.iter().enumerate().map(name).collect::<Vec<_>>().join(","))
+}
 
 /// Stands where the connector says nothing.
 pub(crate) const NOTHING: &str = "N/A";
@@ -64,11 +103,17 @@ impl Places {
         if places.iter().flatten().count() >= ENOUGH {
             return Some(Self(places));
         }
-        let is_row = Self::usual().get(first, "type").is_some_and(|kind| matches!(kind, b"MET" | b"MOD"));
-        (is_row && first.len() == COLUMNS.len()).then(Self::usual)
+        let is_row = |of: &Self| of.get(first, "type").is_some_and(|kind| matches!(kind, b"MET" | b"MOD"));
+        let orders = [(Self::usual(), COLUMNS.len()), (Self::older(), OLDER.len())];
+        orders.into_iter().find(|(of, width)| first.len() == *width && is_row(of)).map(|(of, _)| of)
     }
 
-    /// The connector's own order.
+    /// The order of [`OLDER`].
+    fn older() -> Self {
+        Self(COLUMNS.map(|name| OLDER.iter().position(|older| *older == name)))
+    }
+
+    /// The order of [`COLUMNS`].
     pub(super) fn usual() -> Self {
         Self(std::array::from_fn(Some))
     }
@@ -108,9 +153,21 @@ mod tests {
 
     #[test]
     fn a_head_is_known_in_all_its_forms() {
-        let usual = COLUMNS.join(",");
-        assert_eq!(Places::of(&fields(&usual)), Some(Places::usual()));
-        assert_eq!(Places::of(&fields(&format!("#{usual}"))), Some(Places::usual()));
+        assert!(
+            header().starts_with("#module,uid,ProducerName,")
+                && header().ends_with(",seg:timestamp,seg:total,seg:start")
+        );
+        for usual in [header(), COLUMNS.join(",")] {
+            assert_eq!(Places::of(&fields(&usual)), Some(Places::usual()));
+        }
+        let usual = OLDER.join(",");
+        assert_eq!(Places::of(&fields(&usual)), Some(Places::older()));
+        assert_eq!(Places::of(&fields(&format!("#{usual}"))), Some(Places::older()));
+        // Without a head, by the number of columns and what stands in them.
+        for (order, of) in [(&COLUMNS[..], Places::usual()), (&OLDER[..], Places::older())] {
+            let row: Vec<&str> = order.iter().map(|name| if *name == "type" { "MOD" } else { "1" }).collect();
+            assert_eq!(Places::of(&fields(&row.join(","))), Some(of));
+        }
         let store = format!("#schema,{},store_recv_time", usual.replace(",off,len", ",seg:off,seg:len"));
         let places = Places::of(&fields(&store)).unwrap();
         assert_eq!((places.place("uid"), places.place("len"), places.width()), (Some(1), Some(21), 26));
@@ -123,7 +180,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_nothing() {
         let row = fields("0, N/A ,,nan,x");
-        let value = |column| Places::usual().get(&row, column);
+        let value = |column| Places::older().get(&row, column);
         assert_eq!((value("uid"), value("exe"), value("job_id"), value("rank")), (Some(&b"0"[..]), None, None, None));
         assert_eq!((value("ProducerName"), value("off")), (Some(&b"x"[..]), None));
     }

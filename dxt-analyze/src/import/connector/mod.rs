@@ -17,7 +17,7 @@ mod provenance;
 mod row;
 mod rows;
 
-pub(crate) use columns::{COLUMNS, NOTHING};
+pub(crate) use columns::{NOTHING, header};
 
 use crate::exit::UsageError;
 use crate::import::budget::Budget;

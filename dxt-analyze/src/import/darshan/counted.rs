@@ -155,11 +155,14 @@ pub(crate) fn add(
     file
 }
 
+/// Names of calls that make bytes durable.
+const SYNCS: [&str; 2] = ["sync", "fdatasync"];
+
 /// Calls that make bytes durable.
 fn syncs(named: Named<'_>) -> u64 {
-    let (_, counters, _) =
-        kinds(named.module).iter().find(|(name, ..)| *name == "sync").unwrap_or(&("", &[], OpMode::Plain));
-    counters.iter().map(|counter| named.count(counter)).sum::<Sum>().get()
+    let counters =
+        kinds(named.module).iter().filter(|(name, ..)| SYNCS.contains(name)).flat_map(|(_, counters, _)| *counters);
+    counters.map(|counter| named.count(counter)).sum::<Sum>().get()
 }
 
 /// Syncs of a file from which they are told from writes by what the longest write leaves.
@@ -223,15 +226,23 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
 }
 
 /// Calls that move no bytes, kind by kind. Darshan has one time for all of them, which stands with the first kind that there is, unless the file was
-/// opened once: then the open's own is known, and the rest is the next kind's. `sync_ns` is known to be of syncs.
+/// opened once: then the open's own is known, and the rest is the next kind's. `sync_ns` is known to be of syncs, and is shared out by their numbers.
 pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code, Counters)) {
     let (first, last) = (named.ns("OPEN_START_TIMESTAMP"), named.ns("CLOSE_END_TIMESTAMP"));
     let mut left = named.ns("META_TIME");
     let mut opening = opening_ns(named).filter(|ns| *ns < left);
+    let (mut syncs, mut sync_ns) = (syncs(named), sync_ns);
     for (name, counters, mode) in kinds(named.module) {
         let count = counters.iter().map(|counter| named.count(counter)).sum::<Sum>().get();
         if count > 0 {
-            let own = if *name == "sync" { sync_ns } else { 0 };
+            let own = if SYNCS.contains(name) {
+                (u128::from(sync_ns) * u128::from(count) / u128::from(syncs.max(1))) as u64
+            } else {
+                0
+            };
+            if own > 0 {
+                (syncs, sync_ns) = (syncs.saturating_sub(count), sync_ns.saturating_sub(own));
+            }
             let single = opening.take().filter(|_| *name == "open" && count == 1);
             let mine = single.unwrap_or(left);
             left -= mine;
@@ -269,7 +280,8 @@ fn kinds(module: Module) -> Kinds {
             ("open", &["OPENS"], PLAIN),
             ("seek", &["SEEKS"], PLAIN),
             ("stat", &["STATS"], PLAIN),
-            ("sync", &["FSYNCS", "FDSYNCS"], PLAIN),
+            ("sync", &["FSYNCS"], PLAIN),
+            ("fdatasync", &["FDSYNCS"], PLAIN),
             ("mmap", &["MMAPS"], PLAIN),
         ],
         Module::MpiIo => &[

@@ -4,7 +4,7 @@
 
 use super::named::Named;
 use darshan_log::{CounterRecord, Module};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What MPI-IO did to a file, so what of POSIX lies below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,23 @@ impl Above {
         out
     }
 
+    /// What MPI-IO did to files of which POSIX has no record. Where there are records of DFS, it called DFS, and no record says for which.
+    pub(crate) fn past_posix<'a>(records: impl Iterator<Item = &'a (Module, CounterRecord)> + Clone) -> Self {
+        let of = |wanted| records.clone().filter(move |(module, _)| *module == wanted).map(|(_, record)| record);
+        let posix: FxHashSet<u64> = of(Module::Posix).map(|record| record.id).collect();
+        of(Module::MpiIo)
+            .filter(|record| !posix.contains(&record.id))
+            .map(Self::of_mpi)
+            .fold(Self::default(), Self::merge)
+    }
+
+    /// What a record of MPI-IO tells.
+    pub(crate) fn of_mpi(record: &CounterRecord) -> Self {
+        let named = Named { module: Module::MpiIo, record };
+        let calls = |writes| named.data(writes).segments > 0;
+        Self { opened: true, read: calls(false), wrote: calls(true) }
+    }
+
     pub(crate) fn merge(self, other: Self) -> Self {
         Self { opened: self.opened || other.opened, read: self.read || other.read, wrote: self.wrote || other.wrote }
     }
@@ -55,11 +72,8 @@ impl MpiFiles {
 
     /// Adds an MPI-IO record.
     pub(crate) fn add(&mut self, record: &CounterRecord) {
-        let named = Named { module: Module::MpiIo, record };
-        let calls = |writes| named.data(writes).segments > 0;
-        let above = Above { opened: true, read: calls(false), wrote: calls(true) };
         let known = self.0.entry(record.id).or_default();
-        *known = known.merge(above);
+        *known = known.merge(Above::of_mpi(record));
     }
 
     /// Whether there is a record of a file.

@@ -11,7 +11,7 @@ pub(crate) const FORMS: [OpMode; 4] = [OpMode::Plain, OpMode::Collective, OpMode
 
 const LAYERS: [Layer; 7] =
     [Layer::Posix, Layer::Mpiio, Layer::Stdio, Layer::Hdf5, Layer::Pnetcdf, Layer::Dfs, Layer::Daos];
-const KINDS: [(OpClass, &str); 10] = [
+const KINDS: [(OpClass, &str); 11] = [
     (OpClass::Read, "read"),
     (OpClass::Write, "write"),
     (OpClass::Open, "open"),
@@ -22,6 +22,7 @@ const KINDS: [(OpClass, &str); 10] = [
     (OpClass::Metadata, "redef"),
     (OpClass::Metadata, "wait"),
     (OpClass::Metadata, "set_view"),
+    (OpClass::Sync, "fdatasync"),
 ];
 
 /// Kinds that only DAOS has, numbered behind all others.
@@ -57,6 +58,7 @@ pub(crate) fn table(has_daos: bool) -> Vec<OpDef> {
                 let data = matches!(class, OpClass::Read | OpClass::Write);
                 let in_use = match (layer, mode) {
                     _ if name == "set_view" && layer != Layer::Mpiio => false,
+                    _ if name == "fdatasync" && layer != Layer::Posix => false,
                     (_, OpMode::Plain) => true,
                     (Layer::Mpiio, OpMode::Collective) => data || class == OpClass::Open,
                     (Layer::Pnetcdf, OpMode::Collective) => data || name == "wait",

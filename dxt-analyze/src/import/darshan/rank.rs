@@ -177,7 +177,9 @@ impl Ranks {
         }
         let Gather { mut tables, threads, used, ends, .. } = gather;
         shared.used.merge(&used, &shared.ids);
-        let dfs = Above::of_dfs(counters.iter().chain(&shared.records));
+        let all = counters.iter().chain(&shared.records);
+        let dfs = Above::of_dfs(all.clone());
+        let past_posix = if dfs == Above::default() { dfs } else { Above::past_posix(all) };
         for (module, record) in &counters {
             let named = Named { module: *module, record };
             if LIBRARIES.contains(module) {
@@ -185,6 +187,7 @@ impl Ranks {
             } else {
                 let above = match module {
                     Module::Posix => mpi.above_with(&shared.mpi, record.id),
+                    Module::Dfs => past_posix,
                     Module::Daos => dfs,
                     _ => Above::default(),
                 };

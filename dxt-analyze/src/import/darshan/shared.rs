@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     any_mpi: MpiFiles,
     /// What DFS did, whoever called it.
     any_dfs: Above,
+    /// What MPI-IO did to files of which POSIX has no record, whoever called it; in a log with records of DFS.
+    past_posix: Above,
 }
 
 /// Bytes that knowing a file that MPI-IO opened takes, at most.
@@ -48,6 +50,8 @@ impl Shared {
     ) -> Self {
         let mut out = Self::default();
         let info = log.info();
+        // Records of POSIX come before those of MPI-IO.
+        let (has_dfs, mut posix) = (log.counters(Module::Dfs).is_some(), FxHashSet::default());
         for module in COUNTED {
             for record in log.counters(module).into_iter().flatten() {
                 if !aside.passes(module, bounds.counters(module, &record)) {
@@ -56,6 +60,12 @@ impl Shared {
                 let of_all = record.rank < 0 && bounds.nprocs != Some(1);
                 if module == Module::MpiIo && (out.any_mpi.has(record.id) || budget.take(ID_BYTES)) {
                     out.any_mpi.add(&record);
+                }
+                if has_dfs && module == Module::Posix && (posix.contains(&record.id) || budget.take(ID_BYTES)) {
+                    posix.insert(record.id);
+                }
+                if has_dfs && module == Module::MpiIo && !posix.contains(&record.id) {
+                    out.past_posix = out.past_posix.merge(Above::of_mpi(&record));
                 }
                 if module == Module::Dfs {
                     out.any_dfs = out.any_dfs.merge(Above::of_dfs(std::iter::once(&(module, record.clone()))));
@@ -103,6 +113,7 @@ impl Shared {
             }
             let above = match module {
                 Module::Posix => self.any_mpi.above(record.id),
+                Module::Dfs => self.past_posix,
                 Module::Daos => self.any_dfs,
                 _ => Above::default(),
             };

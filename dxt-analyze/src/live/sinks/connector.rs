@@ -1,7 +1,7 @@
-//! The form of the LDMS-Darshan connector: what the published one sends for each call, field by field
-//! (darshan-runtime, darshan-ldms.c). Operations that it has no name for are left out, and counted.
+//! The form of the LDMS-Darshan connector: what the published one sends for each call, field by field (darshan-runtime,
+//! darshan-ldms.c), and the name of the data set, which its paper has besides. Operations that it has no name for are left out, and counted.
 
-pub(crate) use crate::import::connector::{COLUMNS, NOTHING};
+pub(crate) use crate::import::connector::{NOTHING, header};
 
 use crate::live::event::Event;
 use crate::live::records::Selected;
@@ -29,7 +29,7 @@ pub(crate) struct Message<'a> {
     pub(crate) flushes: i64,
     pub(crate) cnt: u64,
     pub(crate) op: &'a str,
-    pub(crate) seg: [Segment; 1],
+    pub(crate) seg: [Segment<'a>; 1],
 }
 
 /// What it says of calls that are about no data set.
@@ -37,7 +37,9 @@ const NOT_KNOWN: Selected = Selected { points: -1, irregular: -1, regular: -1, d
 
 /// Its segment.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Segment {
+pub(crate) struct Segment<'a> {
+    /// The data set's path in its file.
+    pub(crate) data_set: &'a str,
     pub(crate) pt_sel: i64,
     pub(crate) irreg_hslab: i64,
     pub(crate) reg_hslab: i64,
@@ -117,6 +119,7 @@ pub(crate) fn message(event: &Event) -> Option<Message<'_>> {
         cnt: so_far.calls,
         op,
         seg: [Segment {
+            data_set: target.data_set.as_deref().filter(|path| !path.is_empty()).unwrap_or(NOTHING),
             pt_sel: selected.points,
             irreg_hslab: selected.irregular,
             reg_hslab: selected.regular,

@@ -13,14 +13,14 @@ use std::path::PathBuf;
 pub(crate) enum Form {
     /// An object a line, with the connector's names.
     Json,
-    /// The connector's 25 columns.
+    /// The 26 columns of the connector's paper.
     Csv,
     /// Everything that is known, in names of our own.
     Full,
 }
 
 /// What the first line of CSV begins with.
-const COLUMNS_BEGIN: &str = "uid,exe,";
+const COLUMNS_BEGIN: &str = "#module,uid,";
 
 /// Lines.
 pub(crate) struct Lines {
@@ -50,7 +50,7 @@ impl Sink for Lines {
     fn events(&mut self, events: &[Event]) -> Result<()> {
         self.text.clear();
         if self.form == Form::Csv && !std::mem::replace(&mut self.has_head, true) && self.output.is_empty() {
-            self.text.extend_from_slice(connector::COLUMNS.join(",").as_bytes());
+            self.text.extend_from_slice(connector::header().as_bytes());
             self.text.push(b'\n');
         }
         for event in events {
@@ -81,27 +81,38 @@ impl Sink for Lines {
     }
 }
 
-/// A message as the connector's CSV has it: a line of an object and its segment.
+/// A message as LDMS stores it: a line of an object and its segment, in the order of the connector's paper.
 fn row(message: &connector::Message<'_>, out: &mut Vec<u8>) -> Result<()> {
     let [seg] = &message.seg;
     let mut writer = csv::WriterBuilder::new().from_writer(out);
-    let numbers = |values: &[i64]| -> Vec<String> { values.iter().map(i64::to_string).collect() };
-    let mut fields = vec![
-        message.uid.to_string(),
-        printable(message.exe).into_owned(),
-        message.job_id.to_string(),
-        message.rank.to_string(),
-        printable(message.producer_name).into_owned(),
-        printable(&message.file).into_owned(),
-        message.record_id.to_string(),
-        message.module.to_owned(),
-        message.kind.to_owned(),
-    ];
-    fields.extend(numbers(&[message.max_byte, message.switches, message.flushes]));
-    fields.extend([message.cnt.to_string(), message.op.to_owned()]);
-    fields.extend(numbers(&[seg.pt_sel, seg.irreg_hslab, seg.reg_hslab, seg.ndims, seg.npoints, seg.off, seg.len]));
-    fields.extend([&seg.start, &seg.dur, &seg.total, &seg.timestamp].map(|number| number.get().to_owned()));
-    writer.write_record(fields)?;
+    writer.write_record([
+        message.module,
+        &message.uid.to_string(),
+        &printable(message.producer_name),
+        &message.switches.to_string(),
+        &printable(&message.file),
+        &message.rank.to_string(),
+        &message.flushes.to_string(),
+        &message.record_id.to_string(),
+        &printable(message.exe),
+        &message.max_byte.to_string(),
+        message.kind,
+        &message.job_id.to_string(),
+        message.op,
+        &message.cnt.to_string(),
+        &seg.off.to_string(),
+        &seg.pt_sel.to_string(),
+        seg.dur.get(),
+        &seg.len.to_string(),
+        &seg.ndims.to_string(),
+        &seg.reg_hslab.to_string(),
+        &seg.irreg_hslab.to_string(),
+        &printable(seg.data_set),
+        &seg.npoints.to_string(),
+        seg.timestamp.get(),
+        seg.total.get(),
+        seg.start.get(),
+    ])?;
     writer.flush()?;
     Ok(())
 }

@@ -132,7 +132,7 @@ codes! {
         "ours";
     READ_BACK = "DXT-C026",
         "A process reads bytes that it wrote.",
-        "Overlap of reads with the process's earlier writes, at their first reading: at least traffic_share of all bytes read and traffic_min_bytes. Cost: the reads' time by bytes.",
+        "Overlap of reads with the process's earlier writes, at their first reading: at least traffic_share of all bytes read and traffic_min_bytes. Files that several processes write count if no byte of them has two writers. Cost: the reads' time by bytes.",
         "Keep in memory what is needed again.",
         "ours";
     OVERWRITTEN = "DXT-C027",

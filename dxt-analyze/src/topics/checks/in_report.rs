@@ -30,7 +30,7 @@ impl<'a> Reported<'a> for InReport<'a> {
     type Found = ChecksReport;
 
     fn new(job: &'a Job<'a>) -> Self {
-        Self { job, first: First { walk: Walk { thresholds: &job.run.thresholds }, timeline: Timeline::new(job.run) } }
+        Self { job, first: First { walk: Walk::new(job.run), timeline: Timeline::new(job.run) } }
     }
 
     fn first(&self) -> &Self::First {

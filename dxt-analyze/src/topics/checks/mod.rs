@@ -1,7 +1,7 @@
 //! The checks: what a list of rules of thumb asks of a run, and what only the single operations can tell. One ordered pass
 //! serves all of them. `docs/checks.md` lists them beside Drishti's.
 //!
-//! * `walk`, `roles`, `walked_file`, `ranges`, `put_off`, `runs`, `cells`, `sums`: the pass, and what it keeps.
+//! * `walk`, `roles`, `walked_file`, `ranges`, `put_off`, `runs`, `cells`, `writers`, `sums`: the pass, and what it keeps.
 //! * `gaps`: when processes are in calls.
 //! * `calls`, `file_calls`, `counted`: what counts alone tell.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the verdicts.
@@ -31,6 +31,7 @@ mod traffic;
 pub mod view;
 pub mod walk;
 mod walked_file;
+pub mod writers;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
@@ -49,6 +50,7 @@ use result::Verdicts;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use sums::{Example, FileSums};
+use writers::Writers;
 
 /// What the verdicts look at.
 #[derive(Debug)]
@@ -63,6 +65,8 @@ pub struct Measured<'a> {
     pub files: BTreeMap<FileId, FileSums>,
     /// What processes read in common.
     pub common: FxHashMap<FileId, Common>,
+    /// Who wrote the bytes of shared files.
+    pub writers: Writers,
     /// When processes were in calls.
     pub phases: Phases,
     /// Accesses whose place in memory is known, and those of them off a multiple of 8 bytes.

@@ -8,6 +8,7 @@ use crate::limits::NAMED_EXAMPLES;
 use crate::model::{FileId, Stream};
 use crate::sum::Sum;
 use crate::text::units;
+use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
 pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
@@ -37,8 +38,8 @@ struct Kind {
     code: Code,
     of: fn(&FileSums) -> &Repeated,
     all: fn(&FileSums) -> u64,
-    /// Whether what other processes wrote in between would make it needful.
-    needs_own_file: bool,
+    /// True of a file that is judged: others may have changed its bytes in between.
+    is_judged: fn(&Measured<'_>, FileId, &FileSums) -> bool,
     costs: bool,
     title: &'static str,
     hint: &'static str,
@@ -49,7 +50,7 @@ static REREAD: Kind = Kind {
     code: Code::REREAD,
     of: |sums| &sums.reread,
     all: |sums| sums.read.bytes,
-    needs_own_file: true,
+    is_judged: |_, _, sums| sums.writers == 0 || (sums.writers, sums.readers, sums.both) == (1, 1, 1),
     costs: true,
     title: "of the bytes read had been read before by the same process",
     hint: "keep them in memory, or read in the order of the file; the page cache serves them only while they stay in it",
@@ -60,7 +61,7 @@ static READ_BACK: Kind = Kind {
     code: Code::READ_BACK,
     of: |sums| &sums.read_back,
     all: |sums| sums.read.bytes,
-    needs_own_file: true,
+    is_judged: |m, file, sums| sums.writers <= 1 || m.writers.is_one(file),
     costs: true,
     title: "of the bytes read had been written by the same process",
     hint: "keep in memory what is needed again, or put it on node-local storage: on a parallel file system reading back may wait for \
@@ -72,36 +73,43 @@ static OVERWRITTEN: Kind = Kind {
     code: Code::OVERWRITTEN,
     of: |sums| &sums.overwritten,
     all: |sums| sums.written.bytes,
-    needs_own_file: false,
+    is_judged: |_, _, _| true,
     costs: true,
     title: "of the bytes written went over bytes that the same process had written",
     hint: "write each byte once it is final; if they are new versions of a checkpoint, write them less often",
 };
 
-/// Whether no process but the one that reads writes the file.
-fn is_own(sums: &FileSums) -> bool {
-    sums.writers == 0 || (sums.writers, sums.readers, sums.both) == (1, 1, 1)
-}
-
 fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let least = m.least.traffic_share;
-    let counts = |sums: &FileSums| !kind.needs_own_file || is_own(sums);
-    let bytes = |sums: &FileSums| if counts(sums) { (kind.of)(sums).bytes } else { 0 };
+    let judged: BTreeMap<FileId, FileSums> = m
+        .files
+        .iter()
+        .filter(|(file, sums)| (kind.is_judged)(m, **file, sums))
+        .map(|(file, sums)| (*file, *sums))
+        .collect();
+    let bytes = |sums: &FileSums| (kind.of)(sums).bytes;
     let all = m.files.values().map(|file| (kind.all)(file)).sum::<Sum>().get();
     if all == 0 {
         return out.skip(kind.check, kind.code, Amount::Ratio(least), "no such bytes with segments");
     }
-    let moved = m.files.values().map(bytes).sum::<Sum>().get();
-    let counted = || m.files.values().filter(|sums| counts(sums)).map(kind.of);
-    let cost = counted().map(|sums| sums.time_ns).sum::<Sum>().get();
+    let moved = judged.values().map(bytes).sum::<Sum>().get();
+    let not_judged = m.files.values().map(bytes).sum::<Sum>().get().saturating_sub(moved);
+    if kind.code == Code::READ_BACK && moved == 0 && not_judged > 0 {
+        let why = format!(
+            "not judged: {} of files in which processes write over each other's bytes",
+            units::bytes(not_judged)
+        );
+        return out.skip(kind.check, kind.code, Amount::Ratio(least), &why);
+    }
+    let cost = judged.values().map(|sums| (kind.of)(sums).time_ns).sum::<Sum>().get();
     let part = share(moved, all);
     let found = part >= least && moved >= m.least.traffic_min_bytes;
     let said = found.then(|| {
         let mut evidence: Vec<String> = m
-            .most(&m.files, bytes)
+            .most(&judged, bytes)
             .into_iter()
             .filter_map(|(file, bytes)| {
-                let sums = (kind.of)(m.files.get(&file)?);
+                let sums = (kind.of)(judged.get(&file)?);
                 let example = sums.example?;
                 let processes = sums.processes;
                 Some(format!(
@@ -113,9 +121,9 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
                 ))
             })
             .collect();
-        evidence.extend(bounds(m, kind));
+        evidence.extend(bounds(m, not_judged));
         // Where HDF5 writes, it fills what is allocated before the program's data come.
-        let most = m.most(&m.files, bytes).into_iter().next();
+        let most = m.most(&judged, bytes).into_iter().next();
         let fills = kind.code == Code::OVERWRITTEN && most.is_some_and(|(file, _)| is_of_hdf5(m, file));
         Said {
             severity: m.severity(cost),
@@ -150,16 +158,15 @@ fn is_of_hdf5(m: &Measured<'_>, file: FileId) -> bool {
 }
 
 /// What was left out, in sentences.
-fn bounds(m: &Measured<'_>, kind: &Kind) -> Vec<String> {
+fn bounds(m: &Measured<'_>, not_judged: u64) -> Vec<String> {
     let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(of).sum::<Sum>().get();
     let forgotten = sum(&|file| file.forgotten.get());
     let unordered = sum(&|file| file.unordered.get());
-    let others = sum(&|file| if kind.needs_own_file && !is_own(file) { (kind.of)(file).bytes } else { 0 });
     let mut out = Vec::new();
     let mut say = |bytes: u64, text: &str| out.extend((bytes > 0).then(|| format!("{} {text}", units::bytes(bytes))));
     say(forgotten, "in too many ranges to remember: this is a lower bound");
     say(unordered, "of processes whose threads both read and write the file are not judged");
-    say(others, "of files that other processes write are not judged: they may have changed");
+    say(not_judged, "of files that other processes write are not judged: they may have changed");
     out
 }
 

@@ -48,10 +48,9 @@ pub fn checks(args: &Args) -> Result<ChecksReport> {
 /// Checks a run that is loaded; `args.inputs` is not looked at.
 #[must_use]
 pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
-    let least = &run.thresholds;
     let timeline = Timeline::new(run);
     let bar = Bar::new(run.segments(), "checks");
-    let analysis = (Totals, (Walk { thresholds: least }, timeline));
+    let analysis = (Totals, (Walk::new(run), timeline));
     let ((totals, (walked, slots)), lost) = scan(run, &analysis, &bar);
     drop(bar);
     checks_from(run, args.all, totals, walked, (&timeline, &slots), &lost)
@@ -80,6 +79,7 @@ pub(crate) fn checks_from(
         calls: calls::sum(run, &with_missing(run, totals)),
         files: walked.files.into_iter().collect(),
         common: walked.cells.common(),
+        writers: walked.writers,
         phases: phases(timeline, slots),
         memory,
     };

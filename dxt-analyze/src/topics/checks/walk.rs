@@ -7,12 +7,13 @@ use super::ranges::Ranges;
 use super::roles::Role;
 use super::runs::Run as SmallRun;
 use super::sums::FileSums;
-use super::walked_file::WalkedFile;
+use super::walked_file::{WalkedFile, Who};
+use super::writers::{Writers, written_by_several};
 use crate::limits::{FOLLOWED_CELLS, HELD_RANGES};
 use crate::model::{FileId, Process, ProcessId, Run};
 use crate::scan::{Analysis, Block, Row, Stretch};
 use crate::thresholds::Thresholds;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::counters::Counters;
 use trace_format::meta::WholeDef;
 use trace_format::op::Layer;
@@ -21,10 +22,20 @@ use trace_format::op::Layer;
 const IN_VAIN: usize = 8;
 
 /// The pass.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Walk<'a> {
     /// What counts as small and as slow.
-    pub thresholds: &'a Thresholds,
+    thresholds: &'a Thresholds,
+    /// Files of which [`Writers`] are kept.
+    written_by_several: FxHashSet<FileId>,
+}
+
+impl<'a> Walk<'a> {
+    /// Of a run.
+    #[must_use]
+    pub fn new(run: &'a Run) -> Self {
+        Self { thresholds: &run.thresholds, written_by_several: written_by_several(run) }
+    }
 }
 
 /// What a thread of the analyzer keeps.
@@ -34,6 +45,8 @@ pub struct Partial {
     pub files: FxHashMap<FileId, FileSums>,
     /// What processes read in common.
     pub cells: Cells,
+    /// Who wrote what of shared files.
+    pub writers: Writers,
     current: Option<Current>,
 }
 
@@ -49,12 +62,13 @@ struct Current {
 }
 
 impl Current {
-    fn new(run: &Run, number: ProcessId, process: &Process, thread: u32) -> Self {
+    fn new(run: &Run, number: ProcessId, process: &Process, thread: u32, several: &FxHashSet<FileId>) -> Self {
         let mut places: FxHashMap<FileId, u32> = FxHashMap::default();
         let mut slots: Vec<WalkedFile> = Vec::new();
         let roles = process.streams.iter().map(|stream| {
             let place = *places.entry(stream.file).or_insert_with(|| {
-                slots.push(WalkedFile { file: stream.file, ..WalkedFile::default() });
+                let shared = several.contains(&stream.file);
+                slots.push(WalkedFile { file: stream.file, shared, ..WalkedFile::default() });
                 slots.len() as u32 - 1
             });
             (Role::of(run, stream), place)
@@ -135,6 +149,7 @@ impl Current {
             Role::Sync => slot.syncs = slot.syncs.wrapping_add(1),
             Role::Replace => {
                 self.ranges = self.ranges.saturating_sub(slot.read.len() + slot.written.len());
+                slot.replaced |= !slot.written.is_empty();
                 slot.read.clear();
                 slot.written.clear();
             }
@@ -174,7 +189,12 @@ impl Partial {
     pub fn finish(&mut self, least: &Thresholds) {
         if let Some(mut current) = self.current.take() {
             current.end_thread(least);
-            current.slots.into_iter().for_each(|slot| slot.finish(&mut self.files, &mut self.cells));
+            for slot in current.slots {
+                if slot.shared && slot.written_by != Who::Nobody {
+                    self.writers.add(&slot);
+                }
+                slot.finish(&mut self.files, &mut self.cells);
+            }
         }
     }
 }
@@ -183,7 +203,12 @@ impl Analysis for Walk<'_> {
     type Partial = Partial;
 
     fn start(&self) -> Partial {
-        Partial { files: FxHashMap::default(), cells: Cells::with_limit(FOLLOWED_CELLS), current: None }
+        Partial {
+            files: FxHashMap::default(),
+            cells: Cells::with_limit(FOLLOWED_CELLS),
+            writers: Writers::default(),
+            current: None,
+        }
     }
 
     fn ordered(&self) -> bool {
@@ -193,7 +218,8 @@ impl Analysis for Walk<'_> {
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         if partial.current.as_ref().is_none_or(|current| current.number != block.number) {
             partial.finish(self.thresholds);
-            partial.current = Some(Current::new(block.run, block.number, block.process, block.thread));
+            let several = &self.written_by_several;
+            partial.current = Some(Current::new(block.run, block.number, block.process, block.thread, several));
         }
         let Some(current) = &mut partial.current else { return };
         if current.thread != block.thread {
@@ -207,6 +233,7 @@ impl Analysis for Walk<'_> {
         other.finish(self.thresholds);
         into.finish(self.thresholds);
         into.cells.merge(other.cells);
+        into.writers.merge(other.writers);
         for (file, sums) in other.files {
             into.files.entry(file).or_default().merge(&sums);
         }

@@ -45,6 +45,10 @@ pub(super) struct InsideCall {
 #[derive(Debug, Default)]
 pub(super) struct WalkedFile {
     pub(super) file: FileId,
+    /// Several processes write it.
+    pub(super) shared: bool,
+    /// What was written before is not in `written`: the file was emptied or replaced since.
+    pub(super) replaced: bool,
     pub(super) sums: FileSums,
     pub(super) read: Ranges,
     pub(super) written: Ranges,

@@ -47,7 +47,7 @@ codes! {
         "The second run reads or writes through another interface.",
         "The layer through which the program moves most bytes, of reads or of writes, is another one; calls and bytes of single operations are then not compared one by one. Cost: time of the slowest process in these calls beyond that of the first run.",
         "Compare the lines at the top: time, time inside, bandwidth.",
-        "Wright et al., Parallel File System Analysis Through Application I/O Tracing, The Computer Journal 56(2), 2013, Table 5";
+        "Wright et al., RIOT: A Parallel Input/Output Tracer, UKPEW 2011, Table 5";
     SLOWER_RUNS = "DXT-D011",
         "The job got slower, by more than its repeats differ.",
         "Run times of both ways by Welch's test, with a false discovery rate over all numbers of at most compare_q, ranges that have nothing in common, and means that differ by min_slowdown. Only with as many ranks.",

@@ -1,4 +1,4 @@
-//! Files by how long they were open, and how much of that time went into calls: of the rest nobody reads or writes (Carns et al., 2011,
+//! Files by how long they were open, and how much of that time went into calls: of the rest nobody reads or writes (Carns et al., 2009,
 //! Figure 7b).
 
 use super::steps::Handles;

@@ -1,4 +1,4 @@
-//! Calls in flight over time as a picture, a panel for each kind (RIOT, Wright et al., 2013, Figure 4), and as lines of a terminal. Panels
+//! Calls in flight over time as a picture, a panel for each kind (RIOT, Wright et al., UKPEW 2011, Figure 4), and as lines of a terminal. Panels
 //! have scales of their own: a few locks are seen beside hundreds of calls of MPI-IO.
 
 use super::concurrency::{Concurrency, Series};

@@ -28,6 +28,9 @@ pub struct Parts {
     pub system_ns: u64,
     /// In calls of MPI-IO and HDF5: outside POSIX, which is exchanging data, copying, the library's own work.
     pub library_ns: u64,
+    /// Calls may be missing, which are in `no_io_ns` then.
+    #[serde(skip)]
+    pub partial: bool,
 }
 
 /// Number of parts that are in calls.
@@ -48,7 +51,7 @@ impl Parts {
             ("MPI-IO and HDF5: in system calls", self.system_ns),
             ("MPI-IO and HDF5: outside POSIX (communication, locks, copies)", self.library_ns),
             ("no I/O: in MPI's collective calls", self.meeting_ns),
-            ("no I/O", self.no_io_ns),
+            (if self.partial { "not on record, or no I/O" } else { "no I/O" }, self.no_io_ns),
         ]
     }
 

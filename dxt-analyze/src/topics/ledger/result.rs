@@ -182,12 +182,17 @@ impl Ledger {
         // Ranks without a row of their own: those that only the record of all ranks has, and those that did nothing.
         let single = run.workers().filter(|process| process.reduction.is_none()).count() as u64;
         let total = lives.saturating_add(processes.max(reduced).saturating_sub(single).saturating_mul(run_ns));
-        let job = job.within(total, u64::MAX);
+        let mut job = job.within(total, u64::MAX);
         let background = sums.iter().map(|one| one.background_ns).sum::<Sum>().get();
         let overview = run.processes.iter().flat_map(|process| &process.streams).any(|stream| stream.overview);
         let mut number = 0..;
         rows.retain(|_| number.next().is_none_or(|number| !continuations.contains_key(&ProcessId(number))));
         rows.sort_by_key(|row| (Reverse(row.parts.io_ns()), row.rank, row.pid));
+        let missing = Completeness::of(run, lost);
+        rows.iter_mut()
+            .map(|row| &mut row.parts)
+            .chain([&mut job])
+            .for_each(|parts| parts.partial = missing.lower_bounds);
         Self {
             run_ns,
             processes: processes.max(reduced),
@@ -200,7 +205,7 @@ impl Ledger {
             in_flight_ns: busy.flights.values().copied().sum::<Sum>().get(),
             knows_waits: run.processes.iter().any(|process| waits_on_record(run, process)),
             rows,
-            missing: Completeness::of(run, lost),
+            missing,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Many runs of one program in one table: what grows, what shrinks, and how well it scales. The numbers are those of the published
-//! tables: RIOT (Wright et al., "Parallel File System Analysis Through Application I/O Tracing", The Computer Journal 56(2), 2013,
-//! Tables 1 to 4 and 6), Darshan (Carns et al., ACM TOS 7(3), 2011, Table VI, Figures 6 and 8) and DXT (Xu et al., CUG 2017, Figure 1).
+//! tables: RIOT (Wright et al., "RIOT - A Parallel Input/Output Tracer", UKPEW 2011,
+//! Tables 1 to 4 and 6), Darshan (Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, Table VI, Figures 6 and 8) and DXT (Xu et al., CUG 2017, Figure 1).
 //!
 //! * `measure`: one run, measured; `measures`: the list of its numbers, which `compare` has as well.
 //! * `spread`: repeats, as median and range; `groups`: which runs belong together, in which order.

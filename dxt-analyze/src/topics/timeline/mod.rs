@@ -4,11 +4,12 @@
 //!
 //! * `span`: a span of time and its bins; `grid`: the cells and how they are put together until they are few.
 //! * `slices`: which calls are told apart; `axes`: what the rows stand for.
-//! * `fill`: the pass; `grids`: what it fills; `drawn`: a grid as the page reads it; `series`: the job over time; `phases`: its I/O phases; `exact`: single calls, where they are few;
+//! * `fill`: the pass; `grids`: what it fills; `drawn`: a grid as the page reads it; `series`: the job over time; `phases`: its I/O phases; `changes`: where what is done changes; `exact`: single calls, where they are few;
 //!   `unseen`: when calls were made that have no segments.
 
 pub mod args;
 pub mod axes;
+mod changes;
 pub(crate) mod charts;
 pub mod drawn;
 pub mod exact;

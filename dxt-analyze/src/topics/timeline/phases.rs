@@ -1,6 +1,8 @@
-//! I/O phases: stretches of the job in which calls follow each other, separated by quiet. The rule is ours: a phase ends where no call
-//! of the program is in flight for at least `phase_quiet_share` of the time from the first call to the last.
+//! I/O phases: stretches of the job in which calls follow each other, separated by quiet, and the parts of these that do different
+//! things. The rules are ours: a phase ends where no call of the program is in flight for at least `phase_quiet_share` of the time
+//! from the first call to the last, and where what is done changes for as long ([`changes`]).
 
+use super::changes;
 use super::grids::Grids;
 use super::series::Bin;
 use super::slices::{Kind, Slices};
@@ -68,7 +70,7 @@ pub fn phases(
     let (start, end) = ends(first, last);
     let quiet_ns = (end.saturating_sub(start) as f64 * thresholds.phase_quiet_share) as u64;
     let mut stretches: Vec<(usize, usize)> = Vec::new();
-    for at in busy {
+    for &at in &busy {
         if let Some(stretch) = stretches.last_mut() {
             let gap = ends(at, at).0.saturating_sub(ends(stretch.0, stretch.1).1);
             // A call that goes on into this bin leaves no quiet, and then neither bin says so.
@@ -79,11 +81,31 @@ pub fn phases(
         }
         stretches.push((at, at));
     }
+    let least = quiet_ns as f64 / span.width_ns.max(1) as f64;
+    let parts: Vec<(usize, usize)> = stretches
+        .into_iter()
+        .flat_map(|(from, to)| {
+            let cuts = changes::cuts(bins.get(from..=to).unwrap_or_default(), thresholds.phase_quiet_share, least);
+            let begins: Vec<usize> = std::iter::once(from).chain(cuts.into_iter().map(|cut| from + cut)).collect();
+            // Quiet before a cut is in no phase.
+            let last = |begin: usize| busy.get(busy.partition_point(|&at| at < begin).checked_sub(1)?).copied();
+            let ends = begins.iter().skip(1).filter_map(|&begin| last(begin)).chain([to]).collect::<Vec<_>>();
+            begins.into_iter().zip(ends)
+        })
+        .collect();
+    let has_part = |at: usize, is: fn(&(usize, usize)) -> usize| parts.iter().any(|part| is(part) == at);
     let one = |(number, &(from, to)): (usize, &(usize, usize))| {
-        let (start_ns, end_ns) = ends(from, to);
+        let (mut start_ns, mut end_ns) = ends(from, to);
+        // Calls go on over a cut between neighbouring bins.
+        if from > 0 && has_part(from - 1, |part| part.1) {
+            start_ns = span.start_of(from);
+        }
+        if has_part(to + 1, |part| part.0) {
+            end_ns = span.start_of(to + 1);
+        }
         phase(run, slices, grids, bins, (from, to), Phase { number: number + 1, start_ns, end_ns, ..empty() })
     };
-    stretches.iter().enumerate().map(one).collect()
+    parts.iter().enumerate().map(one).collect()
 }
 
 fn empty() -> Phase {

@@ -5,7 +5,7 @@
 
 use crate::handles::pending::{self, Key, Pending};
 use crate::handles::{self, Manner, Sent};
-use crate::ops::{Op, POSIX_AIO_READ, POSIX_AIO_SYNC, POSIX_AIO_WRITE, POSIX_SUBMIT, POSIX_WAIT};
+use crate::ops::{Op, POSIX_AIO_DATA_SYNC, POSIX_AIO_READ, POSIX_AIO_SYNC, POSIX_AIO_WRITE, POSIX_SUBMIT, POSIX_WAIT};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::{clock, errno};
@@ -152,7 +152,10 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| submitting(block, &POSIX_AIO_WRITE, || real(block));
     /// aio_fsync(3).
     [aio_fsync, aio_fsync64](operation: c_int, block: *mut aiocb) -> c_int
-        = |real| submitting(block, &POSIX_AIO_SYNC, || real(operation, block));
+        = |real| {
+            let op = if operation == libc::O_DSYNC { &POSIX_AIO_DATA_SYNC } else { &POSIX_AIO_SYNC };
+            submitting(block, op, || real(operation, block))
+        };
     /// aio_error(3): how the program may learn of the end.
     [aio_error, aio_error64](block: *const aiocb) -> c_int
         = |real| {

@@ -11,7 +11,10 @@ use super::readable::{Answer, Pages};
 use crate::handles::pending::{self, Key, Pending};
 use crate::handles::{self, Manner, Sent};
 use crate::notes::Note;
-use crate::ops::{Op, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE, POSIX_SUBMIT, POSIX_WAIT};
+use crate::ops::{
+    Op, POSIX_IO_SUBMIT_DATA_SYNC, POSIX_IO_SUBMIT_READ, POSIX_IO_SUBMIT_SYNC, POSIX_IO_SUBMIT_WRITE, POSIX_SUBMIT,
+    POSIX_WAIT,
+};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use crate::tls::Thread;
@@ -53,7 +56,8 @@ fn op_of(opcode: u16) -> Option<&'static Op> {
     match opcode {
         0 | 7 => Some(&POSIX_IO_SUBMIT_READ),
         1 | 8 => Some(&POSIX_IO_SUBMIT_WRITE),
-        2 | 3 => Some(&POSIX_IO_SUBMIT_SYNC),
+        2 => Some(&POSIX_IO_SUBMIT_SYNC),
+        3 => Some(&POSIX_IO_SUBMIT_DATA_SYNC),
         _ => None,
     }
 }

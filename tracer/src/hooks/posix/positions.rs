@@ -5,7 +5,7 @@ use super::metadata::on_descriptor;
 use crate::clock;
 use crate::errno;
 use crate::handles;
-use crate::ops::{POSIX_SEEK, POSIX_SYNC};
+use crate::ops::{Op, POSIX_DATA_SYNC, POSIX_SEEK, POSIX_SYNC};
 use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{c_int, off_t};
@@ -39,8 +39,8 @@ pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
 }
 
 /// Runs `call`, which makes the bytes of a file durable.
-pub(super) fn syncing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    on_descriptor(number, &POSIX_SYNC, NO_OFFSET, 0, call)
+pub(super) fn syncing(number: c_int, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
+    on_descriptor(number, op, NO_OFFSET, 0, call)
 }
 
 hooks! { POSITIONS, missing = { errno::set(libc::ENOSYS); -1 };
@@ -49,8 +49,8 @@ hooks! { POSITIONS, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| seeking(number, || real(number, offset, whence));
     /// fsync(2).
     [fsync](number: c_int) -> c_int
-        = |real| syncing(number, || real(number));
+        = |real| syncing(number, &POSIX_SYNC, || real(number));
     /// fdatasync(2).
     [fdatasync](number: c_int) -> c_int
-        = |real| syncing(number, || real(number));
+        = |real| syncing(number, &POSIX_DATA_SYNC, || real(number));
 }

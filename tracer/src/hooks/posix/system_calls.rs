@@ -15,7 +15,9 @@ use super::opening::{closing, closing_range_with, controlling, duplicating, open
 use super::positions::{seeking, syncing};
 use super::sharing::before_system_call;
 use super::transfers::{Vector, at_either, at_offset, at_position};
-use crate::ops::{POSIX_ALLOCATE, POSIX_READ, POSIX_READV, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV};
+use crate::ops::{
+    POSIX_ALLOCATE, POSIX_DATA_SYNC, POSIX_READ, POSIX_READV, POSIX_SYNC, POSIX_TRUNCATE, POSIX_WRITE, POSIX_WRITEV,
+};
 use crate::real::{Slot, slot};
 use crate::{lifecycle, record, sys, tls};
 use libc::{c_int, c_long, c_void, iovec, off_t};
@@ -219,7 +221,8 @@ table! {
         copying(|| [from(b as c_int, pointer(c)), to(descriptor, std::ptr::null())], whole) as c_long
     },
     libc::SYS_lseek => seeking(descriptor, call),
-    libc::SYS_fsync | libc::SYS_fdatasync => syncing(descriptor, small).into(),
+    libc::SYS_fsync => syncing(descriptor, &POSIX_SYNC, small).into(),
+    libc::SYS_fdatasync => syncing(descriptor, &POSIX_DATA_SYNC, small).into(),
     libc::SYS_ftruncate => on_descriptor(descriptor, &POSIX_TRUNCATE, NO_OFFSET, size(b as off_t), small).into(),
     libc::SYS_fallocate => on_descriptor(descriptor, &POSIX_ALLOCATE, c as off_t, size(d as off_t), small).into(),
     libc::SYS_close => closing(descriptor, small).into(),

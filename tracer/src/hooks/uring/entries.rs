@@ -6,8 +6,8 @@ use crate::handles::rings::{Registered, Ring};
 use crate::handles::{self, Manner, Sent};
 use crate::notes::Note;
 use crate::ops::{
-    Op, POSIX_IO_URING_ALLOCATE, POSIX_IO_URING_CLOSE, POSIX_IO_URING_OPEN, POSIX_IO_URING_READ, POSIX_IO_URING_SYNC,
-    POSIX_IO_URING_SYNC_RANGE, POSIX_IO_URING_WRITE,
+    Op, POSIX_IO_URING_ALLOCATE, POSIX_IO_URING_CLOSE, POSIX_IO_URING_DATA_SYNC, POSIX_IO_URING_OPEN,
+    POSIX_IO_URING_READ, POSIX_IO_URING_SYNC, POSIX_IO_URING_SYNC_RANGE, POSIX_IO_URING_WRITE,
 };
 use crate::record::Call;
 use crate::registry::File;
@@ -55,7 +55,8 @@ fn asked(entry: &Entry) -> Asked {
         1 | 4 | 22 => Asked::Data(&POSIX_IO_URING_READ),
         // WRITEV, WRITE_FIXED, WRITE.
         2 | 5 | 23 => Asked::Data(&POSIX_IO_URING_WRITE),
-        // FSYNC.
+        // FSYNC, with and without IORING_FSYNC_DATASYNC.
+        3 if entry.operation_flags & 1 != 0 => Asked::Range(&POSIX_IO_URING_DATA_SYNC, NO_OFFSET, 0),
         3 => Asked::Range(&POSIX_IO_URING_SYNC, NO_OFFSET, 0),
         // SYNC_FILE_RANGE.
         8 => Asked::Range(&POSIX_IO_URING_SYNC_RANGE, entry.offset as i64, length),

@@ -6,7 +6,7 @@ use postgres::Client;
 use postgres::error::SqlState;
 
 /// Its columns: name, type, and what is in it.
-const COLUMNS: [(&str, &str, &str); 25] = [
+const COLUMNS: [(&str, &str, &str); 26] = [
     ("uid", "bigint", "uid"),
     ("exe", "text", "exe"),
     ("job_id", "bigint", "job_id"),
@@ -32,12 +32,13 @@ const COLUMNS: [(&str, &str, &str); 25] = [
     ("dur", "numeric", "(end_ns - start_ns) / 1e9"),
     ("total", "numeric", "so_far_ns / 1e9"),
     ("timestamp", "numeric", "end_ns / 1e9"),
+    ("data_set", "text", "coalesce(nullif(data_set, ''), 'N/A')"),
 ];
 
 /// How long it may wait for those who read the view.
 const PATIENCE: &str = "SET LOCAL lock_timeout = '3s'";
 /// Whether it is there as this version makes it.
-const IS_NEW: &str = "SELECT coalesce(pg_get_viewdef(to_regclass('dxt_connector')) LIKE '%data_set%', false)";
+const IS_NEW: &str = "SELECT coalesce(pg_get_viewdef(to_regclass('dxt_connector')) LIKE '%AS data_set%', false)";
 /// Names and types of the columns that it has.
 const THERE: &str = "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
     WHERE attrelid = to_regclass('dxt_connector') AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
@@ -107,7 +108,10 @@ mod tests {
         };
         let sql = definition(&there(&[("file", "text"), ("npoints", "integer")])).unwrap();
         let begin = "AS SELECT file || coalesce(':' || data_set, '') AS \"file\", least(coalesce(npoints, -1), 2147483647)::integer AS \"npoints\", uid AS \"uid\"";
-        assert!(sql.contains(begin) && sql.contains("end_ns / 1e9 AS \"timestamp\" FROM dxt_events"), "{sql}");
+        assert!(
+            sql.contains(begin) && sql.ends_with("AS \"data_set\" FROM dxt_events WHERE module IS NOT NULL"),
+            "{sql}"
+        );
         assert_eq!(sql.matches(" AS \"").count(), 25);
         assert!(definition(&there(&[("mine", "text")])).unwrap_err().contains("mine"));
     }

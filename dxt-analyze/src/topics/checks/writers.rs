@@ -1,0 +1,77 @@
+//! Who wrote the bytes of files that several processes write: as long as no byte has two writers, what a process reads back of its own is
+//! known. Memory: [`HELD_RANGES`] ranges of all files together; where there are more, nothing is known of any.
+
+use super::ranges::Ranges;
+use super::walked_file::WalkedFile;
+use crate::limits::HELD_RANGES;
+use crate::model::{FileId, Run};
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::op::OpClass;
+
+/// Files that several processes write, and one of these reads.
+pub(super) fn written_by_several(run: &Run) -> FxHashSet<FileId> {
+    // Processes that write it, 2 for several; and if one of them reads it.
+    let mut all: FxHashMap<FileId, (u8, bool)> = FxHashMap::default();
+    for process in &run.processes {
+        let mut uses: FxHashMap<FileId, [bool; 2]> = FxHashMap::default();
+        for stream in process.streams.iter().filter(|stream| stream.storage && !stream.failed) {
+            if let Some(class @ (OpClass::Read | OpClass::Write)) = run.op(stream).class {
+                uses.entry(stream.file).or_default()[usize::from(class == OpClass::Write)] = true;
+            }
+        }
+        for (file, [reads, _]) in uses.into_iter().filter(|(_, [_, writes])| *writes) {
+            let (writers, read) = all.entry(file).or_default();
+            (*writers, *read) = ((*writers + 1).min(2), *read || reads);
+        }
+    }
+    all.into_iter().filter(|(_, (writers, read))| *writers > 1 && *read).map(|(file, _)| file).collect()
+}
+
+/// Bytes written of such files, by all processes read so far.
+#[derive(Debug, Default)]
+pub struct Writers {
+    /// `None` of a file with bytes that two processes wrote, or may have.
+    files: FxHashMap<FileId, Option<Ranges>>,
+    /// Ranges given: no matter in which order, so that what is given up does not depend on it.
+    given: usize,
+}
+
+impl Writers {
+    /// True if each byte of `file` that was written has one writer.
+    #[must_use]
+    pub fn is_one(&self, file: FileId) -> bool {
+        self.given <= HELD_RANGES && matches!(self.files.get(&file), Some(Some(_)))
+    }
+
+    /// Adds what a process wrote.
+    pub(super) fn add(&mut self, slot: &WalkedFile) {
+        let all = !slot.replaced && slot.written.forgotten_bytes() == 0;
+        let left = HELD_RANGES.saturating_sub(self.given);
+        let ranges: Vec<(u64, u64)> = slot.written.iter().take(left + 1).collect();
+        self.given = self.given.saturating_add(ranges.len());
+        self.put(slot.file, all.then_some(ranges.into_iter()));
+    }
+
+    /// Adds what others wrote.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.given = self.given.saturating_add(other.given);
+        for (file, ranges) in other.files {
+            self.put(file, ranges.as_ref().map(Ranges::iter));
+        }
+    }
+
+    fn put(&mut self, file: FileId, ranges: Option<impl Iterator<Item = (u64, u64)>>) {
+        if self.given > HELD_RANGES {
+            self.files.clear();
+            return;
+        }
+        let known = self.files.entry(file).or_insert_with(|| Some(Ranges::default()));
+        let is_one = known
+            .as_mut()
+            .zip(ranges)
+            .is_some_and(|(known, mut ranges)| ranges.all(|(start, end)| known.insert(start, end, 0) == 0));
+        if !is_one {
+            *known = None;
+        }
+    }
+}

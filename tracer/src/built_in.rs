@@ -1,0 +1,171 @@
+//! Libraries that are linked into the program itself, whose functions a preloaded tracer does not replace. They are looked for once, when
+//! a trace is about to be written, in the symbol table of the program's file; a program without one (strip(1)) does not tell.
+//!
+//! Bounds: [`MOST_BYTES`] of the file, read in pieces into memory that is lent; where anything fails, nothing is said.
+#![expect(unsafe_code, reason = "openat(2), pread64(2), close(2), past our own hooks")]
+
+use crate::memory::Loan;
+use crate::notes::Note;
+use crate::{filters, mpi, sys};
+use libc::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use trace_format::op::Layer;
+
+/// Functions that a library has if it is there, what linkers make of their names for a tracer that is linked in, and what is said.
+const LIBRARIES: [(&[u8], &[u8], Layer, Note); 4] = [
+    (b"MPI_Init\0", b"__wrap_MPI_Init\0", Layer::Mpiio, Note::BuiltInMpi),
+    (b"MPI_Init_thread\0", b"__wrap_MPI_Init_thread\0", Layer::Mpiio, Note::BuiltInMpi),
+    (b"H5Fopen\0", b"__wrap_H5Fopen\0", Layer::Hdf5, Note::BuiltInHdf5),
+    (b"ncmpi_open\0", b"__wrap_ncmpi_open\0", Layer::Pnetcdf, Note::BuiltInPnetcdf),
+];
+/// Longest of these names.
+const NAME_BYTES: usize = 32;
+/// Bytes of symbols and their names, at most: some 300,000 functions.
+const MOST_BYTES: u64 = 32 << 20;
+/// Places of names, at most: a name is also the end of longer ones.
+const PLACES: usize = 64;
+/// Bytes of a header of a section, and of a symbol (ELF-64).
+const SECTION: usize = 64;
+const SYMBOL: usize = 24;
+/// Type of the section that has the symbols (SHT_SYMTAB).
+const SYMBOL_TABLE: u32 = 2;
+
+static LOOKED: AtomicBool = AtomicBool::new(false);
+
+/// Notes which libraries are in the program, the first time. Of a job, rank 0 does.
+pub(crate) fn note() {
+    let world = mpi::world();
+    if LOOKED.swap(true, Ordering::Relaxed) || world.is_some_and(|world| world.rank != 0) {
+        return;
+    }
+    let Some(found) = Program::open().and_then(|program| program.defined()) else { return };
+    let is_wanted = |layer| filters::current().is_none_or(|filters| filters.layers.contain(layer));
+    let mut said: Option<Note> = None;
+    for ((.., layer, note), [defined, wrapped]) in LIBRARIES.into_iter().zip(found) {
+        let is_seen = wrapped || note == Note::BuiltInMpi && world.is_some();
+        if defined && !is_seen && is_wanted(layer) && said != Some(note) {
+            note.count();
+            said = Some(note);
+        }
+    }
+}
+
+/// The program's file.
+struct Program(c_int);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: opened by this value.
+        unsafe { sys::syscall!(libc::SYS_close, self.0) };
+    }
+}
+
+impl Program {
+    fn open() -> Option<Self> {
+        let (name, flags) = (c"/proc/self/exe", libc::O_RDONLY | libc::O_CLOEXEC);
+        // SAFETY: the name ends in NUL.
+        let file = unsafe { sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) };
+        c_int::try_from(file).ok().filter(|file| *file >= 0).map(Self)
+    }
+
+    fn fill(&self, at: u64, into: &mut [u8]) -> Option<()> {
+        // SAFETY: the buffer is ours.
+        let length = unsafe { sys::syscall!(libc::SYS_pread64, self.0, into.as_mut_ptr(), into.len(), at) };
+        (usize::try_from(length) == Ok(into.len())).then_some(())
+    }
+
+    /// For each of [`LIBRARIES`] whether the program defines the function, and whether its wrapper.
+    fn defined(&self) -> Option<[[bool; 2]; LIBRARIES.len()]> {
+        let mut head = [0_u8; size_of::<libc::Elf64_Ehdr>()];
+        self.fill(0, &mut head)?;
+        let (sections, count) = (u64_at(&head, 40)?, u16_at(&head, 60)?);
+        if !head.starts_with(b"\x7fELF\x02\x01") || usize::from(u16_at(&head, 58)?) != SECTION {
+            return None;
+        }
+        let section = |number: u64| {
+            let mut header = [0_u8; SECTION];
+            self.fill(sections.checked_add(number.checked_mul(SECTION as u64)?)?, &mut header)?;
+            Some(header)
+        };
+        let symbols = (0..u64::from(count))
+            .find_map(|number| section(number).filter(|header| u32_at(header, 4) == Some(SYMBOL_TABLE)))?;
+        let names = section(u32_at(&symbols, 40)?.into())?;
+        let part = |header: &[u8]| Some((u64_at(header, 24)?, u64_at(header, 32)?));
+        let (symbols, names) = (part(&symbols)?, part(&names)?);
+        if symbols.1.saturating_add(names.1) > MOST_BYTES {
+            return None;
+        }
+        self.symbols(symbols, &self.places(names)?)
+    }
+
+    /// Where in the table of `names` one of those looked for ends one of the table's, and which it is.
+    fn places(&self, (at, bytes): (u64, u64)) -> Option<[Option<(u32, usize, usize)>; PLACES]> {
+        let mut out = [None; PLACES];
+        let mut used = 0;
+        let mut buffer = Loan::take()?;
+        let mut from = 0_u64;
+        while from < bytes {
+            let length = buffer.len().min(usize::try_from(bytes - from).unwrap_or(usize::MAX));
+            let piece = buffer.get_mut(..length)?;
+            self.fill(at.checked_add(from)?, piece)?;
+            for (place, rest) in (0..length)
+                .map(|place| (place, &piece[place..]))
+                .filter(|(_, rest)| matches!(rest[0], b'M' | b'H' | b'n' | b'_'))
+            {
+                for (library, (name, wrapper, ..)) in LIBRARIES.iter().enumerate() {
+                    for (which, name) in [name, wrapper].into_iter().enumerate() {
+                        // What begins in the part that is read again is found there.
+                        if rest.starts_with(name) && (place + NAME_BYTES <= length || from + length as u64 == bytes) {
+                            *out.get_mut(used)? = Some((u32::try_from(from + place as u64).ok()?, library, which));
+                            used += 1;
+                        }
+                    }
+                }
+            }
+            if from + length as u64 == bytes {
+                break;
+            }
+            from += (length - NAME_BYTES + 1) as u64;
+        }
+        Some(out)
+    }
+
+    /// Which of the `names` are those of functions that the program defines.
+    fn symbols(
+        &self,
+        (at, bytes): (u64, u64),
+        names: &[Option<(u32, usize, usize)>; PLACES],
+    ) -> Option<[[bool; 2]; LIBRARIES.len()]> {
+        let mut out = [[false; 2]; LIBRARIES.len()];
+        let mut buffer = Loan::take()?;
+        let whole = buffer.len() - buffer.len() % SYMBOL;
+        let mut from = 0_u64;
+        while from < bytes {
+            let length = whole.min(usize::try_from(bytes - from).unwrap_or(usize::MAX));
+            let piece = buffer.get_mut(..length)?;
+            self.fill(at.checked_add(from)?, piece)?;
+            for symbol in piece.chunks_exact(SYMBOL) {
+                let name = u32_at(symbol, 0)?;
+                let found = names.iter().flatten().find(|(place, ..)| *place == name);
+                // A function (STT_FUNC) of a section of the program.
+                if let Some(&(_, library, which)) = found.filter(|_| symbol[4] & 0xf == 2 && symbol[6..8] != [0, 0]) {
+                    out[library][which] = true;
+                }
+            }
+            from += length as u64;
+        }
+        Some(out)
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
