@@ -74,7 +74,7 @@ impl Program {
         (usize::try_from(length) == Ok(into.len())).then_some(())
     }
 
-    /// For each of [`LIBRARIES`] whether the program defines the function, and whether its wrapper.
+    /// Finds for each of [`LIBRARIES`] if the program defines the function, and if it defines its wrapper.
     fn defined(&self) -> Option<[[bool; 2]; LIBRARIES.len()]> {
         let mut head = [0_u8; size_of::<libc::Elf64_Ehdr>()];
         self.fill(0, &mut head)?;
@@ -98,7 +98,7 @@ impl Program {
         self.symbols(symbols, &self.places(names)?)
     }
 
-    /// Where in the table of `names` one of those looked for ends one of the table's, and which it is.
+    /// Finds the places in the table of `names` at which a name begins that is looked for, and which it is.
     fn places(&self, (at, bytes): (u64, u64)) -> Option<[Option<(u32, usize, usize)>; PLACES]> {
         let mut out = [None; PLACES];
         let mut used = 0;
@@ -130,7 +130,7 @@ impl Program {
         Some(out)
     }
 
-    /// Which of the `names` are those of functions that the program defines.
+    /// Finds those of the `names` that functions have which the program defines.
     fn symbols(
         &self,
         (at, bytes): (u64, u64),

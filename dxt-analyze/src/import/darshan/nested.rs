@@ -36,7 +36,7 @@ impl Above {
         out
     }
 
-    /// What MPI-IO did to files of which POSIX has no record. Where there are records of DFS, it called DFS, and no record says for which.
+    /// Calls of MPI-IO on files without a record of POSIX. In a log with records of DFS they became calls of DFS, and no record says which.
     pub(crate) fn past_posix<'a>(records: impl Iterator<Item = &'a (Module, CounterRecord)> + Clone) -> Self {
         let of = |wanted| records.clone().filter(move |(module, _)| *module == wanted).map(|(_, record)| record);
         let posix: FxHashSet<u64> = of(Module::Posix).map(|record| record.id).collect();
@@ -46,7 +46,7 @@ impl Above {
             .fold(Self::default(), Self::merge)
     }
 
-    /// What a record of MPI-IO tells.
+    /// Calls that a record of MPI-IO counts.
     pub(crate) fn of_mpi(record: &CounterRecord) -> Self {
         let named = Named { module: Module::MpiIo, record };
         let calls = |writes| named.data(writes).segments > 0;

@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     any_mpi: MpiFiles,
     /// What DFS did, whoever called it.
     any_dfs: Above,
-    /// What MPI-IO did to files of which POSIX has no record, whoever called it; in a log with records of DFS.
+    /// Calls of MPI-IO on files without a record of POSIX, by any rank; in a log with records of DFS.
     past_posix: Above,
 }
 

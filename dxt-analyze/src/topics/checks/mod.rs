@@ -65,7 +65,7 @@ pub struct Measured<'a> {
     pub files: BTreeMap<FileId, FileSums>,
     /// What processes read in common.
     pub common: FxHashMap<FileId, Common>,
-    /// Who wrote the bytes of shared files.
+    /// Writers of the bytes of shared files.
     pub writers: Writers,
     /// When processes were in calls.
     pub phases: Phases,

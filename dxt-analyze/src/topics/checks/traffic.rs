@@ -61,7 +61,7 @@ static READ_BACK: Kind = Kind {
     code: Code::READ_BACK,
     of: |sums| &sums.read_back,
     all: |sums| sums.read.bytes,
-    is_judged: |m, file, sums| sums.writers <= 1 || m.writers.is_one(file),
+    is_judged: |m, file, sums| sums.writers <= 1 || m.run.missing_segments() == 0 && m.writers.is_one(file),
     costs: true,
     title: "of the bytes read had been written by the same process",
     hint: "keep in memory what is needed again, or put it on node-local storage: on a parallel file system reading back may wait for \
@@ -96,7 +96,7 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let not_judged = m.files.values().map(bytes).sum::<Sum>().get().saturating_sub(moved);
     if kind.code == Code::READ_BACK && moved == 0 && not_judged > 0 {
         let why = format!(
-            "not judged: {} of files in which processes write over each other's bytes",
+            "not judged: {} of files in which processes write over each other's bytes, or may have",
             units::bytes(not_judged)
         );
         return out.skip(kind.check, kind.code, Amount::Ratio(least), &why);

@@ -45,7 +45,7 @@ pub struct Partial {
     pub files: FxHashMap<FileId, FileSums>,
     /// What processes read in common.
     pub cells: Cells,
-    /// Who wrote what of shared files.
+    /// Writers of the bytes of shared files.
     pub writers: Writers,
     current: Option<Current>,
 }

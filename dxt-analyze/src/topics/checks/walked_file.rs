@@ -45,9 +45,9 @@ pub(super) struct InsideCall {
 #[derive(Debug, Default)]
 pub(super) struct WalkedFile {
     pub(super) file: FileId,
-    /// Several processes write it.
+    /// True if several processes write it.
     pub(super) shared: bool,
-    /// What was written before is not in `written`: the file was emptied or replaced since.
+    /// True if the file was emptied or replaced since bytes were written: those are not in `written`.
     pub(super) replaced: bool,
     pub(super) sums: FileSums,
     pub(super) read: Ranges,

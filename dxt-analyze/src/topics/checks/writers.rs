@@ -1,5 +1,5 @@
-//! Who wrote the bytes of files that several processes write: as long as no byte has two writers, what a process reads back of its own is
-//! known. Memory: [`HELD_RANGES`] ranges of all files together; where there are more, nothing is known of any.
+//! Writers of the bytes of files that several processes write: as long as no byte has two writers, the bytes that a process reads back of
+//! its own are known. Memory: [`HELD_RANGES`] ranges of all files together; where there are more, nothing is known of any.
 
 use super::ranges::Ranges;
 use super::walked_file::WalkedFile;
@@ -32,7 +32,7 @@ pub(super) fn written_by_several(run: &Run) -> FxHashSet<FileId> {
 pub struct Writers {
     /// `None` of a file with bytes that two processes wrote, or may have.
     files: FxHashMap<FileId, Option<Ranges>>,
-    /// Ranges given: no matter in which order, so that what is given up does not depend on it.
+    /// Ranges given, in any order: beyond the bound nothing is known, whatever the order was.
     given: usize,
 }
 
@@ -43,7 +43,7 @@ impl Writers {
         self.given <= HELD_RANGES && matches!(self.files.get(&file), Some(Some(_)))
     }
 
-    /// Adds what a process wrote.
+    /// Adds the bytes that a process wrote.
     pub(super) fn add(&mut self, slot: &WalkedFile) {
         let all = !slot.replaced && slot.written.forgotten_bytes() == 0;
         let left = HELD_RANGES.saturating_sub(self.given);
@@ -52,7 +52,7 @@ impl Writers {
         self.put(slot.file, all.then_some(ranges.into_iter()));
     }
 
-    /// Adds what others wrote.
+    /// Adds the bytes that other processes wrote.
     pub(super) fn merge(&mut self, other: Self) {
         self.given = self.given.saturating_add(other.given);
         for (file, ranges) in other.files {
