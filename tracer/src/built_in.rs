@@ -4,9 +4,9 @@
 //! Bounds: [`MOST_BYTES`] of the file, read in pieces into memory that is lent; where anything fails, nothing is said.
 #![expect(unsafe_code, reason = "openat(2), pread64(2), close(2), past our own hooks")]
 
-use crate::memory::Loan;
+use crate::memory::{LOAN_BYTES, Loan};
 use crate::notes::Note;
-use crate::{filters, mpi, sys};
+use crate::{filters, mpi, stack, sys};
 use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace_format::op::Layer;
@@ -27,6 +27,8 @@ const PLACES: usize = 64;
 /// Bytes of a header of a section, and of a symbol (ELF-64).
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
+/// Sections that are looked at: programs have some 30 to 45.
+const MOST_SECTIONS: usize = LOAN_BYTES / SECTION;
 /// Type of the section that has the symbols (SHT_SYMTAB).
 const SYMBOL_TABLE: u32 = 2;
 
@@ -38,7 +40,9 @@ pub(crate) fn note() {
     if LOOKED.swap(true, Ordering::Relaxed) || world.is_some_and(|world| world.rank != 0) {
         return;
     }
-    let Some(found) = Program::open().and_then(|program| program.defined()) else { return };
+    // Those who end a process may have little stack left.
+    let found = stack::at_end(|| Program::open().and_then(|program| program.defined()));
+    let Some(found) = found.flatten() else { return };
     let is_wanted = |layer| filters::current().is_none_or(|filters| filters.layers.contain(layer));
     let mut said: Option<Note> = None;
     for ((.., layer, note), [defined, wrapped]) in LIBRARIES.into_iter().zip(found) {
@@ -82,16 +86,15 @@ impl Program {
         if !head.starts_with(b"\x7fELF\x02\x01") || usize::from(u16_at(&head, 58)?) != SECTION {
             return None;
         }
-        let section = |number: u64| {
-            let mut header = [0_u8; SECTION];
-            self.fill(sections.checked_add(number.checked_mul(SECTION as u64)?)?, &mut header)?;
-            Some(header)
-        };
-        let symbols = (0..u64::from(count))
-            .find_map(|number| section(number).filter(|header| u32_at(header, 4) == Some(SYMBOL_TABLE)))?;
-        let names = section(u32_at(&symbols, 40)?.into())?;
+        let mut buffer = Loan::take()?;
+        let headers = buffer.get_mut(..(usize::from(count) * SECTION).min(MOST_SECTIONS * SECTION))?;
+        self.fill(sections, headers)?;
+        let header = |number: usize| headers.chunks_exact(SECTION).nth(number);
+        let symbols = headers.chunks_exact(SECTION).find(|header| u32_at(header, 4) == Some(SYMBOL_TABLE))?;
+        let names = header(usize::try_from(u32_at(symbols, 40)?).ok()?)?;
         let part = |header: &[u8]| Some((u64_at(header, 24)?, u64_at(header, 32)?));
-        let (symbols, names) = (part(&symbols)?, part(&names)?);
+        let (symbols, names) = (part(symbols)?, part(names)?);
+        drop(buffer);
         if symbols.1.saturating_add(names.1) > MOST_BYTES {
             return None;
         }

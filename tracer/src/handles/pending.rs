@@ -54,13 +54,13 @@ struct Place {
     op: AtomicPtr<Op>,
     offset: AtomicI64,
     manner: AtomicU8,
-    length: AtomicU64,
     start: AtomicU64,
-    end: AtomicU64,
+    /// Of aio(7), without an owner, when it was first seen to be done; else its length.
+    end_or_length: AtomicU64,
     turn: AtomicU64,
-    /// [`Since`], and whether it is to be asked: [`CERTAIN`], [`UNCERTAIN`], or this operation's own number.
+    /// The number of [`Since`].
     descriptor: AtomicI32,
-    seen: AtomicU64,
+    /// [`CERTAIN`], [`UNCERTAIN`], or what is to be asked: the moment of [`Since`] plus one, above [`NUMBER_BITS`] of this operation's own number.
     settled: AtomicU64,
 }
 
@@ -68,8 +68,9 @@ struct Place {
 const CERTAIN: u64 = 0;
 /// Nobody knows which file it went to.
 const UNCERTAIN: u64 = 1;
-/// Numbers of operations whose descriptors are to be asked for.
-static NUMBERS: AtomicU64 = AtomicU64::new(UNCERTAIN + 1);
+/// Numbers of operations whose descriptors are to be asked for: one place is not used by two with the same so soon.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+const NUMBER_BITS: u32 = 16;
 
 // States of a place.
 const FREE: u8 = 0;
@@ -90,12 +91,10 @@ static PLACES: [Place; CAPACITY] = [const {
         op: AtomicPtr::new(std::ptr::null_mut()),
         offset: AtomicI64::new(0),
         manner: AtomicU8::new(0),
-        length: AtomicU64::new(0),
         start: AtomicU64::new(0),
-        end: AtomicU64::new(0),
+        end_or_length: AtomicU64::new(0),
         turn: AtomicU64::new(0),
         descriptor: AtomicI32::new(0),
-        seen: AtomicU64::new(0),
         settled: AtomicU64::new(CERTAIN),
     }
 }; CAPACITY];
@@ -127,8 +126,10 @@ impl Place {
     fn sent(&self) -> Sent {
         // SAFETY: null, or a record that never goes away; stored before the place was live.
         let file = unsafe { self.file.load(Ordering::Relaxed).as_ref() };
-        let since = Since { number: self.descriptor.load(Ordering::Relaxed), seen: self.seen.load(Ordering::Relaxed) };
-        match (self.settled.load(Ordering::Relaxed), file) {
+        let settled = self.settled.load(Ordering::Relaxed);
+        let seen = (settled >> NUMBER_BITS).wrapping_sub(1);
+        let since = Since { number: self.descriptor.load(Ordering::Relaxed), seen };
+        match (settled, file) {
             (CERTAIN, Some(file)) => Sent::To(file),
             (CERTAIN, None) => Sent::Untold,
             (UNCERTAIN, _) | (_, None) => Sent::Uncertain,
@@ -174,7 +175,10 @@ pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
     let (file, number, since) = match pending.to {
         Sent::To(file) => (Some(file), CERTAIN, Since::default()),
         Sent::Untold => (None, CERTAIN, Since::default()),
-        Sent::If(file, since) => (Some(file), NUMBERS.fetch_add(1, Ordering::Relaxed), since),
+        Sent::If(file, since) => {
+            let number = NUMBERS.fetch_add(1, Ordering::Relaxed) & ((1 << NUMBER_BITS) - 1);
+            (Some(file), (since.seen.wrapping_add(1) << NUMBER_BITS) | number, since)
+        }
         Sent::Uncertain => (None, UNCERTAIN, Since::default()),
     };
     let file = file.map_or(std::ptr::null_mut(), |file| std::ptr::from_ref(file).cast_mut());
@@ -184,12 +188,11 @@ pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
     place.op.store(std::ptr::from_ref(pending.op).cast_mut(), Ordering::Relaxed);
     place.offset.store(pending.offset, Ordering::Relaxed);
     place.manner.store(pending.manner.small(), Ordering::Relaxed);
-    place.length.store(pending.length, Ordering::Relaxed);
     place.start.store(pending.start, Ordering::Relaxed);
-    place.end.store(pending.end, Ordering::Relaxed);
+    let end_or_length = if key.owner == 0 { pending.end } else { pending.length };
+    place.end_or_length.store(end_or_length, Ordering::Relaxed);
     place.turn.store(pending.turn, Ordering::Relaxed);
     place.descriptor.store(since.number, Ordering::Relaxed);
-    place.seen.store(since.seen, Ordering::Relaxed);
     place.settled.store(number, Ordering::Relaxed);
     place.state.store(LIVE, Ordering::Release);
     at as u16
@@ -203,14 +206,14 @@ pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     add(key, pending)
 }
 
-/// The operation was seen to be done at `end`; the first time counts.
+/// The operation of aio(7) was seen to be done at `end`; the first time counts.
 pub(crate) fn seen_done(key: Key, end: u64) {
     if USED.load(Ordering::Relaxed) == 0 {
         return;
     }
     if let Some((_, place)) = window(key).find(|(_, place)| place.is(key)) {
         place.settle(place.settled.load(Ordering::Relaxed));
-        let _ = place.end.compare_exchange(0, end, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = place.end_or_length.compare_exchange(0, end, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -232,7 +235,8 @@ pub(crate) fn settle_keyed(key: Key, turn: u64) {
 
 /// Target of an operation that was seen to be done.
 pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
-    let (_, place) = window(key).find(|(_, place)| place.is(key) && place.end.load(Ordering::Relaxed) != 0)?;
+    let (_, place) =
+        window(key).find(|(_, place)| place.is(key) && place.end_or_length.load(Ordering::Relaxed) != 0)?;
     Some(place.sent())
 }
 
@@ -278,15 +282,17 @@ pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
 
 fn taken(place: &'static Place) -> Pending {
     let op = place.op.load(Ordering::Relaxed);
+    let end_or_length = place.end_or_length.load(Ordering::Relaxed);
+    let has_owner = place.owner.load(Ordering::Relaxed) != 0;
     let pending = Pending {
         to: place.sent(),
         // SAFETY: stored before the place was live, a static.
         op: unsafe { &*op },
         offset: place.offset.load(Ordering::Relaxed),
         manner: Manner::of_small(place.manner.load(Ordering::Relaxed)),
-        length: place.length.load(Ordering::Relaxed),
+        length: if has_owner { end_or_length } else { 0 },
         start: place.start.load(Ordering::Relaxed),
-        end: place.end.load(Ordering::Relaxed),
+        end: if has_owner { 0 } else { end_or_length },
         turn: place.turn.load(Ordering::Relaxed),
     };
     place.free();
