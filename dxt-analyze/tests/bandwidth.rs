@@ -49,7 +49,7 @@ fn a_pause_is_in_the_span_and_not_in_the_time_of_the_slowest() {
         close(&writes["by_slowest"], bytes / 400e-6);
         close(&writes["over_span"], bytes / 0.5002);
         close(&writes["effective"], bytes / 800e-6);
-        close(&writes["share_of_peak"], 0.5);
+        close(&writes["of_peak"], 0.5);
         // The close is rank 0's, which has 250 us then: still not the slowest. It lies behind the writes.
         let all = row(&found[list], "POSIX", "program", "all");
         assert_eq!(

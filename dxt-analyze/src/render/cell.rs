@@ -1,5 +1,7 @@
 //! A value in a table. Renderers know how each kind looks; tables only say what it is.
 
+use crate::shared::ratio::share_if_any;
+
 /// A value in a table. Numbers are for people in tables and plain in CSV.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -24,9 +26,9 @@ pub enum Cell {
     Number(i64),
     /// Bytes.
     Bytes(u64),
-    /// A moment, ns since the job's start; seconds in tables and CSV.
+    /// A moment, ns since the job's start; seconds in tables, in CSV in the unit of the column's name (`_s` or `_ns`).
     Moment(u64),
-    /// A duration in ns; in a table with its own unit, in CSV in seconds.
+    /// A duration in ns; in a table with its own unit, in CSV in the unit of the column's name.
     Duration(u64),
     /// Bytes per second.
     Rate(f64),
@@ -39,7 +41,7 @@ pub enum Cell {
     },
     /// A ratio: `2.5 x`.
     Times(f64),
-    /// A share of one; percent in tables.
+    /// A share, from 0 to 1; percent in tables. What can be above 1 is [`Self::Times`].
     Share(f64),
 }
 
@@ -74,10 +76,10 @@ impl Cell {
         value.map_or(Self::None, kind)
     }
 
-    /// The share that `part` is of `whole`; nothing if that is zero.
+    /// The share that `part` is of `whole`, at most 1; nothing if that is zero.
     #[must_use]
     pub fn share_of(part: u64, whole: u64) -> Self {
-        if whole > 0 { Self::Share(part as f64 / whole as f64) } else { Self::None }
+        Self::maybe(share_if_any(part, whole), Self::Share)
     }
 
     /// Bytes per second; nothing if there is no time.
