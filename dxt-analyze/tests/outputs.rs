@@ -59,7 +59,8 @@ fn commands(one: &str, two: &str, all: &str) -> Vec<Vec<String>> {
 }
 
 fn ran(args: &[String], more: &[&str]) -> Output {
-    let words: Vec<&str> = args.iter().map(String::as_str).chain(more.iter().copied()).collect();
+    let words: Vec<&str> =
+        args.iter().map(String::as_str).chain(more.iter().copied()).chain(["--threads", "1"]).collect();
     command(&words).output().unwrap()
 }
 
@@ -137,6 +138,21 @@ fn check_table(what: &str, csv: &[u8]) -> usize {
     rows
 }
 
+/// Four ranks that read pieces of one file in nested strides, and all of another one: what could be fetched ahead, and read once.
+fn reads() -> Vec<u8> {
+    let processes = (0..4_u64).map(|rank| {
+        let mut one = process(rank as i32, &format!("n{}", rank / 2));
+        let nested = (0..200).map(|k| ("/scratch/nested", rank * 4096 + k / 2 * 32_768 + k % 2 * 8192, 4096));
+        let same = (0..64).map(|k| ("/scratch/same", k << 20, 1 << 20));
+        for (call, (file, offset, length)) in (1..).zip(nested.chain(same)) {
+            let start = call * 5_000_000;
+            one.add(file, op::POSIX_READ, 0, offset as i64, length, start, start + 1_000_000);
+        }
+        one
+    });
+    trace(&job("reads", 4), processes.collect())
+}
+
 /// Inputs that together fill nearly all tables: the demo, a run with a layout, HDF5's details, Darshan's logs.
 fn inputs(folder: &Path) -> Vec<String> {
     let synth = |name: &str, args: &[&str]| {
@@ -147,9 +163,8 @@ fn inputs(folder: &Path) -> Vec<String> {
     vec![
         format!("{PROJECT}/testdata/demo/demo.dxt"),
         synth("ior.dxt", &["ior-strided", "-n", "4", "--layer", "mpiio", "--segments", "16"]),
-        synth("reads.dxt", &["ior-strided", "-n", "4", "--op", "read", "--segments", "64"]),
+        put(folder, "reads.dxt", &reads()),
         put(folder, "hdf5.dxt", &common::hdf5()),
-        format!("{PROJECT}/testdata/darshan/gen-mpi8-rt3.5.0.darshan"),
         format!("{PROJECT}/testdata/darshan/synth-pfl-a.darshan"),
     ]
 }
@@ -188,6 +203,11 @@ fn each_column_of_each_table_of_each_command_holds_what_its_name_says() {
     let filled = filled.into_inner().unwrap();
     let (some, none): (Vec<_>, Vec<_>) = filled.iter().partition(|(_, rows)| **rows > 0);
     assert!(some.len() > 5 * none.len(), "too many tables without rows to see what is in them: {none:?}");
+    for name in
+        ["signatures global", "signatures local", "signatures read_ahead", "signatures stripe_sizes", "compare job"]
+    {
+        assert!(filled.get(name).is_some_and(|rows| *rows > 0), "no rows in {name}");
+    }
 }
 
 /// Shares in a JSON result that are above 1, with where they are, and percentages of something in words.
@@ -294,8 +314,9 @@ fn contradicting_traces(folder: &Path, seeds: std::ops::Range<u64>) -> Vec<Strin
         let mut numbers = Numbers::new(seed);
         let mut processes = small().1;
         processes.push(process(4, "node3"));
+        let end_ns = numbers.pick(&[0, 1, 10_000, 20_000_000]);
         for process in &mut processes {
-            process.process.info.end_ns = numbers.pick(&[0, 1, 10_000, 1_000_000_000]);
+            process.process.info.end_ns = end_ns;
             for _ in 0..40 {
                 let path = numbers.pick(&["/scratch/out.h5", "/scratch/b", "/home/c"]);
                 let kind = numbers.pick(&[
@@ -328,7 +349,7 @@ fn no_share_is_above_one_whatever_is_read() {
     inputs.extend(damaged(folder.path()));
     let (odd_logs, odd_traces) = (contradicting_logs(folder.path()), contradicting_traces(folder.path(), 1..5));
     assert!(odd_logs.len() > 4, "{odd_logs:?}");
-    let with_tables: Vec<&String> = odd_logs.iter().take(2).chain(odd_traces.iter().take(2)).collect();
+    let with_tables: Vec<&String> = odd_logs.iter().take(1).chain(odd_traces.iter().take(1)).collect();
     inputs.extend(odd_logs.iter().chain(&odd_traces).cloned());
     let mut asked = Vec::new();
     for (number, one) in inputs.iter().enumerate() {

@@ -1,7 +1,5 @@
 //! A value in a table. Renderers know how each kind looks; tables only say what it is.
 
-use crate::shared::ratio::share_if_any;
-
 /// A value in a table. Numbers are for people in tables and plain in CSV.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -79,7 +77,7 @@ impl Cell {
     /// The share that `part` is of `whole`, at most 1; nothing if that is zero.
     #[must_use]
     pub fn share_of(part: u64, whole: u64) -> Self {
-        Self::maybe(share_if_any(part, whole), Self::Share)
+        if whole > 0 { Self::Share((part as f64 / whole as f64).min(1.0)) } else { Self::None }
     }
 
     /// Bytes per second; nothing if there is no time.
@@ -97,6 +95,7 @@ mod tests {
     fn what_cannot_be_told_is_no_cell_and_no_panic() {
         assert_eq!([Cell::share_of(1, 0), Cell::rate_of(1, 0)], [Cell::None, Cell::None]);
         assert_eq!([Cell::share_of(1, 4), Cell::rate_of(3, 500_000_000)], [Cell::Share(0.25), Cell::Rate(6.0)]);
+        assert_eq!(Cell::share_of(5, 4), Cell::Share(1.0));
         assert_eq!([Cell::number(u64::MAX), Cell::number(-1)], [Cell::Number(i64::MAX), Cell::Number(-1)]);
         assert_eq!([Cell::maybe(None, Cell::Count), Cell::flag(true)], [Cell::None, Cell::Count(1)]);
     }
