@@ -168,13 +168,16 @@ fn name_of(keys: &[String]) -> String {
     keys.join(", ")
 }
 
+/// What is known of a run, in words.
+type Of<'a> = &'a dyn Fn(&RunRow) -> String;
+
 /// How runs that are taken for repeats of each other differ, as a sentence; `None` if they do not.
 fn merged(group: &str, runs: &[&RunRow]) -> Option<String> {
-    let differs = |of: &dyn Fn(&RunRow) -> String| {
+    let differs = |of: Of<'_>| {
         let found: BTreeSet<String> = runs.iter().map(|run| of(run)).collect();
         (found.len() > 1).then_some(found)
     };
-    let known: [(&str, &dyn Fn(&RunRow) -> String); 4] = [
+    let known: [(&str, Of<'_>); 4] = [
         ("ranks", &|run| run.job.ranks.to_string()),
         ("nodes", &|run| GroupBy::Nodes.key(run)),
         ("mpi", &|run| GroupBy::Mpi.key(run)),
