@@ -18,7 +18,11 @@ import zstandard
 MAGIC, FRAME_MAGIC, TRAILER_MAGIC = b"\x89DXT\r\n\x1a\n", b"\xd7FRM", b"DXTend\r\n"
 JOB, PROCESS, SEGMENTS = 1, 2, 3
 MASK = (1 << 64) - 1
+HEADER = (
+    "rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns,in_hdf5,data_set,mode,failed,errno"
+)
 LAYERS = ["POSIX", "STDIO", "MPIIO", "HDF5", "PNETCDF", "MPI", "DFS", "DAOS"]
+MODES = ["", "vectored", "collective", "shared", "ordered", "nonblocking", "split"]
 MAX_RAW, MAX_SEGMENTS_RAW, MAX_SEGMENTS, MAX_EXCEPTIONS = 256 << 20, 2_682_940, 65_536, 1_024
 
 
@@ -207,7 +211,7 @@ def read_job(source, end):
                 found = sections(frame.payload(source))
                 ops, names = found.get(2, Values(b"\0")), found.get(3, Values(b"\0"))
                 table = ops.list(lambda: (ops.varint(), ops.varint(), ops.varint(), ops.varint(), ops.string()))
-                return {op[0]: (op[1], op[4]) for op in table}, dict(names.list(lambda: (names.varint(), names.bytes())))
+                return {op[0]: (op[1], op[3], op[4]) for op in table}, dict(names.list(lambda: (names.varint(), names.bytes())))
             except Damaged as error:
                 source.problems.append(f"the job frame at byte {frame.at}: {error}")
             return {}, {}
@@ -238,7 +242,7 @@ class Process:
         table = streams.list(
             lambda: (streams.varint(), streams.varint(), streams.varint(), streams.u8(), streams.varint())
         )
-        self.streams = {stream[0]: stream[1:4] for stream in table}
+        self.streams = {stream[0]: stream[1:5] for stream in table}
         self.data_set_of = {}
         for _ in range(sets.varint()):
             sets.varint()
@@ -302,15 +306,16 @@ def print_process(source, process, blocks, shift, ops, out):
         for stream, offset, length, start, end in rows:
             if stream not in process.streams:
                 continue
-            file, op, flags = process.streams[stream]
-            layer, name = ops.get(op, (None, "unknown"))
+            file, op, flags, errno = process.streams[stream]
+            layer, mode, name = ops.get(op, (None, 0, "unknown"))
             number = numbers[file, layer] = numbers.get((file, layer), -1) + 1
             path = process.files[file] if file < len(process.files) else "?"
             layer = LAYERS[layer] if layer is not None and layer < len(LAYERS) else "OTHER"
             times = (min(start + shift, MASK), min(end + shift, MASK))
             start_of_row = (process.rank, process.node, process.pid, tid, layer, name, flags & 1)
             inside = (flags >> 3 & 1, process.data_set_of.get(stream, ""))
-            out.writerow((*start_of_row, path, number, offset, length, *times, *inside))
+            how = (MODES[mode] if mode < len(MODES) else "other", flags >> 1 & 1, errno)
+            out.writerow((*start_of_row, path, number, offset, length, *times, *inside, *how))
     return printed
 
 
@@ -344,7 +349,7 @@ def main(path):
     found.sort(key=lambda pair: (pair[0].rank, pair[0].pid))
     start = min((process.epoch for process, _ in found), default=0)
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow("rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns,in_hdf5,data_set".split(","))
+    out.writerow(HEADER.split(","))
     for process, blocks in found:
         printed = print_process(source, process, blocks, process.epoch - start, ops, out)
         if printed != process.segments:

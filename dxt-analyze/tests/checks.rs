@@ -333,7 +333,8 @@ fn thresholds_severity_and_forms() {
     assert_eq!(value(&found, "DXT-C005"), 0.0);
     stdout(&["checks", "--thresholds", &file, "--fail-on", "info", &path], 4);
     let csv = stdout(&["checks", "--format", "csv", "--all", &path], 0);
-    assert!(csv.starts_with("check,code,value,threshold,also,also_value,also_threshold,verdict,looked_at\n"), "{csv}");
+    let heads = "check,code,value,threshold,also,unit,also_value,also_threshold,also_unit,verdict,looked_at\n";
+    assert!(csv.starts_with(heads), "{csv}");
     assert_eq!(csv.lines().count(), 1 + 39);
     assert!(stdout(&["checks", &path], 0).contains("had nothing to look at"));
 }

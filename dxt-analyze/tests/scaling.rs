@@ -89,6 +89,87 @@ fn runs_are_told_apart_by_an_option_of_the_program() {
     assert!(found["remarks"].to_string().contains("no run has --none"), "{}", found["remarks"]);
 }
 
+/// Names of groups, in their order, and all remarks.
+fn groups(args: &[&str], place: &str) -> (Vec<String>, String) {
+    let found = json(&[&["scaling", "--format", "json"], args, &[place]].concat(), 0);
+    let groups = found["groups"].as_array().unwrap().iter();
+    (groups.map(|group| group["group"].as_str().unwrap().to_owned()).collect(), found["remarks"].to_string())
+}
+
+#[test]
+fn runs_have_several_keys_and_those_of_other_programs_are_no_repeats() {
+    let folder = tempfile::tempdir().unwrap();
+    let of_program = |name: &str, program: &str, ranks: u32, nodes: u32| {
+        let mut of = job(name, ranks);
+        of.info.exe = format!("/opt/{program}").into_bytes();
+        let processes = (0..ranks).map(|rank| {
+            let mut one: Builder = process(rank as i32, &format!("n{}", rank % nodes));
+            one.write("/scratch/f", i64::from(rank) << 20, 1 << 20, 1, 1_000_000);
+            one
+        });
+        put(folder.path(), &format!("{name}.dxt"), &trace(&of, processes.collect()));
+    };
+    // Packed on one node and scattered over four, of one program, and another program on as many ranks.
+    of_program("packed", "ior", 4, 1);
+    of_program("scattered", "ior", 4, 4);
+    of_program("many", "ior", 16, 4);
+    of_program("other", "hacc", 4, 1);
+    let place = folder.path().to_str().unwrap();
+    let (names, remarks) = groups(&[], place);
+    assert_eq!(names, ["hacc, 4", "ior, 4", "ior, 16"]);
+    assert!(remarks.contains("2 runs of group ior, 4 are merged though they differ: nodes from 1 to 4"), "{remarks}");
+    let (names, remarks) = groups(&["--group-by", "program,ranks,nodes"], place);
+    assert_eq!(names, ["hacc, 4, 1", "ior, 4, 1", "ior, 4, 4", "ior, 16, 4"]);
+    assert_eq!(remarks, "[]");
+    // Each program's runs are compared with its own first group.
+    let found = json(&["scaling", "--format", "json", "--group-by", "ranks,nodes", place], 0);
+    for first in ["hacc, 4, 1", "ior, 4, 1"] {
+        assert_eq!(
+            (group(&found, first)["efficiency"].as_f64(), &group(&found, first)["runs"]),
+            (Some(1.0), &1.into())
+        );
+    }
+    let csv = stdout(&["scaling", "--format", "csv", "--table", "runs", "--group-by", "nodes,ranks", place], 0);
+    let of_runs: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split('"').nth(1)).collect();
+    assert_eq!(of_runs, ["hacc, 1, 4", "ior, 1, 4", "ior, 4, 4", "ior, 4, 16"]);
+}
+
+#[test]
+fn locks_inside_mpi_io_writes_are_a_share_of_the_writes_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let traced = |name: &str, ranks: u32| {
+        let mut of = job(name, ranks);
+        let def = |code, layer, class, name: &str| OpDef { code, layer, class, mode: OpMode::Plain, name: name.into() };
+        of.ops.extend([
+            def(20, Layer::Posix, OpClass::Lock, "lock"),
+            def(21, Layer::Posix, OpClass::Unlock, "unlock"),
+            def(22, Layer::Mpiio, OpClass::Read, "read"),
+        ]);
+        let processes = (0..ranks).map(|rank| {
+            let mut one: Builder = process(rank as i32, "a");
+            let nested = stream_flags::NESTED;
+            one.add("/f", 20, nested, 0, 100, 1100, 3100);
+            one.add("/f", op::POSIX_WRITE, nested, 0, 100, 3200, 8200);
+            one.add("/f", 21, nested, 0, 100, 9000, 9500);
+            one.add("/f", op::MPIIO_WRITE_ALL, 0, 0, 100, 1000, 11_000);
+            // A read with a lock that lasts longer, which is none of the writes'.
+            one.add("/f", 20, nested, 0, 100, 21_000, 29_000);
+            one.add("/f", 22, 0, 0, 100, 20_000, 30_000);
+            one
+        });
+        put(folder.path(), &format!("{name}.dxt"), &trace(&of, processes.collect()));
+    };
+    traced("one", 1);
+    traced("two", 2);
+    let csv = stdout(&["scaling", "--format", "csv", "--table", "write_locks", folder.path().to_str().unwrap()], 0);
+    assert_eq!(
+        csv,
+        "group,mpiio_write_s,posix_in_writes_s,posix_in_writes_share,lock_in_writes_s,lock_in_writes_share,unlock_in_writes_s,unlock_in_writes_share\n\
+         1,0.000010000,0.000007500,0.750000,0.000002000,0.200000,0.000000500,0.050000\n\
+         2,0.000020000,0.000015000,0.750000,0.000004000,0.200000,0.000001000,0.050000\n"
+    );
+}
+
 #[test]
 fn what_cannot_be_read_is_said_and_the_rest_is_there() {
     let folder = tempfile::tempdir().unwrap();

@@ -64,7 +64,7 @@ fn each_phase_has_what_a_replay_of_its_time_finds() {
             let mine = ["stripe_bytes", "stripe_count"].map(|name| replayed[name].as_u64().unwrap());
             let same = trials.iter().skip(1).find(|trial| of(trial) == mine).unwrap();
             let share = same["cost_bytes"].as_f64().unwrap() / today["cost_bytes"].as_f64().unwrap();
-            assert_eq!(replayed["costs_share"].as_f64(), Some(share), "{time}");
+            assert_eq!(replayed["costs_of_today"].as_f64(), Some(share), "{time}");
             assert_eq!(replayed["is_better"], !file["recommended"].is_null());
             if let Some(recommended) = file["recommended"].as_u64() {
                 assert_eq!(of(&trials[usize::try_from(recommended).unwrap()]), mine, "{time}");
@@ -117,7 +117,7 @@ fn a_layout_that_is_not_known_is_compared_with_nothing() {
     let found = json(&["signatures", "--targets", "4", "--format", "json", &path], 0);
     for row in rows(&found) {
         let replayed = &row["replayed"];
-        assert_eq!((&replayed["costs_share"], &replayed["is_better"]), (&Value::Null, &Value::Null));
+        assert_eq!((&replayed["costs_of_today"], &replayed["is_better"]), (&Value::Null, &Value::Null));
         assert!((1..=4).contains(&replayed["stripe_count"].as_u64().unwrap()), "{row:#}");
     }
     let table = stdout(&["signatures", "--targets", "4", "--format", "csv", "--table", "stripe_sizes", &path], 0);

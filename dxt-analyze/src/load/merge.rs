@@ -36,6 +36,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let mut reads = read_regions(&inputs, &mut health);
     let mut remarks = Vec::new();
     drop_repeated(&mut reads, &mut remarks);
+    remarks.extend(several_runs(&reads, &inputs));
     for input in &inputs {
         let path = shown(&input.path);
         health.problems.extend(input.trace.problems.iter().map(|problem| as_problem(&path, problem)));
@@ -189,6 +190,34 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     if before > reads.len() {
         remarks.push(format!("{} process(es) are in more than one input and are read once", before - reads.len()));
     }
+}
+
+/// Says so if files of several ranks have the same ranks of different processes: these are several runs within one job (steps of a batch job
+/// that share its number), and what is said of a rank is the sum over them. Files of one process say nothing: a rank has children.
+fn several_runs(reads: &[Read], inputs: &[Input]) -> Option<String> {
+    let ranks = || reads.iter().filter(|read| read.process.info.rank >= 0 && read.process.reduction.is_none());
+    let mut of_file: FxHashMap<usize, FxHashSet<i32>> = FxHashMap::default();
+    ranks().for_each(|read| {
+        of_file.entry(read.input).or_default().insert(read.process.info.rank);
+    });
+    let mut first: FxHashMap<i32, (&str, u32, usize)> = FxHashMap::default();
+    let (mut repeated, mut files) = (FxHashSet::default(), std::collections::BTreeSet::new());
+    for read in ranks().filter(|read| of_file.get(&read.input).is_some_and(|ranks| ranks.len() > 1)) {
+        let info = &read.process.info;
+        let (node, pid, file) = *first.entry(info.rank).or_insert((&info.node, info.pid, read.input));
+        if file != read.input && (node, pid) != (info.node.as_str(), info.pid) {
+            repeated.insert(info.rank);
+            files.extend([file, read.input]);
+        }
+    }
+    let one = files.first().and_then(|&input| inputs.get(input)).map(|input| shown(&input.path))?;
+    Some(format!(
+        "{} runs share one job: {} files have processes of their own for {} of its ranks. The calls of all are kept and added up by rank; \
+         name the file of one run alone to look at it, as in {one}",
+        files.len(),
+        files.len(),
+        repeated.len(),
+    ))
 }
 
 fn node_table(reads: &[Read]) -> Vec<String> {

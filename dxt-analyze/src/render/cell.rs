@@ -24,9 +24,9 @@ pub enum Cell {
     Number(i64),
     /// Bytes.
     Bytes(u64),
-    /// A moment, ns since the job's start; seconds in tables and CSV.
+    /// A moment, ns since the job's start; seconds in tables, in CSV in the unit of the column's name (`_s` or `_ns`).
     Moment(u64),
-    /// A duration in ns; in a table with its own unit, in CSV in seconds.
+    /// A duration in ns; in a table with its own unit, in CSV in the unit of the column's name.
     Duration(u64),
     /// Bytes per second.
     Rate(f64),
@@ -39,7 +39,7 @@ pub enum Cell {
     },
     /// A ratio: `2.5 x`.
     Times(f64),
-    /// A share of one; percent in tables.
+    /// A share, from 0 to 1; percent in tables. What can be above 1 is [`Self::Times`].
     Share(f64),
 }
 
@@ -74,10 +74,10 @@ impl Cell {
         value.map_or(Self::None, kind)
     }
 
-    /// The share that `part` is of `whole`; nothing if that is zero.
+    /// The share that `part` is of `whole`, at most 1; nothing if that is zero.
     #[must_use]
     pub fn share_of(part: u64, whole: u64) -> Self {
-        if whole > 0 { Self::Share(part as f64 / whole as f64) } else { Self::None }
+        if whole > 0 { Self::Share((part as f64 / whole as f64).min(1.0)) } else { Self::None }
     }
 
     /// Bytes per second; nothing if there is no time.
@@ -95,6 +95,7 @@ mod tests {
     fn what_cannot_be_told_is_no_cell_and_no_panic() {
         assert_eq!([Cell::share_of(1, 0), Cell::rate_of(1, 0)], [Cell::None, Cell::None]);
         assert_eq!([Cell::share_of(1, 4), Cell::rate_of(3, 500_000_000)], [Cell::Share(0.25), Cell::Rate(6.0)]);
+        assert_eq!(Cell::share_of(5, 4), Cell::Share(1.0));
         assert_eq!([Cell::number(u64::MAX), Cell::number(-1)], [Cell::Number(i64::MAX), Cell::Number(-1)]);
         assert_eq!([Cell::maybe(None, Cell::Count), Cell::flag(true)], [Cell::None, Cell::Count(1)]);
     }

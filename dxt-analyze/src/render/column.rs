@@ -133,10 +133,10 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Whether people get to see any column.
+    /// True if there is something for people: rows, and a column with a title.
     #[must_use]
     pub fn is_for_people(&self) -> bool {
-        self.heads.iter().any(|head| !head.title.is_empty())
+        !self.is_empty() && self.heads.iter().any(|head| !head.title.is_empty())
     }
 
     /// What people get to see: the columns with a title, of the first `most` rows.

@@ -1,21 +1,26 @@
-//! CSV (RFC 4180) of one table of a view: plain numbers, units in the header, a row a line.
+//! CSV (RFC 4180) of one table of a view: plain numbers in the units that the header names, a row a line. A table without rows is its header.
 
-use super::{Cell, Part, Style, Table, View};
+use super::{Cell, Head, Part, Style, Table, View};
 use crate::exit::UsageError;
+use crate::findings::Evidence;
 use crate::text::printable::printable;
 use anyhow::Result;
 use std::io::Write;
 
-/// Writes the table that `style` names, or the first.
+/// The name of the table of findings.
+const FINDINGS: &str = "findings";
+
+/// Writes the table that `style` names, or the main one, which is the first, with rows or without.
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
-    let tables: Vec<&Table> = view
-        .parts
-        .iter()
-        .filter_map(|part| match part {
-            Part::Table(table) => Some(table),
-            _ => None,
-        })
-        .collect();
+    let made: Vec<Table> = view.parts.iter().filter_map(findings).collect();
+    let tables = view.parts.iter().filter_map(|part| match part {
+        Part::Table(table) => Some(table),
+        _ => None,
+    });
+    let mut tables: Vec<&Table> = tables.collect();
+    if tables.iter().all(|table| table.name != FINDINGS) {
+        tables.extend(&made);
+    }
     let main = tables.iter().find(|table| !table.beside).or(tables.first());
     let chosen: Vec<&Table> = match &style.table {
         Some(name) => tables.iter().copied().filter(|table| table.name == *name).collect(),
@@ -30,21 +35,40 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(first.heads().iter().map(|head| head.name))?;
     for row in chosen.iter().flat_map(|table| table.rows()) {
-        writer.write_record(row.iter().map(plain))?;
+        writer.write_record(first.heads().iter().zip(row).map(|(head, cell)| plain(head, cell)))?;
     }
     writer.flush()?;
     Ok(())
 }
 
-fn plain(cell: &Cell) -> String {
+/// Findings as a table, behind all others; `report` has one of its own.
+fn findings(part: &Part) -> Option<Table> {
+    let Part::Findings(findings) = part else { return None };
+    let table = Table::of(FINDINGS, "", findings)
+        .csv("code", |finding| Cell::text(finding.code.name()))
+        .csv("severity", |finding| Cell::text(finding.severity.name()))
+        .csv("saves_s", |finding| Cell::maybe(finding.saving, |saving| Cell::Duration(saving.saves_ns)))
+        .csv("cost_s", |finding| Cell::maybe(finding.cost_ns, Cell::Duration))
+        .csv("finding", |finding| Cell::text(&finding.title))
+        .csv("evidence", |finding| {
+            Cell::Text(finding.evidence.iter().map(Evidence::words).collect::<Vec<&str>>().join("; "))
+        })
+        .csv("what_to_do", |finding| Cell::text(&finding.hint))
+        .beside();
+    Some(table.done())
+}
+
+/// A cell in the unit of its column's name: times in columns `..._ns` are whole nanoseconds, in all others seconds.
+fn plain(head: &Head, cell: &Cell) -> String {
     match cell {
-        Cell::Ranged { value, .. } => plain(value),
+        Cell::Ranged { value, .. } => plain(head, value),
         Cell::None => String::new(),
         Cell::Text(text) | Cell::Layer(text) | Cell::Path(text) | Cell::Prose { plain: text, .. } => {
             printable(text).into_owned()
         }
         Cell::Count(value) | Cell::Bytes(value) => value.to_string(),
         Cell::Number(value) => value.to_string(),
+        Cell::Moment(ns) | Cell::Duration(ns) if head.name.ends_with("_ns") => ns.to_string(),
         Cell::Moment(ns) | Cell::Duration(ns) => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
         Cell::Rate(value) | Cell::Times(value) | Cell::Share(value) => format!("{value:.6}"),
     }

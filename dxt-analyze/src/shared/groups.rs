@@ -6,7 +6,7 @@ use crate::text::layers::layer;
 use serde::Serialize;
 
 /// A group.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Group {
     /// Layer's name.
     pub layer: String,

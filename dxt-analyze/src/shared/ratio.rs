@@ -1,9 +1,22 @@
 //! Parts of wholes.
 
-/// `part` of `whole`, 0 of nothing.
+/// `part` of `whole`, from 0 to 1; 0 of nothing. A part above its whole (calls of threads side by side in a run's time, counts of a log that
+/// contradict each other) is all of it.
 #[must_use]
 pub fn share(part: u64, whole: u64) -> f64 {
-    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
+    share_if_any(part, whole).unwrap_or(0.0)
+}
+
+/// The same; `None` of nothing.
+#[must_use]
+pub fn share_if_any(part: u64, whole: u64) -> Option<f64> {
+    share_of_sums(part.into(), whole.into())
+}
+
+/// The same of sums over jobs.
+#[must_use]
+pub fn share_of_sums(part: u128, whole: u128) -> Option<f64> {
+    (whole > 0).then(|| (part as f64 / whole as f64).min(1.0))
 }
 
 /// Bytes per second. No time at all, possible with a coarse clock, counts as 1 ns.

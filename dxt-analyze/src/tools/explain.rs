@@ -52,22 +52,25 @@ fn find(name: &str) -> Option<Code> {
 
 impl Report for Explained {
     fn view(&self) -> View {
-        let part = match self.codes.as_slice() {
-            [code] if self.one => Part::Pairs(vec![
+        let table = Table::of("codes", "", &self.codes)
+            .column("Code", "code", |code| Cell::text(code.code))
+            .column("Meaning", "meaning", |code| Cell::text(code.meaning))
+            .csv("computed", |code| Cell::text(code.computed))
+            .csv("what_to_do", |code| Cell::text(code.remedy))
+            .csv("source", |code| Cell::text(code.source))
+            .most(if self.one { 0 } else { usize::MAX })
+            .done();
+        let mut parts = vec![Part::Table(table)];
+        if let ([code], true) = (self.codes.as_slice(), self.one) {
+            parts.push(Part::Pairs(vec![
                 ("code", code.code.into()),
                 ("meaning", code.meaning.into()),
                 ("computed", code.computed.into()),
                 ("what to do", code.remedy.into()),
                 ("source", code.source.into()),
-            ]),
-            codes => Part::Table(
-                Table::of("codes", "", codes)
-                    .column("Code", "code", |code| Cell::text(code.code))
-                    .column("Meaning", "meaning", |code| Cell::text(code.meaning))
-                    .done(),
-            ),
-        };
-        View { parts: vec![part], max_width: None }
+            ]));
+        }
+        View { parts, max_width: None }
     }
 }
 

@@ -85,12 +85,12 @@ fn dump_is_exact() {
     let csv = stdout(&["dump", "--format", "csv", &path], 0);
     assert_eq!(
         csv,
-        "rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns,in_hdf5,data_set\n\
-         -1,n0,77,999,POSIX,write,0,/a,0,0,4,1,2,0,\n\
-         -1,n0,77,999,STDIO,write,0,/a,0,4,4,3,4,0,\n\
-         -1,n0,77,999,POSIX,write,0,/a,1,8,4,5,6,0,\n\
-         -1,n0,77,78,POSIX,open,0,/a,2,-1,0,7,8,0,\n\
-         1,\"n,1\",1001,1001,POSIX,write,0,/b,0,5,7,1010,1020,0,\n"
+        "rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns,in_hdf5,data_set,mode,failed,errno\n\
+         -1,n0,77,999,POSIX,write,0,/a,0,0,4,1,2,0,,,0,0\n\
+         -1,n0,77,999,STDIO,write,0,/a,0,4,4,3,4,0,,,0,0\n\
+         -1,n0,77,999,POSIX,write,0,/a,1,8,4,5,6,0,,,0,0\n\
+         -1,n0,77,78,POSIX,open,0,/a,2,-1,0,7,8,0,,,1,28\n\
+         1,\"n,1\",1001,1001,POSIX,write,0,/b,0,5,7,1010,1020,0,,,0,0\n"
     );
     let lines = stdout(&["dump", "--format", "json", &path], 0);
     let rows: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -131,6 +131,57 @@ fn many_files_of_one_job_are_one_job_and_two_jobs_are_a_usage_error() {
 }
 
 #[test]
+fn runs_that_share_a_job_are_reported_and_children_of_ranks_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_of = |name: &str, first_pid: u32| {
+        let (job, mut processes) = small();
+        processes.iter_mut().zip(first_pid..).for_each(|(process, pid)| process.process.info.pid = pid);
+        put(folder.path(), name, &trace(&job, processes))
+    };
+    let paths = [run_of("a.dxt", 1000), run_of("b.dxt", 2000), run_of("c.dxt", 3000)];
+    let mut args = vec!["summary", "--format", "json"];
+    args.extend(paths.iter().map(String::as_str));
+    let found = json(&args, 0);
+    let remarks = found["missing"]["remarks"].to_string();
+    assert!(remarks.contains("3 runs share one job") && remarks.contains("4 of its ranks"), "{remarks}");
+    assert!(
+        remarks.contains("a.dxt") && stdout(&["summary", &paths[0], &paths[1]], 0).contains("2 runs share"),
+        "{remarks}"
+    );
+    assert_eq!((&found["segments"], &found["processes"]), (&(3 * 28).into(), &12.into()));
+    // A child of rank 0 in a file of its own, and a copy of a file.
+    let mut child = process(0, "node1");
+    child.process.info.pid = 9;
+    child.write("/b", 0, 1, 1, 2);
+    let child = put(folder.path(), "child.dxt", &trace(&small().0, vec![child]));
+    let copy = run_of("copy.dxt", 1000);
+    let found = json(&["summary", "--format", "json", &paths[0], &child, &copy], 0);
+    assert!(!found["missing"]["remarks"].to_string().contains("share one job"), "{}", found["missing"]["remarks"]);
+}
+
+#[test]
+fn modes_and_errors_are_in_every_form_of_dump() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = process(0, "n");
+    one.add("/f", op::MPIIO_WRITE_ALL, 0, 0, 100, 10, 20);
+    one.fail("/f", op::POSIX_OPEN, 2, 30, 40);
+    let path = put(folder.path(), "a.dxt", &trace(&job("k", 1), vec![one]));
+    let csv = stdout(&["dump", "--format", "csv", &path], 0);
+    let ends: Vec<&str> = csv
+        .lines()
+        .filter_map(|line| line.split_once("data_set,").or(line.split_once("0,,")))
+        .map(|(_, end)| end)
+        .collect();
+    assert_eq!(ends, ["mode,failed,errno", "collective,0,0", ",1,2"], "{csv}");
+    let text = stdout(&["dump", &path], 0);
+    let modes: Vec<&str> =
+        text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_whitespace().nth(6)).collect();
+    assert_eq!(modes, ["collective", "-"], "{text}");
+    let empty = put(folder.path(), "empty.dxt", &trace(&job("e", 1), vec![process(0, "n")]));
+    assert_eq!(stdout(&["dump", "--format", "csv", &empty], 0), csv.lines().next().unwrap().to_owned() + "\n");
+}
+
+#[test]
 fn failed_calls_are_shown_and_left_out_of_bandwidths() {
     let folder = tempfile::tempdir().unwrap();
     let mut one = process(0, "n");
@@ -144,7 +195,7 @@ fn failed_calls_are_shown_and_left_out_of_bandwidths() {
     assert_eq!(rows, [(&false.into(), &1.into(), false), (&true.into(), &1.into(), true)]);
     let text = stdout(&["dump", "--format", "text", &path], 0);
     let errors: Vec<&str> =
-        text.lines().skip(2).map(|line| line.trim_start_matches("# ").split_whitespace().nth(7).unwrap()).collect();
+        text.lines().skip(2).map(|line| line.trim_start_matches("# ").split_whitespace().nth(8).unwrap()).collect();
     assert_eq!(errors, ["errno", "0", "28"]);
     let json_rows = stdout(&["dump", "--format", "json", &path], 0);
     assert!(json_rows.lines().last().unwrap().contains(r#""failed":true,"errno":28"#), "{json_rows}");

@@ -29,9 +29,9 @@ pub struct Bandwidth {
     pub by_slowest: Option<f64>,
     /// Bytes per second of `span_ns`.
     pub over_span: f64,
-    /// `by_slowest` as a share of the machine's peak, if that was given.
+    /// `by_slowest` over the machine's peak, if that was given; caches can be faster.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub share_of_peak: Option<f64>,
+    pub of_peak: Option<f64>,
 }
 
 impl Bandwidth {
@@ -43,13 +43,13 @@ impl Bandwidth {
             span_ns,
             by_slowest: slowest_ns.map(|ns| per_second(bytes, ns)),
             over_span: per_second(bytes, span_ns),
-            share_of_peak: None,
+            of_peak: None,
         }
     }
 
     /// Measures it by the machine's peak, bytes per second.
     pub fn measure(&mut self, peak: Option<f64>) {
-        self.share_of_peak = self.by_slowest.zip(peak).map(|(rate, peak)| rate / peak);
+        self.of_peak = self.by_slowest.zip(peak).map(|(rate, peak)| rate / peak);
     }
 }
 
@@ -239,11 +239,11 @@ mod tests {
     #[test]
     fn a_pause_is_in_the_span_alone() {
         let mut of = Bandwidth::of(3000, Some(1_000), 1_000_000);
-        assert_eq!((of.by_slowest, of.over_span, of.share_of_peak), (Some(3e9), 3e6, None));
+        assert_eq!((of.by_slowest, of.over_span, of.of_peak), (Some(3e9), 3e6, None));
         of.measure(Some(6e9));
-        assert_eq!(of.share_of_peak, Some(0.5));
+        assert_eq!(of.of_peak, Some(0.5));
         let mut unknown = Bandwidth::of(3000, None, 0);
         unknown.measure(Some(1e9));
-        assert_eq!((unknown.by_slowest, unknown.share_of_peak, unknown.over_span), (None, None, 3e12));
+        assert_eq!((unknown.by_slowest, unknown.of_peak, unknown.over_span), (None, None, 3e12));
     }
 }

@@ -36,11 +36,9 @@ pub(crate) fn narrow(name: &'static str, title: &'static str, rows: &[LayerRow])
 }
 
 fn rates<'a>(table: TableOf<'a, &'a LayerRow>, rows: &'a [LayerRow]) -> TableOf<'a, &'a LayerRow> {
-    let measured = rows.iter().any(|row| row.bandwidth.share_of_peak.is_some());
+    let measured = rows.iter().any(|row| row.bandwidth.of_peak.is_some());
     table
         .column("By slowest", "by_slowest_bytes_per_s", |row| Cell::maybe(row.bandwidth.by_slowest, Cell::Rate))
         .column("Over span", "over_span_bytes_per_s", |row| Cell::Rate(row.bandwidth.over_span))
-        .column(if measured { "Of peak" } else { "" }, "share_of_peak", |row| {
-            Cell::maybe(row.bandwidth.share_of_peak, Cell::Share)
-        })
+        .column(if measured { "Of peak" } else { "" }, "of_peak", |row| Cell::maybe(row.bandwidth.of_peak, Cell::Times))
 }

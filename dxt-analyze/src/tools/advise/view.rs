@@ -11,9 +11,6 @@ impl Report for Advice {
                 "nothing to advise: no finding that matters has a remedy by a command or a setting".into(),
             ]));
         }
-        if self.advice.is_empty() && self.removed.is_empty() {
-            return View { parts, max_width: None };
-        }
         let rows = self.advice.iter().flat_map(|item| item.remedy.lines.iter().map(move |line| (item, line)));
         let table = Table::of("advice", "", rows)
             .column("Finding", "code", |(item, _)| Cell::text(item.code.name()))
@@ -28,7 +25,7 @@ impl Report for Advice {
         if self.written.iter().any(|path| !path.ends_with(".txt") && !path.ends_with(".sh")) {
             lines.push(format!("use it: dxt-run --hints {} -o traces -- mpirun ...", self.directory));
         }
-        parts.push(Part::Lines(lines));
+        parts.extend((!lines.is_empty()).then_some(Part::Lines(lines)));
         View { parts, max_width: None }
     }
 }

@@ -142,8 +142,8 @@ struct Row<'a> {
 /// Rows that a table for people shows: of a few jobs.
 const SHOWN: usize = 36;
 
-/// A table of the stages by job; `None` if no file tells them.
-pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> Option<Table> {
+/// A table of the stages by job, as far as files tell them.
+pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> Table {
     let mut jobs: BTreeMap<&str, Flushed> = BTreeMap::new();
     files.for_each(|(job, flushed)| jobs.entry(job).or_default().merge(flushed));
     let rows: Vec<Row<'_>> = jobs
@@ -170,7 +170,7 @@ pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> 
         }
         _ => Cell::None,
     };
-    let table = Table::of("flush", "How long writing the trace took, and what became of the segments' bytes", rows)
+    Table::of("flush", "How long writing the trace took, and what became of the segments' bytes", rows)
         .column("Job", "job", |row: &Row<'_>| Cell::text(row.job))
         .column("Stage", "stage", |row| Cell::text(row.stage))
         .column("Processes", "processes", |row| Cell::Count(row.flushed.processes))
@@ -185,6 +185,5 @@ pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> 
         .column("Ratio", "ratio", ratio)
         .csv("packed_segments", |row| Cell::Count(row.flushed.packed_segments))
         .most(SHOWN)
-        .done();
-    (!jobs.is_empty()).then_some(table)
+        .done()
 }

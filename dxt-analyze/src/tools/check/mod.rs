@@ -286,7 +286,7 @@ impl Report for CheckReport {
     fn view(&self) -> View {
         let mut parts = vec![Part::Table(files(&self.files))];
         let flushed = self.files.iter().filter_map(|file| Some((file.job.as_str(), file.flush.as_ref()?)));
-        parts.extend(flush::table(flushed).map(Part::Table));
+        parts.push(Part::Table(flush::table(flushed)));
         let filtered = self.files.iter().filter_map(|file| Some((&file.file, filters::line(&file.filters)?)));
         let filtered: Vec<String> = filtered.map(|(file, line)| format!("{file}: filters: {line}")).collect();
         if !filtered.is_empty() {

@@ -118,13 +118,14 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
             writeln!(out, "# start {} ns since 1970; times in ns since then", run.start_unix_ns)?;
             writeln!(
                 out,
-                "# {:>5} {:<12} {:>7} {:>7} {:<7} {:<14} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  file",
+                "# {:>5} {:<12} {:>7} {:>7} {:<7} {:<14} {:<11} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  file",
                 "rank",
                 "node",
                 "pid",
                 "thread",
                 "layer",
                 "op",
+                "mode",
                 "nested",
                 "errno",
                 "segment",
@@ -255,13 +256,14 @@ impl Decoded {
                     let nested = u8::from(row.nested);
                     writeln!(
                         out,
-                        "{:>7} {:<12} {:>7} {:>7} {:<7} {:<14} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  {}{}{}",
+                        "{:>7} {:<12} {:>7} {:>7} {:<7} {:<14} {:<11} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  {}{}{}",
                         row.rank,
                         printable(row.node),
                         row.pid,
                         row.thread,
                         row.layer,
                         row.op,
+                        if row.mode.is_empty() { "-" } else { row.mode },
                         if row.in_hdf5 { nested + 2 } else { nested },
                         row.errno,
                         row.segment,
@@ -290,7 +292,7 @@ enum Field<'a> {
 type OfRow = for<'a> fn(&'a JsonRow<'a>) -> Field<'a>;
 
 /// The columns of CSV: the heading, and what it shows of a row.
-const COLUMNS: [(&str, OfRow); 15] = [
+const COLUMNS: [(&str, OfRow); 18] = [
     ("rank", |row| Field::Number(row.rank.into())),
     ("node", |row| Field::Text(row.node)),
     ("pid", |row| Field::Number(row.pid.into())),
@@ -306,6 +308,9 @@ const COLUMNS: [(&str, OfRow); 15] = [
     ("end_ns", |row| Field::Number(row.end_ns.into())),
     ("in_hdf5", |row| Field::Number(row.in_hdf5.into())),
     ("data_set", |row| Field::Text(row.data_set)),
+    ("mode", |row| Field::Text(row.mode)),
+    ("failed", |row| Field::Number(row.failed.into())),
+    ("errno", |row| Field::Number(row.errno.into())),
 ];
 
 fn csv_row(writer: &mut csv::Writer<Vec<u8>>, digits: &mut String, row: &JsonRow<'_>) -> Result<()> {

@@ -83,10 +83,7 @@ impl Recovery {
 
 impl Report for Recovery {
     fn view(&self) -> View {
-        let mut parts = Vec::new();
-        if !self.spools.is_empty() {
-            parts.push(Part::Table(table(self)));
-        }
+        let mut parts = vec![Part::Table(table(self))];
         let mut lines: Vec<String> = self.written.iter().map(|path| format!("wrote {}", path.display())).collect();
         match self.empty.len() {
             0 => {}

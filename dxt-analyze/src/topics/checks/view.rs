@@ -125,9 +125,7 @@ impl Report for ChecksReport {
         if skipped > 0 && !self.all {
             parts.push(Part::Lines(vec![format!("{skipped} checks had nothing to look at: --all shows why")]));
         }
-        if !result.gaps.is_empty() {
-            parts.push(Part::Table(gap_table(&result.gaps)));
-        }
+        parts.push(Part::Table(gap_table(&result.gaps)));
         if let Some(line) = sampled(result) {
             parts.push(Part::Lines(vec![line]));
         }
@@ -146,8 +144,10 @@ impl ChecksReport {
             .column("Value", "value", |row| Cell::maybe(row.measured, cell))
             .column("Threshold", "threshold", |row| cell(row.threshold))
             .column("Also needed", "also", |row| Cell::text(row.also.as_ref().map_or_else(String::new, both)))
+            .csv("unit", |row| Cell::text(unit(row.threshold)))
             .csv("also_value", |row| Cell::maybe(row.also.as_ref(), |also| cell(also.measured)))
             .csv("also_threshold", |row| Cell::maybe(row.also.as_ref(), |also| cell(also.least)))
+            .csv("also_unit", |row| Cell::maybe(row.also.as_ref(), |also| Cell::text(unit(also.least))))
             .column("Verdict", "verdict", |row| Cell::text(row.verdict.name()))
             .column("Looked at", "looked_at", |row| Cell::text(&row.looked_at))
             .done()
@@ -158,6 +158,17 @@ impl ChecksReport {
 fn both(also: &Condition) -> String {
     let words = |amount| table::human(&cell(amount));
     format!("{} {}, here {}", words(also.least), also.what, words(also.measured))
+}
+
+/// What an amount is in, as CSV has it.
+fn unit(amount: Amount) -> &'static str {
+    match amount {
+        Amount::Ratio(_) => "ratio",
+        Amount::Count(_) => "count",
+        Amount::Bytes(_) => "bytes",
+        Amount::Ns(_) => "s",
+        Amount::PerSecond(_) => "per s",
+    }
 }
 
 fn cell(amount: Amount) -> Cell {

@@ -61,7 +61,7 @@ fn numbers(job: &Job) -> Table {
     let scatter = if job.runs_before > 1 && job.runs_after > 1 { "Beyond scatter" } else { "" };
     Table::of("job", title, rows)
         .column("Number", "number", |row| Cell::text(row.measure.title))
-        .csv("measure", |row| Cell::text(row.measure.name))
+        .csv("measure", |row| Cell::text(row.measure.columns[0]))
         .column("Before", "before", move |row| cell(row.before, row))
         .column("Now", "after", move |row| cell(row.after, row))
         .column("Change", "change", |row| Cell::maybe(row.change, |change| Cell::Text(percent(change))))

@@ -193,7 +193,6 @@ impl Report for CompareReport {
         parts.push(Part::Table(changed_table(&result.setup, "setup", "What else differs")));
         parts.push(Part::Table(changed_table(&result.hints, "hints", "Hints that differ")));
         parts.push(Part::Table(changed_table(&result.layouts, "layouts", "Stripe layouts that differ")));
-        parts.retain(|part| !matches!(part, Part::Table(table) if table.is_empty()));
         parts.push(Part::Lines(vec![format!(
             "{} tests; q is the false discovery rate over all of them (Benjamini & Hochberg). They say that these two traces differ, \
              not what a third run would do.",

@@ -2,10 +2,11 @@
 //!
 //! `io_share` = (`read_ns` + `write_ns` + `other_ns`) / (`ranks` x `runtime_ns`): time in calls that the program made, summed over
 //! processes as the summary has it, over the time that all ranks had; the mean over ranks. `slowest_share` = `slowest_ns` /
-//! `runtime_ns` is the same of the rank with most time in calls. Both can be above 1: calls of several threads, and nonblocking ones,
-//! run side by side.
+//! `runtime_ns` is the same of the rank with most time in calls. Both are at most 1, also where calls of several threads, or nonblocking
+//! ones, run side by side and add up to more than the runtime.
 
 use crate::model::{FileId, ProcessId, Run, Within};
+use crate::shared::ratio::share_of_sums;
 use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -24,7 +25,7 @@ impl ShareOfTime {
     /// The share; `None` where there was no time.
     #[must_use]
     pub fn share(self) -> Option<f64> {
-        (self.ranks_ns > 0).then(|| self.io_ns as f64 / self.ranks_ns as f64)
+        share_of_sums(self.io_ns, self.ranks_ns)
     }
 }
 

@@ -9,6 +9,7 @@ use super::result::{
 };
 use crate::findings::{Code, Finding};
 use crate::load::corpus::LeftOut;
+use crate::shared::ratio::{share, share_if_any, share_of_sums};
 use crate::sum::Sum;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +56,7 @@ impl Used {
 
     fn row(self, interface: &'static str, whole: &Whole) -> InterfaceRow {
         let Self { jobs, calls, bytes, time_ns } = self;
-        let share_of_jobs = jobs as f64 / whole.jobs.max(1) as f64;
+        let share_of_jobs = share(jobs, whole.jobs);
         InterfaceRow { interface, jobs, share_of_jobs, calls, bytes, time_ns }
     }
 }
@@ -126,7 +127,7 @@ impl Together {
         let before = INTERFACES.iter().position(|(_, name)| name.starts_with("mpiio")).unwrap_or_default();
         interfaces.insert(before, self.mpiio.row("mpiio", &whole));
         let with_data = self.tally.sizes.iter().map(|sum| sum.files).sum::<Sum>().get();
-        let share = |files: u64| (with_data > 0).then(|| files as f64 / with_data as f64);
+        let share = |files: u64| share_if_any(files, with_data);
         let sizes = FILE_SIZES.iter().zip(self.tally.sizes);
         let mut findings: Vec<CodeRow> = self.findings.into_values().collect();
         findings.sort_by_key(|row| (Reverse(row.jobs), Reverse(row.cost_ns), row.code));
@@ -177,7 +178,7 @@ fn share_place(share: Option<f64>) -> Option<usize> {
 }
 
 fn groups(groups: BTreeMap<String, Whole>, whole: &Whole) -> Vec<GroupRow> {
-    let of = |part: u128, whole: u128| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
+    let of = |part: u128, whole: u128| share_of_sums(part, whole).unwrap_or(0.0);
     let bytes = |sums: &Whole| u128::from(sums.bytes_read) + u128::from(sums.bytes_written);
     let row = |(name, sums): (String, Whole)| GroupRow {
         name,

@@ -16,10 +16,8 @@ impl Report for CorpusReport {
         let sentences = corpus.slow_runs.iter().take(self.shown).map(|slow| slow.sentence.clone());
         parts.extend(Some(sentences.collect()).filter(|lines: &Vec<String>| !lines.is_empty()).map(Part::Lines));
         parts.push(Part::Table(jobs(corpus, self.shown)));
-        if !corpus.slow_runs.is_empty() {
-            parts.push(Part::Table(slow_runs(&corpus.slow_runs, self.shown)));
-        }
         parts.extend([
+            Part::Table(slow_runs(&corpus.slow_runs, self.shown)),
             Part::Table(sums::users(&corpus.users, self.shown)),
             Part::Table(sums::programs(&corpus.programs, self.shown)),
             Part::Table(sums::interfaces(&corpus.interfaces)),
@@ -28,11 +26,9 @@ impl Report for CorpusReport {
             Part::Table(sums::file_sizes(&corpus.file_sizes)),
             Part::Table(sums::files_per_job(&corpus.files_per_job)),
             Part::Table(sums::sharing(&corpus.sharing)),
+            Part::Table(sums::findings(&corpus.findings, self.shown)),
+            Part::Table(left_out(corpus)),
         ]);
-        if !corpus.findings.is_empty() {
-            parts.push(Part::Table(sums::findings(&corpus.findings, self.shown)));
-        }
-        parts.push(Part::Table(left_out(corpus)));
         parts.extend(Some(remarks(corpus)).filter(|lines| !lines.is_empty()).map(Part::Lines));
         View { parts, max_width: None }
     }

@@ -12,6 +12,7 @@ use crate::scan::Lost;
 use crate::shared::bandwidth::{self, LayerRow};
 use crate::shared::completeness::Completeness;
 use crate::shared::memory;
+use crate::shared::ratio::share_of_sums;
 use crate::shared::totals::StreamTotal;
 use crate::sum::Sum;
 use crate::topics::summary::details::{self, DatatypeRow, ExtentRow};
@@ -310,7 +311,7 @@ fn times(run: &Run, sums: &Sums, runtime_ns: u64) -> Vec<TimeRow> {
                 layer: layer.into(),
                 kind,
                 mean_ns,
-                of_runtime: if runtime_ns > 0 { mean_ns / runtime_ns as f64 } else { 0.0 },
+                of_runtime: share_of_sums(total.into(), u128::from(count) * u128::from(runtime_ns)).unwrap_or(0.0),
                 min_ns: found.min_ns,
                 max_ns: found.max_ns,
                 slowest: found.slowest,

@@ -78,7 +78,7 @@ impl Report for Characterization {
             datatypes(self),
             datatype_extents(self),
         ];
-        parts.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Part::Table));
+        parts.extend(tables.map(Part::Table));
         if !self.findings.is_empty() {
             parts.push(Part::Findings(self.findings.clone()));
         }

@@ -5,6 +5,7 @@
 //! bin counts by its mean.
 
 use super::in_flight::{Flights, InFlight, Span, What};
+use crate::shared::ratio;
 use crate::sum::Sum;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -98,7 +99,7 @@ fn one(what: What, flights: Flights, span: Span, used: usize, together: usize) -
         None => by_bin(&busy, span.width),
     };
     let busy_ns = times.iter().sum::<Sum>().get();
-    let share = |ns: &u64| if busy_ns > 0 { *ns as f64 / busy_ns as f64 } else { 0.0 };
+    let share = |ns: &u64| ratio::share(*ns, busy_ns);
     let classes = times.iter().rposition(|&ns| ns > 0).map_or(0, |last| last + 1);
     let width = span.width.saturating_mul(together as u64) as f64;
     Concurrency {

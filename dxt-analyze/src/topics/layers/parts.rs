@@ -2,6 +2,7 @@
 
 use crate::model::{Op, Stream};
 pub use crate::shared::calls::CallSum;
+use crate::shared::ratio;
 use crate::sum::Sum;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass, OpMode};
@@ -136,7 +137,7 @@ impl Made {
     /// Share of the time that is `part_ns`; 0 of nothing.
     #[must_use]
     pub fn share(&self, part_ns: u64) -> f64 {
-        if self.of.time_ns > 0 { part_ns as f64 / self.of.time_ns as f64 } else { 0.0 }
+        ratio::share(part_ns, self.of.time_ns)
     }
 }
 

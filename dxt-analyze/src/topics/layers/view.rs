@@ -5,7 +5,7 @@ use super::{figure, tables, tables_locks, tables_together as together};
 use crate::findings::Finding;
 use crate::model::Run;
 use crate::progress::Bar;
-use crate::render::{Part, Report, Table, View};
+use crate::render::{Part, Report, View};
 use crate::scan::scan;
 use crate::shared::bandwidth::table;
 use crate::shared::totals::Totals;
@@ -81,12 +81,11 @@ impl Report for LayersReport {
             together::late(&result.collectives),
             together::concurrency(&result.concurrency),
         ];
-        parts.extend(all.into_iter().filter(|table: &Table| !table.is_empty()).map(Part::Table));
+        parts.extend(all.map(Part::Table));
         parts.extend(collectives_line(result));
         parts.extend(figure::lines(&result.series, &result.concurrency).map(Part::Pairs));
         parts.extend(figure::figure(&result.series, &result.concurrency).map(|figure| Part::Figure(Box::new(figure))));
-        let series = together::series(&result.series, &result.concurrency);
-        parts.extend((!series.is_empty()).then_some(Part::Table(series)));
+        parts.push(Part::Table(together::series(&result.series, &result.concurrency)));
         let remarks = remarks(result);
         parts.extend((!remarks.is_empty()).then_some(Part::Lines(remarks)));
         parts.push(Part::Findings(result.findings.clone()));

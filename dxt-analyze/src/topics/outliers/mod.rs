@@ -11,6 +11,7 @@ mod in_report;
 pub mod result;
 pub mod row;
 pub mod shared_traits;
+mod tables;
 pub mod units;
 pub mod view;
 pub mod worst;

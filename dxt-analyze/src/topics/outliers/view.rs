@@ -1,12 +1,13 @@
 //! `outliers`: the passes over the trace that each comparison needs, and how the result looks.
 
 use super::args::{Args, By, Options, Spans};
+use super::tables::{box_table, operation_table, straggler_table, unit_table};
 use crate::exit::UsageError;
 use crate::findings::{self, Finding};
 use crate::layouts::certain;
 use crate::model::{FileLayout, Run};
 use crate::progress::Bar;
-use crate::render::{Cell, Part, Report, Table, View};
+use crate::render::{Part, Report, View};
 use crate::scan::{Lost, scan};
 use crate::shared::completeness::Completeness;
 use crate::shared::groups::{Group, data_groups};
@@ -18,10 +19,11 @@ use crate::topics::outliers::distribution::{Distribution, GroupSample, Metric};
 use crate::topics::outliers::result::{
     OperationGroup, Outliers, fences, operation_findings, operation_groups, unit_findings,
 };
+use crate::topics::outliers::row::OutlierRow;
 use crate::topics::outliers::shared_traits::populations;
-use crate::topics::outliers::units::stragglers::{Straggler, stragglers};
+use crate::topics::outliers::units::stragglers::stragglers;
 use crate::topics::outliers::units::work::{self, with_missing};
-use crate::topics::outliers::units::{Met, UnitGroup, UnitKind, Verdict, Windows, Work, compare};
+use crate::topics::outliers::units::{Met, UnitGroup, UnitKind, UnitRow, Verdict, Windows, Work, compare};
 use crate::topics::outliers::worst::{GroupWorst, Worst};
 use crate::topics::timeline::args::BINS;
 use anyhow::Result;
@@ -250,18 +252,36 @@ impl Report for OutliersReport {
     fn view(&self) -> View {
         let result = &self.result;
         let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
+        let of_calls = result.by == "op";
+        let operations = |rows: &[OutlierRow], group: &Group| {
+            let mut table = operation_table(rows.iter().map(|row| (group, row)), self.absolute);
+            table.beside = !of_calls;
+            Part::Table(table)
+        };
         for group in &result.operations {
             parts.push(Part::Lines(vec![operation_heading(group, result.metric, &self.thresholds)]));
-            parts.push(Part::Table(operation_table(group, self.absolute)));
+            parts.push(operations(&group.rows, &group.group));
         }
-        if !result.stragglers.is_empty() {
-            parts.push(Part::Table(straggler_table(&result.stragglers, &result.by)));
+        if result.operations.is_empty() {
+            parts.push(operations(&[], &Group::default()));
         }
-        for group in result.units.iter().filter(|group| group.window.is_none() || group.outliers > 0) {
+        parts.push(Part::Table(box_table(&result.operations, result.metric)));
+        let mut stragglers = straggler_table(&result.stragglers, &result.by);
+        stragglers.beside = result.stragglers.is_empty();
+        parts.push(Part::Table(stragglers));
+        let units = |rows: &[UnitRow], group: &Group| {
+            let mut table = unit_table(rows.iter().map(|row| (group, row)), &result.by, result.metric);
+            table.beside = of_calls;
+            Part::Table(table)
+        };
+        let shown = || result.units.iter().filter(|group| group.window.is_none() || group.outliers > 0);
+        for group in shown() {
             parts.push(Part::Lines(vec![unit_heading(group, &result.by, result.metric, &self.thresholds)]));
-            parts.push(Part::Table(unit_table(group, &result.by, result.metric)));
+            parts.push(units(&group.rows, &group.group));
         }
-        parts.retain(|part| !matches!(part, Part::Table(table) if table.is_empty()));
+        if shown().next().is_none() {
+            parts.push(units(&[], &Group::default()));
+        }
         if let Some(nothing) = &result.nothing {
             parts.push(Part::Lines(vec![nothing.clone()]));
         }
@@ -317,30 +337,6 @@ fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds)
     }
 }
 
-fn operation_table(group: &OperationGroup, absolute: bool) -> Table {
-    let time = |ns: u64| match absolute {
-        true => Cell::Text(units::wall_clock(i64::try_from(ns).unwrap_or(i64::MAX))),
-        false => Cell::Moment(ns),
-    };
-    Table::of("operations", "", group.rows.iter())
-        .csv("layer", |_| Cell::text(&group.group.layer))
-        .csv("op", |_| Cell::text(&group.group.op))
-        .csv("mode", |_| Cell::text(&group.group.mode))
-        .csv("nested", |_| Cell::flag(group.group.nested))
-        .column("Rank", "rank", |row| Cell::number(row.rank))
-        .column("Node", "node", |row| Cell::text(&row.node))
-        .csv("pid", |row| Cell::number(row.pid))
-        .column("File", "file", |row| Cell::path(&row.file))
-        .column("Offset", "offset", |row| Cell::Number(row.offset))
-        .column("Length", "length", |row| Cell::number(row.length))
-        .column("Start, s", "start_s", |row| time(row.start_ns))
-        .column("End, s", "end_s", |row| time(row.end_ns))
-        .column("Bandwidth", "bandwidth_bytes_per_s", |row| Cell::maybe(row.bandwidth, Cell::Rate))
-        .column("Stripe", "stripe", |row| Cell::maybe(row.stripe, Cell::number))
-        .column("OST", "ost", |row| Cell::maybe(row.ost, Cell::number))
-        .done()
-}
-
 fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds) -> String {
     let show = |value: f64| match metric {
         Metric::Bandwidth => units::rate(value),
@@ -367,58 +363,4 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds)
         Verdict::None => format!("{about}; none stands out"),
         Verdict::Outliers => format!("{about}; outliers: {}{spared}", units::count(group.outliers)),
     }
-}
-
-fn unit(by: &str, name: &str) -> Cell {
-    if by == "file" { Cell::path(name) } else { Cell::text(name) }
-}
-
-fn unit_table(group: &UnitGroup, by: &str, metric: Metric) -> Table {
-    let title = match by {
-        "rank" => "Rank",
-        "node" => "Node",
-        "ost" => "OST",
-        _ => "File",
-    };
-    let table = Table::of("units", "", &group.rows)
-        .csv("layer", |_| Cell::text(&group.group.layer))
-        .csv("op", |_| Cell::text(&group.group.op))
-        .csv("mode", |_| Cell::text(&group.group.mode))
-        .csv("nested", |_| Cell::flag(group.group.nested))
-        .column(title, "unit", |row| unit(by, &row.unit))
-        .column("Calls", "calls", |row| Cell::Count(row.operations))
-        .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
-        .column("Time", "time_s", |row| Cell::Duration(row.time_ns));
-    let table = match metric {
-        Metric::Bandwidth => table.column("Bandwidth", "bandwidth_bytes_per_s", |row| Cell::Rate(row.value)),
-        Metric::Duration => table.column("Mean", "mean_duration_s", |row| Cell::Duration(row.value.max(0.0) as u64)),
-    };
-    table
-        .column("Slower", "times_slower_than_median", |row| Cell::Times(row.slower))
-        .column("Extra", "extra_s", |row| Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)))
-        .column("Z", "robust_z", |row| Cell::maybe(row.z, |z| Cell::text(format!("{z:.1}"))))
-        .csv("p", |row| Cell::maybe(row.p, |p| Cell::text(format!("{p:.1e}"))))
-        .column("Verdict", "verdict", |row| {
-            Cell::text(match (row.outlier, row.slow_targets) {
-                (true, _) => "outlier",
-                (_, true) => "slow OST",
-                _ => "",
-            })
-        })
-        .done()
-}
-
-fn straggler_table(stragglers: &[Straggler], by: &str) -> Table {
-    Table::of("stragglers", "The slowest in each span of time", stragglers)
-        .column("Operation", "operation", |row| Cell::Text(row.group.title()))
-        .column("From, s", "from_s", |row| Cell::Moment(row.from_ns))
-        .column("Until, s", "until_s", |row| Cell::Moment(row.until_ns))
-        .column("Compared", "sample", |row| Cell::Count(row.sample))
-        .column("Slowest", "unit", |row| unit(by, &row.unit))
-        .column("Slower", "times_slower_than_median", |row| Cell::Times(row.slower))
-        .column("Extra", "extra_s", |row| Cell::Duration(u64::try_from(row.extra_ns).unwrap_or(0)))
-        .column("Imbalance", "imbalance", |row| Cell::Share(row.imbalance))
-        .csv("spread_to_total", |row| Cell::Share(row.share_of_total))
-        .column("Verdict", "verdict", |row| Cell::text(if row.outlier { "outlier" } else { "" }))
-        .done()
 }

@@ -36,7 +36,7 @@ macro_rules! bars {
 /// All figures of which there is something to draw.
 pub(super) fn figures(result: &Scaling) -> Vec<Figure> {
     let efficiency =
-        Bars { name: "efficiency", ink: Ink(2), unit: Unit::Share, of: |group| Spread::of([group.efficiency]) };
+        Bars { name: "efficiency", ink: Ink(2), unit: Unit::Times, of: |group| Spread::of([group.efficiency]) };
     let mut time =
         vec![("Run time", vec![bars!("run time", 0, RUN_TIME), bars!("slowest process in I/O", 1, SLOWEST)])];
     if result.groups.iter().any(|group| group.efficiency.is_some()) {

@@ -39,6 +39,12 @@ impl GroupBy {
         }
     }
 
+    /// Keys with commas between, as the user writes them.
+    #[must_use]
+    pub fn parse_all(text: &str) -> Vec<Self> {
+        text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(Self::parse).collect()
+    }
+
     /// The key of a run; `-` where it has none.
     #[must_use]
     pub fn key(&self, run: &RunRow) -> String {
@@ -59,6 +65,21 @@ impl GroupBy {
 fn folder(source: &str) -> String {
     let parent = std::path::Path::new(source).parent().and_then(std::path::Path::file_name);
     parent.map_or_else(|| ".".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+impl std::fmt::Display for GroupBy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ranks => "ranks",
+            Self::Nodes => "nodes",
+            Self::Program => "program",
+            Self::Mpi => "mpi",
+            Self::Folder => "folder",
+            Self::Run => "run",
+            Self::Place(place) => return write!(f, "{place}"),
+            Self::Option(name) => name,
+        })
+    }
 }
 
 /// The value of `-t 1m`, `-t1m`, `-t=1m`, `--transfer=1m` or `transfer=1m`; of an option without one its name.
@@ -84,6 +105,12 @@ fn value_of(args: &[String], name: &str) -> Option<String> {
 /// Whether a word is an option rather than a value; a negative number is a value.
 fn is_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+/// Orders runs by their keys, one key after the other, each as [`order`].
+#[must_use]
+pub fn order_all(a: &[String], b: &[String]) -> Ordering {
+    a.iter().zip(b).map(|(a, b)| order(a, b)).find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
 /// Numbers by value, with units as programs take them (`64k` before `1M`), then texts.

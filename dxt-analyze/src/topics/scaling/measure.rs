@@ -9,13 +9,16 @@ use crate::topics::corpus::{JobRow, Read, job};
 use crate::topics::counters::result::{AccessRow, PatternRow};
 use crate::topics::counters::steps::Steps;
 use crate::topics::counters::{Fold, characterize};
+use crate::topics::layers::dissection::calls;
+use crate::topics::layers::parts::Made;
+use crate::topics::layers::pass::Pass;
 use crate::topics::summary::view::summary_from;
 use serde::Serialize;
 use trace_format::op::{Layer, OpMode};
 
 together!(
     /// What is wanted of the pass.
-    Reading, Partials { totals, counters }
+    Reading, Partials { totals, counters, layers }
 );
 
 /// A run.
@@ -36,6 +39,8 @@ pub struct RunRow {
     pub whole_layers: Vec<LayerRow>,
     /// All calls of POSIX, whoever made them.
     pub posix: Calls,
+    /// Writes of MPI-IO on record, and what was called inside them.
+    pub mpiio_writes: Made,
     /// Calls of MPI-IO's reads and writes by form.
     pub forms: Forms,
     /// Sizes and order, by layer and direction.
@@ -68,7 +73,8 @@ pub struct Forms {
 #[must_use]
 pub fn measure(run: &Run, read: Read) -> RunRow {
     let bar = Bar::new(run.segments(), "reading");
-    let (partials, lost) = scan(run, &Reading { totals: Totals, counters: (Fold, Steps) }, &bar);
+    let (partials, lost) =
+        scan(run, &Reading { totals: Totals, counters: (Fold, Steps), layers: Pass::new(run) }, &bar);
     drop(bar);
     let totals = with_missing(run, partials.totals.clone());
     let summary = summary_from(run, partials.totals, &lost, 0, None);
@@ -86,11 +92,15 @@ pub fn measure(run: &Run, read: Read) -> RunRow {
         layers: bandwidth::layers(run, &totals),
         whole_layers: bandwidth::whole_layers(run, &totals),
         posix: Calls::default(),
+        mpiio_writes: Made::default(),
         forms: Forms::default(),
         accesses: found.accesses,
         patterns: found.patterns,
     };
     totals.iter().for_each(|total| row.add(run, total));
+    let writes =
+        calls(run, &partials.layers).into_iter().filter(|of| of.layer == Layer::Mpiio.name() && of.op == "write");
+    writes.for_each(|of| row.mpiio_writes.add(&of.made));
     row
 }
 

@@ -7,7 +7,9 @@ use crate::render::Cell;
 use crate::render::table::human;
 use crate::shared::bandwidth::LayerRow;
 use crate::shared::calls::CallSum;
+use crate::shared::ratio::share_if_any;
 use crate::sum::Sum;
+use crate::topics::layers::parts::{Inside, Made};
 use serde::{Serialize, Serializer};
 use trace_format::op::Layer;
 
@@ -22,8 +24,10 @@ pub enum Unit {
     Time,
     /// Bytes per second.
     Rate,
-    /// A share of one.
+    /// A share, at most 1.
     Share,
+    /// A ratio, which can be above 1.
+    Times,
 }
 
 impl Unit {
@@ -36,6 +40,7 @@ impl Unit {
             Self::Time => Cell::Duration(value.round() as u64),
             Self::Rate => Cell::Rate(value),
             Self::Share => Cell::Share(value),
+            Self::Times => Cell::Times(value),
         }
     }
 }
@@ -95,9 +100,18 @@ const fn rests_on_times(name: &str, unit: Unit) -> bool {
         // The run's time is that of its processes.
         Unit::Time => !matches!(name.as_bytes(), b"run_time_ns"),
         Unit::Share => {
-            matches!(name.as_bytes(), b"io_share" | b"posix_in_mpiio_share" | b"lock_share" | b"unlock_share")
+            matches!(
+                name.as_bytes(),
+                b"io_share"
+                    | b"posix_in_mpiio_share"
+                    | b"lock_share"
+                    | b"unlock_share"
+                    | b"posix_in_writes_share"
+                    | b"lock_in_writes_share"
+                    | b"unlock_in_writes_share"
+            )
         }
-        Unit::Count | Unit::Bytes => false,
+        Unit::Count | Unit::Bytes | Unit::Times => false,
     }
 }
 
@@ -160,6 +174,20 @@ measures! {
     UNLOCK_TIME = "unlock_ns", "Time in unlocks", "unlock_s", Time, |run| locks(run).map(|[_, unlock]| unlock.time_ns as f64);
     /// The same as a share of the time in MPI-IO.
     UNLOCK_SHARE = "unlock_share", "Unlocks' share of MPI-IO", "unlock_share", Share, |run| of_mpiio(run, locks(run)?[1]);
+    /// Time in writes of MPI-IO, summed over ranks; this and what is inside of those on record.
+    MPIIO_WRITE_TIME = "mpiio_write_ns", "Time in MPI-IO writes", "mpiio_write_s", Time, |run| writes(run).map(|made| made.of.time_ns as f64);
+    /// Time in POSIX calls inside them, locks too.
+    POSIX_IN_WRITES = "posix_in_writes_ns", "Time in POSIX inside MPI-IO writes", "posix_in_writes_s", Time, |run| writes(run).map(|made| made.inside.system_ns() as f64);
+    /// The same as a share of the time in them.
+    POSIX_IN_WRITES_SHARE = "posix_in_writes_share", "Its share of MPI-IO writes", "posix_in_writes_share", Share, |run| of_writes(run, Inside::system_ns);
+    /// Time in taking locks inside them.
+    LOCK_IN_WRITES = "lock_in_writes_ns", "Time in locks inside MPI-IO writes", "lock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.locks.time_ns as f64);
+    /// The same as a share of the time in them.
+    LOCK_IN_WRITES_SHARE = "lock_in_writes_share", "Locks' share of MPI-IO writes", "lock_in_writes_share", Share, |run| of_writes(run, |inside| inside.locks.time_ns);
+    /// Time in giving locks back inside them.
+    UNLOCK_IN_WRITES = "unlock_in_writes_ns", "Time in unlocks inside MPI-IO writes", "unlock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.unlocks.time_ns as f64);
+    /// The same as a share of the time in them.
+    UNLOCK_IN_WRITES_SHARE = "unlock_in_writes_share", "Unlocks' share of MPI-IO writes", "unlock_in_writes_share", Share, |run| of_writes(run, |inside| inside.unlocks.time_ns);
     /// MPI-IO's reads: bytes over the sum of times.
     MPIIO_READ_EFFECTIVE = "mpiio_read_effective", "MPI-IO reads, effective", "mpiio_read_effective_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| Some(row.effective));
     /// Bytes over the time of the slowest process.
@@ -187,7 +215,7 @@ measures! {
     /// Share of MPI-IO's reads and writes that are collective.
     COLLECTIVE_SHARE = "collective_share", "Collective MPI-IO calls", "collective_share", Share, |run| {
         let forms = &run.forms;
-        share(forms.collective, forms.independent.saturating_add(forms.collective).saturating_add(forms.nonblocking))
+        share_if_any(forms.collective, forms.independent.saturating_add(forms.collective).saturating_add(forms.nonblocking))
     };
     /// Share of POSIX reads and writes that begin where the one before ended.
     CONSECUTIVE_SHARE = "consecutive_share", "Consecutive POSIX calls", "consecutive_share", Share, |run| ordered(run, |row| row.consecutive);
@@ -196,7 +224,7 @@ measures! {
     /// Share of POSIX reads and writes that begin off a multiple of the stripe or block size.
     UNALIGNED_SHARE = "unaligned_share", "Unaligned POSIX calls", "unaligned_share", Share, |run| {
         let row = run.patterns.iter().find(|row| row.layer == POSIX)?;
-        share(row.file_unaligned, row.file_known)
+        share_if_any(row.file_unaligned, row.file_known)
     };
 }
 
@@ -209,8 +237,17 @@ fn locks(run: &RunRow) -> Option<[&CallSum; 2]> {
     run.job.lock_ns.map(|_| [&inside.locks, &inside.unlocks])
 }
 
+/// Writes of MPI-IO; `None` if none is on record, or locks are not.
+fn writes(run: &RunRow) -> Option<&Made> {
+    run.job.lock_ns.map(|_| &run.mpiio_writes).filter(|made| made.of.calls > 0)
+}
+
+fn of_writes(run: &RunRow, part_ns: fn(&Inside) -> u64) -> Option<f64> {
+    writes(run).and_then(|made| share_if_any(part_ns(&made.inside), made.of.time_ns))
+}
+
 fn of_mpiio(run: &RunRow, part: &CallSum) -> Option<f64> {
-    share(part.time_ns, run.job.inside_mpiio.mpiio.time_ns)
+    share_if_any(part.time_ns, run.job.inside_mpiio.mpiio.time_ns)
 }
 
 /// A bandwidth of reads or writes that moved bytes.
@@ -218,12 +255,8 @@ fn rate(run: &RunRow, layer: Layer, op: &str, of: fn(&LayerRow) -> Option<f64>) 
     run.data(layer, op).filter(|row| row.sum.bytes > 0).and_then(of)
 }
 
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
-}
-
 fn ordered(run: &RunRow, part: fn(&crate::topics::counters::result::AccessRow) -> u64) -> Option<f64> {
     let rows = || run.accesses.iter().filter(|row| row.layer == POSIX);
     let sum = |of: fn(&crate::topics::counters::result::AccessRow) -> u64| rows().map(of).sum::<Sum>().get();
-    share(sum(part), sum(|row| row.ordered))
+    share_if_any(sum(part), sum(|row| row.ordered))
 }

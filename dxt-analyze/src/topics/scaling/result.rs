@@ -1,28 +1,30 @@
 //! The result: a row a group of runs.
 
-use super::groups::{GroupBy, order};
+use super::groups::{GroupBy, order_all};
 use super::measure::RunRow;
 use super::measures::{self, Measure};
 use super::spread::Spread;
 use crate::load::corpus::LeftOut;
 use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::SIZE_BINS;
 
 /// Runs that are repeats of each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// What they have in common.
+    /// What they have in common: their keys, with commas between.
     pub group: String,
+    /// Their program.
+    pub program: String,
     /// How many.
     pub runs: u64,
     /// Their numbers, in the order of [`measures::ALL`]; `None` where no run has it.
     #[serde(rename = "measures", serialize_with = "by_name")]
     values: Vec<Option<Spread>>,
-    /// Bytes per second of run time and rank, over those of the first group; medians. 1 is perfect scaling, be the work of all
-    /// ranks together or that of each the same. `None` without bytes, and of different programs.
+    /// Bytes per second of run time and rank, over those of the program's first group; medians. 1 is perfect scaling, be the work of all
+    /// ranks together or that of each the same. `None` without bytes.
     pub efficiency: Option<f64>,
-    /// Bytes per second of run time over those of the first group.
+    /// Bytes per second of run time over those of the program's first group.
     pub speedup: Option<f64>,
     /// Calls by size.
     pub sizes: Vec<Sizes>,
@@ -68,6 +70,7 @@ impl Group {
         }
         Self {
             group,
+            program: runs.first().map(|run| run.job.program.clone()).unwrap_or_default(),
             runs: runs.len() as u64,
             values: values.collect(),
             efficiency: None,
@@ -104,36 +107,93 @@ impl Scaling {
     /// Groups runs.
     #[must_use]
     pub fn of(group_by: String, runs: Vec<RunRow>, left_out: Vec<LeftOut>, mut remarks: Vec<String>) -> Self {
-        let by = GroupBy::parse(&group_by);
-        let mut keyed: Vec<(String, &RunRow)> = runs.iter().map(|run| (by.key(run), run)).collect();
-        keyed.sort_by(|a, b| order(&a.0, &b.0));
-        let mut groups: Vec<Group> = keyed
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|chunk| {
-                let of: Vec<&RunRow> = chunk.iter().map(|(_, run)| *run).collect();
-                Group::of(chunk.first().map(|(key, _)| key.clone()).unwrap_or_default(), &of)
-            })
-            .collect();
-        // What another program does is no measure.
-        let is_one = runs.windows(2).all(|two| matches!(two, [a, b] if a.job.program == b.job.program));
-        if let (Some((first, ranks)), true) = (groups.first().and_then(Group::work), is_one) {
-            for group in &mut groups {
-                let work = group.work();
-                group.speedup = work.map(|(work, _)| work / first);
-                group.efficiency = work.map(|(work, of)| (work / of) / (first / ranks));
-            }
+        let by = keys(&group_by, &runs);
+        let keyed = keyed(&by, &runs);
+        let mut groups = Vec::new();
+        for chunk in keyed.chunk_by(|a, b| a.0 == b.0) {
+            let of: Vec<&RunRow> = chunk.iter().map(|(_, run)| *run).collect();
+            let name = chunk.first().map(|(keys, _)| name_of(keys)).unwrap_or_default();
+            remarks.extend(merged(&name, &of));
+            groups.push(Group::of(name, &of));
+        }
+        let mut firsts: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+        for group in &mut groups {
+            let Some((work, of)) = group.work() else { continue };
+            let (first, ranks) = *firsts.entry(group.program.clone()).or_insert((work, of));
+            group.speedup = Some(work / first);
+            group.efficiency = Some((work / of) / (first / ranks));
         }
         if let ([only], true) = (groups.as_slice(), runs.len() > 1) {
             let text = "all runs are in one group, as repeats of each other: --group-by run shows each, and ranks, nodes, folder or an \
-                        option of the program tell them apart";
+                        option of the program distinguish them";
             remarks.push(format!("{text} ({} = {})", group_by, only.group));
         }
-        if matches!(by, GroupBy::Option(_) | GroupBy::Place(_))
-            && keyed.iter().all(|(key, _)| key == "-")
-            && !runs.is_empty()
-        {
-            remarks.push(format!("no run has {group_by} among its arguments"));
+        for (place, key) in by.iter().enumerate() {
+            let (GroupBy::Option(_) | GroupBy::Place(_)) = key else { continue };
+            if !runs.is_empty() && keyed.iter().all(|(keys, _)| keys.get(place).is_some_and(|key| key == "-")) {
+                remarks.push(format!("no run has {key} among its arguments"));
+            }
         }
         Self { group_by, groups, runs, left_out, remarks }
     }
+
+    /// The runs with the names of their groups, in the order of the groups.
+    #[must_use]
+    pub fn grouped(&self) -> Vec<(String, &RunRow)> {
+        let keyed = keyed(&keys(&self.group_by, &self.runs), &self.runs);
+        keyed.into_iter().map(|(keys, run)| (name_of(&keys), run)).collect()
+    }
+}
+
+/// What runs are grouped by: what the user says, and the program where runs are of several, since another program's run is no repeat.
+fn keys(group_by: &str, runs: &[RunRow]) -> Vec<GroupBy> {
+    let mut by = GroupBy::parse_all(group_by);
+    let is_one = runs.windows(2).all(|two| matches!(two, [a, b] if a.job.program == b.job.program));
+    if !is_one && !by.contains(&GroupBy::Program) {
+        by.insert(0, GroupBy::Program);
+    }
+    by
+}
+
+/// The runs with their keys, ordered by these.
+fn keyed<'a>(by: &[GroupBy], runs: &'a [RunRow]) -> Vec<(Vec<String>, &'a RunRow)> {
+    let keys = |run| by.iter().map(|key| key.key(run)).collect();
+    let mut keyed: Vec<(Vec<String>, &RunRow)> = runs.iter().map(|run| (keys(run), run)).collect();
+    keyed.sort_by(|a, b| order_all(&a.0, &b.0));
+    keyed
+}
+
+/// The name of a group by its keys.
+fn name_of(keys: &[String]) -> String {
+    keys.join(", ")
+}
+
+/// What is known of a run, in words.
+type Of<'a> = &'a dyn Fn(&RunRow) -> String;
+
+/// How runs that are taken for repeats of each other differ, as a sentence; `None` if they do not.
+fn merged(group: &str, runs: &[&RunRow]) -> Option<String> {
+    let differs = |of: Of<'_>| {
+        let found: BTreeSet<String> = runs.iter().map(|run| of(run)).collect();
+        (found.len() > 1).then_some(found)
+    };
+    let known: [(&str, Of<'_>); 4] = [
+        ("ranks", &|run| run.job.ranks.to_string()),
+        ("nodes", &|run| GroupBy::Nodes.key(run)),
+        ("mpi", &|run| GroupBy::Mpi.key(run)),
+        ("arguments", &|run| run.args.join(" ")),
+    ];
+    let words: Vec<String> = known
+        .into_iter()
+        .filter_map(|(name, of)| {
+            let values: Vec<String> = differs(of)?.into_iter().collect();
+            Some(match (name, values.as_slice()) {
+                ("arguments", values) => format!("{} different command lines", values.len()),
+                (name, [first, .., last]) => format!("{name} from {first} to {last}"),
+                (name, _) => name.to_owned(),
+            })
+        })
+        .collect();
+    let listed = words.join(", ");
+    (!words.is_empty()).then(|| format!("{} runs of group {group} are merged though they differ: {listed}", runs.len()))
 }

@@ -15,12 +15,19 @@ impl Report for Scaling {
     fn view(&self) -> View {
         let mut parts = vec![Part::Table(every(self))];
         parts.extend(super::charts::figures(self).into_iter().map(|figure| Part::Figure(Box::new(figure))));
-        let shown =
-            [shape(self), calls(self), inside(self), mpiio(self), posix(self), patterns(self), sizes(self), runs(self)];
-        // A table without numbers says nothing: of layers that no run used.
-        parts.extend(shown.into_iter().filter(|table| !table.is_empty()).map(Part::Table));
-        let has_rates =
-            parts.iter().any(|part| matches!(part, Part::Table(table) if table.name.ends_with("bandwidth")));
+        let shown = [
+            shape(self),
+            calls(self),
+            inside(self),
+            writes(self),
+            mpiio(self),
+            posix(self),
+            patterns(self),
+            sizes(self),
+            runs(self),
+        ];
+        let has_rates = shown.iter().any(|table| table.name.ends_with("bandwidth") && !table.is_empty());
+        parts.extend(shown.map(Part::Table));
         let mut lines: Vec<String> = has_rates.then(|| RATES.to_owned()).into_iter().collect();
         lines.extend(self.remarks.iter().cloned());
         lines.extend(self.left_out.iter().map(|left| format!("left out: {}: {}", left.file, left.why)));
@@ -87,7 +94,8 @@ fn every(result: &Scaling) -> Table {
     }
     table
         .csv("speedup", |group| Cell::maybe(group.speedup, Cell::Times))
-        .csv("efficiency", |group| Cell::maybe(group.efficiency, Cell::Share))
+        .csv("efficiency", |group| Cell::maybe(group.efficiency, Cell::Times))
+        .csv("program", |group| Cell::text(&group.program))
         .done()
 }
 
@@ -102,7 +110,7 @@ fn shape(result: &Scaling) -> Table {
         .plain("I/O", &measures::IO_SHARE)
         .plain("Read", &measures::BYTES_READ)
         .plain("Written", &measures::BYTES_WRITTEN)
-        .column(efficiency, "efficiency", |group| Cell::maybe(group.efficiency, Cell::Share))
+        .column(efficiency, "efficiency", |group| Cell::maybe(group.efficiency, Cell::Times))
         .done()
 }
 
@@ -128,6 +136,20 @@ fn inside(result: &Scaling) -> Table {
         .plain("Share ", &measures::LOCK_SHARE)
         .plain("Unlock", &measures::UNLOCK_TIME)
         .plain(" Share", &measures::UNLOCK_SHARE)
+        .done()
+}
+
+/// RIOT's Table 4: of writes alone.
+fn writes(result: &Scaling) -> Table {
+    let title = "Time in MPI-IO writes; of it in POSIX, taking locks and giving them back; summed over ranks, with shares of MPI-IO writes";
+    of(result, "write_locks", title, &[measures::MPIIO_WRITE_TIME])
+        .with("MPI-IO writes", &measures::MPIIO_WRITE_TIME)
+        .plain("POSIX inside", &measures::POSIX_IN_WRITES)
+        .plain("Share", &measures::POSIX_IN_WRITES_SHARE)
+        .plain("Lock", &measures::LOCK_IN_WRITES)
+        .plain("Share ", &measures::LOCK_IN_WRITES_SHARE)
+        .plain("Unlock", &measures::UNLOCK_IN_WRITES)
+        .plain(" Share", &measures::UNLOCK_IN_WRITES_SHARE)
         .done()
 }
 
@@ -214,9 +236,7 @@ fn sizes(result: &Scaling) -> Table {
 }
 
 fn runs(result: &Scaling) -> Table {
-    let by = super::groups::GroupBy::parse(&result.group_by);
-    let mut rows: Vec<(String, &RunRow)> = result.runs.iter().map(|run| (by.key(run), run)).collect();
-    rows.sort_by(|a, b| super::groups::order(&a.0, &b.0));
+    let rows = result.grouped();
     let mut table = Table::of("runs", format!("The {}", units::counted(result.runs.len() as u64, "run")), rows)
         .column("Group", "group", |(group, _): &(String, &RunRow)| Cell::text(group))
         .csv("job", |(_, run)| Cell::text(&run.job.job))

@@ -95,12 +95,8 @@ impl Report for SignaturesReport {
         let result = &self.result;
         let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
         parts.push(Part::Table(layers(result)));
-        if !result.global.is_empty() {
-            parts.push(Part::Table(super::together::table(&result.global, self.top)));
-        }
-        if !result.local.is_empty() {
-            parts.push(Part::Table(local(result, self.top)));
-        }
+        parts.push(Part::Table(super::together::table(&result.global, self.top)));
+        parts.push(Part::Table(local(result, self.top)));
         parts.extend(result.advice.parts(self.top));
         let lines = remarks(result);
         parts.extend((!lines.is_empty()).then_some(Part::Lines(lines)));
@@ -116,9 +112,9 @@ fn layers(result: &Signatures) -> Table {
         .column("Interface", "layer", |row| Cell::Layer(row.layer.into()))
         .column("Inside another", "inside", |row| Cell::text(if row.inside { "yes" } else { "" }))
         .column("Calls", "accesses", |row| Cell::Count(row.accesses))
-        .column("in patterns", "covered", |row| Cell::Share(share(row.covered, row.accesses)))
+        .column("in patterns", "covered_share", |row| Cell::Share(share(row.covered, row.accesses)))
         .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
-        .column("in patterns", "covered_bytes", |row| Cell::Share(share(row.covered_bytes, row.bytes)))
+        .column("in patterns", "covered_bytes_share", |row| Cell::Share(share(row.covered_bytes, row.bytes)))
         .column("Patterns", "patterns", |row| Cell::Count(row.patterns))
         .done()
 }

@@ -50,7 +50,7 @@ pub(crate) fn stripe_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Tab
     Table::of("stripes", "False sharing: stripes written in part by several processes at overlapping times", rows)
         .column("File", "file", |(file, _)| Cell::path(&file.file))
         .column("Stripe", "stripe", |(_, stripe)| Cell::number(stripe.stripe))
-        .column("Begins at", "start", |(_, stripe)| Cell::number(stripe.start))
+        .column("Begins at", "offset", |(_, stripe)| Cell::number(stripe.start))
         .column("OST", "ost", |(_, stripe)| Cell::maybe(stripe.ost, Cell::number))
         .column("Writes", "writes", |(_, stripe)| Cell::Count(stripe.writes))
         .column("Time", "time_s", |(_, stripe)| Cell::Duration(stripe.time_ns))
@@ -94,17 +94,18 @@ pub(crate) fn target_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Tab
 }
 
 /// Moments, those with most bytes on one target first.
-pub(crate) fn moment_table(load: &LoadPart) -> Table {
-    let mut moments: Vec<_> = load.moments.iter().collect();
-    moments.sort_by_key(|moment| (std::cmp::Reverse(moment.busiest_bytes), moment.start_ns));
+pub(crate) fn moment_table<'a>(load: Option<&'a LoadPart>) -> Table {
+    let of = |load: &'a LoadPart| load.moments.iter().map(|moment| (moment, load.bin_ns));
+    let mut moments: Vec<_> = load.into_iter().flat_map(of).collect();
+    moments.sort_by_key(|(moment, _)| (std::cmp::Reverse(moment.busiest_bytes), moment.start_ns));
     Table::of("moments", "Storage targets over time, the hottest moments first", moments)
-        .column("From", "from_s", |moment| Cell::Moment(moment.start_ns))
-        .column("Until", "until_s", |moment| Cell::Moment(moment.start_ns.saturating_add(load.bin_ns)))
-        .column("Bytes", "bytes", |moment| Cell::Bytes(moment.bytes))
-        .column("OSTs busy", "busy_osts", |moment| Cell::Count(moment.busy_targets))
-        .column("Busiest", "busiest_ost", |moment| Cell::number(moment.busiest))
-        .column("Its bytes", "busiest_bytes", |moment| Cell::Bytes(moment.busiest_bytes))
-        .column("Max/mean", "busiest_ost_to_mean", |moment| Cell::Times(moment.busiest_to_mean))
+        .column("From", "from_s", |(moment, _)| Cell::Moment(moment.start_ns))
+        .column("Until", "until_s", |(moment, bin_ns)| Cell::Moment(moment.start_ns.saturating_add(*bin_ns)))
+        .column("Bytes", "bytes", |(moment, _)| Cell::Bytes(moment.bytes))
+        .column("OSTs busy", "busy_osts", |(moment, _)| Cell::Count(moment.busy_targets))
+        .column("Busiest", "busiest_ost", |(moment, _)| Cell::number(moment.busiest))
+        .column("Its bytes", "busiest_bytes", |(moment, _)| Cell::Bytes(moment.busiest_bytes))
+        .column("Max/mean", "busiest_ost_to_mean", |(moment, _)| Cell::Times(moment.busiest_to_mean))
         .most(SHOWN_TARGETS)
         .done()
 }

@@ -165,26 +165,13 @@ impl Report for StripesReport {
         let shown = || result.files.iter().take(self.top);
         let mut parts: Vec<Part> = result.missing.scope_part().into_iter().collect();
         parts.push(Part::Table(file_table(&result.files, self.top)));
-        let stripes = stripe_table(shown());
-        if !stripes.is_empty() {
-            parts.push(Part::Table(stripes));
-        }
-        let targets = target_table(shown());
-        if !targets.is_empty() {
-            parts.push(Part::Table(targets));
-        }
+        parts.extend([stripe_table(shown()), target_table(shown()), trial_table(&result.what_if)].map(Part::Table));
         if !result.what_if.is_empty() {
-            parts.push(Part::Table(trial_table(&result.what_if)));
             parts.push(Part::Lines(trial_lines(&result.what_if)));
         }
-        if let Some(load) = &result.ost_load {
-            parts.push(Part::Table(moment_table(load)));
-            parts.push(load_part(load));
-        }
-        let pace = pace_table(shown());
-        if !pace.is_empty() {
-            parts.push(Part::Table(pace));
-        }
+        parts.push(Part::Table(moment_table(result.ost_load.as_ref())));
+        parts.extend(result.ost_load.as_ref().map(load_part));
+        parts.push(Part::Table(pace_table(shown())));
         let advice: Vec<String> = shown()
             .filter(|file| !file.advice.is_empty())
             .flat_map(|file| {

@@ -1,4 +1,4 @@
-//! How data sets, hints and datatypes look in the summary; nothing is shown of what a trace does not have.
+//! Data sets, hints and datatypes in the summary, as tables.
 
 use crate::render::{Cell, Part, Table};
 use crate::text::units;
@@ -8,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most rows of hints and datatypes that people get to see; CSV has all.
 const MOST: usize = 16;
 
-/// The tables that have rows.
+/// The tables.
 pub(crate) fn parts(summary: &Summary) -> Vec<Part> {
-    let tables = [data_sets(summary), hints(summary), datatypes(summary)];
-    tables.into_iter().filter(|table| !table.is_empty()).map(Part::Table).collect()
+    [data_sets(summary), hints(summary), datatypes(summary)].map(Part::Table).into()
 }
 
 /// `1024x1024`.

@@ -92,20 +92,10 @@ impl Report for Summary {
     fn view(&self) -> View {
         let lead = (!self.lead.is_empty()).then(|| Part::Lines(vec![format!("{}.", self.lead)]));
         let mut parts: Vec<Part> = lead.into_iter().collect();
-        parts.extend([Part::Pairs(job(self)), Part::Table(operations(self))]);
-        if !self.top_files.is_empty() {
-            parts.push(Part::Table(files(self)));
-        }
-        if self.profiles.iter().any(tells_accesses) {
-            parts.push(Part::Table(accesses(self)));
-        }
-        if self.profiles.iter().any(|row| row.ranks.is_some()) {
-            parts.push(Part::Table(ranks(self)));
-        }
+        parts.push(Part::Pairs(job(self)));
+        parts.extend([operations(self), files(self), accesses(self), ranks(self)].map(Part::Table));
         parts.extend(super::tables_details::parts(self));
-        if !self.bandwidths.is_empty() {
-            parts.push(Part::Table(table::narrow("bandwidths", "", &self.bandwidths)));
-        }
+        parts.push(Part::Table(table::narrow("bandwidths", "", &self.bandwidths)));
         parts.extend(self.missing.parts());
         View { parts, max_width: Some(WIDTH) }
     }
@@ -262,7 +252,8 @@ fn accesses(summary: &Summary) -> Table {
     let aligned = |row: &FileProfile| if row.alignment > 0 { row.accesses } else { 0 };
     let time = |slowest: Option<Slowest>| Cell::maybe(slowest, |slowest| Cell::Duration(slowest.duration));
     let bytes = |slowest: Option<Slowest>| Cell::maybe(slowest, |slowest| Cell::Count(slowest.bytes));
-    let mut table = Table::of("profiles", "", &summary.profiles)
+    let told = summary.profiles.iter().any(tells_accesses);
+    let mut table = Table::of("profiles", "", summary.profiles.iter().filter(|_| told))
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Accesses", "accesses", |row| Cell::Count(row.accesses))

@@ -8,6 +8,7 @@ use super::series::Bin;
 use super::slices::{Kind, Slices};
 use super::span::Span;
 use crate::model::{FileId, Run};
+use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
@@ -159,7 +160,7 @@ fn phase(run: &Run, slices: &Slices, grids: &Grids, bins: &[Bin], range: (usize,
     let most = operations.iter().max_by_key(|(name, time)| (**time, std::cmp::Reverse((*name).clone())));
     if let Some((name, time)) = most {
         out.operation.clone_from(name);
-        out.operation_share = *time as f64 / out.busy_ns.max(1) as f64;
+        out.operation_share = share(*time, out.busy_ns);
     }
     let mut files: Vec<(u64, FileId)> = files.into_iter().map(|(file, time)| (time, file)).collect();
     files.sort_unstable_by_key(|&(time, file)| (std::cmp::Reverse(time), file));

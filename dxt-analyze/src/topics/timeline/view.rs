@@ -98,11 +98,9 @@ impl Report for TimelineReport {
         parts.push(Part::Table(bin_table(&self.bins, self.span.width_ns)));
         match &self.nothing {
             Some(nothing) => parts.push(Part::Lines(vec![nothing.clone()])),
-            None => {
-                parts.push(Part::Pairs(sparklines(self)));
-                parts.push(Part::Table(phase_table(&self.phases)));
-            }
+            None => parts.push(Part::Pairs(sparklines(self))),
         }
+        parts.push(Part::Table(phase_table(&self.phases)));
         parts.push(Part::Findings(self.findings.clone()));
         parts.extend(self.missing.parts());
         View { parts, max_width: None }

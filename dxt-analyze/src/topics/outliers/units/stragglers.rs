@@ -2,6 +2,7 @@
 
 use super::compare::UnitGroup;
 use crate::shared::groups::Group;
+use crate::shared::ratio::share;
 use serde::Serialize;
 
 /// Who was slowest in one span of time.
@@ -38,8 +39,7 @@ pub fn stragglers(groups: &[UnitGroup]) -> Vec<Straggler> {
     let one = |group: &UnitGroup| {
         let slowest = group.rows.first()?;
         let (from_ns, until_ns) = group.window?;
-        let spread = group.most_ns.saturating_sub(group.least_ns) as f64;
-        let share = |whole: u64| if whole > 0 { spread / whole as f64 } else { 0.0 };
+        let spread = group.most_ns.saturating_sub(group.least_ns);
         Some(Straggler {
             group: group.group.clone(),
             from_ns,
@@ -50,8 +50,8 @@ pub fn stragglers(groups: &[UnitGroup]) -> Vec<Straggler> {
             extra_ns: slowest.extra_ns,
             outlier: slowest.outlier,
             outliers: group.outliers,
-            imbalance: share(group.most_ns),
-            share_of_total: share(group.total_ns),
+            imbalance: share(spread, group.most_ns),
+            share_of_total: share(spread, group.total_ns),
         })
     };
     groups.iter().filter_map(one).collect()

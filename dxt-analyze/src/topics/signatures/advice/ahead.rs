@@ -3,6 +3,7 @@
 
 use super::{FEWEST, SMALL_BYTES, WAITED_NS};
 use crate::model::{FileId, Run};
+use crate::shared::ratio::share;
 use crate::sum::Sum;
 use crate::topics::signatures::args::Options;
 use crate::topics::signatures::engine::expand::expand_nest;
@@ -149,9 +150,9 @@ fn row(run: &Run, group: &[Candidate<'_>], options: &Options) -> Option<AheadRow
     let next = accesses(run, first);
     let by_pattern = play(run, first, Policy::Signature { next, calls }, &cache);
     let reads = group.iter().map(|one| one.reads).sum::<Sum>().get();
-    let part = |ns: u64| ns as f64 / by_pattern.wait_without_ns.max(1) as f64;
+    let part = |ns: u64| share(ns, by_pattern.wait_without_ns);
     let all_ns = group.iter().map(|one| one.time_ns()).sum::<Sum>().get();
-    let of_reads = |count: u64| count as f64 / by_pattern.reads.max(1) as f64;
+    let of_reads = |count: u64| share(count, by_pattern.reads);
     Some(AheadRow {
         file: file(run, first.file),
         processes: group.len() as u64,

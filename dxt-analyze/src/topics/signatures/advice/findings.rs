@@ -182,7 +182,7 @@ fn stripes_of(row: &StripeRow) -> Finding {
     let hint = match &row.replayed {
         Some(replayed) => {
             let size = units::size_option(replayed.stripe_bytes);
-            let share = replayed.costs_share.unwrap_or(1.0);
+            let share = replayed.costs_of_today.unwrap_or(1.0);
             words.push_str(&format!(
                 "; by a replay of {} of that time stripes of {size} over {} are best, at {share:.2} of today's cost",
                 units::counted(replayed.operations, "call"),

@@ -26,7 +26,7 @@ pub struct Replayed {
     /// Over how many targets.
     pub stripe_count: u64,
     /// What it costs against the file's own layout, if that is known.
-    pub costs_share: Option<f64>,
+    pub costs_of_today: Option<f64>,
     /// Whether it is enough better than that to be worth a change.
     pub is_better: Option<bool>,
 }
@@ -68,7 +68,7 @@ pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
             operations: today.operations,
             stripe_bytes: best.stripe_size,
             stripe_count: best.stripe_count,
-            costs_share: is_known.then(|| share(best, today)).flatten(),
+            costs_of_today: is_known.then(|| share(best, today)).flatten(),
             is_better: is_known.then_some(found.recommended.is_some()),
         });
     }

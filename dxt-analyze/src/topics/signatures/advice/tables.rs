@@ -4,14 +4,8 @@ use super::{Advice, StripeRow};
 use crate::render::{Cell, Part, Table};
 
 pub(super) fn of(advice: &Advice, top: usize) -> Vec<Part> {
-    let all = [
-        (advice.read_ahead.is_empty(), ahead as fn(&Advice, usize) -> Table),
-        (advice.one_call.is_empty(), one_call),
-        (advice.strided.is_empty(), strided),
-        (advice.same_bytes.is_empty(), same_bytes),
-        (advice.stripes.is_empty(), stripes),
-    ];
-    all.into_iter().filter(|(none, _)| !none).map(|(_, table)| Part::Table(table(advice, top))).collect()
+    let all = [ahead, one_call, strided, same_bytes, stripes];
+    all.into_iter().map(|table| Part::Table(table(advice, top))).collect()
 }
 
 fn ahead(advice: &Advice, top: usize) -> Table {
@@ -83,7 +77,7 @@ fn stripes(advice: &Advice, top: usize) -> Table {
         "Stripe sizes that suit patterns, by a cost model"
     };
     let stripes = |row: &&StripeRow| Cell::text(row.by_replay());
-    let share = |row: &&StripeRow| Cell::maybe(row.replayed.and_then(|replayed| replayed.costs_share), Cell::Times);
+    let share = |row: &&StripeRow| Cell::maybe(row.replayed.and_then(|replayed| replayed.costs_of_today), Cell::Times);
     let table = Table::of("stripe_sizes", title, &advice.stripes)
         .column("File", "file", |row| Cell::path(&row.file))
         .csv("processes", |row| Cell::Count(row.processes))

@@ -11,6 +11,7 @@
 //! * The cache is of the least recently used bytes, in units of `unit_bytes` (a page, or 1 for bytes as asked for).
 
 use super::extents::Extents;
+use crate::shared::ratio::share_if_any;
 use crate::sum::Sum;
 
 /// Calls that are fetched ahead at most: a pattern may have no end.
@@ -96,13 +97,13 @@ impl Outcome {
     #[must_use]
     pub fn coverage(&self) -> Option<f64> {
         let left = self.misses.saturating_add(self.late);
-        share(self.misses_without.saturating_sub(left), self.misses_without)
+        share_if_any(self.misses_without.saturating_sub(left), self.misses_without)
     }
 
     /// Share of the bytes fetched ahead that are used, 0 to 1.
     #[must_use]
     pub fn accuracy(&self) -> Option<f64> {
-        share(self.used_bytes, self.prefetched_bytes)
+        share_if_any(self.used_bytes, self.prefetched_bytes)
     }
 
     /// Time saved in all, ns; negative if the cache loses more by it than it wins.
@@ -111,10 +112,6 @@ impl Outcome {
         let saved = i128::from(self.wait_without_ns) - i128::from(self.wait_ns);
         saved.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
-}
-
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// How many calls ahead of its use a fetch is issued: ceil(latency / interval), at least 1. `interval_ns` is from the end of a call to the
