@@ -1,7 +1,7 @@
 //! Signatures, files and numbers as result lines have them.
 
 use super::args::{Notation, Options};
-use super::engine::classes::RandomClass;
+use super::axes::Axes;
 use super::engine::print::nest_text;
 use super::engine::{Loop, iosig};
 use super::names::Names;
@@ -29,12 +29,10 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     }
 }
 
-/// What is said of accesses without a pattern.
-pub(super) fn unknown(kind: &RandomClass, options: &Options) -> String {
-    match options.notation {
-        Notation::Loops => String::new(),
-        Notation::Iosig => iosig::random(kind),
-    }
+/// What is said of accesses without a loop: their pattern signature, if that is asked for, or if they have an order in the file.
+pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
+    let random = axes.spatial == "random";
+    if random && options.notation == Notation::Loops { String::new() } else { axes.pattern_signature.clone() }
 }
 
 /// A signature for people.
