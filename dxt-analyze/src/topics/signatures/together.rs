@@ -395,7 +395,7 @@ pub(super) fn table(rows: &[GlobalRow], top: usize) -> Table {
         .column("Last begins", "last_start_ns", |row| Cell::Moment(row.last_start_ns))
         .column("Ends", "end_ns", |row| Cell::Moment(row.end_ns));
     columns(table, |row| &row.axes)
-        .column("Signature", "signature", |row| Cell::text(shown(&row.signature)))
+        .column("Signature", "signature", |row| Cell::text(shown(&row.signature, &row.axes)))
         .column("First access", "shift", |row| Cell::text(&row.shift))
         .most(top)
         .done()

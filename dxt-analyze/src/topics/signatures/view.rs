@@ -137,7 +137,7 @@ fn local(result: &Signatures, top: usize) -> Table {
             .csv("last_start_ns", |row| Cell::Moment(row.last_start_ns))
             .csv("end_ns", |row| Cell::Moment(row.end_ns));
     columns(table, |row| &row.axes)
-        .column("Signature", "signature", |row| Cell::text(shown(&row.signature)))
+        .column("Signature", "signature", |row| Cell::text(shown(&row.signature, &row.axes)))
         .most(top)
         .done()
 }

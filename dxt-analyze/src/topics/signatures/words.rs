@@ -29,13 +29,19 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     }
 }
 
-/// What is said of accesses without a loop: their pattern signature, if that is asked for, or if they have an order in the file.
+/// What is said of accesses without a loop.
 pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
-    let random = axes.spatial == "random";
-    if random && options.notation == Notation::Loops { String::new() } else { axes.pattern_signature.clone() }
+    match options.notation {
+        Notation::Loops => String::new(),
+        Notation::Iosig => axes.pattern_signature.clone(),
+    }
 }
 
 /// A signature for people.
-pub(super) const fn shown(signature: &str) -> &str {
-    if signature.is_empty() { "no pattern" } else { signature }
+pub(super) fn shown<'a>(signature: &'a str, axes: &'a Axes) -> &'a str {
+    match signature {
+        "" if axes.spatial == "random" => "no pattern",
+        "" => &axes.pattern_signature,
+        _ => signature,
+    }
 }
