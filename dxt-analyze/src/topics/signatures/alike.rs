@@ -17,6 +17,8 @@ pub struct Group<'a> {
     pub inside: bool,
     /// Whether they are of one file.
     pub one_file: bool,
+    /// Whether they are of several files, each of which processes share: steps of a series.
+    pub is_series: bool,
     /// With the place of their process, see [`Order`], those of a process together.
     pub members: Vec<(u64, &'a Signed)>,
 }
@@ -83,6 +85,7 @@ pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Gro
             layer: whose.layer,
             inside: whose.within > Within::Nothing,
             one_file: !own,
+            is_series: false,
             members: Vec::new(),
         });
         group.members.push((order.place(whose.process), signed));
@@ -92,6 +95,33 @@ pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Gro
         group.members.sort_by_key(|(place, signed)| (*place, signed.whose));
         let first = group.members.first().map(|(_, signed)| signed.whose.file);
         group.one_file |= group.members.iter().all(|(_, signed)| Some(signed.whose.file) == first);
+    }
+    out
+}
+
+/// The groups, with those of shared files together whose names differ in numbers only: a series, such as a checkpoint for each step.
+#[must_use]
+pub(super) fn series<'a>(run: &Run, groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
+    let mut out: Vec<Group<'a>> = Vec::new();
+    let mut known: FxHashMap<(Layer, Within, String), usize> = FxHashMap::default();
+    for mut group in groups {
+        let mut processes = group.members.iter().map(|(place, _)| place);
+        let first = processes.next();
+        let is_shared = group.one_file && processes.any(|place| Some(place) != first);
+        let whose = group.members.first().map(|(_, signed)| signed.whose).filter(|_| is_shared);
+        let name = whose.and_then(|whose| Some((whose, starred(&run.file(whose.file)?.name))));
+        let Some((whose, name)) = name else {
+            out.push(group);
+            continue;
+        };
+        let at = *known.entry((whose.layer, whose.within, name)).or_insert(out.len());
+        match out.get_mut(at) {
+            Some(series) => {
+                (series.is_series, series.one_file) = (true, false);
+                series.members.append(&mut group.members);
+            }
+            None => out.push(group),
+        }
     }
     out
 }

@@ -1,6 +1,7 @@
 //! The five axes of a pattern in words.
 
-use super::engine::classes::{Class, Operation, RandomClass, Repetition, Size, Spatial, Temporal};
+use super::engine::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
+use super::engine::iosig::pattern_signature;
 use crate::render::{Cell, TableOf};
 use serde::Serialize;
 
@@ -19,6 +20,8 @@ pub struct Axes {
     pub repetition: &'static str,
     /// Whether calls come at regular times; empty: there is but one.
     pub temporal: &'static str,
+    /// The pattern signature, as IOSIG writes it.
+    pub pattern_signature: String,
 }
 
 impl Axes {
@@ -40,19 +43,7 @@ impl Axes {
             variable_size: class.variable_size,
             repetition: repetition(class.repetition),
             temporal: temporal(class.temporal),
-        }
-    }
-
-    /// Of accesses without a pattern.
-    #[must_use]
-    pub fn of_random(class: &RandomClass) -> Self {
-        Self {
-            operation: operation(class.operation),
-            spatial: "random".into(),
-            size: size(class.size),
-            variable_size: class.variable_size,
-            repetition: repetition(class.repetition),
-            temporal: temporal(class.temporal),
+            pattern_signature: pattern_signature(class),
         }
     }
 
@@ -73,6 +64,7 @@ pub(super) fn columns<'a, Row: 'a>(table: TableOf<'a, Row>, of: fn(&Row) -> &Axe
         .csv("variable_size", move |row| Cell::flag(of(row).variable_size))
         .csv("repetition", move |row| Cell::text(of(row).repetition))
         .csv("temporal", move |row| Cell::text(of(row).temporal))
+        .csv("pattern_signature", move |row| Cell::text(&of(row).pattern_signature))
 }
 
 const fn operation(operation: Operation) -> &'static str {

@@ -3,6 +3,7 @@
 //!
 //! * `pass`: each process's, thread's, file's and interface's accesses, given to a recogniser; [`engine`]: the recogniser, and all about nests.
 //! * `places`: which signature a call is of; `order`: where calls may overlap, that of their starts; `views`: what a file view makes of it.
+//! * `promoted`: accesses that are a pattern without a loop of their process: across ranks, across files, under a view.
 //! * `verify`: the proof: the trace read again and held against the signatures.
 //! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same, also by names with a random part (`random_names`); `axes`, `names`, `words`: what is said; `listed`: how much of it JSON has; `view`: how they look.
 //! * [`figures`]: the paper's three figures; `files`: what is written to files of their own, figures and protocol buffers (`protobuf`).
@@ -22,6 +23,7 @@ pub mod names;
 mod order;
 pub mod pass;
 mod places;
+mod promoted;
 pub mod protobuf;
 mod random_names;
 pub mod result;

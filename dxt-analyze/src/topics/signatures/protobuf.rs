@@ -1,14 +1,17 @@
 //! Signatures as messages of `uses/signatures.proto`: each process's, or those of all together, as `--level` says.
 
-use super::alike::{Order, groups};
+use super::alike::{Order, groups, series};
 use super::args::{Level, Notation, Options};
+use super::axes::Axes;
+use super::engine::classes::random_class;
 use super::engine::global::globalize;
 use super::engine::nest::{Leaf, Loop, Node};
 use super::engine::print::Operations;
 use super::engine::times::Intervals;
-use super::engine::{Pattern, Signature};
-use super::names::Names;
-use super::pass::Signed;
+use super::engine::{Pattern, Residue, Signature};
+use super::names::{Names, writes};
+use super::pass::{Signed, Whose};
+use super::promoted::promoted;
 use super::together::Grouped;
 use super::uses::proto;
 use super::views::pieces;
@@ -20,21 +23,70 @@ use trace_format::op::Layer;
 /// All patterns, in the order of the report.
 #[must_use]
 pub fn messages(run: &Run, signed: &[Signed], options: &Options) -> proto::Signatures {
+    let signed = &promoted(run, signed, options);
     let order = Order::new(run);
-    let mut patterns: Vec<proto::Pattern> = match options.level {
-        Level::Local => signed.iter().flat_map(|one| of_one(run, &order, one, options)).collect(),
-        Level::Global => {
-            let all = groups(run, &order, signed);
-            all.iter().flat_map(|group| of_group(&Grouped::of(run, &order, group), options)).collect()
+    let (mut patterns, mut rests) = (Vec::new(), Vec::new());
+    match options.level {
+        Level::Local => {
+            patterns.extend(signed.iter().flat_map(|one| of_one(run, &order, one, options)));
+            rests.extend(signed.iter().filter_map(|one| rest_of_one(run, &order, one, options)));
         }
-    };
+        Level::Global => {
+            for group in series(run, groups(run, &order, signed)) {
+                let grouped = Grouped::of(run, &order, &group);
+                patterns.extend(of_group(&grouped, options));
+                rests.extend(rests_of_group(&grouped, options));
+            }
+        }
+    }
     patterns.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
+    rests.sort_by(|a: &proto::Rest, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
     let sum = |of: fn(&Signature) -> u64| signed.iter().map(|one| of(&one.signature)).sum::<Sum>().get();
     proto::Signatures {
         processes: run.processes.len() as u64,
         accesses: sum(|one| one.accesses),
         covered: sum(|one| one.covered),
         patterns,
+        rests,
+    }
+}
+
+fn rest_of_one(run: &Run, order: &Order<'_>, signed: &Signed, options: &Options) -> Option<proto::Rest> {
+    let kind = random_class(&signed.signature, |op| writes(run, op), options.tolerance)?;
+    let rest = rest(signed.whose, &signed.signature.residue_sum(), Axes::of(&kind));
+    let (ranks, process) = who(order, &[order.place(signed.whose.process)]);
+    Some(proto::Rest { file: file(run, signed.whose.file), ranks, process, ..rest })
+}
+
+fn rests_of_group(grouped: &Grouped<'_>, options: &Options) -> Vec<proto::Rest> {
+    let one = |(spatial, members): (_, Vec<(u64, &Signature)>)| {
+        let (sum, mut kind) = grouped.rest(&members, options)?;
+        kind.spatial = spatial;
+        let numbers: Vec<u64> = members.iter().map(|(number, _)| *number).collect();
+        let first = grouped.member(*numbers.first()?)?;
+        let (ranks, process) = who(grouped.order, &grouped.places(&numbers));
+        let rest = rest(first.whose, &sum, Axes::of(&kind));
+        Some(proto::Rest { file: grouped.files(&numbers).0, ranks, process, ..rest })
+    };
+    grouped.by_order().into_iter().filter_map(one).collect()
+}
+
+fn rest(whose: Whose, sum: &Residue, axes: Axes) -> proto::Rest {
+    proto::Rest {
+        interface: whose.layer.name().to_owned(),
+        inside: whose.within > Within::Nothing,
+        thread: u64::from(whose.thread),
+        start_ns: sum.start_ns,
+        last_start_ns: sum.last_start_ns,
+        accesses: sum.accesses,
+        bytes: small(sum.bytes),
+        end_ns: sum.end_ns,
+        shortest: sum.lengths.0,
+        longest: sum.lengths.1,
+        lowest: sum.offsets.0,
+        highest: sum.offsets.1,
+        pattern_signature: axes.pattern_signature,
+        ..proto::Rest::default()
     }
 }
 
@@ -55,16 +107,16 @@ fn of_one(run: &Run, order: &Order<'_>, signed: &Signed, options: &Options) -> V
             bytes: small(pattern.bytes),
             directions: Vec::new(),
             nest: nest(run, whose.layer, &pattern.nest, options),
+            end_ns: pattern.end_ns,
         }
     };
     signed.signature.patterns().map(one).collect()
 }
 
 fn of_group(grouped: &Grouped<'_>, options: &Options) -> Vec<proto::Pattern> {
-    let (group, each) = (grouped.group, i64::try_from(grouped.each).unwrap_or(i64::MAX));
-    let of_all: Vec<(u64, &Signature)> = grouped.numbered.iter().map(|(n, signed)| (*n, &signed.signature)).collect();
+    let group = grouped.group;
     let one = |line: &super::engine::global::Line| {
-        let members: Vec<u64> = line.members().map(|(number, _)| number).collect();
+        let members: Vec<u64> = line.numbers().collect();
         let first = members.first().and_then(|number| grouped.member(*number));
         let (ranks, process) = who(grouped.order, &grouped.places(&members));
         proto::Pattern {
@@ -81,17 +133,21 @@ fn of_group(grouped: &Grouped<'_>, options: &Options) -> Vec<proto::Pattern> {
             directions: line
                 .directions
                 .iter()
-                .map(|direction| proto::Direction {
-                    members: direction.count,
-                    ranks: direction.rank_step / each,
-                    others: direction.rank_step % each,
-                    shifts: direction.shifts.clone(),
+                .map(|direction| {
+                    let [files, ranks, others] = grouped.steps(direction);
+                    proto::Direction {
+                        members: direction.count,
+                        ranks,
+                        others: files + others,
+                        shifts: direction.shifts.clone(),
+                    }
                 })
                 .collect(),
             nest: nest(grouped.run, group.layer, &line.nest, options),
+            end_ns: line.end_ns,
         }
     };
-    globalize(&of_all).lines.iter().map(one).collect()
+    globalize(&grouped.signatures()).lines.iter().map(one).collect()
 }
 
 /// Ranks in as few ranges as it takes, or what others are called. The places are in order and each there once.

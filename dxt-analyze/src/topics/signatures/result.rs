@@ -8,6 +8,7 @@ use super::engine::{Item, Pattern, Signature};
 use super::listed::{LeftOut, Listed};
 use super::names::writes;
 use super::pass::{Apart, Signed};
+use super::promoted::promoted;
 use super::verify::Verified;
 use super::views::unrolled;
 use super::words::{file, small, unknown, written};
@@ -57,6 +58,8 @@ pub struct LocalRow {
     pub start_ns: u64,
     /// When the last began, likewise.
     pub last_start_ns: u64,
+    /// When the last returned, likewise.
+    pub end_ns: u64,
     /// What kind of pattern it is.
     #[serde(flatten)]
     pub axes: Axes,
@@ -99,12 +102,13 @@ impl Signatures {
     /// Of what was recognised.
     #[must_use]
     pub fn of(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> Self {
+        let advice = Advice::of(run, signed, options);
+        let signed = &promoted(run, signed, options);
         let (local, global) = match options.level {
             Level::Local => (local(run, signed, options), Vec::new()),
             Level::Global => (Vec::new(), super::together::rows(run, signed, options)),
         };
         let (local, global) = (Listed::new(local, options.top), Listed::new(global, options.top));
-        let advice = Advice::of(run, signed, options);
         let left_out = LeftOut {
             local: local.left_out(),
             global: global.left_out(),
@@ -166,7 +170,7 @@ fn unrolled_items(run: &Run, signature: &Signature) -> Vec<Item> {
 fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
     let whose = signed.whose;
     let name = file(run, whose.file);
-    let row = |accesses, bytes: u128, times: (u64, u64), axes, signature| LocalRow {
+    let row = |accesses, bytes: u128, times: [u64; 3], axes, signature| LocalRow {
         process: run.process_name(whose.process),
         thread: whose.thread,
         file: name.clone(),
@@ -174,8 +178,9 @@ fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
         inside: whose.within > Within::Nothing,
         accesses,
         bytes: small(bytes),
-        start_ns: times.0,
-        last_start_ns: times.1,
+        start_ns: times[0],
+        last_start_ns: times[1],
+        end_ns: times[2],
         axes,
         signature,
     };
@@ -184,15 +189,16 @@ fn of_one(run: &Run, signed: &Signed, options: &Options) -> Vec<LocalRow> {
     let kinds = classes(&shown, |op| writes(run, op), options.tolerance);
     let of_pattern = |(pattern, kind): (&super::engine::Pattern, _)| {
         let text = written(run, whose.layer, &pattern.nest, &name, options);
-        let times = (pattern.start_ns, pattern.last_start_ns);
+        let times = [pattern.start_ns, pattern.last_start_ns, pattern.end_ns];
         row(pattern.accesses, pattern.bytes, times, Axes::of(&kind), text)
     };
     let mut out: Vec<LocalRow> = signature.patterns().zip(kinds).map(of_pattern).collect();
     let rest = random_class(signature, |op| writes(run, op), options.tolerance);
     out.extend(rest.map(|kind| {
         let sum = signature.residue_sum();
-        let times = (sum.start_ns, sum.last_start_ns);
-        row(sum.accesses, sum.bytes, times, Axes::of_random(&kind), unknown(&kind, options))
+        let (times, axes) = ([sum.start_ns, sum.last_start_ns, sum.end_ns], Axes::of(&kind));
+        let signature = unknown(&axes, options);
+        row(sum.accesses, sum.bytes, times, axes, signature)
     }));
     out
 }

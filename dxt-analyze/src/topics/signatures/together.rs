@@ -1,10 +1,12 @@
 //! Signatures of all processes together: a line for each pattern, with the processes that have it.
 
-use super::alike::{Group, Order, common, groups};
+use super::alike::{Group, Order, common, groups, series};
 use super::args::Options;
 use super::axes::{Axes, columns};
-use super::engine::classes::{Repetition, classes, random_class};
+use super::engine::across::over_members;
+use super::engine::classes::{Class, Repetition, Spatial, class, classes, random_class};
 use super::engine::global::{Direction, Line, globalize};
+use super::engine::tiles::{Lie, Tiling, tilings};
 use super::engine::{Item, Pattern, Residue, Signature};
 use super::names::writes;
 use super::pass::Signed;
@@ -13,7 +15,7 @@ use super::words::{file, shown, small, unknown, written};
 use crate::model::{FileId, Run};
 use crate::render::{Cell, Table};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A pattern that processes have in common.
 #[derive(Clone, Debug, Serialize)]
@@ -38,6 +40,8 @@ pub struct GlobalRow {
     pub start_ns: u64,
     /// When the last began, likewise.
     pub last_start_ns: u64,
+    /// When the last returned, likewise.
+    pub end_ns: u64,
     /// What kind of pattern it is.
     #[serde(flatten)]
     pub axes: Axes,
@@ -55,71 +59,155 @@ pub struct GlobalRow {
 
 pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<GlobalRow> {
     let order = Order::new(run);
-    let all = groups(run, &order, signed);
+    let all = series(run, groups(run, &order, signed));
     let mut out: Vec<GlobalRow> = all.iter().flat_map(|group| Grouped::of(run, &order, group).rows(options)).collect();
     out.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
     out
 }
 
-/// A group whose members have a number each: their process's place times `each`, and which of the process's members they are.
+/// A group whose members have a number each: their process's place times `each`, and which of the process's members they are. In a series that is
+/// the number in a file, and the files, in the order of their first accesses, are `per_file` apart.
 pub(super) struct Grouped<'a> {
     pub(super) run: &'a Run,
     pub(super) order: &'a Order<'a>,
     pub(super) group: &'a Group<'a>,
-    /// Members that a process has at most.
+    /// Members that a process has at most, in a file of a series.
     pub(super) each: u64,
+    /// From a member to that of the next file of a series.
+    pub(super) per_file: u64,
     pub(super) numbered: Vec<(u64, &'a Signed)>,
 }
 
 impl<'a> Grouped<'a> {
     pub(super) fn of(run: &'a Run, order: &'a Order<'a>, group: &'a Group<'a>) -> Self {
-        let of_process = group.members.chunk_by(|a, b| a.0 == b.0);
+        let mut members: Vec<(u64, u64, &'a Signed)> =
+            group.members.iter().map(|(place, signed)| (0, *place, *signed)).collect();
+        if group.is_series {
+            let mut files: BTreeMap<FileId, u64> = BTreeMap::new();
+            for (_, _, signed) in &members {
+                let first = files.entry(signed.whose.file).or_insert(u64::MAX);
+                *first = signed.signature.start_ns().min(*first);
+            }
+            let mut by_time: Vec<(u64, FileId)> = files.into_iter().map(|(file, start)| (start, file)).collect();
+            by_time.sort_unstable();
+            let places: BTreeMap<FileId, u64> = by_time.into_iter().map(|(_, file)| file).zip(0..).collect();
+            for member in &mut members {
+                member.0 = places.get(&member.2.whose.file).copied().unwrap_or(0);
+            }
+            members.sort_by_key(|(file, place, signed)| (*file, *place, signed.whose));
+        }
+        let of_process = members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
         let each = of_process.clone().map(<[_]>::len).max().unwrap_or(1) as u64;
-        let number = |(k, (place, signed)): (usize, &(u64, &'a Signed))| (place * each + k as u64, *signed);
+        // One more, so that the last process of a file and the first of the next are no neighbours.
+        let most = members.iter().map(|(_, place, _)| *place).max().unwrap_or(0);
+        let per_file = if group.is_series { (most + 2) * each } else { u64::MAX };
+        let number = |(k, &(file, place, signed)): (usize, &(u64, u64, &'a Signed))| {
+            (file.saturating_mul(per_file).saturating_add(place * each + k as u64), signed)
+        };
         let numbered = of_process.flat_map(|members| members.iter().enumerate().map(number)).collect();
-        Self { run, order, group, each, numbered }
+        Self { run, order, group, each, per_file, numbered }
+    }
+
+    /// The signatures of its members.
+    pub(super) fn signatures(&self) -> Vec<(u64, &'a Signature)> {
+        self.numbered.iter().map(|(number, signed)| (*number, &signed.signature)).collect()
+    }
+
+    /// The file in which a member's accesses may lie beside those of others.
+    pub(super) fn part(&self, number: u64) -> u64 {
+        if self.group.one_file || self.group.is_series { number / self.per_file } else { number }
     }
 
     fn rows(&self, options: &Options) -> Vec<GlobalRow> {
-        let of_all: Vec<(u64, &Signature)> = self.numbered.iter().map(|(n, signed)| (*n, &signed.signature)).collect();
-        let global = globalize(&of_all);
+        let lines = globalize(&self.signatures()).lines;
         let mut out = Vec::new();
-        for lines in global.lines.chunk_by(|a, b| a.first_rank == b.first_rank) {
+        let mut in_tiling = vec![false; lines.len()];
+        for tiling in tilings(&lines, &|number| self.part(number)) {
+            let of: Vec<&Line> = tiling.lines.iter().filter_map(|at| lines.get(*at)).collect();
+            out.extend(self.tiled(&tiling, &of, options));
+            tiling.lines.iter().filter_map(|at| in_tiling.get_mut(*at).map(|is| *is = true)).for_each(drop);
+        }
+        let mut in_tiling = in_tiling.into_iter();
+        for lines in lines.chunk_by(|a, b| a.first_rank == b.first_rank) {
             let items = lines.iter().map(|line| Item::Pattern(pattern(self.run, line))).collect();
             let of_first = Signature { items, ..Signature::default() };
             let kinds = classes(&of_first, |op| writes(self.run, op), options.tolerance);
-            out.extend(lines.iter().zip(kinds).map(|(line, kind)| self.line(line, Axes::of(&kind), options)));
+            for ((line, kind), _) in lines.iter().zip(kinds).zip(in_tiling.by_ref()).filter(|(_, tiled)| !tiled) {
+                out.push(self.line(line, kind, options));
+            }
         }
         out.extend(self.residue(options));
         out
     }
 
-    fn line(&self, line: &Line, axes: Axes, options: &Options) -> GlobalRow {
-        let members: Vec<u64> = line.members().map(|(number, _)| number).collect();
+    /// Without the direction along the files of a series, if all of them are accessed alike: and in which of its places the first member is.
+    fn in_file(&self, line: &Line) -> Line {
+        let along = |direction: &Direction| direction.rank_step.unsigned_abs() >= self.per_file;
+        let other = |direction: &Direction| !along(direction) || direction.shifts.iter().any(|shift| *shift != 0);
+        let directions: Vec<Direction> = line.directions.iter().filter(|one| other(one)).cloned().collect();
+        let ranks = directions.iter().map(|direction| direction.count).product();
+        let nest = unrolled(self.run, &line.nest);
+        Line { nest, directions, ranks, first_rank: line.first_rank % self.per_file, ..line.clone() }
+    }
+
+    fn line(&self, line: &Line, kind: Class, options: &Options) -> GlobalRow {
+        let members: Vec<u64> = line.numbers().collect();
         let who = self.who(&members);
         let signature = written(self.run, self.group.layer, &line.nest, &who.file, options);
-        let blocks = Line { nest: unrolled(self.run, &line.nest), ..line.clone() };
-        let contiguous = blocks.contiguous().filter(|_| line.ranks > 1 && self.group.one_file);
-        let linear = line.linear().filter(|_| self.each == 1 && who.are_ranks);
+        let in_file = self.in_file(line);
+        let is_one_file = self.group.one_file || self.group.is_series;
+        let contiguous = in_file.contiguous().filter(|_| in_file.ranks > 1 && is_one_file);
+        let linear = in_file.linear().filter(|_| self.each == 1 && who.are_ranks);
         let mut shift = match linear {
-            Some((0, _)) if self.group.one_file => "the same bytes".into(),
-            Some((0, _)) => "the same".into(),
-            Some((a, b)) => format!("{a} x rank {} {}", if b < 0 { '-' } else { '+' }, b.unsigned_abs()),
-            None => self.directions(line, who.files > 1),
+            Some((0, _)) if is_one_file => "the same bytes".into(),
+            Some((a, b)) => of_rank(a, b),
+            None => self.directions(&in_file, who.files > 1),
         };
         if contiguous.is_some() {
             shift.push_str("; together without a gap");
         }
+        let kind = if line.nest.count == 1 {
+            class(&over_members(&in_file), who.files > 1, &|op| writes(self.run, op), options.tolerance)
+        } else {
+            kind
+        };
         GlobalRow {
-            accesses: line.accesses,
-            bytes: small(line.bytes),
-            start_ns: line.start_ns,
-            last_start_ns: line.last_start_ns,
             shift,
             shift_per_rank: linear.map(|(a, _)| a),
             contiguous: contiguous.map(|(first, length)| (first, small(length))),
-            ..self.row(who, axes, signature)
+            ..self.row(who, Axes::of(&kind), signature).of([line].into_iter())
         }
+    }
+
+    /// The line of several that fill a range together, or lie at equal distances.
+    fn tiled(&self, tiling: &Tiling, lines: &[&Line], options: &Options) -> Option<GlobalRow> {
+        let mut members: Vec<u64> = lines.iter().flat_map(|line| line.numbers()).collect();
+        members.sort_unstable();
+        let who = self.who(&members);
+        let first = lines.iter().min_by_key(|line| line.first_rank)?;
+        let signature = written(self.run, self.group.layer, &first.nest, &who.file, options);
+        let kinds = lines
+            .iter()
+            .map(|line| class(&unrolled(self.run, &line.nest), false, &|op| writes(self.run, op), options.tolerance));
+        let mut kind = kinds.reduce(Class::with)?;
+        kind.variable_size |= lines.iter().any(|line| line.nest.first_length() != first.nest.first_length());
+        let (filled, shift, per_rank) = match tiling.how {
+            Lie::Filled { first, bytes, in_order } => {
+                kind.spatial = Spatial::Contiguous;
+                let order = if in_order { "where the one before ends" } else { "in another order" };
+                (Some((first, small(bytes))), format!("{order}; together without a gap"), None)
+            }
+            Lie::Even { stride } => {
+                kind.spatial = if stride < 0 { Spatial::Negative } else { Spatial::FixedStride };
+                let place = i128::from(first.first_rank % self.per_file);
+                let at = i128::from(first.first_offset()) - i128::from(stride) * place;
+                let linear = self.each == 1 && who.are_ranks;
+                let shift = if linear { of_rank(stride, at) } else { format!("first + {stride} per next") };
+                (None, shift, linear.then_some(stride))
+            }
+        };
+        let row = self.row(who, Axes::of(&kind), signature).of(lines.iter().copied());
+        Some(GlobalRow { shift, shift_per_rank: per_rank, contiguous: filled, ..row })
     }
 
     /// A row without its sums.
@@ -135,6 +223,7 @@ impl<'a> Grouped<'a> {
             bytes: 0,
             start_ns: 0,
             last_start_ns: 0,
+            end_ns: 0,
             axes,
             signature,
             shift: String::new(),
@@ -145,18 +234,19 @@ impl<'a> Grouped<'a> {
 
     /// Where the nests of others begin, direction by direction: `first + 100 per rank, + 6400 per 64 ranks`.
     fn directions(&self, line: &Line, several_files: bool) -> String {
-        let each = i64::try_from(self.each).unwrap_or(i64::MAX);
         let one = |direction: &Direction| {
             let shift = line.shift(direction).map_or_else(
                 || format!("({})", direction.shifts.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")),
                 |shift| shift.to_string(),
             );
-            let unit = match (direction.rank_step / each, direction.rank_step % each) {
-                (1, 0) => "rank".into(),
-                (ranks, 0) => format!("{ranks} ranks"),
-                (0, 1) if several_files => "file".into(),
-                (0, files) if several_files => format!("{files} files"),
-                (0, 1) => "thread".into(),
+            let unit = match self.steps(direction) {
+                [0, 1, 0] => "rank".into(),
+                [0, ranks, 0] => format!("{ranks} ranks"),
+                [1, 0, 0] => "file".into(),
+                [files, 0, 0] => format!("{files} files"),
+                [0, 0, 1] if several_files => "file".into(),
+                [0, 0, files] if several_files => format!("{files} files"),
+                [0, 0, 1] => "thread".into(),
                 _ => "next".into(),
             };
             format!("+ {shift} per {unit}")
@@ -165,20 +255,54 @@ impl<'a> Grouped<'a> {
         if all.is_empty() { String::new() } else { format!("first {}", all.join(", ")) }
     }
 
-    /// The line of what has no pattern.
-    fn residue(&self, options: &Options) -> Option<GlobalRow> {
-        let with = || self.numbered.iter().filter(|(_, signed)| signed.signature.covered < signed.signature.accesses);
-        let parts: Vec<Residue> = with().map(|(_, signed)| signed.signature.residue_sum()).collect();
+    /// From one member to the next along a direction: files of a series, ranks, and threads or files of a process.
+    pub(super) fn steps(&self, direction: &Direction) -> [i64; 3] {
+        let [per_file, each] = [self.per_file, self.each].map(|by| i64::try_from(by).unwrap_or(i64::MAX));
+        let in_file = direction.rank_step % per_file;
+        [direction.rank_step / per_file, in_file / each, in_file % each]
+    }
+
+    /// The lines of what has no pattern: one for each way in which the accesses of a process lie.
+    fn residue(&self, options: &Options) -> Vec<GlobalRow> {
+        let by = self.by_order();
+        by.into_iter().filter_map(|(spatial, members)| self.residue_of(spatial, &members, options)).collect()
+    }
+
+    /// Members with accesses without a pattern, by how these lie in the file.
+    pub(super) fn by_order(&self) -> Vec<(Spatial, Vec<(u64, &'a Signature)>)> {
+        let mut by: BTreeMap<String, (Spatial, Vec<(u64, &'a Signature)>)> = BTreeMap::new();
+        for (number, signature) in self.signatures() {
+            if signature.covered < signature.accesses {
+                let spatial = signature.residue_sum().succession.spatial();
+                let like = by.entry(format!("{spatial:?}")).or_insert_with(|| (spatial, Vec::new()));
+                like.1.push((number, signature));
+            }
+        }
+        by.into_values().collect()
+    }
+
+    /// The accesses without a pattern of some members as one, with their class.
+    pub(super) fn rest(&self, members: &[(u64, &Signature)], options: &Options) -> Option<(Residue, Class)> {
+        let parts: Vec<Residue> = members.iter().map(|(_, signature)| signature.residue_sum()).collect();
         let start_ns = parts.iter().map(|part| part.start_ns).min()?;
         let last_start_ns = parts.iter().map(|part| part.last_start_ns).max()?;
-        let again = with().any(|(_, signed)| signed.signature.residue().count() > 1);
+        let again = members.iter().any(|(_, signature)| signature.residue().count() > 1);
         let all = Signature { items: parts.into_iter().map(Item::Residue).collect(), ..Signature::default() };
         let mut kind = random_class(&all, |op| writes(self.run, op), options.tolerance)?;
         kind.repetition = if again { Repetition::Repeating } else { Repetition::Single };
-        let sum = all.residue_sum();
-        let members: Vec<u64> = with().map(|(number, _)| *number).collect();
-        let row = self.row(self.who(&members), Axes::of_random(&kind), unknown(&kind, options));
-        Some(GlobalRow { accesses: sum.accesses, bytes: small(sum.bytes), start_ns, last_start_ns, ..row })
+        Some((Residue { start_ns, last_start_ns, ..all.residue_sum() }, kind))
+    }
+
+    fn residue_of(&self, spatial: Spatial, members: &[(u64, &Signature)], options: &Options) -> Option<GlobalRow> {
+        let (sum, mut kind) = self.rest(members, options)?;
+        kind.spatial = spatial;
+        let members: Vec<u64> = members.iter().map(|(number, _)| *number).collect();
+        let axes = Axes::of(&kind);
+        let signature = unknown(&axes, options);
+        let row = self.row(self.who(&members), axes, signature);
+        let (accesses, bytes) = (sum.accesses, small(sum.bytes));
+        let (start_ns, last_start_ns, end_ns) = (sum.start_ns, sum.last_start_ns, sum.end_ns);
+        Some(GlobalRow { accesses, bytes, start_ns, last_start_ns, end_ns, ..row })
     }
 
     fn who(&self, members: &[u64]) -> Who {
@@ -201,7 +325,7 @@ impl<'a> Grouped<'a> {
 
     /// Places of members' processes, in order and each there once.
     pub(super) fn places(&self, members: &[u64]) -> Vec<u64> {
-        let places: BTreeSet<u64> = members.iter().map(|number| number / self.each).collect();
+        let places: BTreeSet<u64> = members.iter().map(|number| number % self.per_file / self.each).collect();
         places.into_iter().collect()
     }
 
@@ -223,6 +347,28 @@ struct Who {
     files: u64,
 }
 
+impl GlobalRow {
+    /// With the sums of lines.
+    fn of<'a>(self, lines: impl Iterator<Item = &'a Line> + Clone) -> Self {
+        let sum = |of: fn(&Line) -> u128| lines.clone().map(of).fold(0_u128, u128::saturating_add);
+        Self {
+            accesses: small(sum(|line| u128::from(line.accesses))),
+            bytes: small(sum(|line| line.bytes)),
+            start_ns: lines.clone().map(|line| line.start_ns).min().unwrap_or(0),
+            last_start_ns: lines.clone().map(|line| line.last_start_ns).max().unwrap_or(0),
+            end_ns: lines.clone().map(|line| line.end_ns).max().unwrap_or(0),
+            ..self
+        }
+    }
+}
+
+fn of_rank(a: i64, b: i128) -> String {
+    if a == 0 {
+        return "the same".into();
+    }
+    format!("{a} x rank {} {}", if b < 0 { '-' } else { '+' }, b.unsigned_abs())
+}
+
 fn pattern(run: &Run, line: &Line) -> Pattern {
     Pattern {
         position: line.position,
@@ -230,6 +376,7 @@ fn pattern(run: &Run, line: &Line) -> Pattern {
         bytes: line.bytes,
         start_ns: line.start_ns,
         last_start_ns: line.last_start_ns,
+        end_ns: line.end_ns,
         nest: unrolled(run, &line.nest),
     }
 }
@@ -245,9 +392,10 @@ pub(super) fn table(rows: &[GlobalRow], top: usize) -> Table {
         .column("Calls", "accesses", |row| Cell::Count(row.accesses))
         .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
         .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
-        .column("Last begins", "last_start_ns", |row| Cell::Moment(row.last_start_ns));
+        .column("Last begins", "last_start_ns", |row| Cell::Moment(row.last_start_ns))
+        .column("Ends", "end_ns", |row| Cell::Moment(row.end_ns));
     columns(table, |row| &row.axes)
-        .column("Signature", "signature", |row| Cell::text(shown(&row.signature)))
+        .column("Signature", "signature", |row| Cell::text(shown(&row.signature, &row.axes)))
         .column("First access", "shift", |row| Cell::text(&row.shift))
         .most(top)
         .done()

@@ -130,9 +130,10 @@ fn local(result: &Signatures, top: usize) -> Table {
             .column("Calls", "accesses", |row| Cell::Count(row.accesses))
             .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
             .column("Begins", "start_ns", |row| Cell::Moment(row.start_ns))
-            .csv("last_start_ns", |row| Cell::Moment(row.last_start_ns));
+            .csv("last_start_ns", |row| Cell::Moment(row.last_start_ns))
+            .csv("end_ns", |row| Cell::Moment(row.end_ns));
     columns(table, |row| &row.axes)
-        .column("Signature", "signature", |row| Cell::text(shown(&row.signature)))
+        .column("Signature", "signature", |row| Cell::text(shown(&row.signature, &row.axes)))
         .most(top)
         .done()
 }

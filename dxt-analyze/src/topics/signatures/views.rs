@@ -217,7 +217,21 @@ pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
         Node::Loop(inner) => Node::Loop(unrolled(run, inner)),
         Node::Leaf(leaf) => of_leaf(run, leaf),
     };
-    Loop { body: nest.body.iter().map(node).collect(), count_steps: nest.count_steps.clone(), ..*nest }
+    let out = Loop { body: nest.body.iter().map(node).collect(), count_steps: nest.count_steps.clone(), ..*nest };
+    match out.body.as_slice() {
+        // A single call: its blocks are all that repeats.
+        [inner @ Node::Loop(_)] if out.count == 1 => match inner.at_iteration(0) {
+            Node::Loop(inner) => inner,
+            Node::Leaf(_) => out,
+        },
+        _ => out,
+    }
+}
+
+/// If one call touches several blocks under its view: it is a pattern by itself.
+pub(super) fn is_strided(run: &Run, access: &Access) -> bool {
+    pieces(run, &Leaf { op: access.op, offset: access.offset, length: access.length, steps: Vec::new() })
+        .is_some_and(|(_, pieces)| !pieces.is_empty())
 }
 
 fn of_leaf(run: &Run, leaf: &Leaf) -> Node {

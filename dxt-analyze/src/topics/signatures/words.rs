@@ -1,7 +1,7 @@
 //! Signatures, files and numbers as result lines have them.
 
 use super::args::{Notation, Options};
-use super::engine::classes::RandomClass;
+use super::axes::Axes;
 use super::engine::print::nest_text;
 use super::engine::{Loop, iosig};
 use super::names::Names;
@@ -29,15 +29,19 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     }
 }
 
-/// What is said of accesses without a pattern.
-pub(super) fn unknown(kind: &RandomClass, options: &Options) -> String {
+/// What is said of accesses without a loop.
+pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
     match options.notation {
         Notation::Loops => String::new(),
-        Notation::Iosig => iosig::random(kind),
+        Notation::Iosig => axes.pattern_signature.clone(),
     }
 }
 
 /// A signature for people.
-pub(super) const fn shown(signature: &str) -> &str {
-    if signature.is_empty() { "no pattern" } else { signature }
+pub(super) fn shown<'a>(signature: &'a str, axes: &'a Axes) -> &'a str {
+    match signature {
+        "" if axes.spatial == "random" => "no pattern",
+        "" => &axes.pattern_signature,
+        _ => signature,
+    }
 }

@@ -84,6 +84,19 @@ pub struct Class {
     pub operation: Operation,
 }
 
+impl Class {
+    /// Of patterns of both.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            size: if self.size == other.size { self.size } else { Size::Mixed },
+            operation: if self.operation == other.operation { self.operation } else { Operation::ReadWrite },
+            variable_size: self.variable_size || other.variable_size,
+            ..self
+        }
+    }
+}
+
 /// The classes of a signature's patterns, in their order. `writes` tells which operations write; `limit` bounds the coefficient of
 /// variation of fixed intervals.
 #[must_use]
@@ -136,7 +149,7 @@ pub fn class(nest: &Loop, again: bool, writes: &dyn Fn(u16) -> bool, limit: f64)
     }
 }
 
-fn size((least, most): (u64, u64)) -> Size {
+pub(super) fn size((least, most): (u64, u64)) -> Size {
     if most < PAGE {
         Size::Small
     } else if least > PAGE {
@@ -149,7 +162,7 @@ fn size((least, most): (u64, u64)) -> Size {
 }
 
 /// The shortest and the longest request. Lengths are linear: they are at a loop's ends.
-fn lengths(nest: &Loop) -> (u64, u64) {
+pub(super) fn lengths(nest: &Loop) -> (u64, u64) {
     fn add(l: &Loop, counts: &mut Vec<u64>, out: &mut (u64, u64)) {
         counts.push(l.count);
         for node in &l.body {
@@ -214,11 +227,16 @@ pub fn spatial(nest: &Loop) -> Spatial {
         }
     }
     let depth = nest.depth() + usize::from(all.len() > 1 && !adjacent);
-    let inner = first.steps.first().map_or(0, |s| s.offset);
-    let constant = first.steps.iter().all(|s| s.length == 0);
     let grows = first.steps.first().is_some_and(|s| s.length != 0);
-    if adjacent && constant && i128::from(inner) == end - i128::from(first.offset) && nest.depth() == 1 {
-        return Spatial::Contiguous;
+    if adjacent && first.steps.iter().all(|s| s.length == 0) {
+        let joined = joined(nest, first, end - i128::from(first.offset));
+        if joined == nest.depth() {
+            return Spatial::Contiguous;
+        }
+        // Blocks of several requests and a jump.
+        if joined > 0 || all.len() > 1 {
+            return Spatial::Combination;
+        }
     }
     if !regular || grows && all.len() > 1 {
         return Spatial::Combination;
@@ -232,35 +250,39 @@ pub fn spatial(nest: &Loop) -> Spatial {
     if depth == 1 { Spatial::FixedStride } else { Spatial::Strided(depth) }
 }
 
-/// What can be said of accesses without a pattern.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RandomClass {
-    /// What.
-    pub operation: Operation,
-    /// How much.
-    pub size: Size,
-    /// Whether requests differ in size.
-    pub variable_size: bool,
-    /// How often: the residue stands in one place, or in several.
-    pub repetition: Repetition,
-    /// When.
-    pub temporal: Option<Temporal>,
+/// Loops, from the innermost on, whose iterations each begin where the one before ended; a body has so many bytes side by side.
+fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
+    let (mut counts, mut at, mut even) = (vec![nest.count], nest, true);
+    while let [Node::Loop(inner)] = at.body.as_slice() {
+        even &= inner.count_steps.iter().all(|s| *s == 0);
+        counts.push(inner.count);
+        at = inner;
+    }
+    let mut bytes = Some(bytes);
+    let mut follows = |(count, step): &(&u64, &super::nest::Step)| {
+        let ends = bytes.is_some_and(|bytes| bytes > 0 && bytes == i128::from(step.offset));
+        bytes = bytes.and_then(|bytes| bytes.checked_mul(i128::from(**count)));
+        ends
+    };
+    let most = if even { counts.len() } else { 1 };
+    counts.iter().rev().zip(&leaf.steps).take(most).take_while(|pair| follows(pair)).count()
 }
 
-/// The pattern signature of a signature's residue; `None` if there is none.
+/// The class of a signature's accesses without a loop; `None` if there are none.
 #[must_use]
-pub fn random_class(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Option<RandomClass> {
+pub fn random_class(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Option<Class> {
     let sum: Residue = signature.residue_sum();
     if sum.accesses == 0 {
         return None;
     }
     let (read, write) = (sum.ops.iter().any(|(op, _)| !writes(*op)), sum.ops.iter().any(|(op, _)| writes(*op)));
-    Some(RandomClass {
+    Some(Class {
         operation: match (read, write) {
             (true, true) => Operation::ReadWrite,
             (false, true) => Operation::Write,
             _ => Operation::Read,
         },
+        spatial: sum.succession.spatial(),
         size: size(sum.lengths),
         variable_size: sum.lengths.0 != sum.lengths.1,
         repetition: if signature.residue().count() > 1 { Repetition::Repeating } else { Repetition::Single },

@@ -57,8 +57,9 @@ pub(super) struct NestCursor {
     bytes: u128,
     pending: u64,
     pending_bytes: u128,
-    last_ns: u64,
-    committed_ns: u64,
+    /// Start and end of the last access, and of the last one of a whole iteration.
+    last_ns: (u64, u64),
+    committed_ns: (u64, u64),
 }
 
 impl NestCursor {
@@ -75,8 +76,8 @@ impl NestCursor {
             bytes: element.bytes,
             pending: 0,
             pending_bytes: 0,
-            last_ns: element.last_start_ns,
-            committed_ns: element.last_start_ns,
+            last_ns: (element.last_start_ns, element.end_ns),
+            committed_ns: (element.last_start_ns, element.end_ns),
         };
         cursor.lay_out(nest, &mut Vec::new(), nest.count);
         if let Some(top) = cursor.loops.first_mut() {
@@ -150,7 +151,7 @@ impl NestCursor {
         if access.offset != offset || access.length != length || access.op != slot.op || self.dead {
             return Took::No;
         }
-        self.last_ns = access.start_ns;
+        self.last_ns = (access.start_ns, access.end_ns);
         self.pending += 1;
         self.pending_bytes = self.pending_bytes.wrapping_add(u128::from(length));
         if !self.marks.is_empty() {
@@ -240,7 +241,7 @@ impl NestCursor {
         }
         element.accesses = self.accesses;
         element.bytes = self.bytes;
-        element.last_start_ns = self.committed_ns;
+        (element.last_start_ns, element.end_ns) = self.committed_ns;
         element.iteration_ns = if self.pending == 0 { self.loops[0].last_ns } else { None };
     }
 

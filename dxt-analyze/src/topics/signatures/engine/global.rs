@@ -30,10 +30,14 @@ pub struct Line {
     pub ranks: u64,
     /// The position of the nest in the first rank's signature.
     pub position: u64,
+    /// Likewise in that of each, in the order of [`Line::members`].
+    pub positions: Vec<u64>,
     /// When the first of them began.
     pub start_ns: u64,
     /// When the last access of the last of them began.
     pub last_start_ns: u64,
+    /// When the last of them returned.
+    pub end_ns: u64,
     /// Accesses of all.
     pub accesses: u64,
     /// Bytes of all.
@@ -58,6 +62,7 @@ struct Row {
     rank: u64,
     offsets: Vec<u64>,
     directions: Vec<Direction>,
+    positions: Vec<u64>,
     /// Of the members that it stands for.
     sum: Sum,
 }
@@ -68,6 +73,7 @@ struct Sum {
     position: u64,
     start_ns: u64,
     last_start_ns: u64,
+    end_ns: u64,
     accesses: u64,
     bytes: u128,
 }
@@ -124,10 +130,11 @@ impl Row {
             position: pattern.position,
             start_ns: pattern.start_ns,
             last_start_ns: pattern.last_start_ns,
+            end_ns: pattern.end_ns,
             accesses: pattern.accesses,
             bytes: pattern.bytes,
         };
-        Self { rank, offsets, directions: Vec::new(), sum }
+        Self { rank, offsets, directions: Vec::new(), positions: vec![pattern.position], sum }
     }
 
     fn line(self, nest: &Loop) -> Line {
@@ -140,8 +147,10 @@ impl Row {
             directions: self.directions,
             ranks: self.sum.ranks,
             position: self.sum.position,
+            positions: self.positions,
             start_ns: self.sum.start_ns,
             last_start_ns: self.sum.last_start_ns,
+            end_ns: self.sum.end_ns,
             accesses: self.sum.accesses,
             bytes: self.sum.bytes,
         }
@@ -172,14 +181,17 @@ fn join(rows: Vec<Row>) -> Vec<Row> {
             directions.push(Direction { count: taken.len() as u64, rank_step: delta(a.rank, b.rank), shifts });
         }
         let mut sum = first.sum;
+        let mut positions = first.positions.clone();
         for row in taken.iter().skip(1) {
+            positions.extend(&row.positions);
             sum.ranks = sum.ranks.saturating_add(row.sum.ranks);
             sum.start_ns = sum.start_ns.min(row.sum.start_ns);
             sum.last_start_ns = sum.last_start_ns.max(row.sum.last_start_ns);
+            sum.end_ns = sum.end_ns.max(row.sum.end_ns);
             sum.accesses = sum.accesses.saturating_add(row.sum.accesses);
             sum.bytes = sum.bytes.saturating_add(row.sum.bytes);
         }
-        out.push(Row { rank: first.rank, offsets: first.offsets.clone(), directions, sum });
+        out.push(Row { rank: first.rank, offsets: first.offsets.clone(), directions, positions, sum });
         rest = left;
     }
     out
@@ -215,6 +227,18 @@ impl Line {
         })
     }
 
+    /// The rank of each member, in the order of [`Self::members`].
+    pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.ranks).map(|member| {
+            let (mut left, mut rank) = (member, self.first_rank);
+            for direction in &self.directions {
+                rank = moved(rank, direction.rank_step, left % direction.count.max(1));
+                left /= direction.count.max(1);
+            }
+            rank
+        })
+    }
+
     /// The shift of all leaves per step of a direction, if it is the same for all.
     #[must_use]
     pub fn shift(&self, direction: &Direction) -> Option<i64> {
@@ -231,9 +255,15 @@ impl Line {
             return None;
         }
         let a = shift.checked_div(direction.rank_step)?;
+        Some((a, i128::from(self.first_offset()) - i128::from(a) * i128::from(self.first_rank)))
+    }
+
+    /// The first byte of the first rank's first access.
+    #[must_use]
+    pub fn first_offset(&self) -> u64 {
         let mut first = None;
         leaves(&self.nest, &mut |leaf| first = first.or(Some(leaf.offset)));
-        Some((a, i128::from(first?) - i128::from(a) * i128::from(self.first_rank)))
+        first.unwrap_or(0)
     }
 
     /// The bytes that the ranks access together without a gap and each once: first byte and length. `None` if it is not so.

@@ -13,7 +13,7 @@
 
 use std::fmt::Write;
 
-use super::classes::{Operation, RandomClass, Repetition, Size, Temporal};
+use super::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
 use super::global::leaves;
 use super::nest::{Leaf, Loop, Node};
 use super::print::Operations;
@@ -97,13 +97,21 @@ impl Notation<'_> {
     }
 }
 
-/// Random accesses: `{operation, <spatial pattern, dimension>, <repetitive behaviour>, <request size>, <temporal intervals>}`.
+/// The pattern signature: `{operation, <spatial pattern, dimension>, <repetitive behaviour>, <request size>, <temporal intervals>}`.
 #[must_use]
-pub fn random(class: &RandomClass) -> String {
+pub fn pattern_signature(class: &Class) -> String {
     let operation = match class.operation {
         Operation::Read => "READ",
         Operation::Write => "WRITE",
         Operation::ReadWrite => "READ/WRITE",
+    };
+    let (spatial, dimension) = match class.spatial {
+        Spatial::Contiguous => ("contiguous", 1),
+        Spatial::FixedStride => ("fixed stride", 1),
+        Spatial::Strided(dimension) => ("strided", dimension),
+        Spatial::Negative => ("negative", 1),
+        Spatial::Random => ("random", 1),
+        Spatial::Combination => ("combination", 1),
     };
     let repetition = match class.repetition {
         Repetition::Single => "single",
@@ -117,7 +125,7 @@ pub fn random(class: &RandomClass) -> String {
     };
     let variable = if class.variable_size { "variable" } else { "fixed" };
     let temporal = if class.temporal == Some(Temporal::Fixed) { "fixed" } else { "random" };
-    format!("{{{operation}, <random, 1>, <{repetition}>, <{size}, {variable}>, <{temporal}>}}")
+    format!("{{{operation}, <{spatial}, {dimension}>, <{repetition}>, <{size}, {variable}>, <{temporal}>}}")
 }
 
 fn list(steps: impl ExactSizeIterator<Item = i64>) -> String {

@@ -6,6 +6,7 @@
 //! [`expand`] shares no arithmetic with it. [`global`] puts the signatures of many ranks together.
 
 pub mod access;
+pub mod across;
 pub mod classes;
 mod cursor;
 pub mod expand;
@@ -19,6 +20,8 @@ mod resplit;
 mod run;
 pub mod signature;
 mod stack;
+pub mod succession;
+pub mod tiles;
 pub mod times;
 mod turn;
 #[cfg(test)]

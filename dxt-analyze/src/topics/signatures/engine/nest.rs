@@ -67,6 +67,15 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Loop {
+    /// The length of the first access.
+    #[must_use]
+    pub fn first_length(&self) -> u64 {
+        self.body.first().map_or(0, |node| match node {
+            Node::Leaf(leaf) => leaf.length,
+            Node::Loop(inner) => inner.first_length(),
+        })
+    }
+
     /// Loops within each other, this one among them.
     #[must_use]
     pub fn depth(&self) -> usize {
@@ -74,9 +83,15 @@ impl Loop {
     }
 }
 
+impl Leaf {
+    pub(super) const fn of(op: u16, offset: u64, length: u64) -> Self {
+        Self { op, offset, length, steps: Vec::new() }
+    }
+}
+
 impl Node {
     pub(super) const fn leaf(op: u16, offset: u64, length: u64) -> Self {
-        Self::Leaf(Leaf { op, offset, length, steps: Vec::new() })
+        Self::Leaf(Leaf::of(op, offset, length))
     }
 
     /// A hash of the shape: operations, steps and loops, but no offset, length or count.
@@ -191,7 +206,8 @@ impl Node {
     }
 
     /// This child as it stands in iteration `index` of the loop around it; that loop's steps are gone from it.
-    pub(super) fn at_iteration(&self, index: u64) -> Self {
+    #[must_use]
+    pub fn at_iteration(&self, index: u64) -> Self {
         match self {
             Self::Leaf(leaf) => {
                 let mut leaf = leaf.clone();

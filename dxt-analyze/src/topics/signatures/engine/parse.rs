@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         let (accesses, bytes) = self.sums()?;
         self.want(",")?;
         let (start_ns, last_start_ns) = self.when()?;
-        Ok(Item::Pattern(Pattern { position, accesses, bytes, start_ns, last_start_ns, nest }))
+        Ok(Item::Pattern(Pattern { position, accesses, bytes, start_ns, last_start_ns, end_ns: 0, nest }))
     }
 
     fn sums(&mut self) -> Result<(u64, u128)> {
@@ -180,7 +180,18 @@ impl<'a> Reader<'a> {
             ops.push((op, self.number()?));
         }
         let times = self.times()?;
-        Ok(Residue { position, accesses, bytes, start_ns, last_start_ns, ops, lengths, offsets, times })
+        Ok(Residue {
+            position,
+            accesses,
+            bytes,
+            start_ns,
+            last_start_ns,
+            ops,
+            lengths,
+            offsets,
+            times,
+            ..Residue::default()
+        })
     }
 
     fn times(&mut self) -> Result<Intervals> {

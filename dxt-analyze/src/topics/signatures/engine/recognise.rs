@@ -177,7 +177,7 @@ impl Recogniser {
     fn pass(&mut self, count: usize, behind: usize) {
         let out = &mut self.out;
         if count > 0 && !matches!(out.items.last(), Some(Item::Residue(_))) {
-            out.items.push(Item::Residue(Residue::default()));
+            out.items.push(Item::Residue(Residue::behind(out.items.len())));
         }
         let Some(Item::Residue(residue)) = out.items.last_mut() else { return };
         for back in (behind..behind + count).rev() {
@@ -243,11 +243,11 @@ impl Recogniser {
         let mut follow = self.stack.reduce(false);
         let mut left: u64 = partial.iter().map(|n| super::stack::totals(n).0).sum();
         for node in partial {
-            let start_ns = self.start_of(left, after);
-            let element = Element::of_node(node, start_ns, start_ns);
+            let start_ns = self.from_end(left, after).start_ns;
+            let element = Element::of_node(node, start_ns, start_ns, start_ns);
             left = left.saturating_sub(element.accesses);
-            let last = self.start_of(left + 1, after);
-            self.stack.push(Element { last_start_ns: last, ..element });
+            let last = *self.from_end(left + 1, after);
+            self.stack.push(Element { last_start_ns: last.start_ns, end_ns: last.end_ns, ..element });
             self.stack.reduce(false);
             follow = true;
         }
@@ -256,10 +256,10 @@ impl Recogniser {
         }
     }
 
-    /// When the access so many from the end began, as far back as that is known.
-    fn start_of(&self, from_end: u64, after: usize) -> u64 {
+    /// The access so many from the end, or the first one that is still known.
+    fn from_end(&self, from_end: u64, after: usize) -> &Access {
         let by = usize::try_from(from_end).unwrap_or(usize::MAX).saturating_add(after).saturating_sub(1);
-        self.ring.back(by.min(self.ring.len().saturating_sub(1))).start_ns
+        self.ring.back(by.min(self.ring.len().saturating_sub(1)))
     }
 
     /// Hands out the first elements.
@@ -280,21 +280,22 @@ impl Recogniser {
                         bytes: element.bytes,
                         start_ns: element.start_ns,
                         last_start_ns: element.last_start_ns,
+                        end_ns: element.end_ns,
                         nest,
                     }));
                 }
                 node => {
                     if !matches!(out.items.last(), Some(Item::Residue(_))) {
-                        out.items.push(Item::Residue(Residue::default()));
+                        out.items.push(Item::Residue(Residue::behind(out.items.len())));
                     }
                     let Some(Item::Residue(residue)) = out.items.last_mut() else { continue };
                     if let Node::Leaf(leaf) = &node {
                         let (op, offset, length) = (leaf.op, leaf.offset, leaf.length);
-                        let access = Access { op, offset, length, start_ns: element.start_ns, end_ns: 0 };
+                        let access = Access { op, offset, length, start_ns: element.start_ns, end_ns: element.end_ns };
                         residue.add(&access, position);
                     } else {
                         out.dropped = out.dropped.saturating_add(1);
-                        let times = (element.start_ns, element.last_start_ns);
+                        let times = [element.start_ns, element.last_start_ns, element.end_ns];
                         residue.add_many(&node, position, element.accesses, element.bytes, times);
                     }
                 }

@@ -75,6 +75,7 @@ impl Stack {
             bytes,
             start_ns: starts[0],
             last_start_ns: ring.back(0).start_ns,
+            end_ns: ring.back(0).end_ns,
             iteration_ns: Some(starts[2]),
         });
         self.absorb_back();
@@ -243,14 +244,13 @@ fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
         let times = run.times.scaled(keep - 1);
         let node = Node::Loop(Loop { count: keep, times, ..run.clone() });
         let last = element.start_ns.saturating_add((mean * (keep - 1) as f64) as u64);
-        return Some(vec![Element::of_node(node, element.start_ns, last)]);
+        return Some(vec![Element::of_node(node, element.start_ns, last, last)]);
     }
-    let access = |i| Access {
-        op: leaf.op,
-        offset: moved(leaf.offset, step.offset, i),
-        length: moved(leaf.length, step.length, i),
-        start_ns: element.start_ns.saturating_add((mean * i as f64) as u64),
-        end_ns: 0,
+    let access = |i| {
+        // When a call within a loop began and returned is not kept.
+        let start_ns = element.start_ns.saturating_add((mean * i as f64) as u64);
+        let (offset, length) = (moved(leaf.offset, step.offset, i), moved(leaf.length, step.length, i));
+        Access { op: leaf.op, offset, length, start_ns, end_ns: start_ns }
     };
     Some((0..keep).map(|i| Element::of_access(&access(i))).collect())
 }
@@ -282,5 +282,5 @@ fn split_run(element: &Element, tail: &Node) -> Option<(Element, Element)> {
     }
     let head = head_of(element, 1)?.pop()?;
     let start = element.start_ns.saturating_add(run.times.mean_ns().unwrap_or(0.0) as u64);
-    Some((head, Element::of_node(tail.clone(), start, element.last_start_ns)))
+    Some((head, Element::of_node(tail.clone(), start, element.last_start_ns, element.end_ns)))
 }

@@ -29,6 +29,7 @@ pub(super) struct RunCursor {
     accesses: u64,
     bytes: u128,
     start_ns: u64,
+    end_ns: u64,
     known_start: bool,
     sum_ns: f64,
     sum_squares: f64,
@@ -49,6 +50,7 @@ impl RunCursor {
             accesses: element.accesses,
             bytes: element.bytes,
             start_ns: element.iteration_ns.unwrap_or(0),
+            end_ns: element.end_ns,
             known_start: element.iteration_ns.is_some(),
             sum_ns: 0.0,
             sum_squares: 0.0,
@@ -70,6 +72,7 @@ impl RunCursor {
             self.interval(self.start_ns, access.start_ns);
         }
         self.start_ns = access.start_ns;
+        self.end_ns = access.end_ns;
         self.known_start = true;
         if self.count == self.watch { Took::Watch } else { Took::Yes }
     }
@@ -81,7 +84,7 @@ impl RunCursor {
         }
         let room = self.watch.checked_sub(self.count).and_then(|left| left.checked_sub(1)).unwrap_or(u64::MAX);
         let most = usize::try_from(room).unwrap_or(usize::MAX);
-        let (mut taken, mut last) = (0, self.known_start.then_some(self.start_ns));
+        let (mut taken, mut last) = (0_usize, self.known_start.then_some(self.start_ns));
         for ((&offset, &length), &start) in calls.offset.iter().zip(calls.length).zip(calls.start).take(most) {
             if offset < 0 || offset.cast_unsigned() != self.offset || length != self.length {
                 break;
@@ -100,6 +103,9 @@ impl RunCursor {
         self.accesses = self.accesses.saturating_add(taken as u64);
         if let Some(last) = last {
             (self.start_ns, self.known_start) = (last, true);
+        }
+        if let Some(end) = taken.checked_sub(1).and_then(|last| calls.end.get(last)) {
+            self.end_ns = end.saturating_add(calls.shift);
         }
         taken
     }
@@ -124,6 +130,7 @@ impl RunCursor {
         if self.known_start {
             element.iteration_ns = Some(self.start_ns);
             element.last_start_ns = self.start_ns;
+            element.end_ns = self.end_ns;
         }
     }
 

@@ -1,7 +1,8 @@
 //! What the recogniser gives: nests and residue, in order.
 
 use super::access::Access;
-use super::nest::{Loop, Node};
+use super::nest::{Leaf, Loop, Node, Step};
+use super::succession::Succession;
 use super::times::Intervals;
 
 /// A nest of a signature.
@@ -17,8 +18,33 @@ pub struct Pattern {
     pub start_ns: u64,
     /// When the last began.
     pub last_start_ns: u64,
+    /// When the last returned.
+    pub end_ns: u64,
     /// The outermost loop.
     pub nest: Loop,
+}
+
+impl Pattern {
+    /// Accesses in a row that are made once, as a loop of one iteration.
+    pub(super) fn once(accesses: &[Access], position: u64) -> Self {
+        let leaf = |access: &Access| {
+            Node::Leaf(Leaf { steps: vec![Step::default()], ..Leaf::of(access.op, access.offset, access.length) })
+        };
+        Self {
+            position,
+            accesses: accesses.len() as u64,
+            bytes: accesses.iter().map(|access| u128::from(access.length)).sum(),
+            start_ns: accesses.first().map_or(0, |first| first.start_ns),
+            last_start_ns: accesses.last().map_or(0, |last| last.start_ns),
+            end_ns: accesses.iter().map(|access| access.end_ns).max().unwrap_or(0),
+            nest: Loop {
+                count: 1,
+                count_steps: Vec::new(),
+                body: accesses.iter().map(leaf).collect(),
+                times: Intervals::default(),
+            },
+        }
+    }
 }
 
 /// Accesses in a row without a pattern: counted, not listed.
@@ -34,6 +60,8 @@ pub struct Residue {
     pub start_ns: u64,
     /// When the last began.
     pub last_start_ns: u64,
+    /// When the last returned.
+    pub end_ns: u64,
     /// Operations with their accesses, at most [`Residue::MAX_OPS`] of them, by number.
     pub ops: Vec<(u16, u64)>,
     /// The shortest and the longest access.
@@ -42,11 +70,22 @@ pub struct Residue {
     pub offsets: (u64, u64),
     /// Between the starts of successive accesses.
     pub times: Intervals,
+    /// How they follow each other in the file.
+    pub succession: Succession,
+    /// The accesses themselves, while they are few: other ranks may show a pattern in them.
+    pub few: Option<Vec<Access>>,
 }
 
 impl Residue {
     /// More operations are not told apart.
     pub const MAX_OPS: usize = 16;
+    /// Accesses that are kept, and items of a signature among which they are.
+    pub const FEW: usize = 64;
+
+    /// An empty one behind so many items.
+    pub(super) fn behind(items: usize) -> Self {
+        Self { few: (items < Self::FEW).then(Vec::new), ..Self::default() }
+    }
 
     pub(super) fn add(&mut self, access: &Access, position: u64) {
         if self.accesses == 0 {
@@ -60,6 +99,12 @@ impl Residue {
             self.offsets = (self.offsets.0.min(access.offset), self.offsets.1.max(access.offset));
         }
         self.last_start_ns = access.start_ns;
+        self.end_ns = self.end_ns.max(access.end_ns);
+        self.succession.add(access.offset, access.length);
+        self.few = self.few.take().filter(|few| few.len() < Self::FEW);
+        if let Some(few) = &mut self.few {
+            few.push(*access);
+        }
         self.accesses = self.accesses.saturating_add(1);
         self.bytes = self.bytes.saturating_add(u128::from(access.length));
         match self.ops.binary_search_by_key(&access.op, |(op, _)| *op) {
@@ -74,16 +119,19 @@ impl Residue {
     }
 
     /// Takes what is no longer listed one by one.
-    pub(super) fn add_many(&mut self, node: &Node, position: u64, accesses: u64, bytes: u128, times: (u64, u64)) {
+    pub(super) fn add_many(&mut self, node: &Node, position: u64, accesses: u64, bytes: u128, times: [u64; 3]) {
         if self.accesses == 0 {
             self.position = position;
-            self.start_ns = times.0;
+            self.start_ns = times[0];
             self.lengths = (u64::MAX, 0);
             self.offsets = (u64::MAX, 0);
         }
         self.accesses = self.accesses.saturating_add(accesses);
         self.bytes = self.bytes.saturating_add(bytes);
-        self.last_start_ns = times.1;
+        self.last_start_ns = times[1];
+        self.end_ns = self.end_ns.max(times[2]);
+        self.succession.interrupt();
+        self.few = None;
         self.add_bounds(node);
     }
 
@@ -138,6 +186,15 @@ impl Signature {
         })
     }
 
+    /// When its first access began.
+    #[must_use]
+    pub fn start_ns(&self) -> u64 {
+        self.items.first().map_or(0, |item| match item {
+            Item::Pattern(pattern) => pattern.start_ns,
+            Item::Residue(residue) => residue.start_ns,
+        })
+    }
+
     /// The rest.
     pub fn residue(&self) -> impl Iterator<Item = &Residue> {
         self.items.iter().filter_map(|item| match item {
@@ -158,6 +215,8 @@ impl Signature {
             sum.accesses = sum.accesses.saturating_add(part.accesses);
             sum.bytes = sum.bytes.saturating_add(part.bytes);
             sum.last_start_ns = part.last_start_ns;
+            sum.end_ns = sum.end_ns.max(part.end_ns);
+            sum.succession.merge(&part.succession);
             sum.lengths = (sum.lengths.0.min(part.lengths.0), sum.lengths.1.max(part.lengths.1));
             sum.offsets = (sum.offsets.0.min(part.offsets.0), sum.offsets.1.max(part.offsets.1));
             sum.times.merge(&part.times);

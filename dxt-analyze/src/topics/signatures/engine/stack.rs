@@ -117,6 +117,8 @@ pub(super) struct Element {
     pub(super) start_ns: u64,
     /// When the last access began.
     pub(super) last_start_ns: u64,
+    /// When it returned.
+    pub(super) end_ns: u64,
     /// When the last iteration began, if that is known.
     pub(super) iteration_ns: Option<u64>,
 }
@@ -132,12 +134,13 @@ impl Element {
             bytes: u128::from(access.length),
             start_ns: access.start_ns,
             last_start_ns: access.start_ns,
+            end_ns: access.end_ns,
             iteration_ns: None,
         }
     }
 
     /// A node without loops around it.
-    pub(super) fn of_node(node: Node, start_ns: u64, last_start_ns: u64) -> Self {
+    pub(super) fn of_node(node: Node, start_ns: u64, last_start_ns: u64, end_ns: u64) -> Self {
         let (accesses, bytes) = totals(&node);
         Self {
             shape: node.shape(),
@@ -147,6 +150,7 @@ impl Element {
             bytes,
             start_ns,
             last_start_ns,
+            end_ns,
             iteration_ns: None,
         }
     }
@@ -320,7 +324,7 @@ impl Stack {
         let starts = [0, 1, 2].map(|i| self.elements[from + i * period].start_ns);
         times.record(starts[0], starts[1]);
         times.record(starts[1], starts[2]);
-        let last_start_ns = self.elements.last().map_or(0, |e| e.last_start_ns);
+        let (last_start_ns, end_ns) = self.elements.last().map_or((0, 0), |e| (e.last_start_ns, e.end_ns));
         let mut rest = self.elements.split_off(from).into_iter();
         let first: Vec<Element> = rest.by_ref().take(period).collect();
         for element in &first {
@@ -346,6 +350,7 @@ impl Stack {
             bytes,
             start_ns: starts[0],
             last_start_ns,
+            end_ns,
             iteration_ns: Some(starts[2]),
         });
     }

@@ -56,6 +56,7 @@ impl Stack {
         top.bytes = top.bytes.saturating_add(bytes).saturating_add(tail);
         top.start_ns = start_ns;
         top.last_start_ns = ring.back(after).start_ns;
+        top.end_ns = ring.back(after).end_ns;
         top.iteration_ns = None;
         self.elements.push(top);
         self.count_leaves();

@@ -16,6 +16,7 @@ pub struct Signatures {
     pub accesses: u64,
     pub covered: u64,
     pub patterns: Vec<Pattern>,
+    pub rests: Vec<Rest>,
 }
 
 /// What some ranks do with one file. The schema says what each field means.
@@ -34,6 +35,29 @@ pub struct Pattern {
     pub bytes: u64,
     pub directions: Vec<Direction>,
     pub nest: Node,
+    pub end_ns: u64,
+}
+
+/// Accesses without a pattern. The schema says what each field means.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the schema has the words, once")]
+pub struct Rest {
+    pub file: String,
+    pub interface: String,
+    pub inside: bool,
+    pub ranks: Vec<Ranks>,
+    pub process: String,
+    pub thread: u64,
+    pub start_ns: u64,
+    pub last_start_ns: u64,
+    pub accesses: u64,
+    pub bytes: u64,
+    pub end_ns: u64,
+    pub shortest: u64,
+    pub longest: u64,
+    pub lowest: u64,
+    pub highest: u64,
+    pub pattern_signature: String,
 }
 
 /// Ranks from a first to a last one, each so many apart.
@@ -115,6 +139,7 @@ pub fn encode(signatures: &Signatures) -> Result<Vec<u8>, TooDeep> {
     for pattern in &signatures.patterns {
         out.message(5, &of_pattern(pattern)?);
     }
+    signatures.rests.iter().for_each(|rest| out.message(6, &of_rest(rest)));
     Ok(out.into_bytes())
 }
 
@@ -123,13 +148,7 @@ fn of_pattern(pattern: &Pattern) -> Result<Message, TooDeep> {
     out.bytes(1, pattern.file.as_bytes());
     out.bytes(2, pattern.interface.as_bytes());
     out.number(3, u64::from(pattern.inside));
-    for ranks in &pattern.ranks {
-        let mut inner = Message::default();
-        inner.number(1, ranks.first);
-        inner.number(2, ranks.last);
-        inner.number(3, ranks.step);
-        out.message(4, &inner);
-    }
+    of_ranks(&mut out, &pattern.ranks);
     out.bytes(5, pattern.process.as_bytes());
     out.number(6, pattern.thread);
     out.number(7, pattern.start_ns);
@@ -145,7 +164,32 @@ fn of_pattern(pattern: &Pattern) -> Result<Message, TooDeep> {
         out.message(11, &inner);
     }
     out.message(12, &of_node(&pattern.nest, 1)?);
+    out.number(13, pattern.end_ns);
     Ok(out)
+}
+
+fn of_rest(rest: &Rest) -> Message {
+    let mut out = Message::default();
+    out.bytes(1, rest.file.as_bytes());
+    out.bytes(2, rest.interface.as_bytes());
+    out.number(3, u64::from(rest.inside));
+    of_ranks(&mut out, &rest.ranks);
+    out.bytes(5, rest.process.as_bytes());
+    let numbers = [rest.thread, rest.start_ns, rest.last_start_ns, rest.accesses, rest.bytes, rest.end_ns];
+    let bounds = [rest.shortest, rest.longest, rest.lowest, rest.highest];
+    (6..).zip(numbers.into_iter().chain(bounds)).for_each(|(field, value)| out.number(field, value));
+    out.bytes(16, rest.pattern_signature.as_bytes());
+    out
+}
+
+fn of_ranks(out: &mut Message, ranks: &[Ranks]) {
+    for ranks in ranks {
+        let mut inner = Message::default();
+        inner.number(1, ranks.first);
+        inner.number(2, ranks.last);
+        inner.number(3, ranks.step);
+        out.message(4, &inner);
+    }
 }
 
 fn of_node(node: &Node, depth: usize) -> Result<Message, TooDeep> {

@@ -109,6 +109,9 @@ fn random_accesses_have_a_class_only() {
         s.after(random.below(9999), 1, random.next(), 4096);
     }
     let class = random_class(&s.signature(), |op| op == 2, times::FIXED_CV).unwrap();
-    assert_eq!(super::super::iosig::random(&class), "{READ, <random, 1>, <single>, <medium, fixed>, <random>}");
+    assert_eq!(
+        super::super::iosig::pattern_signature(&class),
+        "{READ, <random, 1>, <single>, <medium, fixed>, <random>}"
+    );
     assert_eq!(random_class(&Signature::default(), |_| false, 0.1), None);
 }

@@ -1,5 +1,6 @@
 //! The recogniser against generators whose loops are known, and against random programs of loops.
 
+mod across;
 mod axes;
 mod programs;
 mod ranks;

@@ -1,0 +1,162 @@
+//! Patterns that lie across ranks, or across files of a series: accesses of which each member has too few for a loop, while those of all members are in
+//! line, or fill a range of the file.
+
+use super::access::Access;
+use super::global::{Line, globalize};
+use super::signature::{Item, Pattern, Residue, Signature};
+use super::tiles::tilings;
+use std::collections::HashMap;
+use std::collections::HashSet;
+
+/// Fewest members that make a pattern, as with the iterations of a loop.
+pub const FEWEST: u64 = 3;
+
+/// How the accesses without a loop are taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum As {
+    /// All that stand in a row together.
+    Rows,
+    /// Each by itself.
+    Single,
+}
+
+/// Positions of accesses that are a pattern, by member.
+type Taken = HashMap<u64, HashSet<u64>>;
+
+/// The signatures of members in which accesses without a loop are a pattern together with those of other members: with these as loops of one
+/// iteration. `part` distinguishes files: ranges of a file are filled within it only.
+#[must_use]
+pub fn across(members: &[(u64, &Signature)], part: &dyn Fn(u64) -> u64) -> HashMap<u64, Signature> {
+    let [rows, single] = [As::Rows, As::Single].map(|how| (how, taken(members, how, part)));
+    // Where both make a pattern of as many accesses, fewer lines say it.
+    let (how, (taken, _)) = if single.1.1 > rows.1.1 { single } else { rows };
+    let signature =
+        |(number, signature): &(u64, &Signature)| Some((*number, signature.with_patterns(how, taken.get(number)?)));
+    members.iter().filter_map(signature).collect()
+}
+
+/// Accesses that are a pattern, and how many they are.
+fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (Taken, u64) {
+    let candidates: Vec<(u64, Signature)> =
+        members.iter().map(|(number, signature)| (*number, signature.candidates(how))).collect();
+    let of_all: Vec<(u64, &Signature)> = candidates.iter().map(|(number, signature)| (*number, signature)).collect();
+    let lines = globalize(&of_all).lines;
+    let mut is_pattern: Vec<bool> = lines.iter().map(|line| line.ranks >= FEWEST).collect();
+    for at in tilings(&lines, part).into_iter().flat_map(|tiling| tiling.lines) {
+        if let Some(known) = is_pattern.get_mut(at) {
+            *known = true;
+        }
+    }
+    let (mut out, mut accesses) = (Taken::new(), 0_u64);
+    for line in lines.iter().zip(is_pattern).filter(|(_, is)| *is).map(|(line, _)| line) {
+        accesses = accesses.saturating_add(line.accesses);
+        for ((number, _), position) in line.members().zip(&line.positions) {
+            out.entry(number).or_default().insert(*position);
+        }
+    }
+    (out, accesses)
+}
+
+impl Signature {
+    /// Its accesses without a loop that may be a pattern.
+    fn candidates(&self, how: As) -> Self {
+        let few = self.residue().filter_map(|part| Some((part.position, part.few.as_ref()?)));
+        let patterns = few.flat_map(|(position, few)| parts(few, position, how));
+        let items = patterns.map(|(position, part)| Item::Pattern(Pattern::once(part, position))).collect();
+        Self { items, ..Self::default() }
+    }
+
+    /// The same with the accesses without a loop at these positions as patterns.
+    fn with_patterns(&self, how: As, taken: &HashSet<u64>) -> Self {
+        self.with(|position, few| {
+            parts(few, position, how).map(|(position, part)| (part, taken.contains(&position))).collect()
+        })
+    }
+
+    /// The same with those accesses without a loop as patterns that are one, each by itself.
+    #[must_use]
+    pub fn with_single(&self, is_pattern: impl Fn(&Access) -> bool) -> Self {
+        self.with(|_, few| few.chunks(1).map(|one| (one, one.first().is_some_and(&is_pattern))).collect())
+    }
+
+    fn with<'a>(&'a self, split: impl Fn(u64, &'a [Access]) -> Vec<(&'a [Access], bool)>) -> Self {
+        let mut out = Self { items: Vec::with_capacity(self.items.len()), ..self.clone_sums() };
+        for item in &self.items {
+            let Item::Residue(Residue { position, few: Some(few), .. }) = item else {
+                out.items.push(item.clone());
+                continue;
+            };
+            let mut at = *position;
+            for (part, is_pattern) in split(*position, few) {
+                out.take(part, at, is_pattern);
+                at = at.saturating_add(part.len() as u64);
+            }
+        }
+        out
+    }
+
+    fn clone_sums(&self) -> Self {
+        Self { items: Vec::new(), ..*self }
+    }
+
+    fn take(&mut self, part: &[Access], position: u64, is_pattern: bool) {
+        if is_pattern {
+            let pattern = Pattern::once(part, position);
+            self.covered = self.covered.saturating_add(pattern.accesses);
+            self.covered_bytes = self.covered_bytes.saturating_add(pattern.bytes);
+            self.items.push(Item::Pattern(pattern));
+            return;
+        }
+        if !matches!(self.items.last(), Some(Item::Residue(residue)) if residue.few.is_some()) {
+            self.items.push(Item::Residue(Residue::behind(0)));
+        }
+        if let Some(Item::Residue(residue)) = self.items.last_mut() {
+            part.iter().zip(position..).for_each(|(access, position)| residue.add(access, position));
+        }
+    }
+}
+
+/// Accesses from a position on, as candidates with their positions.
+fn parts(few: &[Access], position: u64, how: As) -> impl Iterator<Item = (u64, &[Access])> {
+    let size = if how == As::Rows { few.len().max(1) } else { 1 };
+    few.chunks(size).enumerate().map(move |(at, part)| (position.saturating_add((at * size) as u64), part))
+}
+
+/// The line of a loop of one iteration as a loop over its members: where all of them together access the file.
+#[must_use]
+pub fn over_members(line: &Line) -> super::nest::Loop {
+    use super::nest::{Loop, Node, Step};
+    fn place(nodes: &[Node], shifts: &mut dyn FnMut() -> Vec<i64>) -> Vec<Node> {
+        let step = |offset: i64| Step { offset, length: 0 };
+        let one = |node: &Node| match node {
+            Node::Leaf(leaf) => {
+                let mut leaf = leaf.clone();
+                leaf.steps.pop();
+                leaf.steps.extend(shifts().into_iter().map(step));
+                Node::Leaf(leaf)
+            }
+            Node::Loop(inner) => Node::Loop(Loop { body: place(&inner.body, shifts), ..inner.clone() }),
+        };
+        nodes.iter().map(one).collect()
+    }
+    let nest = &line.nest;
+    if nest.count != 1 || line.directions.is_empty() {
+        return nest.clone();
+    }
+    let mut leaf = 0;
+    let mut shifts = || {
+        let of = |direction: &super::global::Direction| direction.shifts.get(leaf).copied().unwrap_or(0);
+        let all = line.directions.iter().map(of).collect();
+        leaf += 1;
+        all
+    };
+    let mut body = place(&nest.body, &mut shifts);
+    let mut around = line.directions.len();
+    let mut out = nest.clone();
+    for direction in &line.directions {
+        around -= 1;
+        out = Loop { count: direction.count, count_steps: vec![0; around], body, times: nest.times };
+        body = vec![Node::Loop(out.clone())];
+    }
+    out
+}

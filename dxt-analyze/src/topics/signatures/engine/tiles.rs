@@ -1,0 +1,119 @@
+//! Lines of members that fill a range of a file together, or begin at equal distances, though their lengths or their order are not linear in the rank.
+
+use super::across::FEWEST;
+use super::global::{Line, leaves};
+use std::collections::BTreeMap;
+use std::collections::HashSet;
+
+/// What several lines access together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// The lines, by their number.
+    pub lines: Vec<usize>,
+    /// How they lie.
+    pub how: Lie,
+}
+
+/// How lines of a tiling lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// Without a gap and each byte once: first byte, bytes, and if that is in the order of members.
+    Filled {
+        /// First byte.
+        first: u64,
+        /// Bytes.
+        bytes: u128,
+        /// If each member begins where the member before it ends.
+        in_order: bool,
+    },
+    /// At so many bytes from each member to the next, with gaps.
+    Even {
+        /// Bytes from one member to the next.
+        stride: i64,
+    },
+}
+
+/// A line and the range that it fills.
+struct Tile {
+    at: usize,
+    first: u64,
+    end: u64,
+    members: Vec<u64>,
+}
+
+/// The tilings among lines; `part` is the file of a member.
+#[must_use]
+pub fn tilings(lines: &[Line], part: &dyn Fn(u64) -> u64) -> Vec<Tiling> {
+    // By file, and by operation: bytes that are read and written are no neighbours.
+    let mut by: BTreeMap<(u64, u16), Vec<Tile>> = BTreeMap::new();
+    for (at, line) in lines.iter().enumerate() {
+        let mut all = Vec::new();
+        leaves(&line.nest, &mut |leaf| all.push(leaf.op));
+        let Some(op) = all.first().copied().filter(|op| all.iter().all(|other| other == op)) else { continue };
+        let Some((first, bytes)) = line.contiguous() else { continue };
+        let Some(end) = u64::try_from(bytes).ok().and_then(|bytes| first.checked_add(bytes)) else { continue };
+        let members: Vec<u64> = line.numbers().collect();
+        by.entry((part(line.first_rank), op)).or_default().push(Tile { at, first, end, members });
+    }
+    by.into_values().flat_map(of_part).collect()
+}
+
+fn of_part(mut tiles: Vec<Tile>) -> Vec<Tiling> {
+    if tiles.len() < 2 {
+        return Vec::new();
+    }
+    tiles.sort_by_key(|tile| (tile.first, tile.at));
+    let mut out = Vec::new();
+    let mut rest: Vec<Tile> = Vec::new();
+    let mut chain: Vec<Tile> = Vec::new();
+    let mut seen: HashSet<u64> = HashSet::new();
+    for tile in tiles {
+        let follows = chain.last().is_none_or(|last| last.end == tile.first);
+        let others = tile.members.iter().all(|member| !seen.contains(member));
+        if !(follows && others) {
+            close(std::mem::take(&mut chain), &mut out, &mut rest);
+            seen.clear();
+        }
+        seen.extend(&tile.members);
+        chain.push(tile);
+    }
+    close(chain, &mut out, &mut rest);
+    out.extend(even(&rest));
+    out
+}
+
+/// Ends a chain: a tiling if enough members are in it.
+fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
+    let members = || chain.iter().flat_map(|tile| &tile.members);
+    if chain.len() < 2 || (members().count() as u64) < FEWEST {
+        rest.extend(chain);
+        return;
+    }
+    let (first, end) = chain.first().zip(chain.last()).map_or((0, 0), |(first, last)| (first.first, last.end));
+    let in_order = chain.iter().all(|tile| tile.members.is_sorted()) && members().is_sorted();
+    let how = Lie::Filled { first, bytes: u128::from(end - first), in_order };
+    out.push(Tiling { lines: chain.into_iter().map(|tile| tile.at).collect(), how });
+}
+
+/// Lines of one member each that begin at equal distances.
+fn even(rest: &[Tile]) -> Option<Tiling> {
+    let mut all: Vec<(u64, &Tile)> = Vec::new();
+    for tile in rest {
+        let [member] = tile.members.as_slice() else { return None };
+        all.push((*member, tile));
+    }
+    all.sort_by_key(|(member, _)| *member);
+    let [(member, a), (next, b), ..] = all.as_slice() else { return None };
+    let stride = |from: u64, to: u64| i128::from(to) - i128::from(from);
+    let (across, along) = (stride(*member, *next), stride(a.first, b.first));
+    let lies = |(other, tile): &(u64, &Tile)| {
+        Some(stride(*member, *other).checked_mul(along)? == stride(a.first, tile.first).checked_mul(across)?)
+    };
+    let each_once = all.windows(2).all(|pair| matches!(pair, [(a, _), (b, _)] if a < b));
+    let in_line = each_once && along != 0 && all.iter().all(|one| lies(one) == Some(true));
+    if (all.len() as u64) < FEWEST || !in_line || along % across != 0 {
+        return None;
+    }
+    let how = Lie::Even { stride: i64::try_from(along / across).ok()? };
+    Some(Tiling { lines: all.iter().map(|(_, tile)| tile.at).collect(), how })
+}

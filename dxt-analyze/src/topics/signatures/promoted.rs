@@ -1,0 +1,63 @@
+//! Accesses that are a pattern though their process has no loop of them: a call under a view that touches blocks, and those that lie in line with the
+//! accesses of other ranks or files.
+
+use super::alike::{Order, groups, series};
+use super::args::{Level, Options};
+use super::engine::Signature;
+use super::engine::across::across;
+use super::pass::{Signed, Whose};
+use super::together::Grouped;
+use super::views::is_strided;
+use crate::model::Run;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// The signatures with such accesses as loops of one iteration. Patterns across ranks are only looked for if all processes are shown together.
+pub(super) fn promoted<'a>(run: &Run, signed: &'a [Signed], options: &Options) -> Cow<'a, [Signed]> {
+    let of_views = replaced(signed, of_views(run, signed));
+    if options.level == Level::Local {
+        return of_views;
+    }
+    let across = of_ranks(run, &of_views);
+    if across.is_empty() { of_views } else { Cow::Owned(replaced(&of_views, across).into_owned()) }
+}
+
+fn replaced(signed: &[Signed], mut by: FxHashMap<Whose, Signature>) -> Cow<'_, [Signed]> {
+    if by.is_empty() {
+        return Cow::Borrowed(signed);
+    }
+    let mut out = signed.to_vec();
+    for one in &mut out {
+        if let Some(signature) = by.remove(&one.whose) {
+            one.signature = signature;
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn of_views(run: &Run, signed: &[Signed]) -> FxHashMap<Whose, Signature> {
+    if run.shapes.is_empty() {
+        return FxHashMap::default();
+    }
+    let any = |signature: &Signature| {
+        signature.residue().filter_map(|part| part.few.as_ref()).flatten().any(|access| is_strided(run, access))
+    };
+    let with = signed.iter().filter(|one| any(&one.signature));
+    with.map(|one| (one.whose, one.signature.with_single(|access| is_strided(run, access)))).collect()
+}
+
+fn of_ranks(run: &Run, signed: &[Signed]) -> FxHashMap<Whose, Signature> {
+    let order = Order::new(run);
+    let mut out = FxHashMap::default();
+    for group in series(run, groups(run, &order, signed)) {
+        let grouped = Grouped::of(run, &order, &group);
+        let few = |(_, signed): &(u64, &Signed)| signed.signature.residue().any(|part| part.few.is_some());
+        if !grouped.numbered.iter().any(few) {
+            continue;
+        }
+        let found = across(&grouped.signatures(), &|number| grouped.part(number));
+        let whose = |(number, signature)| Some((grouped.member(number)?.whose, signature));
+        out.extend(found.into_iter().filter_map(whose));
+    }
+    out
+}
