@@ -222,7 +222,7 @@ fn above(place: &str, value: &Value, out: &mut Vec<String>) {
         }),
         Value::Array(values) => values.iter().for_each(|value| above(place, value, out)),
         Value::String(words) => {
-            out.extend(above_in_words(words).map(|share| format!("{place}: {share} % in {words:?}")))
+            out.extend(above_in_words(words).map(|share| format!("{place}: {share} % in {words:?}")));
         }
         _ => {}
     }

@@ -42,7 +42,7 @@ fn repeats_are_a_median_with_a_range_and_groups_are_in_the_order_of_numbers() {
     let place = folder.path().to_str().unwrap();
     let found = json(&["scaling", "--format", "json", place], 0);
     let names: Vec<&str> =
-        found["groups"].as_array().unwrap().iter().map(|group| group["group"].as_str().unwrap()).collect();
+        found["groups"].as_array().expect("groups").iter().map(|group| group["group"].as_str().unwrap()).collect();
     assert_eq!(names, ["2", "16"]);
     let two = group(&found, "2");
     assert_eq!((two["runs"].as_u64(), found["runs"].as_array().unwrap().len()), (Some(3), 4));
@@ -82,7 +82,7 @@ fn runs_are_told_apart_by_an_option_of_the_program() {
         let words: Vec<&str> = if by == "-t" { vec!["--group-by", "-t"] } else { vec!["--group-by=2"] };
         let found = json(&[&["scaling", "--format", "json"], words.as_slice(), &[place]].concat(), 0);
         let names: Vec<&str> =
-            found["groups"].as_array().unwrap().iter().map(|group| group["group"].as_str().unwrap()).collect();
+            found["groups"].as_array().expect("groups").iter().map(|group| group["group"].as_str().unwrap()).collect();
         assert_eq!(names, ["64k", "1m", "-"], "{by}");
     }
     let found = json(&["scaling", "--format", "json", "--group-by", "--none", place], 0);
@@ -92,8 +92,8 @@ fn runs_are_told_apart_by_an_option_of_the_program() {
 /// Names of groups, in their order, and all remarks.
 fn groups(args: &[&str], place: &str) -> (Vec<String>, String) {
     let found = json(&[&["scaling", "--format", "json"], args, &[place]].concat(), 0);
-    let groups = found["groups"].as_array().unwrap().iter();
-    (groups.map(|group| group["group"].as_str().unwrap().to_owned()).collect(), found["remarks"].to_string())
+    let groups = found["groups"].as_array().expect("groups").iter();
+    (groups.map(|group| group["group"].as_str().expect("a name").to_owned()).collect(), found["remarks"].to_string())
 }
 
 #[test]

@@ -43,6 +43,17 @@ static int opened(int which) {
     return fd;
 }
 
+/* Opens a file as the number that was closed, which a library may have for a moment. */
+static int reopened(int which) {
+    int got = opened(which);
+    while (got != target) {
+        CHECK(close(got) == 0);
+        sched_yield();
+        got = opened(which);
+    }
+    return got;
+}
+
 static void *changes(void *ignored) {
     (void)ignored;
     while (!atomic_load(&begun)) {
@@ -57,13 +68,19 @@ static void *changes(void *ignored) {
         } else if (is(change, "fcntl")) {
             CHECK(close(target) == 0 && fcntl(files[which], F_DUPFD, target) == target);
         } else if (is(change, "close")) {
-            CHECK(close(target) == 0 && opened(which) == target);
+            CHECK(close(target) == 0 && reopened(which) == target);
         } else if (is(change, "range")) {
-            CHECK(close_range((unsigned)target, (unsigned)target, 0) == 0 && opened(which) == target);
+            CHECK(close_range((unsigned)target, (unsigned)target, 0) == 0 && reopened(which) == target);
         } else if (is(change, "fclose")) {
             CHECK(fclose(stream) == 0);
-            stream = fopen(paths[which], "a+");
-            CHECK(stream != NULL && fileno(stream) == target);
+            FILE *again = fopen(paths[which], "a+");
+            while (again != NULL && fileno(again) != target) {
+                CHECK(fclose(again) == 0);
+                sched_yield();
+                again = fopen(paths[which], "a+");
+            }
+            CHECK(again != NULL);
+            stream = again;
         } else {
             CHECK(0);
         }

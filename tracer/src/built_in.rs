@@ -35,6 +35,8 @@ const SYMBOL_TABLE: u32 = 2;
 static LOOKED: AtomicBool = AtomicBool::new(false);
 
 /// Notes which libraries are in the program, the first time. Of a job, rank 0 does.
+#[cold]
+#[inline(never)]
 pub(crate) fn note() {
     let world = mpi::world();
     if LOOKED.swap(true, Ordering::Relaxed) || world.is_some_and(|world| world.rank != 0) {

@@ -181,7 +181,8 @@ fn certain(scratch: &Scratch, program: &Path, arguments: &[&str]) {
     let outcome = launch.run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let traces = Traces::read(&scratch.traces());
-    assert_eq!(told(&traces, UNCERTAIN, |_| true), (0, 0), "{}", program.display());
+    let ops = traces.segments.iter().filter(|segment| segment.op.path == UNCERTAIN).map(|segment| &segment.op.name);
+    assert_eq!(told(&traces, UNCERTAIN, |_| true), (0, 0), "{}: {:?}", program.display(), ops.collect::<Vec<_>>());
     assert_eq!((noted(&traces, "calls booked on <uncertain>"), left_out(&traces)), (0, 0), "{}", program.display());
 }
 

@@ -17,6 +17,9 @@ use crate::render::{Cell, Table};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Signatures and the numbers of their processes.
+type Members<'a> = Vec<(u64, &'a Signature)>;
+
 /// A pattern that processes have in common.
 #[derive(Clone, Debug, Serialize)]
 pub struct GlobalRow {
@@ -269,8 +272,8 @@ impl<'a> Grouped<'a> {
     }
 
     /// Members with accesses without a pattern, by how these lie in the file.
-    pub(super) fn by_order(&self) -> Vec<(Spatial, Vec<(u64, &'a Signature)>)> {
-        let mut by: BTreeMap<String, (Spatial, Vec<(u64, &'a Signature)>)> = BTreeMap::new();
+    pub(super) fn by_order(&self) -> Vec<(Spatial, Members<'a>)> {
+        let mut by: BTreeMap<String, (Spatial, Members<'a>)> = BTreeMap::new();
         for (number, signature) in self.signatures() {
             if signature.covered < signature.accesses {
                 let spatial = signature.residue_sum().succession.spatial();

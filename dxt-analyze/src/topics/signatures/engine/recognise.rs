@@ -243,10 +243,10 @@ impl Recogniser {
         let mut follow = self.stack.reduce(false);
         let mut left: u64 = partial.iter().map(|n| super::stack::totals(n).0).sum();
         for node in partial {
-            let start_ns = self.from_end(left, after).start_ns;
+            let start_ns = self.back_to(left, after).start_ns;
             let element = Element::of_node(node, start_ns, start_ns, start_ns);
             left = left.saturating_sub(element.accesses);
-            let last = *self.from_end(left + 1, after);
+            let last = *self.back_to(left + 1, after);
             self.stack.push(Element { last_start_ns: last.start_ns, end_ns: last.end_ns, ..element });
             self.stack.reduce(false);
             follow = true;
@@ -257,7 +257,7 @@ impl Recogniser {
     }
 
     /// The access so many from the end, or the first one that is still known.
-    fn from_end(&self, from_end: u64, after: usize) -> &Access {
+    fn back_to(&self, from_end: u64, after: usize) -> &Access {
         let by = usize::try_from(from_end).unwrap_or(usize::MAX).saturating_add(after).saturating_sub(1);
         self.ring.back(by.min(self.ring.len().saturating_sub(1)))
     }

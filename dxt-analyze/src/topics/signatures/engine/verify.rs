@@ -2,7 +2,6 @@
 
 use super::expand::{Expected, What, expand};
 use super::signature::Signature;
-use crate::shared::ratio::share_if_any;
 
 /// Where they part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl Verified {
     /// The share of accesses that are covered; 1 of an empty stream.
     #[must_use]
     pub(super) fn coverage(&self) -> f64 {
-        share_if_any(self.covered, self.accesses).unwrap_or(1.0)
+        if self.accesses == 0 { 1.0 } else { (self.covered as f64 / self.accesses as f64).min(1.0) }
     }
 }
 

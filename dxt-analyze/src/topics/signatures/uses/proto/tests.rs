@@ -146,6 +146,7 @@ fn pattern(fields: &Fields) -> Pattern {
         bytes: number(fields, "bytes"),
         directions: messages(fields, "directions", direction),
         nest: messages(fields, "nest", node).pop().unwrap(),
+        end_ns: number(fields, "end_ns"),
     }
 }
 
@@ -175,6 +176,7 @@ fn nested() -> Pattern {
         thread: 3,
         start_ns: 5,
         last_start_ns: u64::MAX,
+        end_ns: u64::MAX,
         accesses: 200,
         bytes: 1 << 40,
         directions: vec![Direction { members: 64, ranks: -1, others: 2, shifts: vec![0, i64::MIN, i64::MAX, -1] }],
