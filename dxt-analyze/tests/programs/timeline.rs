@@ -2,6 +2,7 @@
 
 use crate::analyze;
 use crate::harness::{Compiler, Launch, Scratch, library, read_log, skip, workload, workload_with};
+use serde_json::Value;
 
 #[test]
 fn bins_and_phases_hold_all_bytes_of_an_mpi_program() {
@@ -48,5 +49,9 @@ fn phases_end_where_what_is_done_changes() {
     for (key, matrices) in [("bytes_written", [8.0, 8.0, 0.0]), ("bytes_read", [0.0, 8.0, 8.0])] {
         assert!(bytes(key).iter().zip(matrices).all(|(found, known)| (found - known).abs() < 0.5), "{key}: {found}");
     }
-    assert!(phases.windows(2).all(|two| two[0]["end_ns"] == two[1]["start_ns"]), "{found}");
+    // No quiet is between them, but for a bin.
+    let ns = |phase: &Value, key: &str| phase[key].as_u64().expect("ns");
+    let gap = |two: &[&Value]| ns(two[1], "start_ns").checked_sub(ns(two[0], "end_ns"));
+    let all = ns(phases[2], "end_ns") - ns(phases[0], "start_ns");
+    assert!(phases.windows(2).all(|two| gap(two).is_some_and(|gap| gap < all / 50)), "{found}");
 }

@@ -112,7 +112,7 @@ mod tests {
             sql.contains(begin) && sql.ends_with("AS \"data_set\" FROM dxt_events WHERE module IS NOT NULL"),
             "{sql}"
         );
-        assert_eq!(sql.matches(" AS \"").count(), 25);
+        assert_eq!(sql.matches(" AS \"").count(), COLUMNS.len());
         assert!(definition(&there(&[("mine", "text")])).unwrap_err().contains("mine"));
     }
 }

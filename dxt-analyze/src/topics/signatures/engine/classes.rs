@@ -3,27 +3,11 @@
 use super::global::{leaves, like};
 use super::nest::{Leaf, Loop, Node};
 use super::signature::{Residue, Signature};
+pub use super::succession::Spatial;
 use super::times::Intervals;
 
 /// Sizes are told by it.
 pub const PAGE: u64 = 4096;
-
-/// Where the accesses are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Spatial {
-    /// Each begins where the one before ended.
-    Contiguous,
-    /// One stride, forward or none.
-    FixedStride,
-    /// So many strides within each other.
-    Strided(usize),
-    /// A stride backward.
-    Negative,
-    /// No order found.
-    Random,
-    /// Several of these in one loop.
-    Combination,
-}
 
 /// How large requests are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

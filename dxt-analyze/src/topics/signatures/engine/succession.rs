@@ -1,7 +1,23 @@
 //! How accesses without a loop follow each other in a file: sizes that vary make no loop, and still each may begin where the one before ended.
 
-use super::classes::Spatial;
 use super::nest::delta;
+
+/// Where the accesses are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spatial {
+    /// Each begins where the one before ended.
+    Contiguous,
+    /// One stride, forward or none.
+    FixedStride,
+    /// So many strides within each other.
+    Strided(usize),
+    /// A stride backward.
+    Negative,
+    /// No order found.
+    Random,
+    /// Several of these in one loop.
+    Combination,
+}
 
 /// Counts of successive pairs of accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
