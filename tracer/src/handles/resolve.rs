@@ -10,7 +10,7 @@ use super::target::Target;
 use crate::memory::Loan;
 use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
-use crate::{errno, threads, tls};
+use crate::{errno, tls};
 use trace_format::meta::{FileKind, LayoutMoment};
 
 /// Longest path the kernel hands out (PATH_MAX).
@@ -87,11 +87,6 @@ fn elsewhere(number: libc::c_int) -> Option<Target> {
     tables::file_elsewhere(number).map(|_| Target::uncertain(number))
 }
 
-/// Times that a descriptor is looked at while another thread is about to settle what it stands for, which takes less than a microsecond; and
-/// after how many looks that thread, which may wait for this processor, is given time.
-const LOOKS: u32 = 200;
-const LOOKS_AT_ONCE: u32 = 20;
-
 /// Looks at a descriptor that somebody else made. Keeps errno.
 #[cold]
 fn inherited(number: libc::c_int, seen: u64) -> Option<Target> {
@@ -99,22 +94,6 @@ fn inherited(number: libc::c_int, seen: u64) -> Option<Target> {
         Note::BehindFilter.count();
         return None;
     }
-    let first = looked_at(number, seen);
-    let again = |look| {
-        if look % LOOKS_AT_ONCE == LOOKS_AT_ONCE - 1 {
-            threads::pause(1_000)
-        } else {
-            std::hint::spin_loop()
-        }
-        let seen = descriptors::changes();
-        looked_at(number, seen)
-    };
-    let is_known = |target: &Option<Target>| target.as_ref().is_none_or(|target| !target.is_unknown());
-    if is_known(&first) { first } else { (0..LOOKS).map(again).find(is_known).unwrap_or(first) }
-}
-
-/// What is known after one look.
-fn looked_at(number: libc::c_int, seen: u64) -> Option<Target> {
     let errno = errno::save();
     let asked = descriptors::ask(number).map(|before| tls::current().while_busy(|| look_at(number, before)));
     errno.restore();

@@ -34,11 +34,6 @@ impl Target {
         Self::uncertain(-1)
     }
 
-    /// Whether it could not be found out what the number stands for, which is open.
-    pub(super) const fn is_unknown(&self) -> bool {
-        self.seen == NEVER && self.number >= 0
-    }
-
     /// After the system call: whether it went to the description's file, for certain.
     #[inline(always)]
     pub(crate) fn is_certain(&self) -> bool {

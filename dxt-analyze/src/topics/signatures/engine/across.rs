@@ -4,12 +4,9 @@
 use super::access::Access;
 use super::global::{Line, globalize};
 use super::signature::{Item, Pattern, Residue, Signature};
-use super::tiles::tilings;
+use super::tiles::{FEWEST, tilings};
 use std::collections::HashMap;
 use std::collections::HashSet;
-
-/// Fewest members that make a pattern, as with the iterations of a loop.
-pub const FEWEST: u64 = 3;
 
 /// How the accesses without a loop are taken.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! Lines of members that fill a range of a file together, or begin at equal distances, though their lengths or their order are not linear in the rank.
 
-use super::across::FEWEST;
 use super::global::{Line, leaves};
 use std::collections::BTreeMap;
 use std::collections::HashSet;
+
+/// Fewest members that make a pattern, as with the iterations of a loop.
+pub const FEWEST: u64 = 3;
 
 /// What several lines access together.
 #[derive(Clone, Debug, PartialEq, Eq)]
