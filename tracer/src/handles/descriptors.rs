@@ -208,10 +208,11 @@ pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Descript
 #[derive(Clone, Copy)]
 pub(super) struct Unasked(*mut Description);
 
-/// Says that the kernel is about to be asked of `number`, which is not known; `None` while that is changing.
+/// Says that the kernel is about to be asked of `number`; `None` while that is changing, and if it is known by now. A number can stand for one
+/// description, another, and the first again while the kernel answers, but no two states that are not known are the same.
 pub(super) fn ask(number: libc::c_int) -> Option<Unasked> {
     let state = slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire));
-    (changing(state) == 0).then_some(Unasked(state))
+    (matches!(of_state(state), Known::Nothing) && changing(state) == 0).then_some(Unasked(state))
 }
 
 /// Books `number` as what the kernel said of it; false if that has changed meanwhile, or if others have booked it.
