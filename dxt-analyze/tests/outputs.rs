@@ -1,4 +1,4 @@
-//! What scripts read, of every command that clap knows: each table's columns hold what their names say, tables without rows are headers, and no
+//! Output for scripts, of every command that clap knows: each table's columns hold what their names say, tables without rows are headers, and no
 //! share is above 1, of real logs and of damaged ones.
 
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
@@ -17,7 +17,7 @@ use trace_format::meta::stream_flags;
 
 const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Commands that write no CSV table of a run, and why that is right: whoever adds a command decides here.
+/// Commands that write no CSV table of a run, with the reason. A new command has `--format` or is listed here.
 const OTHERS: [(&str, &str); 6] = [
     ("serve", "a server"),
     ("live", "has destinations of its own"),
@@ -86,7 +86,7 @@ fn tables(args: &[String]) -> Vec<String> {
     names.trim().split(", ").map(str::to_owned).collect()
 }
 
-/// What a value of a column must look like by the column's name; the reason if it does not.
+/// Compares a value with the unit in its column's name; returns the reason if it does not fit.
 fn misread(name: &str, value: &str, unit: Option<&str>) -> Option<&'static str> {
     let decimals = value.split_once('.').map_or(0, |(_, behind)| behind.len());
     let is_number = value.parse::<f64>().is_ok();

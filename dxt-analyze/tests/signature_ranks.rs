@@ -28,7 +28,7 @@ fn written(folder: &Path, ranks: &[(i32, Vec<Call>)]) -> String {
     put(folder, "a.dxt", &trace(&job("signatures", ranks.len() as u32), processes.collect()))
 }
 
-/// What is said of them, with the proof.
+/// Signatures of them, verified.
 fn said(ranks: &[(i32, Vec<Call>)], more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), ranks);

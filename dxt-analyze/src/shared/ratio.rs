@@ -13,7 +13,7 @@ pub fn share_if_any(part: u64, whole: u64) -> Option<f64> {
     share_of_sums(part.into(), whole.into())
 }
 
-/// The same of sums over jobs.
+/// Share of a sum over jobs in another.
 #[must_use]
 pub fn share_of_sums(part: u128, whole: u128) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64).min(1.0))

@@ -55,7 +55,7 @@ struct Place {
     offset: AtomicI64,
     manner: AtomicU8,
     start: AtomicU64,
-    /// Of aio(7), without an owner, when it was first seen to be done; else its length.
+    /// Moment when an operation of aio(7), which has no owner, was first seen to be done; else its length.
     end_or_length: AtomicU64,
     turn: AtomicU64,
     /// The number of [`Since`].

@@ -19,7 +19,7 @@ impl Call {
         self.end_uncertain_with(end, op, result, errno::save().value());
     }
 
-    /// As [`Self::end_uncertain`], for a call that tells its error otherwise.
+    /// Records what [`Self::end_uncertain`] does, for a call that does not set errno.
     #[cold]
     pub(crate) fn end_uncertain_with(self, end: u64, op: &'static Op, result: i64, error: i32) {
         let errno = errno::save();

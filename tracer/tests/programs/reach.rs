@@ -235,7 +235,7 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
     }
 }
 
-/// Of a program that has a library in itself, how many notes say so of MPI, HDF5 and netCDF.
+/// Numbers of notes on built-in MPI, HDF5 and netCDF of a program that has a library in itself.
 fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
     let scratch = Scratch::new();
     let program = scratch.root().join("built_in");

@@ -33,7 +33,7 @@ pub(super) const COLUMNS: [&str; 26] = [
     "start",
 ];
 
-/// How many of them are of the message; those behind are of its segment.
+/// Number of the columns that are the message's; the others are its segment's.
 const OF_MESSAGE: usize = 14;
 
 /// Names of columns in the order of the connector's messages, in which `--to csv` wrote until 0.2.0.

@@ -142,7 +142,7 @@ struct Row<'a> {
 /// Rows that a table for people shows: of a few jobs.
 const SHOWN: usize = 36;
 
-/// A table of the stages by job, as far as files tell them.
+/// Table of the stages by job, of the files that have them.
 pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> Table {
     let mut jobs: BTreeMap<&str, Flushed> = BTreeMap::new();
     files.for_each(|(job, flushed)| jobs.entry(job).or_default().merge(flushed));

@@ -160,7 +160,7 @@ fn both(also: &Condition) -> String {
     format!("{} {}, here {}", words(also.least), also.what, words(also.measured))
 }
 
-/// What an amount is in, as CSV has it.
+/// Unit of an amount in CSV.
 fn unit(amount: Amount) -> &'static str {
     match amount {
         Amount::Ratio(_) => "ratio",

@@ -10,7 +10,7 @@ pub struct Args {
     /// Traces and Darshan logs of the runs, or directories with them, however deep; all traces of one job are one run
     #[arg(required = true, value_name = "RUN")]
     pub places: Vec<PathBuf>,
-    /// What makes runs repeats of each other, one or several with commas between (program,ranks,nodes): ranks, nodes, program, mpi,
+    /// Keys that make runs repeats of each other, one or several with commas between (program,ranks,nodes): ranks, nodes, program, mpi,
     /// folder (that they lie in), run (each for itself), a number (the argument at that place of the command line), or an option of the
     /// program such as -t or --transfer, or the name in name=value: its value. Runs of different programs are never repeats
     #[arg(long, value_name = "WHAT", default_value = "ranks", allow_hyphen_values = true)]

@@ -12,7 +12,7 @@ use trace_format::counters::SIZE_BINS;
 /// Runs that are repeats of each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// What they have in common: their keys, with commas between.
+    /// Keys that they have in common, with commas between.
     pub group: String,
     /// Their program.
     pub program: String,
@@ -145,7 +145,7 @@ impl Scaling {
     }
 }
 
-/// What runs are grouped by: what the user says, and the program where runs are of several, since another program's run is no repeat.
+/// Keys of groups: those that the user names, and the program if the runs are of several, since another program's run is no repeat.
 fn keys(group_by: &str, runs: &[RunRow]) -> Vec<GroupBy> {
     let mut by = GroupBy::parse_all(group_by);
     let is_one = runs.windows(2).all(|two| matches!(two, [a, b] if a.job.program == b.job.program));
@@ -168,10 +168,10 @@ fn name_of(keys: &[String]) -> String {
     keys.join(", ")
 }
 
-/// What is known of a run, in words.
+/// Words for what is known of a run.
 type Of<'a> = &'a dyn Fn(&RunRow) -> String;
 
-/// How runs that are taken for repeats of each other differ, as a sentence; `None` if they do not.
+/// Sentence about differences between runs that count as repeats of each other; `None` if there are none.
 fn merged(group: &str, runs: &[&RunRow]) -> Option<String> {
     let differs = |of: Of<'_>| {
         let found: BTreeSet<String> = runs.iter().map(|run| of(run)).collect();

@@ -17,7 +17,7 @@ pub struct Group<'a> {
     pub inside: bool,
     /// Whether they are of one file.
     pub one_file: bool,
-    /// Whether they are of several files, each of which processes share: steps of a series.
+    /// True if they are of several shared files: the steps of a series.
     pub is_series: bool,
     /// With the place of their process, see [`Order`], those of a process together.
     pub members: Vec<(u64, &'a Signed)>,

@@ -29,7 +29,7 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     }
 }
 
-/// What is said of accesses without a loop.
+/// Words for accesses without a loop.
 pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
     match options.notation {
         Notation::Loops => String::new(),

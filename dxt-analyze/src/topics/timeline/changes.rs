@@ -9,7 +9,7 @@ const CELLS: usize = 1000;
 struct Cell {
     /// The first of them.
     first: usize,
-    /// How many of them read, write, or do neither.
+    /// Numbers of those that read, write, or do neither.
     kinds: [f64; 3],
 }
 

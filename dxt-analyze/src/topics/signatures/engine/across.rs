@@ -8,7 +8,7 @@ use super::tiles::{FEWEST, tilings};
 use std::collections::HashMap;
 use std::collections::HashSet;
 
-/// How the accesses without a loop are taken.
+/// Unit in which accesses without a loop are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum As {
     /// All that stand in a row together.
@@ -63,14 +63,14 @@ impl Signature {
         Self { items, ..Self::default() }
     }
 
-    /// The same with the accesses without a loop at these positions as patterns.
+    /// Makes patterns of the accesses without a loop at these positions.
     fn with_patterns(&self, how: As, taken: &HashSet<u64>) -> Self {
         self.with(|position, few| {
             parts(few, position, how).map(|(position, part)| (part, taken.contains(&position))).collect()
         })
     }
 
-    /// The same with those accesses without a loop as patterns that are one, each by itself.
+    /// Makes a pattern of each single access without a loop that is one.
     #[must_use]
     pub fn with_single(&self, is_pattern: impl Fn(&Access) -> bool) -> Self {
         self.with(|_, few| few.chunks(1).map(|one| (one, one.first().is_some_and(&is_pattern))).collect())

@@ -70,7 +70,7 @@ pub struct Residue {
     pub offsets: (u64, u64),
     /// Between the starts of successive accesses.
     pub times: Intervals,
-    /// How they follow each other in the file.
+    /// Succession of them in the file.
     pub succession: Succession,
     /// The accesses themselves, while they are few: other ranks may show a pattern in them.
     pub few: Option<Vec<Access>>,

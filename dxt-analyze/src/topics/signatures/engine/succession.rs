@@ -1,4 +1,4 @@
-//! How accesses without a loop follow each other in a file: sizes that vary make no loop, and still each may begin where the one before ended.
+//! Succession of accesses without a loop in a file: sizes that vary make no loop, and still each may begin where the one before ended.
 
 use super::nest::delta;
 
@@ -24,9 +24,9 @@ pub enum Spatial {
 pub struct Succession {
     /// Pairs of successive accesses.
     pairs: u64,
-    /// Those of which the second begins where the first ends.
+    /// Pairs of which the second begins where the first ends.
     adjacent: u64,
-    /// Those of which the second ends where the first begins.
+    /// Pairs of which the second ends where the first begins.
     backward: u64,
     /// Distances between starts that were compared with the distance before, and those that were equal.
     compared: u64,
@@ -54,7 +54,7 @@ impl Succession {
         self.last = Some((offset, end));
     }
 
-    /// What comes next does not follow the last access.
+    /// Forgets the last access: the next one does not follow it.
     pub(super) const fn interrupt(&mut self) {
         self.last = None;
     }
@@ -71,7 +71,7 @@ impl Succession {
         self.last = None;
     }
 
-    /// Where the accesses are. Three of them are the fewest that follow each other.
+    /// Order of the accesses in the file. Three of them are the fewest that have one.
     #[must_use]
     pub fn spatial(&self) -> Spatial {
         let all = |count: u64| count == self.pairs && count >= 2;

@@ -7,16 +7,16 @@ use std::collections::HashSet;
 /// Fewest members that make a pattern, as with the iterations of a loop.
 pub const FEWEST: u64 = 3;
 
-/// What several lines access together.
+/// Range that several lines access together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// The lines, by their number.
     pub lines: Vec<usize>,
-    /// How they lie.
+    /// Arrangement of the lines.
     pub how: Lie,
 }
 
-/// How lines of a tiling lie.
+/// Arrangement of the lines of a tiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// Without a gap and each byte once: first byte, bytes, and if that is in the order of members.
