@@ -24,16 +24,20 @@ pub struct Cut {
     pid: u32,
     epoch_unix_ns: i64,
     end_ns: u64,
+    /// Rank 0's epoch, if the trace is one of all ranks.
+    job_epoch: Option<i64>,
 }
 
 impl Cut {
-    /// Whether the process's part is in `trace`, which was read from a file that may be it.
+    /// Whether the process's part is in `trace`, which was read from a file that may be it. A trace of all ranks has its name only
+    /// when all their parts are in it; what several ranks counted of one file is in the job's own record.
     pub fn is_in<S: Source>(&self, trace: &crate::read::Trace<S>) -> bool {
-        let own = |process: Process| {
+        let tells = |process: Process| {
             let info = process.info;
-            (info.pid, info.epoch_unix_ns, info.end_ns) == (self.pid, self.epoch_unix_ns, self.end_ns)
+            let of_job = process.reduction.ranks > 0 && self.job_epoch == Some(info.epoch_unix_ns);
+            of_job || (info.pid, info.epoch_unix_ns, info.end_ns) == (self.pid, self.epoch_unix_ns, self.end_ns)
         };
-        trace.complete && trace.regions.iter().any(|region| trace.region(region).process.is_some_and(own))
+        trace.complete && trace.regions.iter().any(|region| trace.region(region).process.is_some_and(tells))
     }
 }
 
@@ -149,6 +153,7 @@ impl Head {
             pid: self.pid(),
             epoch_unix_ns: i64_at(&self.0, header::EPOCH_UNIX),
             end_ns: u64_at(&self.0, header::CUT_END),
+            job_epoch: Some(i64_at(&self.0, header::CUT_JOB_EPOCH)).filter(|epoch| *epoch != 0),
         };
         (under_way && length > 0).then_some(cut)
     }

@@ -89,6 +89,9 @@ pub mod header {
     pub const CUT_END: usize = 96;
     /// u64: ticks at which the rank left the aligning barrier, or 0.
     pub const SYNC_TICKS: usize = 104;
+    /// u64: if that trace is one of all ranks, rank 0's [`EPOCH_UNIX`]; 0: it is one of this process, or the tracer is older than this
+    /// field. Of a rank whose files were all reduced to the job's record, nothing else is there.
+    pub const CUT_JOB_EPOCH: usize = 112;
     /// Where the regions are: three u64 for each, in the order of [`super::Part`]: offset, capacity, used, all in bytes.
     pub const PARTS: usize = 128;
     /// u64: bytes of the spill that belong to the trace that is being written, or are in one.

@@ -151,7 +151,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
         spans = Spans::default();
     }
     // From the moment when the file has its name, it is known of all that was taken where it is.
-    crate::spool::cut_goes_to(&plan.trace_path());
+    crate::spool::cut_goes_to(&plan.trace_path(), plan.epoch_unix_ns);
     if plan.counting {
         mine.note(during(FlushStage::Write, || sink.write(&spans)).and_then(|()| sink.describe(&spans)));
     } else {

@@ -70,7 +70,6 @@ impl Gathered {
         details::add(&mut process);
         details::add_views(&mut process);
         process.memory = details::memory(&process, &memory, &calibration.scale);
-        spool::cut_ends_at(process.info.end_ns);
         Self { process, threads, scale: calibration.scale }
     }
 
@@ -172,12 +171,13 @@ pub(super) fn calibrate() -> Calibration {
     calibration
 }
 
+/// What the part says of this process; its spool says the same end.
 fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let info = describe::process(by, calibration);
-    match PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed) {
-        Ok(_) => info,
-        Err(end_ns) => ProcessInfo { end_ns, ..info },
-    }
+    let told = PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed);
+    let end_ns = told.err().unwrap_or(info.end_ns);
+    spool::cut_ends_at(end_ns);
+    ProcessInfo { end_ns, ..info }
 }
 
 /// A piece of a thread's buffer, with its place in the thread's order.

@@ -240,7 +240,7 @@ fn write_process(config: &Config, mut gathered: Gathered) -> Result<(), String> 
     });
     let bytes = encoded.map_err(|error| error.to_string())?;
     budget::goes_into(bytes.len());
-    spool::cut_goes_to(&output::process_path(config, gathered.place()));
+    spool::cut_goes_to(&output::process_path(config, gathered.place()), 0);
     let written = output::write_process(config, gathered.place(), &bytes)?;
     if config.verbose > 0 {
         say(&[b"wrote ", &written]);

@@ -3,6 +3,7 @@
 //! at once; only in counters mode, where the hashes say which files may be shared, the rest of them follow.
 
 use super::counted::Counted;
+use super::gather::calibrate;
 use super::unfinished::Unfinished;
 use super::{names, output, stages};
 use crate::config::Config;
@@ -41,6 +42,8 @@ pub(super) struct Plan {
     pub(super) in_one_call: bool,
     /// Room in the common record.
     pub(super) room: PlannedRoom,
+    /// Rank 0's wall clock at its time zero, in ns since 1970-01-01 UTC: tells the job's trace from one of the same name.
+    pub(super) epoch_unix_ns: u64,
     /// Directory, name and number of the file.
     file: Option<(Vec<u8>, CString, u64)>,
 }
@@ -81,10 +84,9 @@ impl Plan {
             Some((directory, name, inode)) => (directory.len() << 16 | name.as_bytes().len(), *inode),
             None => (0, 0),
         };
-        let told = 1;
         let PlannedRoom { streams, pairs, datatypes } = self.room;
         let [streams, pairs, datatypes] = [streams, pairs, datatypes].map(|room| room as u64);
-        [told, u64::from(self.counting), names as u64, streams, pairs, path as u64, inode, datatypes]
+        [self.epoch_unix_ns, u64::from(self.counting), names as u64, streams, pairs, path as u64, inode, datatypes]
     }
 
     /// As it is sent, with as many hashes as there is room for; and how many those are.
@@ -109,7 +111,9 @@ impl Plan {
     fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let head: [u64; HEAD] = std::array::from_fn(|_| words.next().unwrap_or(0));
-        let [1, counting, names, streams, pairs, path, inode, datatypes] = head else { return None };
+        let [epoch_unix_ns @ 1..=u64::MAX, counting, names, streams, pairs, path, inode, datatypes] = head else {
+            return None;
+        };
         let (directory, name) = ((path >> 16) as usize, (path & 0xffff) as usize);
         let at = HEAD * 8;
         let text = bytes.get(at..at + directory + name)?;
@@ -123,6 +127,7 @@ impl Plan {
             hashes,
             in_one_call: false,
             room: PlannedRoom { streams: streams as usize, pairs: pairs as usize, datatypes: datatypes as usize },
+            epoch_unix_ns,
             file: file.flatten(),
         };
         Some((plan, names))
@@ -140,7 +145,8 @@ fn make(
     let shared = if muted { Vec::new() } else { names::of_rank_0() };
     let hashes = shared.iter().map(|name| name.hash).collect();
     let (room, counting) = (counted.map(room).unwrap_or_default(), counted.is_some());
-    let mut plan = Plan { counting, hashes, room, ..Plan::default() };
+    let epoch_unix_ns = calibrate().epoch_unix_ns.unsigned_abs();
+    let mut plan = Plan { counting, hashes, room, epoch_unix_ns, ..Plan::default() };
     let file = output::new_file(config, &output::job_stem(world.size)).and_then(|file| {
         let inode = file.inode()?;
         let (directory, name) = file.place();
@@ -221,11 +227,12 @@ mod tests {
             let hashes: Vec<u64> = (0..names).map(|i| i * 77).collect();
             let room = PlannedRoom { streams: 70, pairs: 5, datatypes: 3 };
             let file = Some((vec![b'/'; directory], c"name.partial".to_owned(), 99));
-            let plan = Plan { counting, hashes, room, file, ..Plan::default() };
+            let plan = Plan { counting, hashes, room, file, epoch_unix_ns: 7, ..Plan::default() };
             let (bytes, sent) = plan.encode();
             assert_eq!(bytes.len(), BYTES);
             let (told, all) = Plan::decode(&bytes).unwrap();
-            assert_eq!((told.counting, told.room, told.file.clone()), (counting, room, plan.file.clone()));
+            assert_eq!((told.counting, told.room, told.epoch_unix_ns), (counting, room, 7));
+            assert_eq!(told.file, plan.file);
             assert_eq!(
                 (told.hashes.as_slice(), all),
                 (&plan.hashes[..sent], if counting { names as usize } else { sent })
@@ -244,7 +251,7 @@ mod tests {
 
     #[test]
     fn without_a_file_there_is_none_and_nothing_is_nothing() {
-        let (bytes, _) = Plan::default().encode();
+        let (bytes, _) = Plan { epoch_unix_ns: 1, ..Plan::default() }.encode();
         assert!(!Plan::decode(&bytes).unwrap().0.has_file());
         assert!(Plan::decode(&vec![0; BYTES]).is_none());
     }

@@ -128,8 +128,8 @@ pub(crate) fn cut_ends_at(end_ns: u64) {
 }
 
 /// The trace is about to be written to `path`: from the moment when that is there, what is marked as taken is in it, whether this
-/// process lives to say so or not.
-pub(crate) fn cut_goes_to(path: &[u8]) {
+/// process lives to say so or not. If it is one of all ranks, `job_epoch` is rank 0's epoch, else 0.
+pub(crate) fn cut_goes_to(path: &[u8], job_epoch: u64) {
     let start = HEADER.load(Ordering::Acquire);
     if start.is_null() || path.len() > header::MOST_CUT_PATH {
         return;
@@ -137,6 +137,7 @@ pub(crate) fn cut_goes_to(path: &[u8]) {
     put_half(header::CUT_PATH_BYTES, 0);
     // SAFETY: inside the mapped header.
     let place = unsafe { start.add(header::CUT_PATH) };
+    put(header::CUT_JOB_EPOCH, job_epoch);
     // SAFETY: there is room for the path, and one thread at a time writes a trace.
     unsafe { std::ptr::copy_nonoverlapping(path.as_ptr(), place, path.len()) };
     put_half(header::CUT_PATH_BYTES, path.len() as u32);

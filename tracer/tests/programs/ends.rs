@@ -4,11 +4,13 @@
 
 use crate::filters::noted;
 use crate::harness::{
-    Compiler, Launch, Outcome, Scratch, Traces, is_root, library, recover, spools, workload, workload_with,
+    Compiler, Launch, Outcome, Scratch, Traces, have, is_root, library, recover, skip, spools, workload, workload_with,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Pairs of numbers that the program counts in.
@@ -84,25 +86,49 @@ impl Case {
     }
 
     fn run(self, seed: u64) -> Result<(), String> {
-        self.run_without(seed, None)
+        let scratch = Scratch::new();
+        let told = self.run_by(seed, &scratch, Launch::new(&scratch, self.program()), self.code());
+        if told.is_err() && std::env::var_os("DXT_ENDS_KEEP").is_some() {
+            std::mem::forget(scratch);
+        }
+        told
     }
 
     /// The same where the kernel answers one system call with an error.
-    fn run_without(self, seed: u64, refused: Option<[&str; 2]>) -> Result<(), String> {
+    fn run_without(self, seed: u64, refused: [&str; 2]) -> Result<(), String> {
         let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, workload("without")).untraced();
+        let launch = launch.env("PRELOAD", library()).env("DXT_SECCOMP", "trust").args(refused).arg(self.program());
+        self.run_by(seed, &scratch, launch, self.code())
+    }
+
+    /// The same where the process is held behind rename(2), and killed when its trace has its name.
+    fn run_to_the_name(self, seed: u64) -> Result<(), String> {
+        let scratch = Scratch::new();
+        let launch = Launch::new(&scratch, "strace").untraced();
+        let launch = launch.args(["-f", "-o", "/dev/null", "-e", "trace=renameat2", "-e", "signal=none"]);
+        let launch = launch.args(["-e", "inject=renameat2:delay_exit=1000000", "-E"]);
+        let launch = launch.arg(format!("LD_PRELOAD={}", library().display())).arg(self.program());
+        let program = self.program();
+        std::thread::scope(|scope| {
+            let ran = scope.spawn(|| self.run_by(seed, &scratch, launch, 128 + libc::SIGKILL));
+            while !ran.is_finished() {
+                let listed = std::fs::read_dir(scratch.traces());
+                let is_trace = |entry: &std::fs::DirEntry| entry.path().extension().is_some_and(|end| end == "dxt");
+                if listed.is_ok_and(|listed| listed.flatten().any(|entry| is_trace(&entry))) {
+                    kill(&program, &scratch);
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            ran.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// By a command that ends with the program, and is to end with `code` where that can be told.
+    fn run_by(self, seed: u64, scratch: &Scratch, launch: Launch<'_>, code: i32) -> Result<(), String> {
         let counts = scratch.root().join("counts");
         std::fs::write(&counts, vec![0; SLOTS * 16]).expect("failed to make a file");
         let kind = if self.mpi().is_some() { "ranks" } else { self.kind };
-        let launch = match refused {
-            None => Launch::new(&scratch, self.program()),
-            Some(refused) => {
-                let launch = Launch::new(&scratch, workload("without"))
-                    .untraced()
-                    .env("PRELOAD", library())
-                    .env("DXT_SECCOMP", "trust");
-                launch.args(refused).arg(self.program())
-            }
-        };
         let mut launch = launch.arg(scratch.data()).arg(&counts);
         launch = launch.args([kind, self.way, &seed.to_string()]);
         launch = self.settings().iter().fold(launch, |launch, (name, value)| launch.env(name, value));
@@ -110,17 +136,13 @@ impl Case {
             launch = launch.ranks(mpi, 2);
         }
         let outcome = launch.run();
-        let told = self.check(&scratch, &counts, &outcome);
-        if told.is_err() && std::env::var_os("DXT_ENDS_KEEP").is_some() {
-            std::mem::forget(scratch);
-        }
-        told
+        self.check(scratch, &counts, &outcome, code)
     }
 
-    fn check(self, scratch: &Scratch, counts: &PathBuf, outcome: &Outcome) -> Result<(), String> {
+    fn check(self, scratch: &Scratch, counts: &PathBuf, outcome: &Outcome, code: i32) -> Result<(), String> {
         let mut wrong = String::new();
         let uncounted = outcome.code == 99 || outcome.code == 98 || outcome.stderr.contains("panicked");
-        if uncounted || self.mpi().is_none() && outcome.code != self.code() {
+        if uncounted || self.mpi().is_none() && outcome.code != code {
             let _ = write!(wrong, "ended with {}: {} ", outcome.code, outcome.stderr.trim());
         }
         let left = spools(scratch).len();
@@ -251,8 +273,37 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
                 continue;
             }
             seed += 1;
-            let ran = Case { kind: "threads", mode, way }.run_without(seed, Some(refused));
+            let ran = Case { kind: "threads", mode, way }.run_without(seed, refused);
             assert_eq!(ran, Ok(()), "without {refused:?}: {mode} {way} {seed}");
+        }
+    }
+}
+
+/// Kills the processes of `program` that were told of the scratch directory.
+fn kill(program: &Path, scratch: &Scratch) {
+    let told = scratch.root().as_os_str().as_bytes();
+    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let runs = std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == program);
+        let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        if runs && arguments.windows(told.len()).any(|part| part == told) {
+            // It may be gone by now.
+            let _ = Command::new("kill").arg("-KILL").arg(process.file_name()).stderr(Stdio::null()).status();
+        }
+    }
+}
+
+/// The trace has its name, and nothing in the spool says so yet. What all ranks have reduced to one record is part of the matter.
+#[test]
+fn killed_between_the_name_of_the_trace_and_the_marks_of_the_spool() {
+    if !have("strace") {
+        return skip("strace is not installed");
+    }
+    for (kind, way) in [("threads", "exit"), ("ranks mpich", "finalize"), ("ranks openmpi", "finalize")] {
+        for mode in MODES {
+            let case = Case { kind, mode, way };
+            if case.mpi().is_none_or(Compiler::available) {
+                assert_eq!(case.run_to_the_name(seed()), Ok(()), "{case:?}");
+            }
         }
     }
 }

@@ -2,8 +2,7 @@
 //! that ends as it should leaves no spool.
 
 use crate::harness::{
-    Launch, Order, Scratch, Traces, assert_same, have, is_root, library, look, read_log, recover, skip, skip_here,
-    spools, workload,
+    Launch, Order, Scratch, Traces, assert_same, is_root, library, look, read_log, recover, skip_here, spools, workload,
 };
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -189,47 +188,6 @@ fn a_reader_finds_all_while_segments_are_folded() {
 #[test]
 fn a_reader_finds_all_while_calls_are_counted() {
     watched(2, &[("DXT_ENABLE", "counters")], true);
-}
-
-/// Its trace has its name, and nothing in the spool says so yet: the process is held behind rename(2), and killed.
-#[test]
-fn killed_between_the_name_of_the_trace_and_the_marks_of_the_spool() {
-    if !have("strace") {
-        return skip("strace is not installed");
-    }
-    for (way, settings) in [("exit", ("DXT_OVERFLOW", "compact")), ("_exit", ("DXT_BUFFER_MAX", "16K"))] {
-        let scratch = Scratch::new();
-        let mut command = Command::new("strace");
-        command.args(["-f", "-o", "/dev/null", "-e", "trace=renameat2", "-e", "signal=none"]);
-        command.args(["-e", "inject=renameat2:delay_exit=5000000", "-E"]);
-        command.arg(format!("LD_PRELOAD={}", library().display())).arg(workload("exits"));
-        command.arg(scratch.data()).arg(way).arg("3000").env("DXT_ENABLE", "trace").env("OPLOG", scratch.log());
-        command.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools()).env(settings.0, settings.1);
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("failed to run strace");
-        let named = || Traces::read_finished(&scratch.traces()).files.len() == 1;
-        for _ in 0..2_000 {
-            if scratch.traces().exists() && named() || child.try_wait().expect("our child").is_some() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let ended = child.try_wait().expect("our child");
-        if ended.is_some() {
-            return skip_here("strace may not trace here");
-        }
-        assert!(named(), "{way}");
-        let log = read_log(&scratch);
-        let pid = log.first().expect("it has done something").pid;
-        assert!(Command::new("kill").arg("-KILL").arg(pid.to_string()).status().is_ok_and(|status| status.success()));
-        child.wait().expect("our child");
-        assert_eq!(spools(&scratch).len(), 1, "{way}");
-        recover(&scratch);
-        let traces = Traces::read(&scratch.traces());
-        assert_eq!(traces.files.len(), 1, "{way}: all was in the trace");
-        if settings.1 == "compact" {
-            assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
-        }
-    }
 }
 
 /// Ends by a signal; the parts that it had done are recovered.
