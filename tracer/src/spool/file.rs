@@ -1,7 +1,9 @@
 //! The spool's file: made, backed piece by piece as it is used, and removed. No descriptor stays open: the numbers are the
-//! program's.
+//! program's. In memory (tmpfs(5)) a piece is backed through the mapping and takes none at all: a thread of the program may give any
+//! number to a file of its own at any moment (dup2(2)). Elsewhere the file is opened for each piece.
 #![expect(unsafe_code, reason = "open(2), fallocate(2), mmap(2), unlink(2)")]
 
+use super::identity::{Identity, close, open};
 use super::place;
 use crate::budget::Piece;
 use crate::config::{self, Spool};
@@ -11,7 +13,7 @@ use crate::memory;
 use crate::random;
 use crate::say::say;
 use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use trace_format::spool::{HEADER_BYTES, MAGIC, header};
 
 /// A spool's file and where it is mapped.
@@ -21,6 +23,8 @@ struct Place {
     start: AtomicPtr<u8>,
     length: AtomicUsize,
     identity: Identity,
+    /// Whether pieces are backed through the mapping.
+    in_memory: AtomicBool,
     /// Bytes that are backed, of segments and of all else.
     segments: AtomicUsize,
     others: AtomicUsize,
@@ -33,6 +37,7 @@ impl Place {
             start: AtomicPtr::new(std::ptr::null_mut()),
             length: AtomicUsize::new(0),
             identity: Identity::new(),
+            in_memory: AtomicBool::new(false),
             segments: AtomicUsize::new(0),
             others: AtomicUsize::new(0),
         }
@@ -75,80 +80,6 @@ const LEAST_POPULATED: usize = 64 << 10;
 
 /// madvise(2): MADV_POPULATE_WRITE (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
-
-/// Which file a name stood for when it was made. Others may write to the directory too: what lies under the name later is
-/// looked at before it is used.
-pub(super) struct Identity {
-    device: AtomicU64,
-    inode: AtomicU64,
-}
-
-impl Identity {
-    pub(super) const fn new() -> Self {
-        Self { device: AtomicU64::new(0), inode: AtomicU64::new(0) }
-    }
-
-    /// Makes the file `path`, which is new, and remembers it.
-    pub(super) fn create(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
-        let file = open(path, libc::O_CREAT | libc::O_EXCL)?;
-        let (device, inode) = about(file);
-        // Whatever the umask: it will be opened again.
-        // SAFETY: the descriptor is ours. A file system without permissions refuses.
-        unsafe { crate::sys::syscall!(libc::SYS_fchmod, file, 0o600) };
-        self.device.store(device, Ordering::Relaxed);
-        self.inode.store(inode, Ordering::Relaxed);
-        Ok(file)
-    }
-
-    /// Device and inode.
-    pub(super) fn numbers(&self) -> (u64, u64) {
-        (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
-    }
-
-    /// Whether it lies under this name.
-    fn is_at(&self, path: &CStr) -> bool {
-        // SAFETY: an all-zero stat is a valid one.
-        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        let ((at, name), no_links) = (held::at(path), libc::AT_SYMLINK_NOFOLLOW);
-        // Not by opening it: there may be no descriptor left.
-        // SAFETY: the name ends in NUL, the structure is ours.
-        let asked = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, at, name.as_ptr(), &raw mut stat, no_links) };
-        asked == 0 && (stat.st_dev, stat.st_ino) == self.numbers()
-    }
-
-    /// Opens it again.
-    pub(super) fn reopen(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
-        let file = open(path, 0)?;
-        if about(file) == self.numbers() {
-            return Ok(file);
-        }
-        close(file);
-        Err(libc::ESTALE)
-    }
-}
-
-fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
-    // No link is followed, nobody at the other end of a pipe is waited for.
-    let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let (at, name) = held::at(path);
-    // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
-    let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, 0o600) };
-    if file < 0 { Err(errno::save().value()) } else { Ok(file as libc::c_int) }
-}
-
-pub(super) fn close(file: libc::c_int) {
-    // SAFETY: opened by this module.
-    unsafe { crate::sys::syscall!(libc::SYS_close, file) };
-}
-
-/// Device and number; zeros if they cannot be told.
-fn about(file: libc::c_int) -> (u64, u64) {
-    // SAFETY: an all-zero stat is a valid one.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours.
-    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } == 0;
-    if known { (stat.st_dev, stat.st_ino) } else { (0, 0) }
-}
 
 /// Makes a spool of `length` bytes, of which only the header is backed, and maps it; `None` if that cannot be.
 pub(super) fn make(length: usize) -> Option<*mut u8> {
@@ -195,6 +126,9 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
             Err(error) => return Err((Some(path), error)),
         };
         let mapped = map(file, length);
+        if let Ok(start) = mapped {
+            place.in_memory.store(is_in_memory(file) && populate(start, memory::PAGE_BYTES), Ordering::Relaxed);
+        }
         close(file);
         return match mapped {
             Ok(start) => {
@@ -314,18 +248,31 @@ fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Resul
 /// thread at a time.
 pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
     let saved = errno::save();
-    let done = allocate_at(address, bytes) && memory::commit(address, bytes.next_multiple_of(memory::PAGE_BYTES));
-    // What a short process may never touch is left alone: some file systems take milliseconds to make its pages.
-    if done && bytes > LEAST_POPULATED {
-        // Many page faults less. Where the kernel does not know it, they happen one by one.
-        // SAFETY: the range is ours and backed.
-        unsafe { crate::sys::syscall!(libc::SYS_madvise, address, bytes, POPULATE_WRITE) };
-    }
+    let done = back_at(address, bytes);
     saved.restore();
     done
 }
 
-fn allocate_at(address: *mut u8, bytes: usize) -> bool {
+fn commit(address: *mut u8, bytes: usize) -> bool {
+    memory::commit(address, bytes.next_multiple_of(memory::PAGE_BYTES))
+}
+
+/// Has pages of a mapped file written to, so that the file system has room for them; false if it has none or the kernel cannot.
+fn populate(address: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the range is ours, and zeros stay zeros.
+    unsafe { crate::sys::syscall!(libc::SYS_madvise, address, bytes, POPULATE_WRITE) == 0 }
+}
+
+/// Whether a file lies in tmpfs(5).
+fn is_in_memory(file: libc::c_int) -> bool {
+    // SAFETY: an all-zero statfs is a valid one.
+    let mut about: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours.
+    let known = unsafe { crate::sys::syscall!(libc::SYS_fstatfs, file, &raw mut about) } == 0;
+    known && about.f_type == libc::TMPFS_MAGIC
+}
+
+fn back_at(address: *mut u8, bytes: usize) -> bool {
     let found = PLACES.iter().find_map(|place| place.offset_of(address, bytes).map(|offset| (place, offset)));
     let Some((place, offset)) = found else { return false };
     // SAFETY: null, or a leaked string.
@@ -339,11 +286,24 @@ fn allocate_at(address: *mut u8, bytes: usize) -> bool {
         return false;
     }
     // Somebody may have taken the file away and put another in its place.
-    let done = place.identity.reopen(path).is_ok_and(|file| {
-        let done = allocate(file, offset, bytes).is_ok();
-        close(file);
+    let allocated = || {
+        place.identity.reopen(path).is_ok_and(|file| {
+            let done = allocate(file, offset, bytes).is_ok();
+            close(file);
+            done
+        })
+    };
+    let done = if place.in_memory.load(Ordering::Relaxed) {
+        commit(address, bytes) && populate(address, bytes)
+    } else {
+        let done = allocated() && commit(address, bytes);
+        // What a short process may never touch is left alone: some file systems take milliseconds to make its pages.
+        if done && bytes > LEAST_POPULATED {
+            // Many page faults less. Where the kernel does not know it, they happen one by one.
+            populate(address, bytes);
+        }
         done
-    });
+    };
     if done {
         place.backed(piece).fetch_add(bytes, Ordering::Relaxed);
     } else {

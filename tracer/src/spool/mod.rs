@@ -6,6 +6,7 @@
 
 mod file;
 mod header;
+mod identity;
 pub(crate) mod journal;
 mod place;
 pub(crate) mod spill;

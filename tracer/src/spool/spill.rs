@@ -2,6 +2,7 @@
 //! opened for each block, some two thousand calls, and no descriptor stays open.
 #![expect(unsafe_code, reason = "pwrite(2), mmap(2)")]
 
+use super::identity::{Identity, close};
 use super::{file, place};
 use crate::budget::Piece;
 use crate::errno;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 /// The file's path; null while there is none. Kept for good.
 static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
 /// Which file that was. One that is there before is somebody else's, whatever its name says, and is left alone.
-static IDENTITY: file::Identity = file::Identity::new();
+static IDENTITY: Identity = Identity::new();
 /// Bytes of whole blocks in it.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 /// Bytes of those that belong to the trace that is being written or are in one, and of those that are in one.
@@ -85,7 +86,7 @@ fn write(block: &[u8], at: usize) -> Option<()> {
             _ => break,
         }
     }
-    file::close(opened);
+    close(opened);
     rest.is_empty().then_some(())
 }
 
@@ -122,7 +123,7 @@ fn blocks(length: usize) -> &'static [u8] {
     let address = unsafe {
         crate::sys::syscall!(libc::SYS_mmap, std::ptr::null_mut::<u8>(), length, libc::PROT_READ, flags, opened, 0_i64)
     };
-    file::close(opened);
+    close(opened);
     if address == -1 {
         return unreadable();
     }

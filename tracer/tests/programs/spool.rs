@@ -2,9 +2,11 @@
 //! that ends as it should leaves no spool.
 
 use crate::harness::{
-    Launch, Order, Scratch, Traces, assert_same, is_root, library, look, read_log, recover, skip_here, spools, workload,
+    Launch, Order, Scratch, Traces, assert_same, have, is_root, library, look, read_log, recover, skip, skip_here,
+    spools, workload,
 };
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -164,6 +166,37 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     }
     child.kill().expect("failed to kill the program");
     child.wait().expect("failed to wait for the program");
+}
+
+/// A number that it took for a moment could be the one that another thread gives to a file just then (dup2(2)).
+#[test]
+fn a_spool_in_memory_grows_without_a_descriptor() {
+    if !have("strace") {
+        return skip("strace is not installed");
+    }
+    let scratch = Scratch::new();
+    let spools = Path::new("/dev/shm").join(format!("dxt-grows-{}", std::process::id()));
+    let report = scratch.root().join("strace.out");
+    let launch = Launch::new(&scratch, "strace").untraced().env("DXT_SPOOL", &spools);
+    let launch = launch.args(["-f", "-e", "trace=openat,fallocate,madvise", "-o"]).arg(&report).arg("-E");
+    let launch = launch.arg(format!("LD_PRELOAD={}", library().display())).arg(workload("exits"));
+    let outcome = launch.arg(scratch.data()).args(["exit", "100000"]).run();
+    let _ = std::fs::remove_dir(&spools);
+    if outcome.stderr.contains("ptrace") {
+        return skip_here("strace may not trace here");
+    }
+    let report = std::fs::read_to_string(&report).expect("strace writes a report");
+    if !report.contains("MADV_POPULATE_WRITE) = 0") {
+        return skip_here("the kernel has no MADV_POPULATE_WRITE");
+    }
+    let of = |words: &str| report.lines().filter(|line| line.contains(words)).count();
+    assert!(of("MADV_POPULATE_WRITE) = 0") > 10, "it has grown");
+    assert_eq!((of(".spool\""), of("fallocate(")), (1, 1), "opened, and room taken, when it is made");
+    assert_same(
+        Order::Thread,
+        &read_log(&scratch),
+        &Traces::read(&scratch.traces()).own_ops(&["POSIX", "STDIO"], &scratch.data()),
+    );
 }
 
 #[test]
