@@ -11,7 +11,7 @@ failed=()
 times=()
 # What steps say on standard error; tests say there what they skip.
 said=$(mktemp "${TMPDIR:-/tmp}/dxt-test.XXXXXX")
-trap 'rm -f -- "$said" "$said.modules"' EXIT
+trap 'rm -f -- "$said" "$said.modules" "$said.programs"' EXIT
 
 # step NAME COMMAND...: runs a step, and notes how long it took and whether it failed.
 step() {
@@ -45,6 +45,25 @@ build() {
     # What is wrong is said where they run.
     cargo test "${workspace[@]}" --no-run || true
     wait "$of_users"
+}
+
+# Tests wait for half of their time, for programs and for what these write: those that run programs, and all others beside them. What the
+# former say comes when the latter are done.
+tests() {
+    if [ $# -gt 0 ]; then
+        cargo test "${workspace[@]}" --no-fail-fast "$@"
+        return
+    fi
+    local of_programs status=0
+    cargo test "${workspace[@]}" --no-fail-fast --test programs >"$said.programs" 2>&1 &
+    of_programs=$!
+    cargo test "${workspace[@]}" --no-fail-fast --lib --bins --test '[!p]*' --test 'p[!r]*' --test 'pr[!o]*' || status=1
+    cargo test "${workspace[@]}" --no-fail-fast --doc || status=1
+    wait "$of_programs" || status=1
+    cat -- "$said.programs"
+    # What they skip is said there.
+    cat -- "$said.programs" >>"$said"
+    return "$status"
 }
 
 # The wheel, with the library of the release and all else from the profile that the tests have built the most for, installed and tested.
@@ -87,7 +106,7 @@ wait
 step "Python modules for tests" cat -- "$said.modules"
 export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
 
-step "Tests" cargo test "${workspace[@]}" --no-fail-fast "$@"
+step "Tests" tests "$@"
 if "$test_python" -c "import maturin, pytest" >/dev/null 2>&1; then
     step "Python package" python_package
 else

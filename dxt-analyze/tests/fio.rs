@@ -120,6 +120,12 @@ fn played(scratch: &Scratch, trace: &Path, more: &[&str]) -> Done {
     let jobs = scratch.root().join("jobs");
     let args = ["export", "--to", "fio", "-o", text(&jobs)];
     stdout(&[&args, more, &[text(trace)]].concat(), 0);
+    replayed(scratch)
+}
+
+/// Lets fio play the jobs that are there under the tracer, and returns what it did.
+fn replayed(scratch: &Scratch) -> Done {
+    let jobs = scratch.root().join("jobs");
     if jobs.join("prepare.fio").exists() {
         let prepared =
             Launch::new(scratch, "/bin/sh").args(["-c", "cd jobs && fio --output=prepared prepare.fio"]).untraced();
@@ -267,4 +273,65 @@ fn what_cannot_be_played_is_one_clear_error() {
     assert_eq!(std::fs::read(at("used/mine")).unwrap(), b"mine");
     let output = run(&["export", "--to", "csv", "-o", "-", "--times", &trace]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// A signature is all that is needed: what it stands for is what is on record.
+#[test]
+fn signatures_are_expanded_to_the_accesses_of_their_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("hacc.dxt");
+    dxt_synth::run(["dxt-synth", "hacc", "-n", "4", "-o", text(&trace)].iter()).unwrap();
+    let rows = |csv: &str, columns: &[&str]| -> Vec<Vec<String>> {
+        let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let header = lines.next().unwrap();
+        let places: Vec<usize> =
+            columns.iter().map(|name| header.iter().position(|column| column == name).unwrap()).collect();
+        lines.map(|line| places.iter().map(|at| line[*at].to_owned()).collect()).collect()
+    };
+    let recorded = stdout(&["export", "--to", "csv", "-o", "-", text(&trace)], 0);
+    let mut recorded = rows(&recorded, &["rank", "op", "offset", "length"]);
+    let found = json(&["signatures", "--format", "json", "--level", "local", "--top", "1000", text(&trace)], 0);
+    let mut expanded = 0;
+    for pattern in found["local"].as_array().unwrap() {
+        let (process, signature) = (pattern["process"].as_str().unwrap(), pattern["signature"].as_str().unwrap());
+        if !signature.contains(" x {") {
+            continue;
+        }
+        for access in rows(&stdout(&["expand", signature], 0), &["operation", "offset", "length"]) {
+            let access = [&[process.trim_start_matches("rank ").to_owned()], access.as_slice()].concat();
+            let place = recorded.iter().position(|call| *call == access);
+            recorded.remove(place.unwrap_or_else(|| panic!("{access:?} of {signature} is not on record")));
+            expanded += 1;
+        }
+    }
+    assert_eq!(expanded, 4 * 14, "the loop over seven variables of each rank");
+}
+
+#[test]
+fn what_is_expanded_is_told_by_the_command_line() {
+    let of_ranks = ["expand", "2 x {write 0+10 [40]}", "--ranks", "2", "--per-rank", "10", "--file", "out.*"];
+    let expected = "rank,file,operation,offset,length\n0,out.0,write,0,10\n0,out.0,write,40,10\n\
+                    1,out.1,write,10,10\n1,out.1,write,50,10\n";
+    assert_eq!(stdout(&of_ranks, 0), expected);
+    for wrong in ["2 x {write 0+10}", "2 x {open 0+10 [1]}", "2 x {write 0+10 [1]} and more", ""] {
+        stdout(&["expand", wrong], 2);
+    }
+    stdout(&["expand", "2 x {read 0+10 [4]}", "--ranks", "2", "--per-rank", "-10"], 1);
+}
+
+#[test]
+fn fio_plays_a_signature_and_has_it() {
+    if !fio_is_there() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let jobs = scratch.root().join("jobs");
+    let signature = "5 x {read 0+4096 [65536], write 4096+512 [65536]}";
+    let of_ranks = ["expand", signature, "--ranks", "3", "--per-rank", "8192"];
+    stdout(&[&of_ranks[..], &["--to", "fio", "-o", text(&jobs)]].concat(), 0);
+    let played: Vec<String> =
+        replayed(&scratch).signatures.into_iter().flatten().map(|(.., signature)| signature).collect();
+    let expected =
+        [0, 8192, 16384].map(|at| format!("5 x {{read {at}+4096 [65536], write {}+512 [65536]}}", at + 4096));
+    assert!(played.len() == 3 && expected.iter().all(|one| played.contains(one)), "{played:?}");
 }

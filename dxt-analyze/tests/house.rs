@@ -249,7 +249,7 @@ fn files_are_made_and_replaced_in_one_place() {
     ]);
     let expected = [
         // Between directories of its own and the one that it was told to make.
-        ("src/export/fio.rs", 1),
+        ("src/export/jobs.rs", 1),
         ("src/export/parquet/mod.rs", 3),
         ("src/topics/corpus/days.rs", 6),
         // A state beside its place, and renamed.

@@ -88,8 +88,58 @@ fn what_a_replay_does_not_agree_with_is_no_finding() {
         assert_eq!(found.len(), rows.iter().filter(worth).count().min(3), "{found:#?}");
         for finding in found {
             let hint = finding["hint"].as_str().unwrap();
-            assert!(hint.starts_with("try it on a copy: lfs setstripe -S ") && hint.contains(" -c "), "{hint}");
+            assert!(hint.contains("try it on a copy: lfs setstripe -") && hint.contains(" -c "), "{hint}");
         }
+    }
+}
+
+/// What a file says is as good as what the trace says.
+#[test]
+fn layouts_come_from_the_trace_or_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let traced = put(folder.path(), "a.dxt", &trace(&job("stripes", 4), phases(1 << 20, &[0, 1, 2, 3])));
+    let without = put(folder.path(), "b.dxt", &trace(&job("stripes", 4), phases(1 << 20, &[])));
+    let layout = put(folder.path(), "layouts", b"/lustre/* size=1M count=4\n");
+    let advice = |found: Value| found["advice"]["stripes"].clone();
+    let expected = advice(json(&["signatures", "--format", "json", &traced], 0));
+    assert_eq!(advice(json(&["signatures", "--format", "json", "--layout", &layout, &without], 0)), expected);
+    assert_eq!(advice(json(&["signatures", "--format", "json", &without], 0)), Value::Array(Vec::new()));
+    stdout(&["signatures", "--layout", &folder.path().join("none").to_string_lossy(), &without], 1);
+}
+
+/// Phases lie behind each other in the file: each component ends before the next phase's first byte, on a boundary of its stripes.
+#[test]
+fn parts_of_a_file_have_stripes_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &trace(&job("stripes", 4), phases(1 << 20, &[3, 5, 7, 9])));
+    let found = json(&["signatures", "--format", "json", &path], 0);
+    let parts = found["advice"]["file_parts"].as_array().unwrap();
+    let rows = rows(&found);
+    assert!(parts.len() > 1, "{rows:#?}");
+    let number = |value: &Value| value.as_u64().unwrap();
+    for (part, next) in parts.iter().zip(parts.iter().skip(1).map(Some).chain([None])) {
+        assert_eq!(part["end"].as_u64(), next.map(|next| number(&next["first_byte"])));
+        let inside = |row: &&&Value| {
+            number(&row["first_byte"]) >= number(&part["first_byte"])
+                && part["end"].as_u64().is_none_or(|end| number(&row["end"]) <= end)
+        };
+        let mut inside = rows.iter().filter(inside).peekable();
+        assert!(inside.peek().is_some(), "a part without a pattern");
+        for row in inside {
+            let best = ["stripe_bytes", "stripe_count"].map(|name| number(&row["replayed"][name]));
+            assert_eq!(best, ["stripe_bytes", "stripe_count"].map(|name| number(&part[name])));
+        }
+        let end = part["end"].as_u64();
+        assert!(end.is_none_or(|end| end % number(&part["stripe_bytes"]) == 0), "{part}");
+    }
+    let told = parts[0]["command"].as_str().unwrap();
+    assert_eq!(told.matches(" -E ").count(), parts.len());
+    assert!(
+        told.starts_with("lfs setstripe -E ") && told.contains(" -E -1 -S ") && told.ends_with(" NEW_FILE"),
+        "{told}"
+    );
+    for finding in found["findings"].as_array().unwrap().iter().filter(|one| one["code"] == "DXT-I002") {
+        assert!(finding["hint"].as_str().unwrap().contains(told), "{finding}");
     }
 }
 

@@ -79,6 +79,8 @@ pub enum Verb {
     Convert(tools::convert::Args),
     /// A trace for other programs: Darshan's log, Parquet for SQL and data frames, Perfetto for a timeline, jobs of fio, CSV, JSON lines
     Export(export::Args),
+    /// The reads and writes that a signature stands for, as rows or as jobs of fio
+    Expand(tools::expand::Args),
     /// What to type as files: hints, parameters, commands, which `dxt-run --hints` uses; and what each saves
     Advise(tools::advise::Args),
     /// Verifies every checksum of trace files

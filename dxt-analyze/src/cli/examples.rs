@@ -4,7 +4,7 @@
 type OfVerb = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// One row a verb.
-pub(super) const EXAMPLES: [OfVerb; 24] = [
+pub(super) const EXAMPLES: [OfVerb; 25] = [
     (
         "summary",
         &[
@@ -123,6 +123,13 @@ pub(super) const EXAMPLES: [OfVerb; 24] = [
     ),
     ("advise", &[("advise -o hints traces", "files for `dxt-run --hints hints`")]),
     ("check", &[("check traces", "whether files are whole")]),
+    (
+        "expand",
+        &[
+            ("expand '16 x {write 0+4096 [65536]}' --ranks 16 --per-rank 4096", "each access, as CSV"),
+            ("expand '16 x {write 0+4096 [65536]}' --to fio -o jobs", "for fio"),
+        ],
+    ),
     ("explain", &[("explain DXT-L004", "one finding"), ("explain", "all of them")]),
     ("generate", &[("generate ~/.local", "where shells and man look for them")]),
     (

@@ -42,6 +42,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
         Verb::Generate(args) => tools::generate::generate(args, command()),
         Verb::Dump(args) => tools::dump::dump(args, &mut out),
         Verb::Export(args) => export::export(args, &mut out),
+        Verb::Expand(args) => tools::expand::expand(args, &mut out),
         Verb::Explain(args) => {
             let style = style(args.format, None, color);
             render::write(&tools::explain::explain(args)?, &style, &mut out).map(|()| Exit::Fine)

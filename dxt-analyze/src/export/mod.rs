@@ -7,6 +7,7 @@ pub(crate) mod calls;
 pub mod darshan;
 mod dxt_text;
 mod fio;
+pub(crate) mod jobs;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 pub(crate) mod parquet;
 mod perfetto;

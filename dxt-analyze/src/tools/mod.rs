@@ -4,6 +4,7 @@ pub mod advise;
 pub mod check;
 pub mod convert;
 pub mod dump;
+pub mod expand;
 pub mod explain;
 pub mod generate;
 pub mod recover;

@@ -16,6 +16,9 @@ pub struct Args {
     /// Options
     #[command(flatten)]
     pub options: Options,
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    #[arg(long, value_name = "FILE")]
+    pub layout: Option<PathBuf>,
     /// Files
     #[command(flatten)]
     pub files: Files,

@@ -44,10 +44,16 @@ impl SignaturesReport {
 /// Loads and recognises.
 ///
 /// # Errors
-/// If nothing can be loaded.
+/// If nothing can be loaded, or the layouts make no sense.
 pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     args.files.check()?;
-    let run = crate::session::open(&args.inputs)?;
+    let mut run = crate::session::open(&args.inputs)?;
+    if args.layout.is_some() {
+        let layouts = crate::session::layouts(&run, args.layout.as_deref())?;
+        for (file, layout) in run.files.iter_mut().zip(crate::layouts::certain(layouts)) {
+            file.layout = layout;
+        }
+    }
     let (signed, apart, lost) = recognised(&run);
     args.files.write(&run, &signed, &args.options)?;
     Ok(whole(&run, &signed, apart, &lost, &args.options))

@@ -1,7 +1,7 @@
 //! Which of it is worth saying.
 
 use super::ahead::PLAIN_BYTES;
-use super::{Advice, AheadRow, OneCall, SameBytes, Strided, StripeRow};
+use super::{Advice, AheadRow, FilePart, OneCall, SameBytes, Strided, StripeRow};
 use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::text::units;
 
@@ -24,7 +24,7 @@ pub(super) fn of(advice: &Advice) -> Vec<Finding> {
     out.extend(advice.one_call.iter().take(MOST).map(one_call_of));
     out.extend(advice.strided.iter().take(FILES).map(strided_of));
     out.extend(advice.same_bytes.iter().take(FILES).map(same_bytes_of));
-    out.extend(stripes.take(MOST).map(stripes_of));
+    out.extend(stripes.take(MOST).map(|row| stripes_of(row, &advice.file_parts)));
     out
 }
 
@@ -162,7 +162,7 @@ fn same_bytes_of(row: &SameBytes) -> Finding {
     finding(Code::SAME_BYTES, title, words, about, None, hint)
 }
 
-fn stripes_of(row: &StripeRow) -> Finding {
+fn stripes_of(row: &StripeRow, parts: &[FilePart]) -> Finding {
     let title = format!(
         "by a cost model, requests of {} on {} suit stripes of {}: those of {} cost {:.1} times as much",
         units::bytes(row.request_bytes),
@@ -188,7 +188,10 @@ fn stripes_of(row: &StripeRow) -> Finding {
                 units::counted(replayed.operations, "call"),
                 units::counted(replayed.stripe_count, "target")
             ));
-            format!("try it on a copy: lfs setstripe -S {size} -c {}", replayed.stripe_count)
+            match parts.iter().find(|part| part.file == row.file) {
+                Some(part) => format!("its parts suit different stripes; try it on a copy: {}", part.command),
+                None => format!("try it on a copy: lfs setstripe -S {size} -c {}", replayed.stripe_count),
+            }
         }
         None => {
             format!("try it on a copy: lfs setstripe -S {}, or `what-if` first", units::size_option(row.lustre_bytes))

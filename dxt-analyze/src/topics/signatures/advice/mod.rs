@@ -5,11 +5,13 @@
 //! * `same_bytes`: what ranks all read.
 //! * `strided`: small calls that leave gaps.
 //! * `stripes`: stripe sizes and layouts that suit what files are used for; `replayed`: which ones a replay of the accesses finds.
+//! * `parts`: layouts of several components, where parts of a file suit different stripes.
 //! * `findings`: which of it is worth saying; `tables`: all of it.
 
 mod ahead;
 mod findings;
 mod one_call;
+mod parts;
 mod replayed;
 mod same_bytes;
 mod strided;
@@ -18,6 +20,7 @@ mod tables;
 
 pub use ahead::AheadRow;
 pub use one_call::OneCall;
+pub use parts::FilePart;
 pub use replayed::Replayed;
 pub use same_bytes::SameBytes;
 pub use strided::Strided;
@@ -52,6 +55,8 @@ pub struct Advice {
     pub same_bytes: Listed<SameBytes>,
     /// Stripe sizes that suit patterns, those that gain most first.
     pub stripes: Vec<StripeRow>,
+    /// Components of layouts, where patterns that lie behind each other in a file suit different stripes.
+    pub file_parts: Vec<FilePart>,
 }
 
 impl Advice {
@@ -62,6 +67,7 @@ impl Advice {
             strided: Listed::new(strided::rows(run, signed), options.top),
             same_bytes: Listed::new(same_bytes::rows(run, signed), options.top),
             stripes: stripes::rows(run, signed, options),
+            file_parts: Vec::new(),
         }
     }
 
@@ -69,6 +75,7 @@ impl Advice {
     pub(super) fn replay(&mut self, run: &Run) {
         if !self.stripes.is_empty() {
             replayed::add(run, &mut self.stripes);
+            self.file_parts = parts::of(&self.stripes);
         }
     }
 

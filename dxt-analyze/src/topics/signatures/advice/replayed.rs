@@ -27,6 +27,8 @@ pub struct Replayed {
     pub stripe_count: u64,
     /// What it costs against the file's own layout, if that is known.
     pub costs_of_today: Option<f64>,
+    /// What the model's stripe size costs by the replay, over as many targets as suit it, against what is best.
+    pub costs_of_model: Option<f64>,
     /// Whether it is enough better than that to be worth a change.
     pub is_better: Option<bool>,
 }
@@ -64,7 +66,9 @@ pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
         let trial = |at: usize| found.trials.get(at);
         let Some((today, best)) = trial(0).zip(best(&found.trials, &run.thresholds).and_then(trial)) else { continue };
         let is_known = !found.is_guess;
+        let of_model = found.trials.iter().filter(|one| one.stripe_size == row.lustre_bytes);
         row.replayed = Some(Replayed {
+            costs_of_model: of_model.min_by_key(|one| one.cost_bytes).and_then(|model| share(model, best)),
             operations: today.operations,
             stripe_bytes: best.stripe_size,
             stripe_count: best.stripe_count,
@@ -74,8 +78,9 @@ pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
     }
 }
 
-fn share(best: &Trial, today: &Trial) -> Option<f64> {
-    (today.cost_bytes > 0).then(|| best.cost_bytes as f64 / today.cost_bytes as f64)
+/// What a layout costs against another one.
+fn share(one: &Trial, other: &Trial) -> Option<f64> {
+    (other.cost_bytes > 0).then(|| one.cost_bytes as f64 / other.cost_bytes as f64)
 }
 
 /// The grid of `stripes --recommend`, and the sizes that the cost model would have, over as many targets each.

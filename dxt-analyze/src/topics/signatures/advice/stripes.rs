@@ -22,6 +22,12 @@ const RANKS: usize = 64;
 const REQUESTS: usize = 32;
 /// Patterns that are laid out, those of most bytes.
 const PATTERNS: usize = 8;
+/// Times that the model's stripe size may be that of the replay without a word.
+const MOST_APART: f64 = 4.0;
+/// Times the cost up to which layouts cost the same.
+const SAME_COST: f64 = 1.1;
+/// Times the pattern's requests from which on a file has others.
+const OTHERS: f64 = 1.5;
 /// Fewest requests of a pattern.
 const FEWEST: u64 = 16;
 
@@ -36,6 +42,10 @@ pub struct StripeRow {
     pub start_ns: u64,
     /// When the last one began, likewise.
     pub last_start_ns: u64,
+    /// First byte that a request touches.
+    pub first_byte: u64,
+    /// Byte behind the last one.
+    pub end: u64,
     /// Bytes of the first request.
     pub request_bytes: u64,
     /// Bytes of all.
@@ -66,6 +76,24 @@ pub struct StripeRow {
 }
 
 impl StripeRow {
+    /// Why the replay has quite another stripe size than the model; empty if it has not.
+    #[must_use]
+    pub fn why_apart(&self) -> &'static str {
+        let Some(replayed) = &self.replayed else { return "" };
+        let (model, replay) = (self.lustre_bytes.max(1) as f64, replayed.stripe_bytes.max(1) as f64);
+        if (model / replay).max(replay / model) <= MOST_APART {
+            return "";
+        }
+        let requests = self.bytes.checked_div(self.request_bytes).unwrap_or(0);
+        if replayed.costs_of_model.is_some_and(|times| times <= SAME_COST) {
+            "either costs the same by replay"
+        } else if replayed.operations as f64 > OTHERS * requests as f64 {
+            "the file has other requests in that time"
+        } else {
+            "the replay counts stripes that ranks share, and the busiest target"
+        }
+    }
+
     /// The stripes that a replay found best: `4M x 8`.
     #[must_use]
     pub fn by_replay(&self) -> String {
@@ -156,6 +184,8 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
         processes: phase.of.len() as u64,
         start_ns: phase.start_ns,
         last_start_ns: phase.last_start_ns,
+        first_byte: phase.of.iter().map(|pattern| pattern.nest.extent().0).min()?,
+        end: phase.of.iter().map(|pattern| pattern.nest.extent().1).max()?,
         request_bytes: phase.request_bytes,
         bytes: small(phase.bytes),
         targets,

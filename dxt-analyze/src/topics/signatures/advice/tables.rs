@@ -1,10 +1,10 @@
 //! How advice looks.
 
-use super::{Advice, StripeRow};
+use super::{Advice, FilePart, StripeRow};
 use crate::render::{Cell, Part, Table};
 
 pub(super) fn of(advice: &Advice, top: usize) -> Vec<Part> {
-    let all = [ahead, one_call, strided, same_bytes, stripes];
+    let all = [ahead, one_call, strided, same_bytes, stripes, file_parts];
     all.into_iter().map(|table| Part::Table(table(advice, top))).collect()
 }
 
@@ -69,6 +69,20 @@ fn same_bytes(advice: &Advice, top: usize) -> Table {
         .done()
 }
 
+fn file_parts(advice: &Advice, top: usize) -> Table {
+    let end = |row: &&FilePart| Cell::maybe(row.end, Cell::Bytes);
+    let title = "Layouts of several components, for files whose parts suit different stripes";
+    Table::of("file_parts", title, &advice.file_parts)
+        .column("File", "file", |row| Cell::path(&row.file))
+        .column("From", "first_byte", |row| Cell::Bytes(row.first_byte))
+        .column("To", "end", end)
+        .column("Stripes of", "stripe_bytes", |row| Cell::Bytes(row.stripe_bytes))
+        .column("Over", "stripe_count", |row| Cell::Count(row.stripe_count))
+        .column("Command", "command", |row| Cell::text(&row.command))
+        .most(top)
+        .done()
+}
+
 fn stripes(advice: &Advice, top: usize) -> Table {
     let any = advice.stripes.iter().any(|row| row.replayed.is_some());
     let title = if any {
@@ -91,10 +105,17 @@ fn stripes(advice: &Advice, top: usize) -> Table {
         .column("Now costs", "costs_times", |row| Cell::maybe(row.costs_times, Cell::Times))
         .column("Layout", "layout", |row| Cell::text(&row.layout))
         .csv("targets_per_process", |row| Cell::Count(row.targets_per_process));
+    let of_model =
+        |row: &&StripeRow| Cell::maybe(row.replayed.and_then(|replayed| replayed.costs_of_model), Cell::Times);
+    let why = |row: &&StripeRow| Cell::text(row.why_apart());
     let table = if any {
-        table.column("By replay", "replayed_stripes", stripes).column("costs", "replayed_costs", share)
+        let table = table.column("By replay", "replayed_stripes", stripes).column("costs", "replayed_costs", share);
+        table.column("the model's", "model_costs", of_model)
     } else {
-        table.csv("replayed_stripes", stripes).csv("replayed_costs", share)
+        table.csv("replayed_stripes", stripes).csv("replayed_costs", share).csv("model_costs", of_model)
     };
+    // Told only where somebody would ask.
+    let apart = advice.stripes.iter().any(|row| !row.why_apart().is_empty());
+    let table = if apart { table.column("Why apart", "why_apart", why) } else { table.csv("why_apart", why) };
     table.most(top).done()
 }

@@ -67,6 +67,41 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Loop {
+    /// First byte that any access touches, and the byte behind the last: exact where counts and lengths do not vary, else bounds.
+    #[must_use]
+    pub fn extent(&self) -> (u64, u64) {
+        let (first, end) = self.extent_in(&mut Vec::new());
+        (u64::try_from(first).unwrap_or(0), u64::try_from(end.max(0)).unwrap_or(u64::MAX))
+    }
+
+    /// With the most iterations of the loops around, the outermost first.
+    fn extent_in(&self, around: &mut Vec<u64>) -> (i128, i128) {
+        // Of a step, over all iterations of its loop.
+        let over = |step: i64, count: u64| i128::from(step).saturating_mul(i128::from(count.saturating_sub(1)));
+        let grows = self.count_steps.iter().zip(around.iter().rev()).map(|(step, count)| over(*step, *count).max(0));
+        let most = grows.fold(i128::from(self.count), i128::saturating_add);
+        around.push(u64::try_from(most).unwrap_or(u64::MAX));
+        let mut extent = (i128::MAX, i128::MIN);
+        for node in &self.body {
+            let (first, end) = match node {
+                Node::Loop(inner) => inner.extent_in(around),
+                Node::Leaf(leaf) => {
+                    let offset = i128::from(leaf.offset);
+                    let (mut first, mut end) = (offset, offset + i128::from(leaf.length));
+                    for (step, count) in leaf.steps.iter().zip(around.iter().rev()) {
+                        let (moves, grows) = (over(step.offset, *count), over(step.length, *count));
+                        first = first.saturating_add(moves.min(0));
+                        end = end.saturating_add(moves.max(0)).saturating_add(grows.max(0));
+                    }
+                    (first, end)
+                }
+            };
+            extent = (extent.0.min(first), extent.1.max(end));
+        }
+        around.pop();
+        extent
+    }
+
     /// The length of the first access.
     #[must_use]
     pub fn first_length(&self) -> u64 {

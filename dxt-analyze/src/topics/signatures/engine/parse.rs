@@ -57,6 +57,16 @@ pub fn parse(text: &str, operations: &dyn Operations) -> Result<Signature> {
     }
 }
 
+/// Reads one nest, as [`super::print::nest_text`] writes it.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_nest(text: &str, operations: &dyn Operations) -> Result<Loop> {
+    let mut reader = Reader { text, at: 0, operations };
+    let nest = reader.nest(0)?;
+    if reader.is_at_end() { Ok(nest) } else { Err(reader.error("the end")) }
+}
+
 struct Reader<'a> {
     text: &'a str,
     at: usize,

@@ -1,0 +1,186 @@
+//! Jobs of fio: a directory with an iolog for each thread or rank that reads or writes, a job file that plays them side by side, and one that
+//! makes the files which are read. `topics/signatures/uses/fio.rs` knows the formats.
+
+use crate::exit::UsageError;
+use crate::progress::say;
+use crate::text::units;
+use crate::topics::signatures::uses::fio::{Call, Counts, Files, Timing, job_file};
+use crate::written::{Ours, Target, create_new, workshop};
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::HashSet;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Where files are played unless somebody names a directory, beside the job files.
+pub(crate) const FILES: &str = "files";
+/// The job file that plays all.
+const REPLAY: &str = "replay.fio";
+/// The one that makes what is read.
+const PREPARE: &str = "prepare.fio";
+/// Jobs that fio 3.33 runs at most: with 4,095 it fails to set up its memory.
+const MOST_JOBS: usize = 4088;
+
+/// An iolog that was written.
+struct Iolog {
+    /// Whose it is.
+    name: String,
+    /// Name of its file.
+    file: String,
+}
+
+/// A directory that is being filled; nothing of it is in its place before the end.
+pub(crate) struct Jobs<'a> {
+    place: &'a Path,
+    /// Where the files that are played lie, if somebody has named it.
+    directory: Option<&'a Path>,
+    force: bool,
+    partial: Option<TempDir>,
+    /// Whether the directory was made here, and is to be removed if all fails.
+    made: bool,
+    files: Files,
+    iologs: Vec<Iolog>,
+    names: HashSet<String>,
+    counts: Counts,
+}
+
+impl<'a> Jobs<'a> {
+    /// Begins one at `place`, which is new or empty.
+    ///
+    /// # Errors
+    /// If fio cannot read the name of `directory`, or the place is filled or cannot be written to.
+    pub(crate) fn new(place: &'a Path, directory: Option<&'a Path>, force: bool) -> Result<Self> {
+        if place.as_os_str() == "-" {
+            return Err(UsageError("-o -: jobs of fio are written to a directory".into()).into());
+        }
+        let named = directory.map_or(FILES, |named| named.to_str().unwrap_or_default());
+        let files = Files::new(named).map_err(|error| UsageError(format!("--directory: {error}")))?;
+        let failed = || format!("failed to write {}", place.display());
+        let made = std::fs::symlink_metadata(place).is_err();
+        std::fs::create_dir_all(place).with_context(failed)?;
+        let filled = !force && std::fs::read_dir(place).with_context(failed)?.next().is_some();
+        ensure!(!filled, "{}: the directory is not empty; --force replaces files of the same names in it", failed());
+        let partial = Some(workshop(place).with_context(failed)?);
+        let (iologs, names, counts) = (Vec::new(), HashSet::new(), Counts::default());
+        Ok(Self { place, directory, force, partial, made, files, iologs, names, counts })
+    }
+
+    /// Adds what one thread or rank plays, unless it is nothing; if another one has its name already, it gets a number.
+    pub(crate) fn add<'c>(
+        &mut self,
+        calls: impl Iterator<Item = Call<'c>>,
+        timing: Timing,
+        name: impl FnOnce() -> String,
+    ) -> Result<()> {
+        let folder = self.partial.as_ref().map(|partial| partial.path().to_owned()).unwrap_or_default();
+        let place = folder.join(format!("{}.partial", self.iologs.len()));
+        let mut out = BufWriter::new(create_new(&place)?);
+        let counts = self.files.iolog(calls, timing, &mut out)?;
+        out.flush()?;
+        self.counts.split += counts.split;
+        self.counts.left_out += counts.left_out;
+        self.counts.calls += counts.calls;
+        if counts.calls == 0 {
+            std::fs::remove_file(place)?;
+            return Ok(());
+        }
+        ensure!(
+            self.iologs.len() < MOST_JOBS,
+            "fio runs at most {MOST_JOBS} jobs at once, and there are more threads or ranks than that; choose some by --ranks"
+        );
+        let base = name();
+        let (mut name, mut further) = (base.clone(), 1);
+        while !self.names.insert(name.clone()) {
+            further += 1;
+            name = format!("{base}-{further}");
+        }
+        let file = format!("{name}.iolog");
+        std::fs::rename(place, folder.join(&file))?;
+        self.iologs.push(Iolog { name, file });
+        Ok(())
+    }
+
+    /// Puts all in its place and says on standard error how it is played.
+    ///
+    /// # Errors
+    /// If there is nothing to play, or something is in the way.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let failed = format!("failed to write {}", self.place.display());
+        self.put().context(failed)?;
+        self.made = false;
+        self.say();
+        Ok(())
+    }
+
+    fn put(&self) -> Result<()> {
+        ensure!(
+            !self.iologs.is_empty(),
+            "no reads or writes that reach the system and whose offsets are known are among these segments"
+        );
+        let (place, Some(partial)) = (self.place, &self.partial) else { return Ok(()) };
+        if self.directory.is_some() {
+            check_names(place, &self.files, self.force)?;
+        }
+        let mut names: Vec<&str> = self.iologs.iter().map(|iolog| iolog.file.as_str()).collect();
+        let text = job_file(self.iologs.iter().map(|iolog| (iolog.name.as_str(), iolog.file.as_str())))?;
+        create_new(&partial.path().join(REPLAY))?.write_all(text.as_bytes())?;
+        names.push(REPLAY);
+        let preparation = self.files.preparation();
+        if let Some(text) = &preparation {
+            create_new(&partial.path().join(PREPARE))?.write_all(text.as_bytes())?;
+            names.push(PREPARE);
+        }
+        let targets: Vec<PathBuf> = names.iter().map(|name| place.join(name)).collect();
+        let target = |path| Target::new(path, Ours::Never, self.force);
+        targets.iter().try_for_each(|path| target(path).check())?;
+        names.iter().zip(&targets).try_for_each(|(name, path)| target(path).take(&partial.path().join(name)))?;
+        if self.directory.is_none() {
+            std::fs::create_dir_all(place.join(FILES))?;
+        }
+        // What was written here before would make files that are not read now.
+        let stale = place.join(PREPARE);
+        if preparation.is_none() && stale.is_file() {
+            std::fs::remove_file(stale)?;
+        }
+        Ok(())
+    }
+
+    /// Says what is played and what is not.
+    fn say(&self) {
+        let (calls, jobs) =
+            (units::counted(self.counts.calls, "call"), units::counted(self.iologs.len() as u64, "job"));
+        let bytes = self.files.preparation_bytes();
+        let prepare = if bytes > 0 { format!("fio {PREPARE} && ") } else { String::new() };
+        say!("dxt-analyze: {calls} in {jobs}; to play them: cd {} && {prepare}fio {REPLAY}", self.place.display());
+        if bytes > 0 {
+            say!("dxt-analyze: {PREPARE} makes files of {}", units::bytes(bytes));
+        }
+        let said = |count, what: &str| {
+            if count > 0 {
+                say!("dxt-analyze: {} {what}", units::counted(count, "call"));
+            }
+        };
+        said(self.counts.left_out, "that moved nothing, or more than a call can, left out");
+        said(self.counts.split, "longer than Linux moves at once split");
+    }
+}
+
+impl Drop for Jobs<'_> {
+    fn drop(&mut self) {
+        self.partial = None;
+        if self.made {
+            // Only if it is empty, as it was.
+            let _ = std::fs::remove_dir(self.place);
+        }
+    }
+}
+
+/// Fails if a replay would write to files that are there already.
+fn check_names(place: &Path, files: &Files, force: bool) -> Result<()> {
+    let exists = |path: &str| std::fs::symlink_metadata(place.join(path)).is_ok();
+    let there = files.played().iter().find(|file| !force && exists(&file.path));
+    match there {
+        Some(file) => bail!("{} exists, and a replay would change it; name an empty directory, or --force", file.path),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,143 @@
+//! `expand`: the reads and writes that a signature stands for, without its trace: as CSV, or as jobs of fio.
+
+use crate::exit::{Exit, UsageError};
+use crate::export::jobs::Jobs;
+use crate::topics::signatures::engine::Loop;
+use crate::topics::signatures::engine::expand::{What, expand_nest};
+use crate::topics::signatures::engine::parse::parse_nest;
+use crate::topics::signatures::engine::print::Operations;
+use crate::topics::signatures::uses::fio::{Call, Op, Timing};
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Forms of `expand`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExpandFormat {
+    /// A row for each access: rank, file, operation, offset, length
+    Csv,
+    /// A directory of jobs and iologs with which fio makes the reads and writes
+    Fio,
+}
+
+/// `expand`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// A signature as `signatures` writes it (not in the paper's notation); - reads standard input
+    #[arg(value_name = "SIGNATURE")]
+    pub signature: String,
+    /// Form of the output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv")]
+    pub to: ExpandFormat,
+    /// fio: new or empty directory
+    #[arg(short, long, value_name = "DIRECTORY", required_if_eq("to", "fio"))]
+    pub output: Option<PathBuf>,
+    /// Ranks that do the same
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks: u32,
+    /// Distance of their first accesses, as column "First access" tells it, in bytes
+    #[arg(long, default_value_t = 0, value_name = "BYTES", allow_negative_numbers = true)]
+    pub per_rank: i64,
+    /// Name of the file; in it * is the rank, if each has its own
+    #[arg(long, default_value = "file", value_name = "NAME")]
+    pub file: String,
+    /// Replace files that exist
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Names of operations, numbered as they come.
+#[derive(Default)]
+struct Words(RefCell<Vec<String>>);
+
+impl Operations for Words {
+    fn name(&self, op: u16) -> String {
+        self.0.borrow().get(usize::from(op)).cloned().unwrap_or_default()
+    }
+
+    fn number(&self, name: &str) -> Option<u16> {
+        let mut words = self.0.borrow_mut();
+        let place = words.iter().position(|word| word == name).unwrap_or_else(|| {
+            words.push(name.to_owned());
+            words.len() - 1
+        });
+        kind(name).and_then(|_| u16::try_from(place).ok())
+    }
+}
+
+/// Whether an operation reads or writes.
+fn kind(name: &str) -> Option<Op> {
+    let kinds = [("read", Op::Read), ("write", Op::Write)];
+    kinds.into_iter().find(|(word, _)| name.contains(word)).map(|(_, op)| op)
+}
+
+/// Writes what the signature stands for; `out` is standard output.
+///
+/// # Errors
+/// If the text is no signature, an access of a rank lies before the file's first byte or behind the last that it can have, or the place cannot be
+/// written.
+pub fn expand(args: &Args, out: &mut dyn Write) -> Result<Exit> {
+    let text = match args.signature.as_str() {
+        "-" => std::io::read_to_string(std::io::stdin()).context("failed to read standard input")?,
+        text => text.to_owned(),
+    };
+    let words = Words::default();
+    let nest = parse_nest(&text, &words).map_err(|error| UsageError(error.to_string()))?;
+    match (args.to, &args.output) {
+        (ExpandFormat::Fio, Some(place)) => jobs(args, &nest, &words, place),
+        _ => rows(args, &nest, &words, out),
+    }?;
+    Ok(Exit::Fine)
+}
+
+impl Args {
+    /// Name of the file of a rank.
+    fn file_of(&self, rank: u32) -> String {
+        self.file.replace('*', &rank.to_string())
+    }
+
+    /// An access of a rank.
+    fn placed(&self, rank: u32, (op, offset, length): What) -> Result<What> {
+        let moved = i128::from(offset) + i128::from(self.per_rank) * i128::from(rank);
+        let end = moved + i128::from(length);
+        ensure!(moved >= 0 && end <= i128::from(i64::MAX), "rank {rank}: no file has bytes {moved} to {end}");
+        Ok((op, moved as u64, length))
+    }
+}
+
+fn rows(args: &Args, nest: &Loop, words: &Words, out: &mut dyn Write) -> Result<()> {
+    let mut table = csv::Writer::from_writer(out);
+    table.write_record(["rank", "file", "operation", "offset", "length"])?;
+    for rank in 0..args.ranks {
+        let file = args.file_of(rank);
+        for access in expand_nest(nest) {
+            let (op, offset, length) = args.placed(rank, access)?;
+            let [number, offset, length] = [u64::from(rank), offset, length].map(|number| number.to_string());
+            table.write_record([&number, &file, &words.name(op), &offset, &length])?;
+        }
+    }
+    table.flush().context("failed to write to standard output")
+}
+
+fn jobs(args: &Args, nest: &Loop, words: &Words, place: &std::path::Path) -> Result<()> {
+    let mut jobs = Jobs::new(place, None, args.force)?;
+    for rank in 0..args.ranks {
+        let file = args.file_of(rank);
+        let mut wrong = None;
+        let calls = expand_nest(nest).map_while(|access| match args.placed(rank, access) {
+            Ok((op, offset, length)) => {
+                let op = kind(&words.name(op)).unwrap_or(Op::Read);
+                Some(Call { op, file: &file, offset, length, start_ns: 0 })
+            }
+            Err(error) => {
+                wrong = Some(error);
+                None
+            }
+        });
+        jobs.add(calls, Timing::AtOnce, || format!("rank-{rank}"))?;
+        wrong.map_or(Ok(()), Err)?;
+    }
+    jobs.finish()
+}
