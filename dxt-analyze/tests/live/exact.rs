@@ -1,6 +1,7 @@
 //! Shown and counted as missed is what is in the trace, exactly, however often the agent is killed.
 
-use super::{Running, agent, agent_each, events, in_intervals, lines, not_seen, recorded, shown};
+use super::{Running, agent, agent_each, events, in_intervals, lines, not_seen, recorded, shown, trace};
+use crate::common::stdout;
 use crate::harness::{Launch, Scratch, library, workload};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -198,4 +199,30 @@ fn a_full_disk_is_said_and_counted() {
     let (_, said) = agent.end_with(3);
     assert_eq!(said.lines().filter(|line| line.contains("/dev/full")).count(), 1, "{said}");
     assert!(said.contains("120002 events were not taken"), "{said}");
+}
+
+/// By the rate of the clock when it was read: at most 500 ppm of the time since the process began apart.
+#[test]
+fn an_event_has_the_times_of_its_call() {
+    let scratch = Scratch::new();
+    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--until-end"]));
+    std::fs::write(scratch.root().join("go"), "").unwrap();
+    Launch::new(&scratch, workload("live")).args(["2000", "2", "go"]).traced();
+    agent.end();
+    let exported = stdout(&["export", "--to", "json", "-o", "-", trace(&scratch).to_str().unwrap()], 0);
+    let exported: Vec<serde_json::Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let times = |call: &serde_json::Value| ["start_unix_ns", "end_unix_ns"].map(|name| call[name].as_u64().unwrap());
+    let what = |call: &serde_json::Value| (call["op"].clone(), call["offset"].as_i64().unwrap_or(-1));
+    let began = exported.iter().map(|call| times(call)[0] - call["start_ns"].as_u64().unwrap()).min().unwrap();
+    // Both by thread, and in its order.
+    let mut events = lines(&scratch, "events");
+    events.sort_by_key(|event| ["thread", "sequence", "slot"].map(|name| event[name].as_u64()));
+    assert_eq!((events.len(), exported.len()), (4_002, 4_002));
+    for (event, call) in events.iter().zip(&exported) {
+        assert_eq!(what(event), what(call));
+        for (shown, recorded) in times(event).into_iter().zip(times(call)) {
+            let most = (recorded - began) / 2_000 + 1;
+            assert!(shown.abs_diff(recorded) <= most, "{shown} {recorded} {event}");
+        }
+    }
 }
