@@ -47,8 +47,8 @@ build() {
     wait "$of_users"
 }
 
-# Tests wait for half of their time, for programs and for what these write: those that run programs, and all others beside them. What the
-# former say comes when the latter are done.
+# Tests wait for half of their time, for programs and for what these write: the tracer's (`programs`) run beside all others, and what they
+# say comes when those are done.
 tests() {
     if [ $# -gt 0 ]; then
         cargo test "${workspace[@]}" --no-fail-fast "$@"
@@ -57,7 +57,7 @@ tests() {
     local of_programs status=0
     cargo test "${workspace[@]}" --no-fail-fast --test programs >"$said.programs" 2>&1 &
     of_programs=$!
-    cargo test "${workspace[@]}" --no-fail-fast --lib --bins --test '[!p]*' --test 'p[!r]*' --test 'pr[!o]*' || status=1
+    cargo test "${workspace[@]}" --no-fail-fast --lib --bins --test '[!p]*' || status=1
     cargo test "${workspace[@]}" --no-fail-fast --doc || status=1
     wait "$of_programs" || status=1
     cat -- "$said.programs"

@@ -1,0 +1,201 @@
+//! `causes` and the verdict on traces whose every call is known, one fault each.
+
+mod again;
+mod aggregators;
+mod asynchronous;
+mod by_time;
+mod collective;
+mod files;
+mod groups;
+mod held_lock;
+mod hot_block;
+mod late;
+mod logs;
+mod long_calls;
+mod opened_so;
+mod placed;
+mod polled;
+mod read_before;
+mod servers;
+mod shapes;
+mod stands_off;
+mod tails;
+mod targets;
+mod threads;
+mod turns;
+mod units;
+mod waiting;
+
+use crate::common::{Builder, job, json, process, put, trace};
+use serde_json::Value;
+use trace_format::meta::ThreadDef;
+use trace_format::op::{Layer, OpClass, OpDef, OpMode};
+use trace_format::segment::Segment;
+
+const SYNC: u16 = 20;
+const MSYNC: u16 = 21;
+const BARRIER: u16 = 139;
+const GATHER: u16 = 143;
+const BCAST: u16 = 144;
+const MMAP: u16 = 31;
+const OPENDIR: u16 = 14;
+const STAT: u16 = 10;
+const STAT_FAILED: u16 = 11;
+const UNLINK: u16 = 12;
+const RENAME: u16 = 15;
+const SEEK: u16 = 13;
+const H5_OPEN: u16 = 120;
+const H5_WRITE: u16 = 128;
+const H5_READ: u16 = 129;
+const MPIIO_OPEN: u16 = 82;
+const MPIIO_WRITE: u16 = 83;
+const MPIIO_SET_VIEW: u16 = 90;
+const MPIIO_SYNC: u16 = 91;
+const LOCK: u16 = 30;
+const H5_SYNC: u16 = 123;
+const AIO_WRITE: u16 = 27;
+const SUBMIT: u16 = 161;
+const WAIT: u16 = 162;
+const MPIIO_SUBMIT: u16 = 165;
+const MPIIO_WAIT: u16 = 166;
+const MPIIO_SPLIT: u16 = 167;
+const MPIIO_READ_ALL: u16 = 168;
+const MPIIO_OPEN_ALL: u16 = 169;
+const MS: u64 = 1_000_000;
+const KIB: u64 = 1024;
+
+/// The report on a job of these processes, which ran for so long.
+fn report(processes: Vec<Builder>, run_ms: u64) -> Value {
+    let ranks = processes.iter().filter(|process| process.process.info.rank >= 0).count();
+    report_of(processes.into_iter().map(|process| (process, run_ms)).collect(), ranks as u32)
+}
+
+/// The same, of processes that end at these times.
+#[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &trace_of(processes, ranks));
+    json(&["report", "--format", "json", &path], 0)
+}
+
+/// The same, of ranks that come to a barrier at these times, ns, and end when all have met there.
+fn met_at_the_end(all: Vec<(Builder, u64)>) -> Value {
+    let met = all.iter().map(|(_, now)| *now).max().unwrap_or(0) + MS;
+    let ranks = all.into_iter().map(|(mut one, now)| {
+        one.add("", BARRIER, 0, 0, 0, now, met);
+        one
+    });
+    report(ranks.collect(), met / MS + 10)
+}
+
+/// Ranks that come to a barrier at these times, ns, and leave it when all have met: when that is.
+fn meet(all: &mut [Builder], times: &[u64]) -> u64 {
+    let met = times.iter().max().unwrap_or(&0) + MS;
+    for (time, one) in times.iter().zip(all) {
+        one.add("", BARRIER, 0, 0, 0, *time, met);
+    }
+    met
+}
+
+/// A trace of processes that end at these times.
+fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
+    let mut job = job("causes", ranks);
+    let def = |code, layer, class, name: &str| OpDef { code, layer, class, mode: OpMode::Plain, name: name.into() };
+    job.ops.extend([
+        def(SYNC, Layer::Posix, OpClass::Sync, "fsync"),
+        def(MSYNC, Layer::Posix, OpClass::Sync, "msync"),
+        def(BARRIER, Layer::Mpi, OpClass::Communication, "barrier"),
+        def(GATHER, Layer::Mpi, OpClass::Communication, "gather"),
+        def(BCAST, Layer::Mpi, OpClass::Communication, "bcast"),
+        def(MMAP, Layer::Posix, OpClass::Map, "mmap"),
+        def(OPENDIR, Layer::Posix, OpClass::Open, "opendir"),
+        def(STAT, Layer::Posix, OpClass::Metadata, "stat"),
+        def(STAT_FAILED, Layer::Posix, OpClass::Metadata, "stat"),
+        def(UNLINK, Layer::Posix, OpClass::Metadata, "unlink"),
+        def(RENAME, Layer::Posix, OpClass::Metadata, "rename"),
+        def(SEEK, Layer::Stdio, OpClass::Seek, "seek"),
+        def(H5_READ, Layer::Hdf5, OpClass::Read, "read"),
+        def(MPIIO_OPEN, Layer::Mpiio, OpClass::Open, "open"),
+        def(H5_OPEN, Layer::Hdf5, OpClass::Open, "open"),
+        def(H5_WRITE, Layer::Hdf5, OpClass::Write, "write"),
+        def(MPIIO_WRITE, Layer::Mpiio, OpClass::Write, "write"),
+        def(MPIIO_SET_VIEW, Layer::Mpiio, OpClass::Metadata, "set_view"),
+        def(MPIIO_SYNC, Layer::Mpiio, OpClass::Sync, "sync"),
+        def(LOCK, Layer::Posix, OpClass::Lock, "lock"),
+        def(H5_SYNC, Layer::Hdf5, OpClass::Sync, "sync"),
+        def(SUBMIT, Layer::Posix, OpClass::Wait, "submit"),
+        def(WAIT, Layer::Posix, OpClass::Wait, "wait"),
+        def(MPIIO_SUBMIT, Layer::Mpiio, OpClass::Wait, "submit"),
+        def(MPIIO_WAIT, Layer::Mpiio, OpClass::Wait, "wait"),
+        OpDef { mode: OpMode::Collective, ..def(MPIIO_READ_ALL, Layer::Mpiio, OpClass::Read, "read_all") },
+        OpDef { mode: OpMode::Collective, ..def(MPIIO_OPEN_ALL, Layer::Mpiio, OpClass::Open, "open") },
+        OpDef { mode: OpMode::Split, ..def(MPIIO_SPLIT, Layer::Mpiio, OpClass::Write, "write_all") },
+        OpDef { mode: OpMode::Nonblocking, ..def(AIO_WRITE, Layer::Posix, OpClass::Write, "write") },
+    ]);
+    let ends = |(mut process, end_ms): (Builder, u64)| {
+        process.process.info.end_ns = end_ms * MS;
+        in_lanes(&mut process);
+        process
+    };
+    let processes = processes.into_iter().map(ends).collect();
+    trace(&job, processes)
+}
+
+/// Gives the first thread's meetings a lane of their own, as a recorder does: its first call says which of its two lanes comes first.
+fn in_lanes(one: &mut Builder) {
+    let Some((first, all)) = one.threads.first_mut() else { return };
+    let meets = |segment: &Segment| {
+        let stream = one.process.streams.get(segment.stream().0 as usize);
+        stream.is_some_and(|stream| [BARRIER, GATHER, BCAST].contains(&stream.op))
+    };
+    let (meetings, calls): (Vec<Segment>, Vec<Segment>) = std::mem::take(all).into_iter().partition(meets);
+    let begin = |of: &[Segment]| of.first().map_or(u64::MAX, |segment| segment.start);
+    let before = begin(&meetings) < begin(&calls);
+    let (mine, of_lane) = if before { (meetings, calls) } else { (calls, meetings) };
+    *all = mine;
+    if of_lane.is_empty() {
+        return;
+    }
+    let (index, like) = (one.process.threads.len() as u32, *first);
+    let tid = one.process.threads.iter().find(|thread| thread.index == like).map_or(0, |thread| thread.tid);
+    one.process.threads.push(ThreadDef { index, tid });
+    one.threads.push((index, of_lane));
+}
+
+/// The first sentence, and what a finding saves, in ms.
+fn sentence(report: &Value) -> &str {
+    report["verdict"]["sentence"].as_str().unwrap_or_default()
+}
+
+fn saves_ms(report: &Value, code: &str) -> Option<u64> {
+    let all = report["findings"].as_array()?;
+    all.iter().find(|one| one["code"] == code)?["saves_ns"].as_u64().map(|ns| ns / MS)
+}
+
+/// Eight ranks that write 1 MiB to a shared file every 10 ms, 100 times; as long as `takes` says, by rank and step, ms.
+fn writers(takes: impl Fn(u64, u64) -> u64) -> Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..100 {
+            let (at, from) = (((rank * 100 + step) * 1024 * KIB) as i64, step * 10 * MS);
+            // Not the same each time: no two calls of a real program are.
+            let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
+            one.write("/scratch/shared", at, 1024 * KIB, from, from + takes(rank, step) * MS + jitter);
+        }
+        one
+    };
+    report((0..8).map(rank).collect(), 1000)
+}
+
+/// Four ranks in ten steps of 100 ms: the calls of each that `calls` tells, then a barrier at which all have met at the step's end.
+fn stepped(calls: &dyn Fn(&mut Builder, u64, u64) -> u64) -> Vec<Builder> {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        for step in 0..10 {
+            let until = calls(&mut one, rank, step);
+            one.add("", BARRIER, 0, 0, 0, until, (step + 1) * 100 * MS);
+        }
+        one
+    };
+    (0..4).map(rank).collect()
+}

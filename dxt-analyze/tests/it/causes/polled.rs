@@ -1,0 +1,166 @@
+//! Waiting by asking again and again.
+
+use super::{BARRIER, MS, RENAME, STAT, STAT_FAILED, UNLINK, report, saves_ms, sentence};
+use crate::common::op::{POSIX_OPEN, POSIX_READ};
+use crate::common::{Builder, process};
+
+const EEXIST: u16 = 17;
+const ENOENT: u16 = 2;
+
+/// Asks every 5 ms from one moment to the other, ms.
+fn ask(one: &mut Builder, name: &str, op: u16, errno: u16, from: u64, until: u64) {
+    for at in (from..until).step_by(5) {
+        one.fail(name, op, errno, at * MS, at * MS + 20_000);
+    }
+}
+
+/// Four ranks of which each holds a lock file for so long, ms, one after the other, and meet.
+fn with_lock(holds: u64) -> serde_json::Value {
+    let rank = |rank: u64| {
+        let mut one = process(rank as i32, "n");
+        let mine = 100 + rank * holds;
+        ask(&mut one, "/scratch/lock", POSIX_OPEN, EEXIST, 100, mine);
+        one.add("/scratch/lock", POSIX_OPEN, 0, -1, 0, mine * MS, mine * MS + 50_000);
+        one.write("/scratch/table", (rank << 20) as i64, 4096, (mine + 1) * MS, (mine + 2) * MS);
+        one.add("/scratch/lock", UNLINK, 0, -1, 0, (mine + holds - 1) * MS, (mine + holds) * MS - 1000);
+        one.add("", BARRIER, 0, 0, 0, (mine + holds) * MS, (100 + 4 * holds) * MS);
+        one
+    };
+    report((0..4).map(rank).collect(), 1000)
+}
+
+#[test]
+fn a_lock_file_that_is_asked_for_again_and_again_is_told() {
+    let found = with_lock(200);
+    let expected = "3 processes wait up to ";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert!(sentence(&found).contains("for the lock file /scratch/lock that another holds"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V027").unwrap_or(0);
+    assert!((560..=640).contains(&saves), "{saves} of 600 ms");
+    assert_eq!(saves_ms(&with_lock(4), "DXT-V027"), None, "asked once or twice");
+}
+
+/// A process that reads a file which others make, and asks for it every 5 ms until it is there; and reads another meanwhile, or not.
+fn consumer(reads_on: bool, makes_it: bool) -> serde_json::Value {
+    let mut one = process(-1, "n");
+    ask(&mut one, "/scratch/result", STAT_FAILED, ENOENT, 100, 700);
+    for at in (100..700).step_by(10).filter(|_| reads_on) {
+        one.add("/scratch/in", POSIX_READ, 0, (at << 16) as i64, 65536, (at + 1) * MS, (at + 5) * MS);
+    }
+    if makes_it {
+        one.write("/scratch/result", 0, 4096, 703 * MS, 704 * MS);
+    }
+    one.add("/scratch/result", POSIX_OPEN, 0, -1, 0, 702 * MS, 703 * MS);
+    one.add("/scratch/result", POSIX_READ, 0, 0, 1 << 20, 710 * MS, 800 * MS);
+    report(vec![one], 1000)
+}
+
+#[test]
+fn a_file_that_others_make_is_told_where_who_waits_does_nothing_else() {
+    let found = consumer(false, false);
+    let expected = "Pid 999 waits up to ";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert!(sentence(&found).contains("for /scratch/result, which others make"), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V027").unwrap_or(0);
+    assert!((560..=640).contains(&saves), "{saves} of 600 ms");
+    let found = {
+        let mut one = process(-1, "n");
+        ask(&mut one, "/scratch/job", STAT_FAILED, ENOENT, 100, 700);
+        one.add("/scratch/job", POSIX_OPEN, 0, -1, 0, 702 * MS, 703 * MS);
+        one.add("/scratch/job", UNLINK, 0, -1, 0, 704 * MS, 705 * MS);
+        report(vec![one], 1000)
+    };
+    assert!(saves_ms(&found, "DXT-V027").is_some_and(|ms| ms >= 560), "who takes it away has not made it");
+    assert_eq!(saves_ms(&consumer(true, false), "DXT-V027"), None, "it works meanwhile");
+    assert_eq!(saves_ms(&consumer(false, true), "DXT-V027"), None, "it makes the file itself");
+}
+
+#[test]
+fn a_file_that_never_comes_is_not_waited_for() {
+    let mut one = process(-1, "n");
+    ask(&mut one, "/scratch/stop", STAT_FAILED, ENOENT, 0, 900);
+    one.add("/scratch/in", POSIX_READ, 0, 0, 1 << 20, 900 * MS, 990 * MS);
+    assert_eq!(saves_ms(&report(vec![one], 1000), "DXT-V027"), None);
+}
+
+/// A process that makes 6 files, one a second, and one that asks for each every so often, ms, until it is there; and reads another meanwhile, or not.
+fn producer_and_consumer(every: usize, reads_on: bool, meets: bool) -> serde_json::Value {
+    let mut maker = process(0, "n");
+    let mut waits = process(1, "n");
+    for file in 0..6_u64 {
+        let (name, made) = (format!("/scratch/ready_{file}"), file * 1000 + 600);
+        maker.add(&name, POSIX_OPEN, 0, -1, 0, made * MS - 50_000, made * MS);
+        for at in (file * 1000 + 100..made).step_by(every) {
+            waits.fail(&name, STAT_FAILED, ENOENT, at * MS, at * MS + 20_000);
+        }
+        let found = (file * 1000 + 100..).step_by(every).find(|at| *at >= made).unwrap_or(0);
+        for at in (file * 1000 + 110..found).step_by(10).filter(|_| reads_on) {
+            waits.add("/scratch/in", POSIX_READ, 0, (at << 16) as i64, 65536, at * MS + MS, at * MS + 6 * MS);
+        }
+        waits.add(&name, STAT, 0, -1, 0, found * MS, found * MS + 20_000);
+        waits.add("/scratch/other", POSIX_READ, 0, (file << 20) as i64, 1 << 20, (found + 1) * MS, (found + 20) * MS);
+        for one in [&mut maker, &mut waits].into_iter().filter(|_| meets) {
+            one.add("", BARRIER, 0, 0, 0, (made + 10) * MS, (made + 20) * MS);
+        }
+    }
+    report(vec![maker, waits], 6200)
+}
+
+#[test]
+fn a_file_that_is_found_late_costs_the_time_since_it_was_there() {
+    // Asked for at 100, 400 and 700 ms: there since 600 ms.
+    let found = producer_and_consumer(300, false, false);
+    let expected = "Rank 1 finds 6 files /scratch/ready_* 100 ms after they are there, on the mean, since it asks only every 300 ms";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    assert_eq!(saves_ms(&found, "DXT-V027"), Some(600));
+    // Once each, and at 950 ms.
+    assert_eq!(saves_ms(&producer_and_consumer(850, false, false), "DXT-V027"), Some(2100));
+    assert!(saves_ms(&producer_and_consumer(5, false, false), "DXT-V027").is_none_or(|ms| ms < 30), "asked often");
+    assert_eq!(saves_ms(&producer_and_consumer(300, true, false), "DXT-V027"), None, "it works meanwhile");
+    assert_eq!(saves_ms(&producer_and_consumer(300, false, true), "DXT-V027"), None, "they meet meanwhile");
+}
+
+#[test]
+fn a_file_that_is_renamed_into_its_place_is_there_from_then_on() {
+    // Two ranks look for it, and again 190 ms later; it has been there for 60 ms then.
+    let run = |folder: &str| {
+        let mut all: Vec<Builder> = (0..3).map(|rank| process(rank, "n")).collect();
+        for file in 0..6_u64 {
+            let (name, at) = (format!("/scratch/out/res.{file}"), file * 300);
+            all[0].add(&format!("{folder}/tmp"), RENAME, 0, -1, 0, (at + 129) * MS, (at + 130) * MS);
+            for one in all.iter_mut().skip(1) {
+                one.fail(&name, POSIX_OPEN, ENOENT, at * MS, at * MS + 20_000);
+                one.add(&name, POSIX_OPEN, 0, -1, 0, (at + 190) * MS, (at + 191) * MS);
+                one.add(&name, POSIX_READ, 0, 0, 1 << 20, (at + 191) * MS, (at + 200) * MS);
+            }
+        }
+        report(all, 1800)
+    };
+    let found = run("/scratch/out");
+    assert!(
+        sentence(&found).starts_with("2 processes find 6 files /scratch/out/res.* 60.0 ms after they are there"),
+        "{}",
+        sentence(&found)
+    );
+    assert_eq!(saves_ms(&found, "DXT-V027"), Some(360));
+    assert_eq!(saves_ms(&run("/scratch/elsewhere"), "DXT-V027"), None, "in another folder");
+}
+
+#[test]
+fn who_looks_once_and_then_makes_or_opens_a_file_does_not_wait_for_it() {
+    let run = |again: bool| {
+        let (mut maker, mut other) = (process(0, "n"), process(1, "n"));
+        for file in 0..6_u64 {
+            let (name, at) = (format!("/scratch/part_{file}"), file * 1000);
+            maker.add(&name, POSIX_OPEN, 0, -1, 0, (at + 600) * MS, (at + 601) * MS);
+            other.fail(&name, STAT_FAILED, ENOENT, (at + 100) * MS, (at + 101) * MS);
+            // By the call that asked, or by the one that is next anyway.
+            let op = if again { STAT } else { POSIX_OPEN };
+            other.add(&name, op, 0, -1, 0, (at + 900) * MS, (at + 901) * MS);
+            other.add(&name, POSIX_READ, 0, 0, 1 << 20, (at + 902) * MS, (at + 950) * MS);
+        }
+        saves_ms(&report(vec![maker, other], 6000), "DXT-V027")
+    };
+    assert_eq!(run(true), Some(1794));
+    assert_eq!(run(false), None);
+}

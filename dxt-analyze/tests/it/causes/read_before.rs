@@ -1,0 +1,63 @@
+//! Blocks that are read and overwritten at once.
+
+use super::{KIB, MMAP, MS, report, saves_ms, sentence};
+use crate::common::op::{MPIIO_WRITE_ALL, POSIX_READ, POSIX_WRITE};
+use crate::common::process;
+use trace_format::meta::stream_flags::NESTED;
+
+/// How blocks are read and written.
+#[derive(Clone, Copy)]
+struct Way {
+    /// From the end of a read to the write, ns.
+    between: u64,
+    /// Bytes of the block that are written.
+    written: u64,
+    flags: u8,
+    mapped: bool,
+}
+
+const AT_ONCE: Way = Way { between: 5_000, written: 1024 * KIB, flags: 0, mapped: false };
+
+/// Two ranks that each read and write 40 blocks of 1 MiB of a file of their own, 8 ms for each call.
+fn blocks(way: Way) -> serde_json::Value {
+    let rank = |rank: u64| {
+        let (mut one, name) = (process(rank as i32, "n"), format!("/scratch/state.{rank}"));
+        if way.mapped {
+            one.add(&name, MMAP, 0, 0, 40 << 20, 0, 1000);
+        }
+        for block in 0..40_u64 {
+            // Not the same each time: no two calls of a real program are.
+            let (from, jitter) = (block * 24 * MS + MS, (block * 7 + rank) % 10 * MS / 50);
+            let (offset, read) = ((block << 20) as i64, from + 8 * MS + jitter);
+            let written = read + way.between + 8 * MS + jitter;
+            one.add(&name, POSIX_READ, way.flags, offset, 1024 * KIB, from, read);
+            one.add(&name, POSIX_WRITE, way.flags, offset, way.written, read + way.between, written);
+            if way.flags == NESTED {
+                one.add(&name, MPIIO_WRITE_ALL, 0, offset, way.written, from, written);
+            }
+        }
+        one
+    };
+    report((0..2).map(rank).collect(), 1000)
+}
+
+#[test]
+fn blocks_that_are_overwritten_at_once_are_told_by_what_their_reads_cost() {
+    let found = blocks(AT_ONCE);
+    let expected = "2 processes read 80 blocks of 2 files and overwrite each at once as a whole: reads of 80.0 MiB that may be needless";
+    assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
+    let saves = saves_ms(&found, "DXT-V034").unwrap_or(0);
+    assert!((318..=330).contains(&saves), "{saves} of 323 ms");
+    let all = found["findings"].as_array().map_or(&[][..], Vec::as_slice);
+    let severity = all.iter().find(|one| one["code"] == "DXT-V034").map(|one| &one["severity"]);
+    assert_eq!(severity.and_then(|severity| severity.as_str()), Some("warn"), "some bytes may be kept");
+}
+
+#[test]
+fn who_may_have_looked_at_a_block_or_writes_a_part_of_it_is_not_told() {
+    let saves = |way| saves_ms(&blocks(way), "DXT-V034");
+    assert_eq!(saves(Way { between: 2 * MS, ..AT_ONCE }), None, "an update in place");
+    assert_eq!(saves(Way { written: 64 * KIB, ..AT_ONCE }), None, "a part of each block");
+    assert_eq!(saves(Way { flags: NESTED, ..AT_ONCE }), None, "data sieving");
+    assert_eq!(saves(Way { mapped: true, ..AT_ONCE }), None, "some of it may be read by page faults");
+}

@@ -1,0 +1,117 @@
+//! Five runs of a program as mpi-io-test is, of which the second one has slow storage from half of its writes on; and what their traces say
+//! of when that was, against which other answers are held.
+
+use super::harness::{Compiler, Launch, Scratch, library, skip, workload_with};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+/// The run that is slow.
+pub(crate) const SLOW: &str = "run-2";
+pub(crate) const RUNS: u32 = 5;
+const RANKS: u32 = 2;
+/// Phases of writing, and of reading, in each of which each rank makes one call.
+const PHASES: u32 = 10;
+/// Writes of each rank before storage becomes slow, half of them; then the program reads as often.
+pub(crate) const FAST_WRITES: usize = 5;
+/// Calls of each rank in a part of the run that is held against that part of others.
+const CALLS_OF_PART: usize = 2;
+/// How long storage takes for a block at least, in ms: so much that a busy machine does not make it several times as long. And how much longer
+/// when it is slow.
+const USUAL_MS: u32 = 30;
+pub(crate) const SLOWER_MS: u32 = 300;
+
+/// Runs it five times; `None` without MPICH.
+pub(crate) fn five_runs(scratch: &Scratch) -> Option<()> {
+    let mpi = Compiler::Mpich;
+    if !mpi.available() {
+        skip("MPICH is not installed");
+        return None;
+    }
+    let shim = workload_with("delays", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
+    let program = workload_with("mpi_io_test", mpi, &["-O1"]);
+    let preload = format!("{} {}", library().display(), shim.display());
+    let file = scratch.data().join("file");
+    let launch = || Launch::new(scratch, &program).arg(&file).ranks(mpi, RANKS).untraced();
+    // The file is there: to make it takes longer.
+    assert_eq!(launch().env("DXT_ENABLE", "off").run().code, 0);
+    for run in 1..=RUNS {
+        let usual = format!("op=write,us={USUAL_MS}000;op=read,us={USUAL_MS}000");
+        let slower = format!(";op=write,us={SLOWER_MS}000,after={FAST_WRITES};op=read,us={SLOWER_MS}000");
+        let name = format!("run-{run}");
+        let delays = if name == SLOW { usual + &slower } else { usual };
+        let launch = launch().env("DXT_JOB_ID", name).env("LD_PRELOAD", &preload);
+        assert_eq!(launch.env("DELAYS", delays).env("DELAYS_PATH", &file).run().code, 0);
+    }
+    Some(())
+}
+
+/// Calls of an operation on the file, of each rank in its order: begin and end, ns since the job's start.
+pub(crate) fn calls(trace: &str, op: &str) -> Vec<Vec<(u64, u64)>> {
+    let output = crate::common::stdout(&["dump", "--format", "json", "--layer", "posix", "--files", "file", trace], 0);
+    let rows: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_rank = |rank: u32| {
+        let own = rows.iter().filter(|row| row["op"] == op && row["rank"] == rank);
+        let mut own: Vec<(u64, u64)> =
+            own.map(|row| (row["start_ns"].as_u64().unwrap(), row["end_ns"].as_u64().unwrap())).collect();
+        own.sort_unstable();
+        own
+    };
+    (0..RANKS).map(of_rank).collect()
+}
+
+/// When writes of the slow run begin to be slow, ns since its start. They are held against those of other runs in parts, here of two calls of
+/// each rank: so at the earliest at the begin of the part that has the first slow one, or of one before that a busy machine made slow,
+/// too; at the latest at the begin of the second slow one.
+pub(crate) fn begin_of_slow_writes(jobs: &[Value]) -> RangeInclusive<u64> {
+    let of_run = |job: &Value| (job["job"] == SLOW, calls(job["source"].as_str().unwrap(), "write"));
+    let (slow, others): (Vec<_>, Vec<_>) = jobs.iter().map(of_run).partition(|(is_slow, _)| *is_slow);
+    let slow = &slow[0].1;
+    let time = |run: &[Vec<(u64, u64)>], part: usize| -> u64 {
+        let of_part = run.iter().flat_map(|of_rank| &of_rank[part * CALLS_OF_PART..][..CALLS_OF_PART]);
+        of_part.map(|(begin, end)| end - begin).sum()
+    };
+    let is_slow = |part: usize| {
+        let mut usual: Vec<u64> = others.iter().map(|(_, run)| time(run, part)).collect();
+        usual.sort_unstable();
+        time(slow, part) as f64 > usual[usual.len() / 2] as f64 * 1.2
+    };
+    let meant = FAST_WRITES / CALLS_OF_PART;
+    let part = (0..meant).find(|part| is_slow(*part)).unwrap_or(meant);
+    let begins = |behind: usize| slow.iter().map(move |of_rank| of_rank[behind].0);
+    begins(part * CALLS_OF_PART).min().unwrap()..=begins(FAST_WRITES + 1).max().unwrap()
+}
+
+/// The first second, since 1970-01-01 UTC, in which calls of an operation that ended took more than three times as long as usual in the slow run, as
+/// the questions of docs/live.md put it: the mean of a second against the median of the runs' means.
+pub(crate) fn second_of_slow(traces: &Path, op: &str) -> i64 {
+    let report = crate::common::json(&["corpus", "--format", "json", traces.to_str().unwrap()], 0);
+    let mean = |times: &[u64]| times.iter().sum::<u64>() as f64 / times.len() as f64;
+    let (mut means, mut of_slow) = (Vec::new(), BTreeMap::<i64, Vec<u64>>::new());
+    for job in report["jobs"].as_array().unwrap() {
+        let start = job["start_unix_ns"].as_i64().unwrap();
+        let calls: Vec<(u64, u64)> = calls(job["source"].as_str().unwrap(), op).into_iter().flatten().collect();
+        means.push(mean(&calls.iter().map(|(begin, end)| end - begin).collect::<Vec<u64>>()));
+        for (begin, end) in calls.into_iter().filter(|_| job["job"] == SLOW) {
+            let second = (start + i64::try_from(end).unwrap()) / 1_000_000_000;
+            of_slow.entry(second).or_default().push(end - begin);
+        }
+    }
+    means.sort_by(f64::total_cmp);
+    let usual = means[means.len() / 2];
+    *of_slow.iter().find(|(_, times)| mean(times) > 3.0 * usual).unwrap().0
+}
+
+/// Reads and writes of all ranks of a run.
+pub(crate) fn calls_of_run() -> i64 {
+    i64::from(2 * PHASES * RANKS)
+}
+
+/// A block of SQL of docs/live.md, as it stands there.
+pub(crate) fn question(number: usize) -> String {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/live.md");
+    let text = std::fs::read_to_string(docs).unwrap();
+    let block = text.split("```sql\n").nth(number + 1).unwrap();
+    block.split("```").next().unwrap().to_owned()
+}

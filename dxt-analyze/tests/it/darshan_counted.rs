@@ -1,0 +1,670 @@
+//! What is counted of Darshan logs: order and alignment as their records have them, who did what where records stand for all ranks, and
+//! what cannot be. Logs are those of the project, of the folder that `DXT_DARSHAN_LOGS` names, and ones that are written here.
+
+use crate::common::{json, logs, run, skip_here, text};
+use darshan_log::counters::{float_names, int_names};
+use darshan_log::write::{DxtVersion, Writer};
+use darshan_log::{Api, CounterRecord, DxtRecord, Job, Log, Module, Mount, Segment, record_id};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn counters(path: &Path) -> Value {
+    let output = run(&["counters", "--format", "json", "--top", "100000", text(path)]);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {output:?}", path.display());
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn rows<'a>(found: &'a Value, table: &str) -> Vec<&'a Value> {
+    found[table].as_array().expect("rows").iter().collect()
+}
+
+fn row<'a>(found: &'a Value, table: &str, keys: &[(&str, &str)]) -> Option<&'a Value> {
+    rows(found, table).into_iter().find(|row| keys.iter().all(|(key, value)| row[*key] == *value))
+}
+
+/// Sums of a module's counters by name.
+fn sums(path: &Path, module: Module) -> BTreeMap<&'static str, i64> {
+    let mut log = Log::open(path).expect("a log");
+    let mut out = BTreeMap::new();
+    for record in log.counters(module).into_iter().flatten() {
+        for (name, value) in int_names(module).iter().zip(&record.ints) {
+            *out.entry(*name).or_default() += (*value).max(0);
+        }
+    }
+    out
+}
+
+/// Segments and records of it that are more than its counters tell of: made up, not measured.
+fn is_made_up(path: &Path) -> bool {
+    text(path).contains("synth-")
+}
+
+#[test]
+fn order_alignment_and_switches_are_those_of_the_log() {
+    let mut compared = 0;
+    for path in logs().into_iter().filter(|path| !is_made_up(path)) {
+        let found = counters(&path);
+        let posix = sums(&path, Module::Posix);
+        let name = path.display();
+        for (direction, calls) in [("read", "READS"), ("write", "WRITES")] {
+            let Some(row) = row(&found, "accesses", &[("layer", "POSIX"), ("direction", direction)]) else { continue };
+            for (key, counter) in [
+                ("calls", format!("POSIX_{calls}")),
+                ("ordered", format!("POSIX_{calls}")),
+                ("consecutive", format!("POSIX_CONSEC_{calls}")),
+                ("sequential", format!("POSIX_SEQ_{calls}")),
+            ] {
+                assert_eq!(row[key], posix[counter.as_str()], "{name} {direction} {key}");
+                compared += 1;
+            }
+        }
+        if let Some(row) = row(&found, "patterns", &[("layer", "POSIX")]) {
+            for (key, counter) in [
+                ("file_unaligned", "POSIX_FILE_NOT_ALIGNED"),
+                ("switches", "POSIX_RW_SWITCHES"),
+                ("memory_unaligned", "POSIX_MEM_NOT_ALIGNED"),
+            ] {
+                assert_eq!(row[key], posix[counter], "{name} {key}");
+            }
+        }
+        if let Some(row) = row(&found, "patterns", &[("layer", "MPIIO")]) {
+            assert_eq!(row["switches"], sums(&path, Module::MpiIo)["MPIIO_RW_SWITCHES"], "{name}");
+        }
+        // C streams have no order and no longest call in a log, HDF5's calls no offsets.
+        for row in rows(&found, "accesses").iter().filter(|row| row["layer"] == "STDIO" || row["layer"] == "HDF5") {
+            assert_eq!(row["ordered"], 0, "{name} {row}");
+            assert!(row["layer"] != "STDIO" || row["max_ns"].is_null(), "{name} {row}");
+        }
+    }
+    assert!(compared > 20, "{compared}");
+}
+
+/// No share is above one, no file has more processes than the job, and forms have the numbers that the log has.
+#[test]
+fn no_number_exceeds_what_the_log_can_hold() {
+    for path in logs() {
+        let (found, name) = (counters(&path), path.display());
+        let ranks = Log::open(&path).expect("a log").job().nprocs as u64;
+        let number = |row: &Value, key: &str| row[key].as_u64().expect("a number");
+        assert!(number(&found, "processes") <= ranks.max(1), "{name}");
+        for row in rows(&found, "files") {
+            assert!(number(row, "processes") <= ranks.max(1), "{name} {row}");
+            assert!(number(row, "sequential") <= number(row, "ordered"), "{name} {row}");
+        }
+        for row in rows(&found, "accesses") {
+            assert!(number(row, "consecutive") <= number(row, "sequential"), "{name} {row}");
+            assert!(number(row, "bytes") < 1 << 60 && number(row, "time_ns") < 1 << 62, "{name} {row}");
+        }
+        let summary = run(&["summary", "--format", "json", text(&path)]);
+        let summary: Value = serde_json::from_slice(&summary.stdout).expect("JSON");
+        let mut forms: BTreeMap<String, u64> = BTreeMap::new();
+        for row in rows(&summary, "operations").iter().filter(|row| row["layer"] == "MPIIO") {
+            let form = format!("{} {}", row["op"].as_str().expect("a name"), row["mode"].as_str().expect("a form"));
+            *forms.entry(form).or_default() += number(row, "count");
+        }
+        let mpi = sums(&path, Module::MpiIo);
+        for (form, counter) in [
+            ("read ", "MPIIO_INDEP_READS"),
+            ("read collective", "MPIIO_COLL_READS"),
+            ("write ", "MPIIO_INDEP_WRITES"),
+            ("write collective", "MPIIO_COLL_WRITES"),
+        ] {
+            let counted = mpi.get(counter).copied().unwrap_or(0) as u64;
+            if !mpi.is_empty() && !is_made_up(&path) {
+                assert_eq!(forms.get(form).copied().unwrap_or(0), counted, "{name} {form}");
+            }
+        }
+    }
+}
+
+/// How a module has a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Records {
+    None,
+    /// One of all ranks.
+    Reduced,
+    /// One for each rank.
+    PerRank,
+}
+
+const FILE: &str = "/scratch/shared";
+const RANKS: i64 = 3;
+
+/// A record that is filled by name.
+fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
+    let mut record = CounterRecord::zero(module, record_id(FILE.as_bytes()), rank).expect("a module with counters");
+    for (name, value) in fields {
+        let place = |names: &[&str]| names.iter().position(|known| known == name);
+        match (place(int_names(module)), place(float_names(module))) {
+            (Some(at), _) => record.ints[at] = *value as i64,
+            (_, Some(at)) => record.floats[at] = *value,
+            _ => panic!("{name} is not known"),
+        }
+    }
+    record
+}
+
+/// Each rank writes 4 times 1,000 bytes through MPI-IO, twice of these collectively, and 5 times 1,600 bytes through POSIX below.
+fn records(module: Module, how: Records) -> Vec<CounterRecord> {
+    let of = |rank: i64, times: f64| {
+        let posix = [
+            ("POSIX_OPENS", times),
+            ("POSIX_WRITES", 5.0 * times),
+            ("POSIX_BYTES_WRITTEN", 8000.0 * times),
+            ("POSIX_SEQ_WRITES", 4.0 * times),
+            ("POSIX_CONSEC_WRITES", 3.0 * times),
+            ("POSIX_F_WRITE_TIME", 0.05 * times),
+            ("POSIX_MEM_ALIGNMENT", 8.0),
+            ("POSIX_FILE_ALIGNMENT", -1.0),
+        ];
+        let mpi = [
+            ("MPIIO_COLL_OPENS", times),
+            ("MPIIO_INDEP_WRITES", 2.0 * times),
+            ("MPIIO_COLL_WRITES", 2.0 * times),
+            ("MPIIO_BYTES_WRITTEN", 4000.0 * times + 1.0),
+            ("MPIIO_F_WRITE_TIME", 0.1 * times),
+        ];
+        record(module, rank, if module == Module::Posix { &posix[..] } else { &mpi[..] })
+    };
+    match how {
+        Records::None => Vec::new(),
+        Records::Reduced => vec![of(-1, RANKS as f64)],
+        Records::PerRank => (0..RANKS).map(|rank| of(rank, 1.0)).collect(),
+    }
+}
+
+fn job(ranks: i64) -> Job {
+    let mut job = Job::default();
+    (job.nprocs, job.exe, job.start_sec, job.end_sec) = (ranks, "./app".into(), 1_600_000_000, 1_600_000_010);
+    job.metadata.push(("lib_ver".into(), "3.5.0".into()));
+    job
+}
+
+fn written(path: &Path, job: &Job, posix: &[CounterRecord], mpi: &[CounterRecord], dxt: bool) {
+    let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
+    let out = std::io::Cursor::new(Vec::new());
+    let mut writer = Writer::new(out, job, &mounts, [FILE]).expect("a writer");
+    writer.counters(Module::Posix, posix).expect("written");
+    writer.counters(Module::MpiIo, mpi).expect("written");
+    let segments = |writer: &mut Writer<_>, api, count: u32, length: i64, took: f64| {
+        writer
+            .dxt::<darshan_log::write::Error>(api, DxtVersion::Plain, |dxt| {
+                for rank in 0..RANKS {
+                    dxt.record(&DxtRecord {
+                        id: record_id(FILE.as_bytes()),
+                        rank,
+                        hostname: "node1".into(),
+                        write_count: u64::from(count),
+                        read_count: 0,
+                    })?;
+                    let segment = |call: u32| {
+                        let start = 1.0 + f64::from(call);
+                        Segment { offset: i64::from(call) * length, length, start, end: start + took, thread: None }
+                    };
+                    let list: Vec<Segment> = (0..count).map(segment).collect();
+                    dxt.segments(&list)?;
+                    dxt.segments(&[])?;
+                }
+                Ok(())
+            })
+            .expect("written");
+    };
+    if dxt && !posix.is_empty() {
+        segments(&mut writer, Api::Posix, 5, 1600, 0.01);
+    }
+    if dxt && !mpi.is_empty() {
+        segments(&mut writer, Api::MpiIo, 4, 1000, 0.02);
+    }
+    std::fs::write(path, writer.finish().expect("a log").into_inner()).expect("written");
+}
+
+#[test]
+fn who_did_what_whichever_records_stand_for_all_ranks() {
+    use Records::{None, PerRank, Reduced};
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    for mpi in [None, Reduced, PerRank] {
+        for posix in [None, Reduced, PerRank] {
+            for dxt in [false, true] {
+                let case = format!("MPI-IO {mpi:?}, POSIX {posix:?}, DXT {dxt}");
+                if mpi == None && posix == None {
+                    continue;
+                }
+                written(&path, &job(RANKS), &records(Module::Posix, posix), &records(Module::MpiIo, mpi), dxt);
+                let found = json(&["summary", "--format", "json", text(&path)], 0);
+                assert_eq!((&found["ranks"], &found["processes"]), (&3.into(), &3.into()), "{case}");
+                assert_eq!(found["nodes"], if dxt { Value::from(1) } else { Value::Null }, "{case}");
+                // What the program called: MPI-IO where it did. Of its records each has a byte more than its calls have.
+                let odd = if mpi == PerRank { 3 } else { 1 };
+                let called = if mpi == None { 24_000 } else { 12_000 + odd };
+                if !dxt || mpi == None {
+                    assert_eq!(found["bytes_written"], called, "{case}");
+                }
+                assert_eq!(found["top_files"][0]["processes"], 3, "{case}");
+                let sum = |layer: &str, nested: Option<bool>| {
+                    let rows = rows(&found, "operations").into_iter().filter(|row| {
+                        row["layer"] == layer && row["op"] == "write" && nested.is_none_or(|is| row["nested"] == is)
+                    });
+                    rows.map(|row| row["count"].as_u64().expect("a count")).sum::<u64>()
+                };
+                assert_eq!(sum("POSIX", Option::None), if posix == None { 0 } else { 15 }, "{case}");
+                assert_eq!(sum("MPIIO", Option::None), if mpi == None { 0 } else { 12 }, "{case}");
+                if !dxt && mpi != None {
+                    assert_eq!(sum("POSIX", Some(false)), 0, "{case}");
+                }
+                let collective: Vec<u64> = rows(&found, "operations")
+                    .iter()
+                    .filter(|row| row["op"] == "write" && row["mode"] == "collective")
+                    .map(|row| row["count"].as_u64().expect("a count"))
+                    .collect();
+                assert_eq!(collective, if mpi == None { vec![] } else { vec![6] }, "{case}");
+                let found = counters(&path);
+                if posix != None {
+                    let row = row(&found, "accesses", &[("layer", "POSIX"), ("direction", "write")]).expect("a row");
+                    let order = (&row["ordered"], &row["consecutive"], &row["sequential"]);
+                    assert_eq!(order, (&15.into(), &9.into(), &12.into()), "{case}");
+                }
+                assert_eq!(rows(&found, "files")[0]["processes"], 3, "{case}");
+            }
+        }
+    }
+}
+
+/// One rank whose records are written as those of all ranks is one rank.
+#[test]
+fn a_job_of_one_rank_has_one_process() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.darshan");
+    let one = |module| {
+        let mut record = records(module, Records::PerRank).swap_remove(0);
+        record.rank = -1;
+        vec![record]
+    };
+    written(&path, &job(1), &one(Module::Posix), &one(Module::MpiIo), false);
+    let found = json(&["summary", "--format", "json", text(&path)], 0);
+    assert_eq!((&found["ranks"], &found["processes"]), (&1.into(), &1.into()));
+    let found = json(&["layers", "--format", "json", text(&path)], 0);
+    assert_eq!(found["files"][0]["processes"], 1);
+    assert_eq!(found["files"][0]["posix_writes"]["bytes"], 8000);
+}
+
+/// Nobody is told to do together what one rank does alone.
+#[test]
+fn a_job_of_one_rank_gets_no_advice_on_collective_calls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.darshan");
+    let advice = |ranks: i64| {
+        let mut posix = records(Module::Posix, Records::PerRank);
+        let mut mpi = records(Module::MpiIo, Records::PerRank);
+        for record in &mut mpi {
+            for (name, value) in int_names(Module::MpiIo).iter().zip(&mut record.ints) {
+                *value = if name.contains("COLL_") { 0 } else { *value };
+            }
+        }
+        posix.truncate(ranks as usize);
+        mpi.truncate(ranks as usize);
+        for record in &mut mpi {
+            let at = |name: &str| int_names(Module::MpiIo).iter().position(|known| *known == name).expect("known");
+            record.ints[at("MPIIO_INDEP_WRITES")] = 200_000;
+        }
+        written(&path, &job(ranks), &posix, &mpi, false);
+        let output = run(&["checks", "--all", text(&path)]);
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(advice(3).contains("MPI_File_write_at_all"));
+    let alone = advice(1);
+    assert!(!alone.contains("MPI_File_write_at_all") && !alone.contains("cb_buffer_size"), "{alone}");
+    // Neither by what is said of any of its requests, but for the names of rows that do not apply.
+    let advice: Vec<&str> = alone.lines().filter(|line| line.contains("->")).collect();
+    assert!(!advice.is_empty() && !advice.iter().any(|line| line.contains("collective")), "{advice:?}");
+}
+
+/// They are no damage.
+#[test]
+fn old_runtimes_add_up_what_no_rank_monitored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    let mut posix = records(Module::Posix, Records::Reduced);
+    let at = int_names(Module::Posix).iter().position(|name| *name == "POSIX_MMAPS").expect("known");
+    for (value, code) in [(-1, 0), (-RANKS, 0), (-2, 3), (-RANKS - 1, 3)] {
+        posix[0].ints[at] = value;
+        written(&path, &job(RANKS), &posix, &[], false);
+        let found = json(&["summary", "--format", "json", text(&path)], code);
+        assert_eq!(found["bytes_written"], if code == 0 { 24_000 } else { 0 }, "{value}");
+    }
+}
+
+/// A record with one number that cannot be is set aside and counted; the others are in the sums.
+#[test]
+fn what_cannot_be_is_set_aside_and_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    for (counter, value) in [
+        ("POSIX_BYTES_WRITTEN", 9e18),
+        ("POSIX_BYTES_WRITTEN", -8.0),
+        ("POSIX_WRITES", -5.0),
+        ("POSIX_F_WRITE_TIME", 1e300),
+        ("POSIX_F_CLOSE_END_TIMESTAMP", 1e6),
+        ("POSIX_F_MAX_WRITE_TIME", f64::NAN),
+        ("rank", 3.0),
+        ("rank", -7.0),
+    ] {
+        let mut posix = records(Module::Posix, Records::PerRank);
+        let last = posix.last_mut().expect("a record");
+        match counter {
+            "rank" => last.rank = value as i64,
+            name => {
+                let place = |names: &[&str]| names.iter().position(|known| *known == name);
+                match place(int_names(Module::Posix)) {
+                    Some(at) => last.ints[at] = value as i64,
+                    None => last.floats[place(float_names(Module::Posix)).expect("known")] = value,
+                }
+            }
+        }
+        written(&path, &job(RANKS), &posix, &[], false);
+        let found = json(&["summary", "--format", "json", text(&path)], 3);
+        assert_eq!(found["bytes_written"], 16_000, "{counter} {value}");
+        assert_eq!(found["ranks"], 2, "{counter} {value}");
+        let said = found["missing"]["problems"][0]["what"].to_string();
+        assert!(said.contains("1 POSIX record cannot be"), "{counter} {value}: {said}");
+    }
+    // A job record alone: nothing of the records is lost.
+    let mut damaged = job(RANKS);
+    damaged.nprocs = i64::MAX;
+    written(&path, &damaged, &records(Module::Posix, Records::PerRank), &[], false);
+    let found = json(&["summary", "--format", "json", text(&path)], 3);
+    assert_eq!((&found["bytes_written"], &found["ranks"]), (&24_000.into(), &3.into()));
+    assert!(found["missing"]["problems"][0]["what"].to_string().contains("job record"), "{found}");
+}
+
+/// The first finding of `report` for a file of 8 ranks, of which rank 5 is in POSIX calls for `slowest` seconds and moves `bytes`, the others for
+/// `others` and an eighth of `all` each; inside of collective calls of 7 s each, or not.
+fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, inside: bool) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("together.darshan");
+    let mean = (slowest + 7.0 * others) / 8.0;
+    let variance = ((slowest - mean).powi(2) + 7.0 * (others - mean).powi(2)) / 8.0;
+    let posix = record(
+        Module::Posix,
+        -1,
+        &[
+            ("POSIX_OPENS", 8.0),
+            ("POSIX_WRITES", 8000.0),
+            ("POSIX_BYTES_WRITTEN", all),
+            ("POSIX_F_WRITE_TIME", slowest + 7.0 * others),
+            ("POSIX_SLOWEST_RANK", 5.0),
+            ("POSIX_SLOWEST_RANK_BYTES", bytes),
+            ("POSIX_F_SLOWEST_RANK_TIME", slowest),
+            ("POSIX_FASTEST_RANK", 2.0),
+            ("POSIX_FASTEST_RANK_BYTES", (all - bytes) / 7.0),
+            ("POSIX_F_FASTEST_RANK_TIME", others),
+            ("POSIX_F_VARIANCE_RANK_TIME", variance),
+        ],
+    );
+    let mpi = record(
+        Module::MpiIo,
+        -1,
+        &[
+            ("MPIIO_COLL_OPENS", 8.0),
+            ("MPIIO_COLL_WRITES", 80.0),
+            ("MPIIO_BYTES_WRITTEN", all),
+            ("MPIIO_F_WRITE_TIME", 56.0),
+        ],
+    );
+    let mpi = if inside { vec![mpi] } else { Vec::new() };
+    written(&path, &job(8), &[posix], &mpi, false);
+    let found = json(&["report", "--format", "json", text(&path)], 0);
+    let first = found["findings"].as_array().expect("findings").iter().find(|finding| finding["severity"] != "info");
+    first.cloned().unwrap_or(Value::Null)
+}
+
+/// Of records of all ranks the slowest is known: whether it does the work of all, inside MPI-IO or not, or is only slower.
+#[test]
+fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
+    let saves = |found: &Value| found["saves_ns"].as_f64().unwrap_or(0.0) / 1e9;
+    let all = 8e9;
+    let alone = first_finding_of_all_ranks(6.0, all, 0.01, all, false);
+    assert!(alone["code"] == "DXT-C013" && (5.0..6.0).contains(&saves(&alone)), "{alone}");
+    assert!(alone["title"].as_str().expect("a title").starts_with("rank 5 moves 100 %"), "{alone}");
+    let aggregator = first_finding_of_all_ranks(6.0, all, 0.01, all, true);
+    assert!(aggregator["code"] == "DXT-L005" && (3.0..5.25).contains(&saves(&aggregator)), "{aggregator}");
+    let slow = first_finding_of_all_ranks(6.0, all / 8.0, 0.5, all, false);
+    assert!(slow["code"] == "DXT-C015" && (4.0..5.5).contains(&saves(&slow)), "{slow}");
+    let even = first_finding_of_all_ranks(0.6, all / 8.0, 0.5, all, false);
+    assert!(even.is_null(), "{even}");
+}
+
+/// Logs of a modified Darshan that are not part of the project; `None` if they are not there.
+fn modified(name: &str) -> Option<std::path::PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/labels/modified-darshan").join(name);
+    if !path.exists() {
+        skip_here(&format!("{}: logs of modified builds are not there", path.display()));
+        return None;
+    }
+    Some(path)
+}
+
+/// Text of a command, whatever it ends in.
+fn told(args: &[&str]) -> String {
+    let output = run(args);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{args:?}: {output:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn logs_of_modified_builds_are_read_and_said_to_be_such() {
+    let Some(path) = modified("mdtest-easy_POSIX-0.darshan") else { return };
+    for (name, part) in [
+        ("mdtest-easy_POSIX-0.darshan", "POSIX records have 720 bytes, 16 more than Darshan's"),
+        ("mdtest-easy_POSIX-0.darshan", "heads of DXT_POSIX records have 120 bytes, 16 more than Darshan's"),
+        ("ior-easy_POSIX_1MB_False-1.darshan", "POSIX records have 720 bytes, 16 more than Darshan's"),
+        ("mdtest-hard_POSIX-0.darshan", "8192 zero bytes in front of the job region are passed over"),
+    ] {
+        let path = path.with_file_name(name);
+        let summary = told(&["summary", text(&path)]);
+        assert!(summary.contains(part), "{name}: {summary}");
+        assert!(!summary.contains("set aside") && !summary.contains("Darshan record 0"), "{name}: {summary}");
+    }
+    let found =
+        json(&["summary", "--format", "json", text(&path.with_file_name("ior-easy_POSIX_1MB_False-1.darshan"))], 0);
+    assert_eq!((&found["bytes_read"], &found["bytes_written"]), (&1_073_741_824.into(), &1_073_741_824.into()));
+}
+
+#[test]
+fn sums_of_what_lacks_records_are_lower_bounds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    // Ten seconds of a job with milliseconds of I/O.
+    let posix = record(
+        Module::Posix,
+        0,
+        &[("POSIX_OPENS", 1.0), ("POSIX_WRITES", 3.0), ("POSIX_BYTES_WRITTEN", 3000.0), ("POSIX_F_WRITE_TIME", 0.05)],
+    );
+    let write = |partial: Option<Module>, version: Option<u32>| {
+        let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &job(1), &mounts, [FILE]).expect("a writer");
+        writer.counters(Module::Posix, [&posix]).expect("written");
+        writer.counters(Module::Stdio, [record(Module::Stdio, 0, &[("STDIO_OPENS", 1.0)])]).expect("written");
+        partial.into_iter().for_each(|module| writer.set_partial(module));
+        let mut log = writer.finish().expect("a log").into_inner();
+        if let Some(version) = version {
+            let at = 1072 + 4 * Module::Stdio.place();
+            log[at..at + 4].copy_from_slice(&version.to_le_bytes());
+        }
+        std::fs::write(&path, log).expect("written");
+    };
+    let sentence = || {
+        let page = folder.path().join("r.html");
+        told(&["report", text(&path), "-o", text(&page)])
+    };
+    // Heat maps and layouts have no calls.
+    for whole in [None, Some(Module::Heatmap), Some(Module::Lustre)] {
+        write(whole, None);
+        let said = sentence();
+        assert!(
+            said.contains("I/O is not the bottleneck: at most") && !said.contains("at least 0"),
+            "{whole:?} {said}"
+        );
+        assert!(!told(&["summary", text(&path)]).contains("written at least"), "{whole:?}");
+        assert!(told(&["ledger", text(&path)]).contains(" no I/O ") && !said.contains("not on record"), "{whole:?}");
+    }
+    for (partial, version) in
+        [(Some(Module::Posix), None), (Some(Module::Stdio), None), (None, Some(9)), (Some(Module::MpiIo), None)]
+    {
+        write(partial, version);
+        let said = sentence();
+        assert!(!said.contains("not the bottleneck") && !said.contains("at most"), "{partial:?} {said}");
+        assert!(said.contains("I/O takes at least") && said.contains("cannot be told: at least"), "{partial:?} {said}");
+        let summary = told(&["summary", text(&path)]);
+        assert!(summary.contains("written at least") && summary.contains("sums are lower bounds"), "{summary}");
+        // What is not on record is no time without I/O.
+        for text in [said, told(&["ledger", text(&path)])] {
+            let said = text.matches("not on record, or no I/O").count();
+            assert!(said > 0 && text.matches("no I/O").count() == said, "{text}");
+        }
+    }
+    let Some(path) = modified("mdtest-hard_POSIX-0.darshan") else { return };
+    let said = told(&["report", text(&path), "-o", text(&folder.path().join("r.html"))]);
+    assert!(!said.contains("not the bottleneck") && said.contains("I/O takes at least"), "{said}");
+    assert!(said.contains("not on record, or no I/O 99.6 %"), "{said}");
+}
+
+#[test]
+fn complete_segments_win_over_counters_of_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    let of = |rank: i64, times: f64, sequential: f64| {
+        let fields = [
+            ("POSIX_OPENS", times),
+            ("POSIX_WRITES", 5.0 * times),
+            ("POSIX_BYTES_WRITTEN", 8000.0 * times),
+            ("POSIX_SEQ_WRITES", sequential),
+            ("POSIX_CONSEC_WRITES", sequential),
+            ("POSIX_F_WRITE_TIME", 0.05 * times),
+        ];
+        record(Module::Posix, rank, &fields)
+    };
+    let per_rank = |sequential| (0..RANKS).map(|rank| of(rank, 1.0, sequential)).collect::<Vec<_>>();
+    // What the counters say, and what is told of each five writes that follow each other.
+    for (records, contradicted) in [
+        (per_rank(0.0), true),
+        (per_rank(4.0), false),
+        (per_rank(1.0), true),
+        (vec![of(-1, 3.0, 0.0)], true),
+        (vec![of(-1, 3.0, 12.0)], false),
+    ] {
+        written(&path, &job(RANKS), &records, &[], true);
+        let found = counters(&path);
+        let row = row(&found, "accesses", &[("layer", "POSIX"), ("direction", "write")]).expect("writes");
+        assert_eq!((&row["ordered"], &row["sequential"], &row["consecutive"]), (&15.into(), &12.into(), &12.into()));
+        let said = told(&["summary", text(&path)]);
+        assert_eq!(said.contains("contradict their segments"), contradicted, "{said}");
+    }
+    // Without all segments, the counters are all there is.
+    let mut some = per_rank(0.0);
+    some.iter_mut().for_each(|record| record.ints[4] = 50);
+    written(&path, &job(RANKS), &some, &[], true);
+    assert!(!told(&["summary", text(&path)]).contains("contradict"));
+}
+
+#[test]
+fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    let names = [FILE, "/scratch/x.nc", "/scratch/x.nc:temp"];
+    let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
+    let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &job(1), &mounts, names).expect("a writer");
+    let mut var = record(
+        Module::PnetcdfVar,
+        0,
+        &[("PNETCDF_VAR_OPENS", 1.0), ("PNETCDF_VAR_COLL_WRITES", 3.0), ("PNETCDF_VAR_BYTES_WRITTEN", 600.0)],
+    );
+    (var.id, var.file_id) = (record_id(b"/scratch/x.nc:temp"), Some(record_id(b"/scratch/x.nc")));
+    writer.counters(Module::PnetcdfVar, [var]).expect("written");
+    let dfs = [
+        ("DFS_OPENS", 1.0),
+        ("DFS_WRITES", 5.0),
+        ("DFS_WRITEXS", 1.0),
+        ("DFS_NB_WRITES", 2.0),
+        ("DFS_REMOVES", 1.0),
+        ("DFS_BYTES_WRITTEN", 6000.0),
+        ("DFS_F_WRITE_TIME", 0.5),
+    ];
+    let daos = [
+        ("DAOS_ARRAY_OPENS", 1.0),
+        ("DAOS_ARRAY_WRITES", 6.0),
+        ("DAOS_KV_GETS", 2.0),
+        ("DAOS_BYTES_WRITTEN", 6000.0),
+        ("DAOS_BYTES_READ", 20.0),
+        ("DAOS_F_WRITE_TIME", 0.25),
+    ];
+    let (mut file, mut object) = (record(Module::Dfs, 0, &dfs), record(Module::Daos, 0, &daos));
+    object.id = 34;
+    for daos in [&mut file.daos, &mut object.daos].into_iter().flatten() {
+        (daos.pool, daos.container) = ([0x11; 16], [0x22; 16]);
+        daos.object = daos.object.map(|_| (3, 4));
+    }
+    writer.counters(Module::Dfs, [file]).expect("written");
+    writer.counters(Module::Daos, [object]).expect("written");
+    std::fs::write(&path, writer.finish().expect("a log").into_inner()).expect("written");
+
+    let found = json(&["summary", "--format", "json", text(&path)], 0);
+    let sum = |layer: &str, op: &str, mode: &str| {
+        let row = row(&found, "operations", &[("layer", layer), ("op", op), ("mode", mode)]);
+        row.map(|row| (row["count"].as_u64().expect("a count"), row["bytes"].as_u64().expect("bytes")))
+    };
+    assert_eq!(sum("DFS", "write", ""), Some((4, 4000)), "{found}");
+    assert_eq!(sum("DFS", "write", "nonblocking"), Some((2, 2000)));
+    assert_eq!(sum("DFS", "remove", ""), Some((1, 0)));
+    assert_eq!(sum("DAOS", "write", ""), Some((6, 6000)));
+    assert_eq!(sum("DAOS", "read", ""), Some((2, 20)));
+    assert_eq!(sum("PNETCDF", "write", "collective"), Some((3, 600)));
+    // What DFS wrote it wrote to objects: it counts once.
+    assert_eq!(found["bytes_written"], 6000, "{found}");
+    let (pool, container) = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222");
+    let dump = told(&["dump", text(&path)]);
+    for name in [format!("daos://{pool}/{container}/scratch/shared"), format!("daos://{pool}/{container}/3.4")] {
+        assert!(dump.contains(&name), "{name}: {dump}");
+    }
+    let said = told(&["summary", text(&path)]);
+    assert!(said.contains("temp"), "{said}");
+    let page = folder.path().join("r.html");
+    told(&["report", text(&path), "-o", text(&page)]);
+    assert!(std::fs::read_to_string(&page).expect("a page").contains("DFS"));
+    told(&["export", text(&path), "--to", "parquet", "-o", text(&folder.path().join("p"))]);
+}
+
+/// MPI-IO on a file of DAOS: what it made of DFS, and DFS of objects, counts once. A file of POSIX beside it is no excuse.
+#[test]
+fn bytes_of_mpi_io_on_daos_count_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for all_ranks in [false, true] {
+        let path = folder.path().join(format!("{all_ranks}.darshan"));
+        let mounts = [Mount { point: "/".into(), fs_type: "ext4".into() }];
+        let names = ["daos:/shared", FILE, "/scratch/log"];
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &job(2), &mounts, names).expect("a writer");
+        let rank = if all_ranks { -1 } else { 0 };
+        let mut posix =
+            record(Module::Posix, 1, &[("POSIX_OPENS", 1.0), ("POSIX_WRITES", 1.0), ("POSIX_BYTES_WRITTEN", 10.0)]);
+        posix.id = record_id(b"/scratch/log");
+        let above = [("MPIIO_COLL_OPENS", 2.0), ("MPIIO_COLL_WRITES", 8.0), ("MPIIO_BYTES_WRITTEN", 8000.0)];
+        let mut mpi = record(Module::MpiIo, rank, &above);
+        mpi.id = record_id(b"daos:/shared");
+        let mut file =
+            record(Module::Dfs, rank, &[("DFS_OPENS", 2.0), ("DFS_WRITES", 8.0), ("DFS_BYTES_WRITTEN", 8000.0)]);
+        let mut object = record(Module::Daos, rank, &[("DAOS_ARRAY_WRITES", 8.0), ("DAOS_BYTES_WRITTEN", 8000.0)]);
+        object.id = 34;
+        for daos in [&mut file.daos, &mut object.daos].into_iter().flatten() {
+            (daos.pool, daos.container) = ([0x11; 16], [0x22; 16]);
+        }
+        writer.counters(Module::Posix, [posix]).expect("written");
+        writer.counters(Module::MpiIo, [mpi]).expect("written");
+        writer.counters(Module::Dfs, [file]).expect("written");
+        writer.counters(Module::Daos, [object]).expect("written");
+        std::fs::write(&path, writer.finish().expect("a log").into_inner()).expect("written");
+        let found = json(&["summary", "--format", "json", text(&path)], 0);
+        assert_eq!(found["bytes_written"], 8010, "{all_ranks}: {found}");
+    }
+}

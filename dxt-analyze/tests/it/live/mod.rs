@@ -1,0 +1,139 @@
+//! `live` and `serve --live` beside programs that run.
+
+#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+
+mod browser;
+mod destinations;
+mod exact;
+mod forms;
+mod hostile;
+mod many;
+mod page;
+mod runs;
+mod selections;
+mod trouble;
+
+use crate::harness::Scratch;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// An agent on the spools of `scratch`, with what it writes in its `data`.
+fn agent(scratch: &Scratch, args: &[&str]) -> Command {
+    agent_each(scratch, "100ms", args)
+}
+
+/// The same, with intervals of this length.
+fn agent_each(scratch: &Scratch, interval: &str, args: &[&str]) -> Command {
+    std::fs::create_dir_all(scratch.spools()).unwrap();
+    let mut command = crate::common::command(&["live"]);
+    command.arg(scratch.spools()).args(["--interval", interval]).args(args).current_dir(scratch.data());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// An agent that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn new(mut command: Command) -> Self {
+        Self(command.spawn().unwrap())
+    }
+
+    /// Waits until it watches a directory: of processes that ended before it knows nothing.
+    fn watching(mut self) -> Self {
+        let folder = PathBuf::from(format!("/proc/{}/fdinfo", self.0.id()));
+        let text = |entry: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.ok()?.path()).ok();
+        let watches = || {
+            std::fs::read_dir(&folder)
+                .is_ok_and(|mut all| all.any(|one| text(one).is_some_and(|text| text.contains("inotify wd:"))))
+        };
+        while !watches() {
+            assert!(self.0.try_wait().unwrap().is_none(), "the agent has ended");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        self
+    }
+
+    /// Waits for its end; what it wrote on standard output and error.
+    fn end(self) -> (String, String) {
+        self.end_with(0)
+    }
+
+    /// The same, of one that ends with another exit code.
+    fn end_with(mut self, code: i32) -> (String, String) {
+        let read = |pipe: &mut dyn std::io::Read| {
+            let mut text = String::new();
+            pipe.read_to_string(&mut text).unwrap();
+            text
+        };
+        let out = read(self.0.stdout.as_mut().unwrap());
+        let said = read(self.0.stderr.as_mut().unwrap());
+        assert_eq!(self.0.wait().unwrap().code(), Some(code), "{said}");
+        (out, said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The objects in a file of the scratch's data, a line each.
+fn lines(scratch: &Scratch, name: &str) -> Vec<Value> {
+    let path = scratch.data().join(name);
+    let text = std::fs::read_to_string(&path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The only trace in the scratch.
+fn trace(scratch: &Scratch) -> PathBuf {
+    let mut traces = std::fs::read_dir(scratch.traces()).unwrap().map(|entry| entry.unwrap().path());
+    traces.find(|path| path.extension().is_some_and(|end| end == "dxt")).unwrap()
+}
+
+/// Segments of the trace, and calls that are in its counters only.
+fn recorded(scratch: &Scratch) -> (u64, u64) {
+    let output = crate::common::run(&["summary", "--format", "json", trace(scratch).to_str().unwrap()]);
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |name: &str| summary[name].as_u64().unwrap();
+    (number("segments"), number("missing_segments") + number("counted_operations"))
+}
+
+/// Calls in intervals, and how many of those were counted.
+fn in_intervals(lines: &[Value]) -> (u64, u64) {
+    let sum = |name: &str| lines.iter().filter_map(|line| line[name].as_i64()).sum::<i64>().try_into().unwrap();
+    (sum("calls"), sum("counted"))
+}
+
+/// How many different events there are; none may be twice.
+fn events(lines: &[Value]) -> u64 {
+    let ids: BTreeSet<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), lines.len(), "an event came twice");
+    lines.len() as u64
+}
+
+/// How many different events there are in the scratch's `events`, which may be too many for all that is in them; none may be twice.
+fn shown(scratch: &Scratch) -> u64 {
+    let text = std::fs::read_to_string(scratch.data().join("events")).unwrap();
+    let id = |line: &str| {
+        let (_, behind) = line.split_once("\"id\":\"").unwrap();
+        assert!(line.ends_with('}'));
+        behind.split_once('"').unwrap().0.to_owned()
+    };
+    let mut ids: Vec<String> = text.lines().map(id).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "an event came twice");
+    all as u64
+}
+
+/// What was not seen, by the last line that says so.
+fn not_seen(lines: &[Value], what: &str) -> u64 {
+    let said = lines.iter().rev().find_map(|line| line["not_seen"][what].as_u64());
+    said.unwrap_or(0)
+}

@@ -1,0 +1,64 @@
+//! The analyzer's tests: one program, since each would be linked with all that the analyzer brings. `bombs` has an allocator of its own.
+
+mod advice;
+mod bandwidth;
+mod browser;
+mod causes;
+mod causes_published;
+mod checks;
+mod common;
+mod compare;
+mod connector;
+mod corpus;
+mod counters;
+mod damage;
+mod darshan;
+mod darshan_counted;
+mod darshan_targets;
+mod darshan_whole;
+mod details;
+mod export;
+mod export_darshan;
+mod files;
+mod fio;
+#[path = "common/five_runs.rs"]
+mod five_runs;
+mod frames;
+mod fuse;
+mod gcrm;
+#[path = "../../../tracer/tests/programs/harness/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "each test program uses a part of it")]
+mod harness;
+mod house;
+mod inputs;
+mod layers;
+mod ledger;
+mod live;
+mod live_sinks;
+mod many_ranks;
+mod outputs;
+mod papers;
+mod places;
+mod prefetch;
+mod programs;
+mod python_reader;
+mod readme;
+mod recover;
+mod report;
+mod scaling;
+mod select;
+mod serve;
+mod signature_advice;
+mod signature_files;
+mod signature_order;
+mod signature_ranks;
+mod signature_stripes;
+mod signature_views;
+mod signatures;
+mod steps;
+mod stripes;
+mod timeline;
+mod units;
+mod verbs;
+mod verdicts;
+mod what_if;

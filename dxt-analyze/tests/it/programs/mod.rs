@@ -1,0 +1,25 @@
+//! The analyses on real programs: traced by the library under test, under both MPIs, then read by the program a user runs. The
+//! harness is the tracer's own.
+
+mod advice;
+mod checks;
+mod counters;
+mod layers;
+mod layouts;
+mod ldms;
+mod papers;
+mod sums;
+mod timeline;
+
+use crate::harness::Scratch;
+use std::process::Command;
+
+/// Runs `dxt-analyze` on the traces of `scratch`; its JSON, after checking the exit code.
+fn analyze(scratch: &Scratch, verb: &str, more: &[&str], code: i32) -> serde_json::Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
+    let output = command.arg(verb).args(["--format", "json"]).args(more).arg(scratch.traces()).output();
+    let output = output.expect("failed to run dxt-analyze");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{verb} {more:?}: {err}");
+    serde_json::from_slice(&output.stdout).expect("the report is JSON")
+}
