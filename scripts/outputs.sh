@@ -68,7 +68,7 @@ wait
 forms corpus corpus .
 forms corpus-fast corpus . --no-findings
 forms explain explain
-for verb in summary ledger outliers stripes counters layers checks compare timeline signatures report serve dump convert export corpus scaling check explain recover advise; do
+for verb in summary ledger outliers stripes counters layers checks compare timeline signatures report serve dump convert export expand corpus scaling check explain recover advise; do
     say "help/$verb" "$verb" --help
 done
 say help/all --help
