@@ -1,5 +1,5 @@
-//! Every threshold of every verdict: name, unit, default, source, and a file that changes them (`--thresholds FILE`, TOML).
-//! `docs/analyses.md` shows the same list; a test keeps the two together.
+//! Thresholds that users can set with `--thresholds FILE` (TOML): name, unit, default, meaning, source. Constants of the model of slow units
+//! (`topics/causes`, `topics/verdict`) are not among them. `docs/analyses.md` has the same table; a test compares each row.
 
 use crate::exit::UsageError;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,9 @@ pub struct Threshold {
     pub value: f64,
     /// Unit.
     pub unit: &'static str,
-    /// Where the default comes from.
+    /// Meaning, as a sentence.
+    pub meaning: &'static str,
+    /// Source of the default.
     pub source: &'static str,
 }
 
@@ -40,6 +42,7 @@ macro_rules! thresholds {
                     name: stringify!($name),
                     value: self.$name as f64,
                     unit: $unit,
+                    meaning: $doc,
                     source: $source,
                 },)+]
             }
@@ -200,7 +203,7 @@ thresholds! {
         "Drishti's 30 %";
     imbalance_min_ns: u64 = 1_000_000_000, "ns",
         "Least time of the slowest rank that imbalance of time is judged on.",
-        "ours: a second";
+        "ours: a tenth of a second";
     one_rank_share: f64 = 0.9, "ratio",
         "Share of bytes that one rank moves, from which it is a finding.",
         "ours";
@@ -263,7 +266,7 @@ thresholds! {
         "ours";
     phases_min_ns: u64 = 100_000_000, "ns",
         "Shortest time that phases are judged on.",
-        "ours: a second";
+        "ours: a tenth of a second";
     compare_q: f64 = 0.01, "ratio",
         "False discovery rate up to which a difference between two runs counts.",
         "Benjamini & Hochberg, 1995; ours: stricter than the usual 0.05, as calls of one run are not independent";
@@ -296,13 +299,24 @@ impl Thresholds {
 mod tests {
     use super::*;
 
+    /// With DXT_BLESS=1 writes the rows.
     #[test]
-    fn the_documentation_lists_every_threshold_with_its_value() {
-        let text = include_str!("../../docs/analyses.md");
-        for Threshold { name, value, .. } in Thresholds::default().all() {
-            let row = text.lines().find(|line| line.starts_with(&format!("| `{name}` ")));
-            let row = row.unwrap_or_else(|| panic!("{name} is not in docs/analyses.md"));
-            assert!(row.contains(&format!("| {value} |")), "docs/analyses.md has another value for {name}: {row}");
+    fn the_documentation_has_each_threshold_as_it_is() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/analyses.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let row = |of: &Threshold| {
+            let Threshold { name, value, unit, meaning, source } = of;
+            format!("| `{name}` | {value} | {unit} | {meaning} | {source} |")
+        };
+        let expected: Vec<String> = Thresholds::default().all().iter().map(row).collect();
+        let is_row =
+            |line: &&str| Thresholds::default().all().iter().any(|of| line.starts_with(&format!("| `{}` | ", of.name)));
+        let found: Vec<&str> = text.lines().filter(is_row).collect();
+        if std::env::var_os("DXT_BLESS").is_some() {
+            let (before, behind) = text.split_once(&found.join("\n")).expect("the rows follow each other");
+            std::fs::write(path, [before, &expected.join("\n"), behind].concat()).unwrap();
+        } else {
+            assert_eq!(found, expected, "DXT_BLESS=1 writes docs/analyses.md anew");
         }
     }
 
