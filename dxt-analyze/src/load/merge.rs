@@ -1,5 +1,4 @@
-//! Merges what the files of a job say into one set of tables. The order of everything is fixed by what is in the
-//! files, not by which was read first.
+//! Merges the tables of a job's files into one set. Every order is determined by file contents, not by which file was read first.
 
 use super::clock::{self, Moment};
 use super::details::{Details, Finished};
@@ -19,7 +18,7 @@ use trace_format::meta::{self, JobInfo, Missing, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::read::{Decoder, Region, RegionRef};
 
-/// A region that was read, and where.
+/// Region that was read, and its origin.
 struct Read {
     input: usize,
     number: u32,
@@ -27,7 +26,7 @@ struct Read {
     process: meta::Process,
 }
 
-/// Makes one run of `inputs`, which are of one job. `problems` are those met before.
+/// Makes one run of `inputs`, which belong to one job. `problems` are earlier ones.
 pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let mut health = Health { unread_files: problems.len() as u64, problems, ..Health::default() };
     let (info, settings) = job_of(&inputs);
@@ -53,7 +52,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         .map(|read| {
             let info = &read.process.info;
             let node = node_of(&info.node);
-            // A reduced record's clock is rank 0's.
+            // The clock of a reduced record is rank 0's.
             let rank = if read.process.reduction.is_none() { info.rank } else { 0 };
             Moment { rank, node, epoch_unix_ns: info.epoch_unix_ns, sync_ns: info.sync_ns }
         })
@@ -80,12 +79,12 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let streams = processes.iter_mut().flat_map(|process| &mut process.streams);
     let Finished { data_sets, hints, datatypes, datatype_extents } = tables.details.finish(&place, streams);
     let shapes = shapes(&processes);
-    // A Darshan log is of all ranks, whether or not they have records.
+    // A Darshan log covers all ranks, with or without records.
     health.absent_ranks = if was_log(&settings) { 0 } else { absent_ranks(&info, &processes, &filters) };
     health.problems.sort();
     let shifted = nodes.iter().zip(&corrections).filter(|(_, shift)| **shift != 0);
     for input in &mut inputs {
-        // All that is needed of it has been taken.
+        // Names have been copied and are freed.
         input.trace.job.names = Vec::new();
     }
     Run {
@@ -114,14 +113,14 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     }
 }
 
-/// The mounts of all inputs, each path once; of one that hides another, the later.
+/// Returns the mounts of all inputs, each path once; where one mount hides another, the later.
 fn mounts(inputs: &[Input]) -> Vec<(String, String)> {
     let all = inputs.iter().flat_map(|input| &input.trace.job.mounts);
     let named = all.map(|mount| (String::from_utf8_lossy(&mount.path).into_owned(), mount.kind.clone()));
     named.collect::<std::collections::BTreeMap<_, _>>().into_iter().collect()
 }
 
-/// The job's description: that of the file with MPI and the most ranks, else of the one that started first.
+/// Returns the job block of the input with the most MPI ranks, then of the one that started first.
 fn job_of(inputs: &[Input]) -> (JobInfo, Vec<(String, String)>) {
     let rank = |input: &&Input| {
         let info = &input.trace.job.info;
@@ -136,7 +135,7 @@ fn as_problem(file: &str, problem: &trace_format::read::Problem) -> Problem {
     Problem { file: file.into(), offset: problem.offset, what: problem.error.to_string() }
 }
 
-/// Reads all regions' metadata, in parallel; those without a process block are counted as lost.
+/// Reads the metadata of all regions, in parallel. Regions without a process block count as lost.
 fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
     let wanted: Vec<(usize, RegionRef)> = inputs
         .iter()
@@ -177,13 +176,13 @@ fn order(read: &Read) -> (i32, u32, i64, usize, u32) {
     (info.rank, info.pid, info.epoch_unix_ns, read.input, read.number)
 }
 
-/// A process that is in two inputs (a trace and its copy) is taken once.
+/// Removes duplicates of processes that are in two inputs (a trace and its copy).
 fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     let before = reads.len();
     let mut seen = FxHashSet::default();
     reads.retain(|read| {
         let info = &read.process.info;
-        // A process that lives on after MPI_Finalize writes a second trace, which is no copy of the first.
+        // A process that continues after MPI_Finalize writes a second trace, which is no copy of the first.
         let counts = (info.segments, info.missing, info.end_ns);
         seen.insert((info.rank, info.pid, info.epoch_unix_ns, info.node.clone(), counts))
     });
@@ -192,8 +191,9 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     }
 }
 
-/// Says so if files of several ranks have the same ranks of different processes: these are several runs within one job (steps of a batch job
-/// that share its number), and what is said of a rank is the sum over them. Files of one process say nothing: a rank has children.
+/// Returns a remark if several files of whole runs have the same rank from different processes. Such files are separate runs within one job
+/// (steps of a batch job that share its id), and numbers per rank are sums over the runs. A file of one process counts only if that process
+/// was its MPI's only rank: a rank can have child processes, and files of their own can be what ranks write.
 fn several_runs(reads: &[Read], inputs: &[Input]) -> Option<String> {
     let ranks = || reads.iter().filter(|read| read.process.info.rank >= 0 && read.process.reduction.is_none());
     let mut of_file: FxHashMap<usize, FxHashSet<i32>> = FxHashMap::default();
@@ -202,7 +202,11 @@ fn several_runs(reads: &[Read], inputs: &[Input]) -> Option<String> {
     });
     let mut first: FxHashMap<i32, (&str, u32, usize)> = FxHashMap::default();
     let (mut repeated, mut files) = (FxHashSet::default(), std::collections::BTreeSet::new());
-    for read in ranks().filter(|read| of_file.get(&read.input).is_some_and(|ranks| ranks.len() > 1)) {
+    let is_alone = |input: &Input| input.trace.job.info.mpi.as_ref().is_some_and(|mpi| mpi.ranks == 1);
+    let is_run = |read: &&Read| {
+        of_file.get(&read.input).is_some_and(|ranks| ranks.len() > 1) || inputs.get(read.input).is_some_and(is_alone)
+    };
+    for read in ranks().filter(is_run) {
         let info = &read.process.info;
         let (node, pid, file) = *first.entry(info.rank).or_insert((&info.node, info.pid, read.input));
         if file != read.input && (node, pid) != (info.node.as_str(), info.pid) {
@@ -242,12 +246,12 @@ fn was_log(settings: &[(String, String)]) -> bool {
     Origin::of(settings) == Origin::Darshan
 }
 
-/// Whether calls of a layer say nothing of where bytes go in a file.
+/// True if calls of a layer do not determine file offsets.
 fn is_library(layer: Option<Layer>) -> bool {
     matches!(layer, Some(Layer::Hdf5 | Layer::Pnetcdf))
 }
 
-/// The tables while they are being filled.
+/// Tables under construction.
 struct Tables {
     /// Operations of the run.
     ops: Vec<Op>,
@@ -260,13 +264,13 @@ struct Tables {
     /// Per file: bit per layer that has a data stream, see [`layer_bit`].
     layers: Vec<u8>,
     details: Details,
-    /// Per input: whether it has no segments by design, and whether it has those of reads and writes only.
+    /// Per input: operations that have segments by design.
     by_design: Vec<Kept>,
-    /// Per input: whether it was a Darshan log.
+    /// Per input: true for a Darshan log.
     of_logs: Vec<bool>,
 }
 
-/// Gives what names a file by its position in the process's list that of the run's; drops what names none.
+/// Replaces file positions of the process's list by file ids of the run; drops entries without a valid file.
 fn of_files<T>(defs: Vec<T>, files: &[FileId], file: impl Fn(&mut T) -> &mut u32) -> Vec<T> {
     let renamed = |mut def: T| {
         let place = file(&mut def);
@@ -281,7 +285,7 @@ impl Tables {
         let mut defined: Vec<_> = inputs.iter().flat_map(|input| &input.trace.job.ops).collect();
         defined.sort_by(|a, b| (a.layer, a.class, &a.name, a.mode).cmp(&(b.layer, b.class, &b.name, b.mode)));
         defined.dedup_by(|a, b| (a.layer, a.class, &a.name, a.mode) == (b.layer, b.class, &b.name, b.mode));
-        // Indices are 16 bits wide, as the codes are; one place is kept for what has no definition.
+        // Indices have 16 bits, as the codes have; one is reserved for undefined operations.
         defined.truncate(usize::from(u16::MAX) - 1);
         let mut ops: Vec<Op> = defined.into_iter().map(Op::from).collect();
         let place: FxHashMap<_, u16> = ops
@@ -374,7 +378,7 @@ impl Tables {
         }
     }
 
-    /// Index of the file of `def`, which is added if it is new; its path is kept from whoever knows it.
+    /// Returns the id of the file of `def`, added if new; its path may come from any input that knows it.
     fn file(&mut self, def: &meta::FileDef) -> FileId {
         let path = def.path.as_ref().or_else(|| self.names.get(&def.hash));
         let name = path.map(|path| String::from_utf8_lossy(path).into_owned());
@@ -424,8 +428,8 @@ impl Tables {
         }
     }
 
-    /// Names what has no name, sorts the files, and settles what depends on all processes. Returns the files, and the place
-    /// of each that was provisionally numbered.
+    /// Names unnamed files, sorts all files, and sets what depends on all processes. Returns the files, and the final id for each
+    /// provisional one.
     fn finish(&mut self, processes: &mut [Process]) -> (Vec<File>, Vec<FileId>) {
         let mut files = std::mem::take(&mut self.files);
         for (file, choice) in files.iter_mut().zip(std::mem::take(&mut self.layouts)) {
@@ -446,7 +450,7 @@ impl Tables {
         for stream in processes.iter_mut().flat_map(|process| &mut process.streams) {
             let op = &self.ops[usize::from(stream.op)];
             let layers = self.layers[stream.file.index()];
-            // POSIX is what reaches storage, where it was seen; otherwise whatever was called, but no library.
+            // POSIX reaches storage, if it was recorded; otherwise any called layer that is no library.
             let posix = layer_bit(Some(Layer::Posix));
             let other = !stream.nested && !is_library(op.layer);
             let reaches = layers & posix == 0 && other || op.layer == Some(Layer::Posix);

@@ -147,6 +147,19 @@ fn runs_that_share_a_job_are_reported_and_children_of_ranks_are_none() {
         "{remarks}"
     );
     assert_eq!((&found["segments"], &found["processes"]), (&(3 * 28).into(), &12.into()));
+    // Runs of one rank are runs, too.
+    let alone: Vec<String> = (0..3)
+        .map(|number| {
+            let mut one = process(0, "node1");
+            one.process.info.pid = 4000 + number;
+            one.write("/b", 0, 1, 1, 2);
+            let mut job = small().0;
+            job.info.mpi.as_mut().unwrap().ranks = 1;
+            put(folder.path(), &format!("alone-{number}.dxt"), &trace(&job, vec![one]))
+        })
+        .collect();
+    let found = json(&["summary", "--format", "json", &alone[0], &alone[1], &alone[2]], 0);
+    assert!(found["missing"]["remarks"].to_string().contains("3 runs share one job"), "{}", found["missing"]["remarks"]);
     // A child of rank 0 in a file of its own, and a copy of a file.
     let mut child = process(0, "node1");
     child.process.info.pid = 9;
