@@ -1,5 +1,5 @@
-//! The append: what a hook calls when the wrapped function has returned. Two clock reads lie behind it; here it is four
-//! stores and a bump, with no lock, no allocation and no system call. `tests/programs/instructions.rs` counts its instructions.
+//! Appending of segments: a hook calls this once the wrapped function has returned. After two clock reads, an append is four stores and a
+//! cursor increment, without locks, allocation or system calls. `tests/programs/instructions.rs` counts the instructions.
 #![expect(unsafe_code, reason = "writes segments into memory shared by the program's threads")]
 
 mod uncertain;
@@ -22,85 +22,81 @@ use trace_format::meta::{ThreadDef, stream_flags};
 use trace_format::segment::{MEMORY_KNOWN, MEMORY_UNALIGNED, NO_OFFSET, pack};
 use trace_format::{Segment, StreamId};
 
-/// What is done before a thread gets its first memory.
+/// Callback that runs before a thread gets its first memory for segments.
 static BEFORE_MEMORY: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Says what is done before a thread gets its first memory for segments; false: there is none yet. For the constructor.
+/// Sets the callback that runs before a thread gets its first memory for segments; false from it means no memory yet. For the constructor.
 pub(crate) fn prepare(before_memory: fn() -> bool) {
     let _ = BEFORE_MEMORY.set(before_memory);
 }
 
-/// The process's segments.
+/// Segments of the process.
 pub(crate) static ARENA: Arena = Arena::new();
 
-/// MPI's collective calls, so that no number of them takes room from I/O.
+/// MPI collective calls, in an arena of their own so that they never displace I/O.
 pub(crate) static MEETINGS: Arena = Arena::new();
 
-/// Threads that have recorded something, and the lanes of those that have made collective calls.
+/// Threads that have recorded a segment, and the lanes of threads that have made collective calls.
 pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
 
-/// A thread that has recorded something.
 pub(crate) struct ThreadRecord {
-    /// Kernel thread id.
+    /// Kernel thread id, or 0.
     pub(crate) tid: AtomicU32,
-    /// Whether its segments only wait to be counted.
+    /// True if the lane's segments are only counted, never written.
     pub(crate) counts: AtomicBool,
 }
 
-// SAFETY: a word that says 0 until it is written.
+// SAFETY: all-zero bits are valid for both atomics.
 unsafe impl Record for ThreadRecord {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// The bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`] of a segment's start, or none: whether it is known where in memory the bytes
-/// came from or went to, and whether that is off a multiple of the alignment.
+/// Bits to set in a segment's start, or 0 if buffer addresses are not recorded. [`MEMORY_KNOWN`]: the buffer's address is known.
+/// [`MEMORY_UNALIGNED`]: the address is not a multiple of the alignment.
 ///
-/// Not a flag of the stream: measured on 1 M writes one after another from buffers of irregular alignment, two streams instead of one
-/// take 1.75 bytes per segment instead of 1.25, since the offset column predicts within a stream; and what is consecutive in a file
-/// would no longer be so in its streams. So the bits are counted before a segment is encoded (`registry/memory.rs`), or folded.
+/// Not a stream flag: two streams instead of one take 1.75 instead of 1.25 bytes per segment (1 M consecutive writes, buffers of mixed
+/// alignment), since the offset column predicts within a stream. Also, consecutive accesses to a file would not be consecutive in its
+/// streams. So the bits are counted before a segment is encoded (`registry/memory.rs`) or folded.
 static MEMORY_WANTED: AtomicU64 = AtomicU64::new(0);
-/// The address bits below the alignment.
+/// Mask of the address bits below the alignment.
 static MEMORY_MASK: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on segments carry these bits, for memory at multiples of `alignment`, a power of two.
+/// Enables alignment bits in segments; `alignment` is in bytes and a power of two.
 pub(crate) fn mark_memory(alignment: usize) {
     MEMORY_MASK.store(alignment.saturating_sub(1), Ordering::Relaxed);
     MEMORY_WANTED.store(MEMORY_KNOWN | MEMORY_UNALIGNED, Ordering::Relaxed);
 }
 
-/// Bytes at whose multiples memory counts as aligned.
+/// Alignment in bytes of which aligned buffer addresses are a multiple.
 pub(crate) fn memory_alignment() -> u64 {
     MEMORY_MASK.load(Ordering::Relaxed) as u64 + 1
 }
 
-/// Whether [`Call::with_memory`] has an effect.
+/// True if [`Call::with_memory`] has an effect.
 #[inline(always)]
 pub(crate) fn marks_memory() -> bool {
     MEMORY_WANTED.load(Ordering::Relaxed) != 0
 }
 
-/// A call that is being recorded.
-///
-/// It is recorded by the thread that it ends on, which is asked for anew: a user-level thread may have been moved to another one
-/// meanwhile, and the first may have ended.
+/// Call in progress. The call is recorded by the thread on which it ends, looked up at that time: a user-level thread may have moved to
+/// another kernel thread during the call, and the first one may have ended.
 pub(crate) struct Call {
-    /// Clock before the call.
+    /// Clock before the call, in ticks, plus the bits of [`MEMORY_WANTED`].
     start: u64,
 }
 
 impl Call {
-    /// Starts the clock of a call.
     #[inline(always)]
     pub(crate) fn begin(_thread: &'static Thread) -> Self {
         Self { start: clock::of_call() }
     }
 
-    /// A call that was submitted at `start` and is seen to be done on `thread`.
+    /// Returns a call that was submitted at `start` and whose completion is observed on `thread`.
     pub(crate) fn since(_thread: &'static Thread, start: u64) -> Self {
         Self { start }
     }
 
-    /// Notes the address of the memory that is read into or written from; of several, all of them or'ed.
+    /// Adds the alignment bits for the buffer at `address`; for several buffers, pass the bitwise OR of their addresses.
     #[inline(always)]
     pub(crate) fn with_memory(self, address: usize) -> Self {
         let unaligned = address & MEMORY_MASK.load(Ordering::Relaxed) != 0;
@@ -108,29 +104,28 @@ impl Call {
         Self { start: self.start | marks & MEMORY_WANTED.load(Ordering::Relaxed) }
     }
 
-    /// The same call once more: for one that concerns several files.
+    /// Copies the call, for one that concerns several files.
     pub(crate) fn again(&self) -> Self {
         Self { start: self.start }
     }
 
-    /// An operation that another call began at `start`, maybe on another thread.
+    /// Returns an operation that another call began at `start`, possibly on another thread.
     pub(crate) const fn begun_at(_thread: &'static Thread, start: u64) -> Self {
         Self { start }
     }
 
-    /// Clock before the call.
     pub(crate) const fn start(&self) -> u64 {
         self.start
     }
 
-    /// Records the call as `op` on `file`: `length` bytes at `offset`.
+    /// Ends the call now and records it as `op` on `file`: `length` bytes at `offset`.
     #[inline(always)]
     pub(crate) fn end(self, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let end = clock::of_call();
         self.end_at(end, file, op, offset, length);
     }
 
-    /// As [`Self::end`], for a call that returned at `end`.
+    /// Records the call like [`Self::end`], with `end` as the time of return.
     #[inline(always)]
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let thread = tls::current_now();
@@ -143,7 +138,7 @@ impl Call {
         append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
     }
 
-    /// As [`Self::end_at`], for a call whose offset may be no more than an estimate, or that was made on a file opened in a special manner.
+    /// Records the call like [`Self::end_at`]; the offset may be an estimate, or the file opened in a special mode (`placed.marks`).
     #[inline(always)]
     pub(crate) fn end_placed(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
         if placed.marks == 0 {
@@ -153,8 +148,8 @@ impl Call {
         }
     }
 
-    /// As [`Self::end_placed`]: such calls have streams of their own. Where calls are only counted, how many of them have
-    /// an estimated offset is enough, and those that append are in one order with all others.
+    /// Records a call with marks in a stream of its own. When calls are only counted, the number of estimated offsets suffices, and
+    /// appending calls share one order with all others.
     #[cold]
     #[inline(never)]
     fn end_marked(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
@@ -179,7 +174,7 @@ impl Call {
         }
     }
 
-    /// The same for a call that was made inside one of MPI or HDF5.
+    /// Records a call that was made inside an MPI or HDF5 call.
     #[inline(never)]
     fn end_inside(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let thread = tls::current_now();
@@ -193,14 +188,14 @@ impl Call {
         }
     }
 
-    /// Records the call as one that failed with errno, which stays as it is. The offset is where it would have begun.
+    /// Records the call as failed with the current errno, which is preserved. `offset` is where the access would have begun.
     #[cold]
     #[inline(never)]
     pub(crate) fn failed(self, file: &'static File, op: &'static Op, offset: i64) {
         self.failed_with(errno::save().value(), file, op, offset);
     }
 
-    /// As [`Self::failed`], for a call that tells its error otherwise.
+    /// Records the call as failed with `error`, for functions that do not report errors through errno.
     #[cold]
     pub(crate) fn failed_with(self, error: i32, file: &'static File, op: &'static Op, offset: i64) {
         let end = clock::of_call();
@@ -215,7 +210,7 @@ impl Call {
         errno.restore();
     }
 
-    /// Records the call as `op` on a data set, which returned at `end` and moved what `transfer` says, if anything.
+    /// Records the call, which returned at `end`, as `op` on the data set `set`, with the data that it moved, if any.
     pub(crate) fn end_on(self, end: u64, set: &'static DataSet, op: &'static Op, transfer: Option<Transfer>) {
         let thread = tls::current_now();
         let within = within(thread);
@@ -227,8 +222,8 @@ impl Call {
         append(thread, Segment { offset: NO_OFFSET, word, start: self.start, end });
     }
 
-    /// Records a collective call of MPI as one of `stream`, which returned at `end`, on the communicator `number`, if it is to `keep`; else it
-    /// is counted. Calls after the trace and those in counters mode go where all others go.
+    /// Records an MPI collective call of `stream` on communicator `number` that returned at `end`; only counts it unless `keep`. Calls
+    /// after the trace, and all calls in counters mode, go to the I/O lane.
     #[inline(always)]
     pub(crate) fn end_meeting(self, end: u64, op: &Op, stream: Option<StreamId>, number: i64, keep: bool) {
         let thread = tls::current_now();
@@ -241,32 +236,32 @@ impl Call {
         append_to(thread, lane, Segment { offset: number, word: pack(stream, 0), start: self.start, end });
     }
 
-    /// Records that a call kept its thread until `end` for an asynchronous operation on `file`: `op` is of the class Wait.
+    /// Records that a call blocked its thread until `end` for an asynchronous operation on `file`. `op` is of class Wait.
     pub(crate) fn kept(self, end: u64, file: &'static File, op: &'static Op) {
         self.end_at(end, file, op, NO_OFFSET, 0);
     }
 
-    /// As [`Self::end`], for an operation without offset and length.
+    /// Records the call like [`Self::end`], for an operation without offset and length.
     #[inline(always)]
     pub(crate) fn end_plain(self, file: &'static File, op: &'static Op) {
         self.end(file, op, NO_OFFSET, 0);
     }
 }
 
-/// Whether collective calls go to an arena of their own now.
+/// True if collective calls currently go to an arena of their own.
 #[inline(always)]
 fn has_meetings() -> bool {
     state::is_plain() && !buffer::counting::is_on()
 }
 
-/// Counts a call that has no stream: its layer is left out, or a table is full.
+/// Counts a call without a stream: its layer is excluded, or a table is full.
 #[cold]
 fn count_without_stream(op: &Op) {
     let left_out = filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()));
     if left_out { Note::Layer } else { Note::TablesFull }.count();
 }
 
-/// The same, for a call that an MPI-IO call in progress may want to know the offset of.
+/// Counts a call without a stream, and reports its offset to an MPI-IO call in progress.
 #[cold]
 fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     count_without_stream(op);
@@ -275,12 +270,12 @@ fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset:
     }
 }
 
-/// Inside which calls the thread is.
+/// Returns the libraries (MPI, HDF5) inside whose calls the thread is.
 fn within(thread: &Thread) -> Within {
     Within::new(thread.mpi.is_set(), thread.hdf5.is_set())
 }
 
-/// Tells an MPI-IO call in progress where its bytes went: the only way to learn the offset of a shared file pointer.
+/// Reports the lowest offset of nested transfers to the MPI-IO call in progress: the only way to learn that of a shared file pointer.
 #[cold]
 fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     let moves_data = op.is_data() && offset >= 0 && std::ptr::eq(thread.mpi_file.get(), file);
@@ -303,53 +298,52 @@ fn append_to(thread: &Thread, lane: &Lane, segment: Segment) {
             return;
         }
     }
-    // SAFETY: `advance` gave this slot of the thread's own chunk to this call alone; aligned, and valid for any bits.
+    // SAFETY: `advance` gave this slot of the thread's own chunk to this call alone; it is aligned and valid for any bits.
     unsafe { Slot::at(slot) }.fill(&segment);
-    // Only then the state: whoever changed it and made a barrier either sees the segment, or is seen here (`gate::barrier`).
+    // Read the state last: a thread that changed it and issued a barrier either sees the segment or is seen here (`gate::barrier`).
     compiler_fence(Ordering::SeqCst);
     if !state::is_plain() {
         once_more(slot);
     }
 }
 
-/// See [`late::is_left_behind`].
+/// Records the segment again if its slot was left behind; see [`late::is_left_behind`].
 #[cold]
 #[inline(never)]
 fn once_more(slot: usize) {
     if late::is_left_behind(slot) {
         let thread = tls::current();
-        // SAFETY: as in `append`; the rest of the slot is as it was stored.
+        // SAFETY: as in `append`; the other fields of the slot are as stored.
         let stored = unsafe { Slot::at(slot) }.stored();
         late::switch(thread);
         append(thread, Segment { start: stored.started(), end: clock::of_call(), ..stored });
     }
 }
 
-/// No memory is below this address (proc(5), vm.mmap_min_addr): a slot there was given by a cursor that is not in a chunk.
+/// Lowest address that can be mapped (proc(5), vm.mmap_min_addr). A slot below it came from a cursor outside any chunk.
 const LOWEST_ADDRESS: usize = 64 << 10;
 
-/// Whether `slot` is one of the chunk that ends at `limit`, or of one before it. The limit may have changed since the slot was given:
-/// a signal handler may have come in between and got the thread a chunk, its first or a new one. The last slot of a chunk is spare for that.
+/// True if `slot` lies in the chunk that ends at `limit`, or in an earlier one. Since the slot was given, a signal handler may have
+/// obtained the thread's first or next chunk and changed the limit. The last slot of a chunk is spare for this case.
 #[inline(always)]
 fn is_in_chunk(slot: usize, limit: usize) -> bool {
     slot < limit && slot >= LOWEST_ADDRESS
 }
 
-/// Whether a call that a signal handler has interrupted has been given the spare slot of the thread's chunk, and has yet to come for
-/// it or to write there.
+/// True if a call interrupted by a signal handler was given the spare slot of the thread's chunk, and has yet to check or write it.
 fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
     limit != 0 && cursor > limit && slot != limit
 }
 
-/// The lane's chunk is full, or it has none yet; `slot` is where the cursor was.
+/// Returns the next slot for a lane whose chunk is full or which has none; 0 if there is none. `slot` is the previous cursor.
 #[cold]
 #[inline(never)]
 fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
-    // The call that was interrupted comes, when the lane has another chunk already, or begins anew with this one. If it has come
-    // before and was given another place, this is the call that finds the chunk full next.
+    // The interrupted call arrives here when the lane has another chunk already, or retries with this one. If it has come here before and
+    // was given another place, this is the call that next finds the chunk full.
     if slot != 0 && slot == lane.awaited.get() {
         lane.awaited.set(0);
-        // SAFETY: awaited is a slot of a chunk that this thread has or had; chunks are never unmapped while it knows them.
+        // SAFETY: `awaited` is a slot of a chunk that this thread has or had; chunks stay mapped while it knows them.
         if unsafe { Slot::at(slot) }.end().load(Ordering::Relaxed) == 0 {
             return slot;
         }
@@ -362,7 +356,7 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
         gate::pass(thread, || new_slot(thread, lane))
     });
     if slot == 0 {
-        // The next call tries again.
+        // Makes the next call try again.
         lane.cursor.set(lane.limit.get());
         if !thread.is_lent() {
             if lane.late.get() != 0 { Note::Late } else { Note::TablesFull }.count();
@@ -372,7 +366,7 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
     slot
 }
 
-/// As [`next_slot`], behind the gate.
+/// Does the work of [`next_slot`] while passing the gate.
 fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     late::switch(thread);
     let is_late = lane.late.get() != 0;
@@ -390,7 +384,7 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         }
         // SAFETY: gettid has no preconditions.
         let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as i32;
-        // 0 where it may not be asked: the number is for reports only.
+        // 0 if a sandbox denies gettid: the id is for reports only.
         let tid = u32::try_from(tid).unwrap_or(0);
         let counts = std::ptr::eq(lane, &raw const thread.often);
         match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid), counts: AtomicBool::new(counts) }) {
@@ -418,18 +412,18 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     slot
 }
 
-/// Whether the thread that has filled the lane's chunk makes this call.
+/// True if the calling thread is the one that filled the lane's chunk.
 fn is_of_this_thread(thread: &Thread, lane: &Lane) -> bool {
     let record = THREADS.get(lane.index.get() as usize - 1);
     record.is_none_or(|record| bare::found(thread, record.tid.load(Ordering::Relaxed)))
 }
 
-/// Forgets everything recorded: for a forked child, which has one thread.
+/// Discards all records, in a forked child, which has one thread.
 pub(crate) fn start_empty() {
     gate::in_child();
     late::in_child();
     buffer::start_empty([&ARENA, &MEETINGS]);
-    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
     unsafe { THREADS.clear() };
     crate::handles::pending::forget_all();
     crate::handles::rings::forget_all();
@@ -443,7 +437,7 @@ mod tests {
     #[test]
     fn a_place_that_was_given_before_the_limit_changed_is_one_to_write_to() {
         let (low, high) = (1 << 20, 1 << 30);
-        // No chunk, whatever cursor, and the chunk that a handler has got since.
+        // No chunk with various cursors, and the chunk that a handler has obtained since.
         for slot in [0, 32, 4096] {
             assert!(!is_in_chunk(slot, 0) && !is_in_chunk(slot, low) && !is_in_chunk(slot, high));
         }
@@ -455,12 +449,12 @@ mod tests {
     #[test]
     fn the_spare_slot_is_awaited_while_its_call_is_interrupted() {
         let (limit, size) = (4096, size_of::<Segment>());
-        // The first call of a thread, and the one that finds its chunk full.
+        // The first call of a thread, and the call that finds its chunk full.
         assert!(!is_spare_taken(0, size, 0) && !is_spare_taken(limit, limit + size, limit));
-        // A handler's, while that one is interrupted, and the handler's next.
+        // A handler's call while that one is interrupted, and the handler's next call.
         assert!(is_spare_taken(limit + size, limit + 2 * size, limit));
         assert!(is_spare_taken(limit + 2 * size, limit + 3 * size, limit));
-        // Of a call that got its place before, a handler has filled that chunk and one that lies lower, or part of it.
+        // A call that got its place earlier, while a handler filled that chunk and all or part of one at a lower address.
         assert!(!is_spare_taken(9000, limit, limit) && !is_spare_taken(9000, limit - size, limit));
     }
 }

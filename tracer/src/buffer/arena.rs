@@ -1,67 +1,64 @@
-//! The arena: `DXT_BUFFER_MAX` bytes of address space, committed page by page as it is written. Chunks are cut from it
-//! with one atomic add and then belong to one thread, until they are full; then whoever needs room may pack them.
-//!
-//! A chunk begins with a header of one segment's size, so the arena describes itself: it can be walked from its start
-//! by whoever can see it, without the tracer's other tables.
+//! The arena: `DXT_BUFFER_MAX` bytes of address space, committed page by page when written. Chunks are cut from it with one atomic add and
+//! belong to one thread until full; then any thread that needs space may pack them. Each chunk begins with a header of a segment's size,
+//! so that a reader can walk the arena from its start without the tracer's other tables.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::chunk::{Chunk, HEADER_BYTES, Header, State};
 use crate::memory::{Area, Lent};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// First chunk of a thread, in bytes: a thread that does little costs little.
+/// Size of a thread's first chunk, in bytes: small, for threads with few calls.
 pub(crate) const FIRST_CHUNK_BYTES: u32 = 2 << 10;
-/// Largest chunk, in bytes.
+/// Maximum size of a chunk, in bytes.
 const LARGEST_CHUNK_BYTES: u32 = 64 << 10;
 
-/// The arena.
+/// Memory for segments, divided into chunks.
 pub(crate) struct Arena {
     area: Area,
-    /// Full chunks that nobody has packed yet.
+    /// Number of full chunks not packed yet.
     full: AtomicUsize,
-    /// Where the search for a full chunk goes on.
+    /// Offset at which the search for a full chunk continues.
     next: AtomicUsize,
-    /// First slot of the chunk that takes packed blocks, or 0.
+    /// First slot of the chunk that collects packed blocks, or 0.
     pub(super) takes: AtomicUsize,
 }
 
 impl Arena {
-    /// An arena without memory.
     pub(crate) const fn new() -> Self {
         Self { area: Area::new(), full: AtomicUsize::new(0), next: AtomicUsize::new(0), takes: AtomicUsize::new(0) }
     }
 
-    /// Reserves `capacity` bytes; false if the system refuses.
+    /// Reserves `capacity` bytes of address space; false if the system refuses.
     pub(crate) fn prepare(&'static self, capacity: usize) -> bool {
         self.area.prepare(capacity)
     }
 
-    /// From now on it lies in the spool.
+    /// Places the arena in the spool from now on.
     ///
     /// # Safety
-    /// No chunk has been cut yet, and `part` stays mapped for as long as the arena may be used.
+    /// No chunk has been cut yet, and `part` stays mapped as long as the arena may be used.
     pub(crate) unsafe fn lend(&'static self, part: Lent) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.area.lend(part) };
     }
 
-    /// Whether it is where `address` lies.
+    /// True if `address` lies in the used part of the arena.
     pub(crate) fn holds(&self, address: usize) -> bool {
         let start = self.area.start().addr();
         start != 0 && (start..start + self.area.used()).contains(&address)
     }
 
-    /// Has all of it backed.
+    /// Allocates all of the arena.
     pub(crate) fn back_ahead(&self) {
         self.area.back_ahead(usize::MAX);
     }
 
-    /// Cuts a chunk, twice the size of the thread's last one; `None` when the arena is full.
+    /// Cuts a chunk of twice the size of the thread's last one; `None` when the arena is full.
     pub(crate) fn cut(&self, last_bytes: u32) -> Option<Chunk> {
         let wanted = (last_bytes * 2).clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES) as usize;
         let mut bytes = wanted;
         let at = self.area.take(|left| {
-            // The last chunk is what is left, in whole slots.
+            // The last chunk gets the remainder, in whole slots.
             bytes = wanted.min(left & !(HEADER_BYTES - 1));
             (bytes >= 2 * HEADER_BYTES).then_some(bytes)
         });
@@ -69,16 +66,16 @@ impl Arena {
         Some(Chunk::cut(header, bytes as u32))
     }
 
-    /// A chunk that its thread has filled may be packed from now on.
+    /// Marks a full chunk as available for packing.
     pub(crate) fn filled(&self, chunk: Chunk) {
         chunk.set_state(State::Full);
         self.full.fetch_add(1, Ordering::Release);
     }
 
-    /// Takes a full chunk out of circulation, to pack it; `None` if there is none.
+    /// Claims a full chunk for packing; `None` if there is none.
     pub(crate) fn claim_full(&self) -> Option<Chunk> {
         self.full.fetch_update(Ordering::AcqRel, Ordering::Acquire, |full| full.checked_sub(1)).ok()?;
-        // One is promised to us: two rounds find it, unless others keep taking the ones we see.
+        // The counter promises one chunk: two rounds find it, unless other threads keep claiming those found.
         let mut at = self.next.load(Ordering::Relaxed);
         for _ in 0..2 {
             for (offset, chunk) in self.from(at) {
@@ -93,7 +90,7 @@ impl Arena {
         None
     }
 
-    /// Walks the chunks in the order in which they lie.
+    /// Returns all chunks by address.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = Chunk> {
         self.from(0).map(|(_, chunk)| chunk)
     }
@@ -105,7 +102,7 @@ impl Arena {
         unsafe { &*header.cast::<Header>() }
     }
 
-    /// The chunks from `at` on, where one begins, and their offsets.
+    /// Returns the chunks from offset `at` on, where one begins, with their offsets.
     fn from(&self, mut at: usize) -> impl Iterator<Item = (usize, Chunk)> {
         let used = self.area.used();
         std::iter::from_fn(move || {
@@ -116,7 +113,7 @@ impl Arena {
                         at += chunk.bytes();
                         return Some((here, chunk));
                     }
-                    // Cut by a thread that has not come to write its header: nothing is in it yet.
+                    // Cut by a thread that has not yet written the header: the chunk is still empty.
                     None => at += HEADER_BYTES,
                 }
             }
@@ -124,15 +121,15 @@ impl Arena {
         })
     }
 
-    /// Forgets all chunks: for a forked child.
+    /// Discards all chunks, in a forked child.
     ///
     /// # Safety
-    /// No thread holds one.
+    /// No thread holds a chunk.
     pub(crate) unsafe fn clear(&self) {
         self.full.store(0, Ordering::Relaxed);
         self.next.store(0, Ordering::Relaxed);
         self.takes.store(0, Ordering::Relaxed);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.area.forget() };
     }
 }
@@ -160,7 +157,7 @@ mod tests {
         let slots: usize = arena.chunks().map(|chunk| chunk.slots().len()).sum();
         assert_eq!(slots, (200 << 10) / 32 - sizes.len());
         assert!(arena.chunks().all(|chunk| chunk.owner().0 == 7));
-        // SAFETY: only this test knows of it.
+        // SAFETY: the arena is local to this test.
         unsafe { arena.clear() };
         assert_eq!(arena.chunks().count(), 0);
         assert!(arena.cut(0).is_some());

@@ -1,29 +1,26 @@
-//! A chunk of the arena: a header and slots for segments, or packed blocks.
+//! Chunk of the arena: a header and slots for segments, or packed blocks.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::slot::Slot;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::{Segment, spool};
 
-/// Header of a chunk; as large as a segment, so that segments stay aligned.
+/// Header of a chunk, of a segment's size to keep segments aligned.
 #[repr(C, align(32))]
 pub(super) struct Header {
     magic: AtomicU64,
-    /// Index of the owning thread.
     thread: AtomicU32,
-    /// Size of the chunk in bytes, this header included.
+    /// Size of the chunk in bytes, including this header.
     bytes: AtomicU32,
-    /// One of [`State`].
     state: AtomicU32,
-    /// Which of its thread's chunks it is.
+    /// Sequence number among the thread's chunks.
     sequence: AtomicU32,
     /// Bytes taken by packed blocks.
     packed: AtomicU32,
-    /// Whether the last slot may yet be written to; see [`Chunk::limit`].
+    /// 1 if the last slot may still be written; see [`Chunk::limit`].
     spare_awaited: AtomicU32,
 }
 
-/// Size of a chunk's header.
 pub(super) const HEADER_BYTES: usize = spool::chunk::HEADER_BYTES;
 const _: () = {
     use std::mem::offset_of;
@@ -37,26 +34,24 @@ const _: () = {
     assert!(offset_of!(Header, spare_awaited) == spool::chunk::SPARE_AWAITED);
 };
 
-/// What a chunk is used for.
+/// Use of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum State {
-    /// Its thread is filling it.
+    /// Being filled by its thread.
     Active = spool::chunk::ACTIVE,
-    /// Its thread has filled it.
+    /// Full: its thread has left it.
     Full = spool::chunk::FULL,
-    /// Somebody is packing its segments.
+    /// Being packed by some thread.
     Packing = spool::chunk::PACKING,
-    /// It holds packed blocks.
     Packed = spool::chunk::HOLDS_BLOCKS,
 }
 
-/// A chunk.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk(&'static Header);
 
 impl Chunk {
-    /// A chunk that has just been cut, of `bytes` bytes.
+    /// Initializes a newly cut chunk of `bytes` bytes.
     pub(super) fn cut(header: &'static Header, bytes: u32) -> Self {
         header.bytes.store(bytes, Ordering::Relaxed);
         header.state.store(State::Active as u32, Ordering::Relaxed);
@@ -65,23 +60,23 @@ impl Chunk {
         Self(header)
     }
 
-    /// The chunk that begins at `header`, at most `most` bytes long; `None` if none does.
+    /// Returns the chunk that begins at `header`, of at most `most` bytes; `None` if there is none.
     pub(super) fn at(header: &'static Header, most: usize) -> Option<Self> {
         let whole = header.magic.load(Ordering::Acquire) == spool::chunk::MAGIC_VALUE;
         let bytes = header.bytes.load(Ordering::Relaxed) as usize;
         (whole && (HEADER_BYTES..=most).contains(&bytes)).then_some(Self(header))
     }
 
-    /// The chunk whose first slot is at this address.
+    /// Returns the chunk with its first slot at this address.
     ///
     /// # Safety
-    /// [`Self::first`] of a chunk gave the address; chunks are never unmapped.
+    /// The address comes from [`Self::first`]; chunks stay mapped.
     pub(super) unsafe fn of_first(first: usize) -> Self {
-        // SAFETY: the caller's address is that of a chunk's first slot, behind its header.
+        // SAFETY: the address is that of a chunk's first slot, which follows its header, as the caller guarantees.
         Self(unsafe { &*((first - HEADER_BYTES) as *const Header) })
     }
 
-    /// Gives the chunk to a thread, as its `sequence`th.
+    /// Assigns the chunk to a thread as its chunk number `sequence`.
     pub(super) fn give(self, thread: u32, sequence: u32) {
         self.0.thread.store(thread, Ordering::Relaxed);
         self.0.sequence.store(sequence, Ordering::Relaxed);
@@ -89,12 +84,12 @@ impl Chunk {
         self.set_state(State::Active);
     }
 
-    /// Index of the owning thread, and which of its chunks this is.
+    /// Index of the owning thread, and sequence number among its chunks.
     pub(crate) fn owner(self) -> (u32, u32) {
         (self.0.thread.load(Ordering::Relaxed), self.0.sequence.load(Ordering::Relaxed))
     }
 
-    /// Size in bytes, with its header.
+    /// Size in bytes, including the header.
     pub(super) fn bytes(self) -> usize {
         self.0.bytes.load(Ordering::Relaxed) as usize
     }
@@ -104,24 +99,23 @@ impl Chunk {
         std::ptr::from_ref(self.0) as usize + HEADER_BYTES
     }
 
-    /// Address of the last slot, which is spare: the first call that finds the chunk full has been given this place before it
-    /// looks at the limit. If a signal handler comes in between and gets the thread another chunk, the call compares with that
-    /// one's limit, and may write here.
+    /// Address of the last slot, which is spare. The first call that finds the chunk full got this slot before it checks the limit. If a
+    /// signal handler in between obtains another chunk, the call compares with that chunk's limit, and may write here.
     pub(super) fn limit(self) -> usize {
         self.end() - size_of::<Segment>()
     }
 
-    /// Such a call has been interrupted: the spare slot may yet be written to.
+    /// Records that such a call was interrupted, so that the spare slot may still be written.
     pub(super) fn await_spare(self) {
         self.0.spare_awaited.store(1, Ordering::Relaxed);
     }
 
-    /// Whether it may.
+    /// True if the spare slot may still be written.
     pub(super) fn awaits_spare(self) -> bool {
         self.0.spare_awaited.load(Ordering::Relaxed) != 0
     }
 
-    /// The slots up to the spare one, and that, if it is filled.
+    /// Returns the slots without the spare one, or with it if filled.
     pub(crate) fn filled_slots(self) -> &'static [Slot] {
         match self.slots() {
             [rest @ .., spare] if !spare.is_filled() => rest,
@@ -129,7 +123,6 @@ impl Chunk {
         }
     }
 
-    /// Address behind the last slot.
     pub(super) fn end(self) -> usize {
         std::ptr::from_ref(self.0) as usize + self.bytes()
     }
@@ -138,22 +131,21 @@ impl Chunk {
         self.0.state.store(state as u32, Ordering::Release);
     }
 
-    /// Changes the state from `old` to `new`; false if it was another.
+    /// Changes the state from `old` to `new`; false if the state was not `old`.
     pub(super) fn change_state(self, old: State, new: State) -> bool {
         self.0.state.compare_exchange(old as u32, new as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Puts `segment` into every slot.
     #[cfg(test)]
     pub(super) fn fill(self, segment: Segment) {
         for at in (self.first()..self.end()).step_by(size_of::<Segment>()) {
-            // SAFETY: a slot of the chunk, which only this test knows of.
+            // SAFETY: a slot of the chunk, which is local to this test.
             unsafe { (at as *mut Segment).write(segment) };
         }
     }
 
-    /// Whether its thread has filled it and every call in it is over. One that a signal handler has interrupted may yet have
-    /// to write into the slot that it was given. Nor is it where segments wait for their trace to be written.
+    /// True if the thread has filled the chunk and every call in it is finished: a call interrupted by a signal handler may still write
+    /// its slot. False also while segments wait for their trace to be written.
     pub(super) fn is_complete(self) -> bool {
         let may_go = |slot: &Slot| slot.is_filled() && !slot.is_taken();
         let full = self.0.state.load(Ordering::Acquire) == State::Full as u32;
@@ -161,40 +153,38 @@ impl Chunk {
         full && slots.iter().all(may_go)
     }
 
-    /// Whether it holds packed blocks.
     pub(crate) fn is_packed(self) -> bool {
         self.0.state.load(Ordering::Acquire) == State::Packed as u32
     }
 
-    /// Its slots. Nothing if it holds packed blocks.
+    /// Returns all slots; none if the chunk holds packed blocks.
     pub(crate) fn slots(self) -> &'static [Slot] {
         if self.is_packed() {
             return &[];
         }
         let count = (self.bytes() - HEADER_BYTES) / size_of::<Segment>();
-        // SAFETY: inside the chunk, aligned, mapped for good, valid for any bits; threads may write them meanwhile.
+        // SAFETY: inside the chunk, aligned, mapped for good, valid for any bits; slots are atomics, which threads may write meanwhile.
         unsafe { std::slice::from_raw_parts(self.first() as *const Slot, count) }
     }
 
-    /// Empties the slots.
     pub(super) fn erase(self) {
         let bytes = self.bytes() - HEADER_BYTES;
-        // Whoever sees a slot erased sees the block that its segment is in by now.
+        // A reader that sees an erased slot then also sees the block that holds its segment.
         fence(Ordering::Release);
-        // SAFETY: the chunk's own bytes; the caller holds it alone (state Packing).
+        // SAFETY: the chunk's own bytes, held exclusively by the caller (state Packing).
         unsafe { std::ptr::write_bytes(self.first() as *mut u8, 0, bytes) };
-        // And whoever sees any of the next segment in a slot sees that slot erased before (`copies.rs` of the models).
+        // A reader that sees any field of a slot's next segment then also sees that the slot was erased (`copies.rs` of the models).
         fence(Ordering::Release);
     }
 
-    /// Makes it a chunk of packed blocks; the caller holds it alone.
+    /// Converts the chunk to packed blocks; the caller holds it exclusively.
     pub(super) fn become_packed(self) {
         self.erase();
         self.0.packed.store(0, Ordering::Relaxed);
         self.set_state(State::Packed);
     }
 
-    /// Takes room for `bytes` bytes of a packed block; returns their address, or `None` if there is too little.
+    /// Reserves `bytes` bytes for a packed block; returns their address, or `None` if they do not fit.
     pub(super) fn take(self, bytes: usize) -> Option<usize> {
         let room = self.bytes() - HEADER_BYTES;
         let take = |packed: u32| (packed as usize + bytes <= room).then(|| packed + bytes as u32);
@@ -202,7 +192,6 @@ impl Chunk {
         Some(self.first() + at as usize)
     }
 
-    /// The bytes taken by packed blocks.
     pub(super) fn packed(self) -> &'static [u8] {
         if !self.is_packed() {
             return &[];

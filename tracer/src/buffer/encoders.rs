@@ -1,6 +1,6 @@
-//! The encoders of packed blocks: a few, made when first needed. A thread that fills its chunk takes one that is free; a
-//! thread that does not is not held up. Each is used on a stack of the tracer's own. One whose work was given up for want of
-//! memory, or that another thread was using when this child was forked, is in no state to be used again: it is left for good.
+//! Encoders of packed blocks: a few, created when first needed. A thread with a full chunk takes a free one; other threads are never
+//! blocked. Each encoder is used on a stack of the tracer's own. An encoder is leaked instead of reused if its work was abandoned for lack
+//! of memory, or if another thread was using it when this child was forked: its state is undefined.
 #![expect(unsafe_code, reason = "cells guarded by a flag")]
 
 use crate::{stack, tls};
@@ -9,31 +9,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trace_format::write::Encoder;
 
 struct Place {
-    /// The thread that has it, or 0.
+    /// Number of the thread that holds it, or 0.
     taken: AtomicUsize,
     tools: UnsafeCell<Option<(Encoder, Vec<u8>)>>,
 }
 
-// SAFETY: the tools are touched only by whoever has set `taken`.
+// SAFETY: the tools are accessed only by the thread that has set `taken`.
 unsafe impl Sync for Place {}
 
-/// Encoders, each with a place for its block in the spool.
+/// Number of encoders, each with a staging place for its block in the spool.
 const PLACES: usize = trace_format::spool::landing::PLACES;
 
 static ENCODERS: [Place; PLACES] =
     [const { Place { taken: AtomicUsize::new(0), tools: UnsafeCell::new(None) } }; PLACES];
 
-/// Yields before a thread does without.
+/// Maximum yields before a thread gives up.
 const MOST_YIELDS: u32 = 10_000;
 
-/// Runs `work` with an encoder, a buffer and their number; `None` if none was free for long, or there is no memory or stack.
+/// Runs `work` with an encoder, a buffer and their number; `None` if none became free in time, or memory or a stack is lacking.
 pub(super) fn with<T>(work: impl FnOnce(&mut Encoder, &mut Vec<u8>, usize) -> T) -> Option<T> {
     let me = tls::number();
     for _ in 0..MOST_YIELDS {
         let is_free = |place: &Place| place.taken.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if let Some((number, place)) = ENCODERS.iter().enumerate().find(|(_, place)| is_free(place)) {
             let result = stack::in_hook(|| {
-                // SAFETY: taken by this call alone.
+                // SAFETY: this call holds the place.
                 let tools = unsafe { &mut *place.tools.get() };
                 match tools {
                     Some((encoder, out)) => Some(work(encoder, out, number)),
@@ -55,14 +55,14 @@ pub(super) fn with<T>(work: impl FnOnce(&mut Encoder, &mut Vec<u8>, usize) -> T)
 }
 
 impl Place {
-    /// Leaves what is there for good: nobody knows in which state it is. The next one who comes makes new tools.
+    /// Leaks the tools, whose state is undefined. The next holder creates new ones.
     fn leave_tools(&self) {
-        // SAFETY: taken by the caller alone; what was there is not dropped.
+        // SAFETY: the caller holds the place; the old tools are not dropped.
         unsafe { self.tools.get().write(None) };
     }
 }
 
-/// In a forked child: encoders that another thread held are not where anybody could go on with them.
+/// Leaks the encoders that other threads held, in a forked child.
 pub(super) fn after_fork() {
     let me = tls::number();
     for place in &ENCODERS {
@@ -86,7 +86,7 @@ mod tests {
         ENCODERS[0].taken.store(1, Ordering::Relaxed);
         after_fork();
         assert_eq!(with(|_, out, number| (out.push(7), out.len(), number)), Some(((), 1, 0)));
-        // Given up in the middle.
+        // Abandoned midway.
         let given_up = with(|_, out, _| {
             out.push(8);
             stack::abandon();

@@ -1,5 +1,5 @@
-//! Where a packed block lies while the chunk that it came from becomes its place: whoever is killed meanwhile has either the
-//! segments or the block in the spool. Without a spool there is nothing to do.
+//! Staging of packed blocks in the spool, while the chunk of the segments is converted to hold the block. If the process is killed
+//! meanwhile, a reader finds either the segments or the block. Without a spool, staging does nothing.
 #![expect(unsafe_code, reason = "writes into the mapped spool")]
 
 use crate::memory::{Area, Lent};
@@ -9,26 +9,26 @@ use trace_format::spool::landing::{BYTES, FIRST, LENGTH, PLACES};
 static AREA: Area = Area::new();
 static USED: AtomicBool = AtomicBool::new(false);
 
-/// From now on the places lie in the spool.
+/// Places the staging area in the spool from now on.
 pub(super) fn lend(part: Lent) {
-    // SAFETY: the tracer is being set up, by one thread: nothing is recorded yet. A spool stays mapped.
+    // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
     unsafe { AREA.lend(part) };
     USED.store(true, Ordering::Release);
 }
 
-/// There are none: for a forked child.
+/// Discards the staging area, in a forked child.
 pub(super) fn forget() {
     USED.store(false, Ordering::Relaxed);
-    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    // SAFETY: in a forked child, which has only this thread and holds no reference into the area.
     unsafe { AREA.forget() };
 }
 
-/// The length of the block in a place; `None` if there is no such place.
+/// Returns the length field of a staging place; `None` if there is no such place.
 fn length(place: usize) -> Option<&'static AtomicU32> {
     if !USED.load(Ordering::Acquire) || place >= PLACES {
         return None;
     }
-    // Places are taken one after another, since most are never needed.
+    // Places are allocated in order, since most are never needed.
     while AREA.used() < (place + 1) * BYTES {
         AREA.take(|_| Some(BYTES))?;
     }
@@ -38,17 +38,17 @@ fn length(place: usize) -> Option<&'static AtomicU32> {
     Some(unsafe { &*at.cast::<AtomicU32>() })
 }
 
-/// Puts a block with its header into place number `place`, which is the caller's.
+/// Stages a block with its header in place number `place`, which belongs to the caller.
 pub(super) fn put(place: usize, block: &[u8]) {
     let Some(length) = length(place).filter(|_| block.len() <= BYTES - FIRST) else { return };
     // SAFETY: inside the area.
     let at = unsafe { AREA.start().add(place * BYTES + FIRST) };
-    // SAFETY: the place has room for the block and is the caller's.
+    // SAFETY: the block fits into the place, which belongs to the caller.
     unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), at, block.len()) };
     length.store(block.len() as u32, Ordering::Release);
 }
 
-/// Empties it: the block is where it belongs.
+/// Empties the place after the block was stored in its chunk.
 pub(super) fn clear(place: usize) {
     if let Some(length) = length(place) {
         length.store(0, Ordering::Release);

@@ -1,6 +1,6 @@
-//! What is in a trace is marked one by one, not told by the time: slots in the bits of their ends that no clock reaches, packed
-//! blocks in their headers, counters by how far they had come. A trace takes what has no mark, and when it is there, what was
-//! taken is marked as written; if it could not be written, the mark goes away again. Readers of the spool see the same marks.
+//! Marks that show which records are in a trace, kept per record instead of by time: slots in bits of their end time that no clock
+//! reaches, packed blocks in their headers, counters by their values at that time. A trace takes everything without a mark. Once the trace
+//! exists, everything taken is marked as written; if writing fails, the mark is removed again. Readers of the spool see the same marks.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
@@ -14,17 +14,16 @@ use trace_format::Segment;
 use trace_format::segment::{MARKS, TAKEN, WRITTEN};
 use trace_format::spool::block::mark;
 
-/// Whether a slot has its segment.
 pub(crate) fn is_filled(slot: &Segment) -> bool {
     slot.end != 0
 }
 
-/// Whether a slot has a segment that is in no trace.
+/// True if the slot holds a segment that is in no trace.
 pub(crate) fn is_new(slot: &Segment) -> bool {
     slot.end != 0 && slot.end & MARKS == 0
 }
 
-/// What happens to marks.
+/// Transition of marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Take,
@@ -33,7 +32,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// The end of a slot afterwards, if it changes.
+    /// Returns the changed end of a slot; `None` if it stays the same.
     fn of_end(self, end: u64) -> Option<u64> {
         match self {
             Self::Take => (end != 0 && end & MARKS == 0).then_some(end | TAKEN),
@@ -42,12 +41,11 @@ impl Change {
         }
     }
 
-    /// Changes a slot by its end. One that its thread takes back meanwhile stays empty.
+    /// Changes the mark of a slot in its end. A slot that its thread empties meanwhile stays empty.
     pub(super) fn slot(self, end: &AtomicU64) {
         let _ = end.fetch_update(Ordering::AcqRel, Ordering::Acquire, |end| self.of_end(end));
     }
 
-    /// Changes a packed block.
     pub(super) fn block(self, of_block: &AtomicU32) {
         let (from, to) = match self {
             Self::Take => (mark::NONE, mark::TAKEN),
@@ -66,27 +64,26 @@ fn change<const N: usize>(arenas: [&Arena; N], change: Change) {
             chunk.slots().iter().for_each(|slot| change.slot(slot.end()));
         }
     }
-    // What is only counted is left for the next trace, once it is in the counters.
+    // In counters mode, segments that are not in the counters yet are left for the next trace.
     SCRATCHES.iter().filter(|_| !counting::is_on()).for_each(|scratch| scratch.mark(change));
 }
 
-/// Takes all segments that are in no trace, for the one that is about to be written. The caller has the gate alone.
+/// Takes all segments that are in no trace, for the trace about to be written. The caller holds the gate exclusively.
 pub(crate) fn take<const N: usize>(arenas: [&Arena; N]) {
     change(arenas, Change::Take);
     spill::take();
 }
 
-/// What was taken is in a trace now, or (`written` is false) is not.
+/// Marks everything taken as written, or (`written` is false) returns it for the next trace.
 pub(crate) fn settle<const N: usize>(arenas: [&Arena; N], written: bool) {
     change(arenas, if written { Change::Written } else { Change::GiveBack });
     spill::settle(written);
 }
 
-/// The segments of `slots` that were taken; `None` if none were. Whole chunks stay where they are: until the trace is there, nobody
-/// changes what was taken for it.
+/// Returns the taken segments of `slots`, if any. If all are taken, they are borrowed: nobody changes them until the trace is written.
 pub(crate) fn taken(slots: &'static [Slot]) -> Option<Cow<'static, [Segment]>> {
     if slots.iter().all(Slot::is_taken) {
-        // SAFETY: who settles has the gate alone, and does so when the trace is there.
+        // SAFETY: only settling changes taken slots; it holds the gate exclusively and happens after the trace is written.
         return (!slots.is_empty()).then(|| Cow::Borrowed(unsafe { Slot::at_rest(slots) }));
     }
     let taken: Vec<Segment> =

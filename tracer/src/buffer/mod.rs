@@ -1,5 +1,4 @@
-//! The segment buffer: an arena that threads cut chunks from, and what happens when a chunk is full. Knows nothing of
-//! MPI, files on disk or how a segment came about.
+//! The segment buffer: an arena from which threads cut chunks, and handling of full ones. Independent of MPI, files and segments' origins.
 
 mod arena;
 mod chunk;
@@ -21,10 +20,10 @@ pub(crate) use scratch::SCRATCHES;
 pub(crate) use slot::Slot;
 pub(crate) use thin::least_length;
 
-/// From now on segments lie in the spool. There may be none yet.
+/// Places segments in the spool from now on. None may exist yet.
 #[expect(unsafe_code, reason = "says that nothing is recorded yet")]
 pub(crate) fn lend(arena: &'static Arena, meetings: &'static Arena, parts: &crate::spool::Parts) {
-    // SAFETY: the tracer is being set up, by one thread: nothing is recorded yet. A spool stays mapped.
+    // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
     unsafe { arena.lend(parts.arena) };
     // SAFETY: as above.
     unsafe { meetings.lend(parts.meetings) };
@@ -33,7 +32,7 @@ pub(crate) fn lend(arena: &'static Arena, meetings: &'static Arena, parts: &crat
     landing::lend(parts.landing);
 }
 
-/// Has room made for what is recorded when none can be made any more: the whole arena, and places to fold in.
+/// Allocates space for later records, before allocation becomes impossible: the whole arena, and scratches to fold in.
 pub(crate) fn back_ahead(arena: &Arena) {
     if counting::is_on() {
         return counting::back_ahead();
@@ -42,10 +41,10 @@ pub(crate) fn back_ahead(arena: &Arena) {
     SCRATCHES.back_ahead(256 << 10);
 }
 
-/// Forgets all segments: for a forked child, which has one thread.
+/// Discards all segments, in a forked child, which has one thread.
 #[expect(unsafe_code, reason = "says that nobody uses what is emptied")]
 pub(crate) fn start_empty(arenas: [&Arena; 2]) {
-    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    // SAFETY: in a forked child, which has only this thread and holds no reference into the arenas.
     arenas.into_iter().for_each(|arena| unsafe { arena.clear() });
     landing::forget();
     encoders::after_fork();

@@ -1,6 +1,5 @@
-//! Packed blocks: what becomes of a full chunk when the arena is full. Its segments are encoded and compressed as they
-//! will be in the file, at a tenth of their size or less; the block goes into a chunk that was packed before, and the
-//! chunk is free again.
+//! Packed blocks: full chunks after compaction, when the arena is full. The segments are encoded and compressed as in the file, to a tenth
+//! of their size or less. The block goes into a chunk that was packed before, and the chunk is free again.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
@@ -15,20 +14,20 @@ use crate::spool::spill;
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::{Segment, spool};
 
-/// Stands before each block; the block is there once its length is.
+/// Header before each block; the block is valid once its length is set.
 #[repr(C, align(8))]
 struct BlockHeader {
-    /// Bytes of the block, this header not included.
+    /// Size of the block in bytes, without this header.
     bytes: AtomicU32,
     /// Index of the thread.
     thread: AtomicU32,
-    /// Which of the thread's chunks it was.
+    /// Sequence number of the packed chunk among the thread's chunks.
     sequence: AtomicU32,
-    /// Whether it is in a trace.
+    /// Trace state: in no trace, taken for the one being written, or written (`trace_format::spool::block::mark`).
     mark: AtomicU32,
-    /// Nanoseconds per tick it was encoded with, as in `TickScale::mult`.
+    /// Clock rate used for encoding, as `TickScale::mult` (ns per tick).
     mult: std::sync::atomic::AtomicU64,
-    /// Index of the slot that its first segment was in.
+    /// Slot index of the block's first segment.
     first: AtomicU32,
 }
 
@@ -45,21 +44,20 @@ const _: () = {
     );
 };
 
-/// A packed block.
 pub(crate) type Block = spool::Block<'static>;
 
-/// Packs full chunks until one is free, and returns it, emptied; `None` if nothing can be packed.
+/// Packs full chunks until one is free, and returns that one, emptied; `None` if nothing can be packed.
 pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
-    // A chunk that is needed for packed blocks itself is made up for by the next one.
+    // A chunk may be used up as space for packed blocks; then the next one is tried.
     for _ in 0..4 {
         let chunk = arena.claim_full()?;
         let done = encoders::with(|encoder, out, number| {
             pack(chunk, encoder, out)?;
-            // All of it is in a trace: there is nothing to keep.
+            // All segments are in a trace: nothing to keep.
             if out.is_empty() {
                 return Some(Stored::Elsewhere);
             }
-            // Before their places are used for something else.
+            // Counted before the slots are reused.
             registry::memory::note(new_slots(chunk), false);
             let stored = store(arena, chunk, out, number);
             if matches!(stored, Stored::Nowhere) {
@@ -73,16 +71,16 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
                 return Some(chunk);
             }
             Some(Stored::Here) => {}
-            // It stays as it is, on record and in place, and is not asked again: packing it would gain nothing.
+            // The chunk stays recorded in place and is not tried again, since packing gains nothing.
             None | Some(Stored::Nowhere) => chunk.set_state(super::chunk::State::Active),
         }
     }
     None
 }
 
-/// The slots of a complete chunk that the caller holds alone (state Packing), from the first new one on.
+/// Returns the slots of a complete chunk from the first new segment on. The caller holds the chunk exclusively (state Packing).
 fn new_slots(chunk: Chunk) -> &'static [Segment] {
-    // SAFETY: all calls in it are over, or it would not be complete; its holder alone empties it, and who marks slots has the gate alone.
+    // SAFETY: a complete chunk has no call in progress; only its holder empties it, and marking slots requires the gate exclusively.
     let all = unsafe { Slot::at_rest(chunk.filled_slots()) };
     let first = all.iter().position(is_new).unwrap_or(all.len());
     all.get(first..).unwrap_or_default()
@@ -90,8 +88,8 @@ fn new_slots(chunk: Chunk) -> &'static [Segment] {
 
 /// Encodes the chunk's new segments behind a block header in `out`.
 fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
-    // None is marked as taken: such a chunk is not claimed. Those that were written before come first, but for a call that was on its way
-    // for very long: then the chunk stays as it is, since readers know a segment by its place.
+    // No segment is taken: such a chunk is not claimed. Written segments come before new ones, except after a call that was in progress
+    // for very long. The chunk then stays as it is, since readers identify a segment by its slot.
     let slots = new_slots(chunk);
     let first = chunk.filled_slots().len() - slots.len();
     if !slots.iter().all(is_new) {
@@ -111,7 +109,7 @@ fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<
     out.extend_from_slice(&[0; BLOCK_HEADER_BYTES]);
     encoder.block(0, thread, slots, &scale, out).ok()?;
     let length = (out.len() - BLOCK_HEADER_BYTES) as u32;
-    // Whole words, so that the next header is aligned.
+    // Padded to whole words, so that the next header is aligned.
     out.resize(out.len().next_multiple_of(8), 0);
     out.get_mut(..4)?.copy_from_slice(&length.to_le_bytes());
     out.get_mut(4..8)?.copy_from_slice(&thread.to_le_bytes());
@@ -121,24 +119,24 @@ fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<
     Some(())
 }
 
-/// Where a block found room.
+/// Location of a stored block.
 enum Stored {
-    /// In the chunk that takes packed blocks, or in the spill.
+    /// The chunk that collects packed blocks, or the spill.
     Elsewhere,
-    /// In the chunk it came from, which takes packed blocks from now on.
+    /// The chunk that it came from, which collects packed blocks from now on.
     Here,
-    /// It is as large as the chunk itself.
+    /// Not stored: the block is larger than half of the chunk.
     Nowhere,
 }
 
 fn store(arena: &Arena, chunk: Chunk, block: &[u8], number: usize) -> Stored {
-    // Where the file system has no room either, the block stays in memory.
+    // If the file system has no space either, the block stays in memory.
     if config::overflow() == Overflow::Spill && spill::add(block) {
         return Stored::Elsewhere;
     }
     let takes = arena.takes.load(Ordering::Acquire);
     if takes != 0
-        // SAFETY: it is 0 or the first slot of a chunk.
+        // SAFETY: nonzero, hence the first slot of a chunk.
         && let Some(place) = unsafe { Chunk::of_first(takes) }.take(block.len())
     {
         put(place, block);
@@ -157,32 +155,31 @@ fn store(arena: &Arena, chunk: Chunk, block: &[u8], number: usize) -> Stored {
     Stored::Here
 }
 
-/// Copies a block to its place; its length comes last.
+/// Copies a block to its place and sets its length last.
 fn put(place: usize, block: &[u8]) {
     let (length, rest) = block.split_at(4);
     // SAFETY: `Chunk::take` gave these bytes to this call alone.
     unsafe { std::ptr::copy_nonoverlapping(rest.as_ptr(), (place + 4) as *mut u8, rest.len()) };
-    // SAFETY: aligned to eight bytes, since all blocks are whole words.
+    // SAFETY: aligned to 8 bytes, since all blocks are whole words.
     let header = unsafe { &*(place as *const BlockHeader) };
     let length = length.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte));
     header.bytes.store(length, Ordering::Release);
 }
 
-/// The packed blocks of a chunk.
 pub(crate) fn blocks(chunk: Chunk) -> impl Iterator<Item = Block> {
     spool::blocks(chunk.packed())
 }
 
-/// Shows the marks of the packed blocks of a chunk.
+/// Passes the trace state of each packed block of a chunk to `with`.
 pub(super) fn marks(chunk: Chunk, mut with: impl FnMut(&AtomicU32)) {
     for block in blocks(chunk) {
         let header = block.frame.as_ptr().addr() - BLOCK_HEADER_BYTES;
-        // SAFETY: each block stands behind its header, which `put` wrote; aligned, mapped for good.
+        // SAFETY: each block follows its header, which `put` wrote; aligned, mapped for good.
         with(&unsafe { &*(header as *const BlockHeader) }.mark);
     }
 }
 
-/// The packed blocks in the spill that belong to the trace that is being written.
+/// Returns the packed blocks in the spill that belong to the trace being written.
 pub(crate) fn spilled() -> impl Iterator<Item = Block> {
     spool::blocks(spill::taken())
 }

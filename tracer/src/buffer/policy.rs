@@ -1,7 +1,6 @@
-//! What happens when a thread's chunk is full in trace mode (in counters mode: `counting`): it takes the next chunk. At the
-//! cap it packs (`DXT_OVERFLOW=compact`): full chunks are encoded in memory, and their places are used again. Where that
-//! gives no more room it folds: the thread gets a small scratch chunk, and each time that is full its segments go into the
-//! counters of their streams. What is on record then is the run up to there, and the last moments.
+//! Handling of a full chunk in trace mode (counters mode: `counting`): the thread takes the next chunk. At the memory cap, full chunks are
+//! encoded in memory and reused (`DXT_OVERFLOW=compact`). If that gains no space, calls are folded: the thread gets a small scratch, and
+//! each time that is full, its segments go into counters. The trace then holds the run up to that point, and the last moments.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
@@ -17,22 +16,22 @@ use crate::{budget, filters, registry};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 
-/// Gives `lane` of `thread` a place for its next segment; returns its address, or 0 if there is none.
+/// Returns the address of the next free slot for `lane` of `thread`, or 0 if there is none.
 #[cold]
 pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
-    // A signal handler may have come before us and got the thread a new place.
+    // A signal handler in between may have obtained a new place for the thread.
     if lane.cursor.get() < lane.limit.get() {
         return tls::advance(lane, size_of::<Segment>());
     }
     if lane.scratch.get() == 0 {
         if lane.chunk.get() != 0 {
-            // SAFETY: it is set, below, to the first slot of the thread's chunk.
+            // SAFETY: set below to the first slot of the thread's chunk.
             let chunk = unsafe { Chunk::of_first(lane.chunk.get()) };
             if lane.awaited.get() == chunk.limit() {
                 chunk.await_spare();
             }
-            // Collective calls of MPI are of no file, and never too short. A thread may have made no others, and have no number for
-            // what waits.
+            // The min-size filter does not apply to MPI collective calls, which have no file and no size. A thread with no other calls may
+            // have no index, which the filter needs for its scratch.
             let is_io = std::ptr::eq(lane, &raw const thread.io);
             if let Some(free) = is_io.then(|| super::thin::thin(chunk, thread)).flatten() {
                 lane.cursor.set(free + size_of::<Segment>());
@@ -48,8 +47,8 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
     scratch_full(lane, true)
 }
 
-/// Gives `lane`, which has no chunk, a place in a scratch; returns its address, or 0 if there is none. Where that is for want of room
-/// (`no_room`), and the budget refused it, those that are folded are counted as such.
+/// Returns the address of a free slot in a scratch for `lane`, which has no chunk, or 0 if there is none. If the reason is lack of space
+/// (`no_room`) and the budget refused it, the folded segments are counted as over budget.
 #[cold]
 pub(crate) fn scratch_full(lane: &Lane, no_room: bool) -> usize {
     let emptied = emptied_scratch(lane).map(|(scratch, counted)| {
@@ -69,7 +68,7 @@ pub(crate) fn scratch_full(lane: &Lane, no_room: bool) -> usize {
     first
 }
 
-/// The same from `arena` alone, with nothing else to do where it is full.
+/// Returns the address of the next free slot from `arena` alone, or 0 if that is full.
 #[cold]
 pub(crate) fn next_plain(arena: &Arena, lane: &Lane) -> usize {
     if lane.cursor.get() < lane.limit.get() {
@@ -81,7 +80,7 @@ pub(crate) fn next_plain(arena: &Arena, lane: &Lane) -> usize {
     }
 }
 
-/// Gives `chunk` to `lane`; returns its first slot, which is taken.
+/// Gives `chunk` to `lane`; returns the address of its first slot, which is in use from now on.
 fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
     let sequence = lane.sequence.get();
     lane.sequence.set(sequence + 1);
@@ -93,16 +92,16 @@ fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
     chunk.first()
 }
 
-/// The lane's scratch, and how many of its segments were folded; `None` if it has none, or if it is to stay as it is: a call that a
-/// signal handler has interrupted may yet have to write into it, or its segments wait for their trace to be written. The last slot
-/// is spare, as in a chunk.
+/// Folds and empties the lane's scratch; returns it and the number of segments counted. `None` if there is no scratch or if it must stay
+/// as it is: a call interrupted by a signal handler may still write into it, or its segments wait for their trace to be written. The last
+/// slot is spare, as in a chunk.
 fn emptied_scratch(lane: &Lane) -> Option<(&'static Scratch, u64)> {
     // SAFETY: 0, or set to a scratch of the table.
     let scratch = unsafe { (lane.scratch.get() as *const Scratch).as_ref() }?;
     let (slots, spare) = scratch.slots().split_at(SPARE);
     let awaits_spare = lane.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(Slot::is_filled);
     (!awaits_spare && slots.iter().all(Slot::is_filled) && !scratch.is_held()).then(|| {
-        // SAFETY: this thread's own, and every call in it is over.
+        // SAFETY: this thread's own scratch, and every call in it is finished.
         let counted = unsafe { fold_scratch(scratch) };
         (scratch, counted)
     })
@@ -114,22 +113,22 @@ fn new_scratch(lane: &Lane) -> Option<&'static Scratch> {
     Some(scratch)
 }
 
-/// Room for the thread's next segments: a new chunk, or at the cap one whose segments have been packed.
+/// Returns a chunk for the thread's next segments: a new one, or at the cap one whose segments have been packed.
 fn next_chunk(arena: &Arena, lane: &Lane) -> Option<Chunk> {
     arena.cut(lane.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
-        // To pack takes memory, and a system call to get it.
+        // Packing takes memory, hence a system call.
         _ if crate::sys::is_shut() || budget::is_least() => None,
         Overflow::Compact | Overflow::Spill => packed::make_room(arena),
         Overflow::Fold => None,
     })
 }
 
-/// Folds the filled slots of `scratch` into the counters of their streams and empties them; returns how many are in counters now.
+/// Folds the filled slots of `scratch` into the counters of their streams and empties them; returns the number of segments counted.
 ///
 /// # Safety
-/// For the thread that owns it, and no call of the thread is writing into it.
+/// The scratch belongs to the calling thread, and no call of the thread is writing into it.
 pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
-    // SAFETY: nobody writes it, as the caller says.
+    // SAFETY: no thread writes into the scratch, as the caller guarantees.
     let slots = unsafe { Slot::at_rest(scratch.slots()) };
     let (mut at, mut counted, mut adder) = (0, 0, scratch.adder());
     for run in slots.chunk_by(|one, next| one.stream() == next.stream()) {
@@ -141,7 +140,7 @@ pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
     counted
 }
 
-/// Folds segments of one stream; returns how many are in its counters now.
+/// Folds segments of one stream; returns the number of segments counted.
 fn fold_run(run: &[Segment], adder: &registry::Adder<'_>) -> u64 {
     let filled = run.iter().filter(|segment| is_new(segment));
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return 0 };

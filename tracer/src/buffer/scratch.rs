@@ -1,6 +1,6 @@
-//! A scratch: where segments of one thread wait to be folded, in counters mode all of them. Laid out as `trace_format::spool` says, so that
-//! it can lie in the spool. It always says which of its segments are in the counters, and the counters what is being added to them:
-//! whoever kills the process finds each call in a slot or in the counters.
+//! Scratch: slots for segments of one thread that wait to be folded; in counters mode, for all its segments. The layout is defined in
+//! `trace_format::spool`, so that it can lie in the spool. At any time the scratch records which of its segments are in the counters, and
+//! the counters record what is being added. So if the process is killed, a reader finds each call either in a slot or in the counters.
 #![expect(unsafe_code, reason = "a record of zeros that is valid")]
 
 use super::marks::Change;
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::spool::scratch;
 use trace_format::{Segment, StreamId};
 
-/// Slots of a scratch: with its header it takes 2 KiB and a little.
+/// Number of slots; with the header, a scratch takes just over 2 KiB.
 pub(super) const SLOTS: usize = scratch::SLOTS;
-/// Index of the last one, which is spare, as in the arena's chunks.
+/// Index of the last slot, which is spare, as in the arena's chunks.
 pub(super) const SPARE: usize = SLOTS - 1;
 
-/// A scratch.
+/// Segments of one thread that wait to be folded.
 #[repr(C, align(32))]
 pub(crate) struct Scratch {
     /// Number of the thread in the spool.
     thread: AtomicU32,
     unused: u32,
-    /// While a fold is under way: a bit for each slot that is in the counters, and for each that was last begun to be added to them.
+    /// During a fold: masks of the slots already in the counters, and of those last begun to be added.
     counted: AtomicU64,
     counting: AtomicU64,
     unused_too: u64,
@@ -36,61 +36,57 @@ const _: () = {
     assert!(offset_of!(Scratch, counted) == scratch::COUNTED && offset_of!(Scratch, counting) == scratch::COUNTING);
 };
 
-// SAFETY: slots that are not filled, of the first thread; readers of the spool find it so too.
+// SAFETY: zeros are empty slots of the first thread, also for readers of the spool.
 unsafe impl Record for Scratch {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Those of all threads.
+/// Scratches of all threads.
 pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
 
 impl Scratch {
-    /// A new one of this thread, or of one that has its number; `None` if there is no room.
+    /// Creates a scratch for this thread, or for a thread numbered by the scratch's own index; `None` if the table is full.
     pub(super) fn new(thread: Option<u32>) -> Option<&'static Self> {
         let scratch = SCRATCHES.push_zeroed()?;
         scratch.thread.store(thread.unwrap_or(SCRATCHES.index_of(scratch) as u32), Ordering::Relaxed);
         Some(scratch)
     }
 
-    /// Number of the thread in the spool.
     pub(crate) fn thread(&self) -> u32 {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// The slots.
     pub(crate) fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// Whether segments in it wait for their trace to be written.
+    /// True if segments in the scratch wait for their trace to be written.
     pub(super) fn is_held(&self) -> bool {
         self.slots.iter().any(Slot::is_taken)
     }
 
-    /// Changes the marks of its segments.
     pub(super) fn mark(&self, change: Change) {
         self.slots.iter().for_each(|slot| change.slot(slot.end()));
     }
 
-    /// Address of the first slot.
     pub(super) fn first(&self) -> usize {
         self.slots.as_ptr().addr()
     }
 
-    /// A bit for each slot that is filled. Those stay as they are until whoever folds them, one at a time, empties them.
+    /// Mask of the filled slots. These do not change until the folding thread, only one at a time, empties them.
     pub(super) fn filled(&self) -> u64 {
-        // Mostly all before one are.
+        // Usually all filled slots come first.
         let first = self.slots.iter().take_while(|slot| slot.is_filled()).count();
         let behind = self.slots.iter().enumerate().skip(first).filter(|(_, slot)| slot.is_filled());
         behind.fold(u64::MAX.checked_shr((SLOTS - first) as u32).unwrap_or(0), |all, (at, _)| all | 1 << at)
     }
 
-    /// Whether the first `count` slots are filled.
+    /// True if the first `count` slots are filled.
     pub(super) fn has_filled(&self, count: usize) -> bool {
         self.slots.iter().take(count).all(Slot::is_filled)
     }
 
-    /// Slots and their bits.
+    /// Returns the slots in the mask `members`, each with its bit.
     fn those(&self, mut members: u64) -> impl Iterator<Item = (u64, &Slot)> {
         std::iter::from_fn(move || {
             let at = members.trailing_zeros();
@@ -100,37 +96,37 @@ impl Scratch {
         })
     }
 
-    /// The streams of filled slots, with their bits.
+    /// Returns the streams of filled slots, each with its bit.
     pub(super) fn streams(&self, members: u64) -> impl Iterator<Item = (u64, StreamId)> {
         self.nearly_all(members).map(|(at, slot)| (1 << at, slot.stream()))
     }
 
-    /// As [`Self::those`], with their places; faster where most are wanted.
+    /// Returns the slots in the mask with their indices; faster than [`Self::those`] if most are wanted.
     fn nearly_all(&self, members: u64) -> impl Iterator<Item = (usize, &Slot)> {
         self.slots.iter().enumerate().filter(move |(at, _)| members >> at & 1 != 0)
     }
 
-    /// The segments of filled slots, with their bits.
+    /// Returns the segments of filled slots, each with its bit.
     pub(super) fn segments(&self, members: u64) -> impl Iterator<Item = (u64, Segment)> {
         self.those(members).map(|(bit, slot)| (bit, slot.stored()))
     }
 
-    /// Those of the `members` that no fold has counted.
+    /// Mask of the `members` that no fold has counted.
     pub(super) fn uncounted(&self, members: u64) -> u64 {
         members & !self.counted.load(Ordering::Acquire)
     }
 
-    /// A fold begins.
+    /// Begins a fold.
     pub(super) fn adder(&self) -> Adder<'_> {
         Adder::new(SCRATCHES.index_of(self), &self.counted, &self.counting)
     }
 
-    /// The fold is over: `members` are counted, and their slots are free.
+    /// Ends the fold: `members` are counted, and their slots become free.
     pub(super) fn empty(&self, members: u64) {
         for (_, slot) in self.nearly_all(members) {
             slot.empty();
         }
-        // Whoever sees any of the next segment in a slot sees that slot emptied before (`copies.rs` of the models).
+        // A reader that sees any field of a slot's next segment then also sees that the slot was emptied (`copies.rs` of the models).
         fence(Ordering::Release);
         self.counted.store(0, Ordering::Release);
         self.counting.store(0, Ordering::Release);
@@ -150,7 +146,7 @@ mod tests {
         let filled = waiting.filled();
         assert_eq!(filled, 1 | 1 << 5 | 1 << 63);
         assert_eq!(waiting.segments(filled).map(|(_, segment)| segment.end).collect::<Vec<_>>(), [1, 6, 64]);
-        // Its thread goes on meanwhile.
+        // The thread continues meanwhile.
         fill(6);
         waiting.empty(filled);
         assert_eq!(waiting.filled(), 1 << 6);

@@ -1,11 +1,11 @@
-//! The place of a segment: its thread fills it while others may look.
+//! Slot of a segment: filled by its thread while other threads may read.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use trace_format::segment::{MARKS, TAKEN};
 use trace_format::{Segment, StreamId};
 
-/// A slot. Its end is stored last and emptied first, so whoever finds one there has the rest.
+/// Place for one segment. The end is stored last and cleared first, so a reader that sees an end also sees the other fields.
 #[repr(C, align(32))]
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -27,54 +27,53 @@ const _: () = {
 };
 
 impl Slot {
-    /// The slot at this address.
+    /// Returns the slot at this address.
     ///
     /// # Safety
-    /// It is one of a chunk or scratch, which are never unmapped.
+    /// The address is that of a slot in a chunk or scratch; these stay mapped.
     #[inline(always)]
     pub(crate) unsafe fn at(address: usize) -> &'static Self {
-        // SAFETY: as the caller says; aligned, and valid for any bits.
+        // SAFETY: a slot, as the caller guarantees; aligned, and valid for any bits.
         unsafe { &*(address as *const Self) }
     }
 
-    /// Stores a segment; the slot is empty and the caller's alone.
+    /// Stores a segment in an empty slot that belongs to the caller alone.
     #[inline(always)]
     pub(crate) fn fill(&self, segment: &Segment) {
         self.offset.store(segment.offset, Ordering::Relaxed);
         self.word.store(segment.word, Ordering::Relaxed);
         self.start.store(segment.start, Ordering::Relaxed);
-        // The end comes last, so that whoever sees it sees the rest.
+        // Stored last, so that a reader that sees the end also sees the rest.
         self.end.store(segment.end, Ordering::Release);
     }
 
-    /// Empties it: its end goes first. Before any of the next segment is stored there is to be a fence (`copies.rs` of the models).
+    /// Clears the end. A fence must follow before any field of the next segment is stored (`copies.rs` of the models).
     pub(super) fn empty(&self) {
         self.end.store(0, Ordering::Release);
     }
 
-    /// The end of its segment, with the marks; 0 while there is none.
+    /// End of the segment with the marks; 0 while there is none.
     pub(crate) const fn end(&self) -> &AtomicU64 {
         &self.end
     }
 
-    /// Whether it has its segment.
     pub(super) fn is_filled(&self) -> bool {
         self.end.load(Ordering::Acquire) != 0
     }
 
-    /// Whether its segment belongs to the trace that is being written.
+    /// True if its segment belongs to the trace being written.
     pub(crate) fn is_taken(&self) -> bool {
         self.end.load(Ordering::Acquire) & MARKS == TAKEN
     }
 
-    /// Its segment with the marks, if it has one.
+    /// Returns the segment with its marks.
     pub(crate) fn read(&self) -> Option<Segment> {
-        // The end is looked at once: its thread may take the segment back meanwhile.
+        // Loaded once: the thread may empty the slot meanwhile.
         let end = self.end.load(Ordering::Acquire);
         (end != 0).then(|| Segment { end, ..self.stored() })
     }
 
-    /// What was stored in it, of a slot that is known to be filled, or is the caller's alone.
+    /// Returns the stored fields of a slot that is known to be filled or belongs to the caller alone.
     #[inline]
     pub(crate) fn stored(&self) -> Segment {
         Segment {
@@ -85,18 +84,17 @@ impl Slot {
         }
     }
 
-    /// The stream of what was stored in it.
     #[inline]
     pub(super) fn stream(&self) -> StreamId {
         Segment { word: self.word.load(Ordering::Relaxed), ..Segment::default() }.stream()
     }
 
-    /// Slots that nobody writes, as what is in them.
+    /// Views slots that nobody writes as segments.
     ///
     /// # Safety
-    /// All calls in them are over, and none of them is emptied or marked as long as the segments are looked at.
+    /// All calls in the slots are finished, and no slot is emptied or marked while the segments are borrowed.
     pub(crate) const unsafe fn at_rest(slots: &[Self]) -> &[Segment] {
-        // SAFETY: of the same layout, as asserted above; unchanged, as the caller says.
+        // SAFETY: same layout, as asserted above; unchanged, as the caller guarantees.
         unsafe { std::slice::from_raw_parts(slots.as_ptr().cast(), slots.len()) }
     }
 }
@@ -118,7 +116,7 @@ mod tests {
         assert_eq!((empty.stored(), empty.stream()), (whole, whole.stream()));
         empty.empty();
         assert!(empty.read().is_none());
-        // SAFETY: this test's own.
+        // SAFETY: the slot is local to this test.
         assert_eq!(unsafe { Slot::at_rest(&both) }, [whole, whole]);
     }
 }

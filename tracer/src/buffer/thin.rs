@@ -1,5 +1,5 @@
-//! DXT_MIN_SIZE in a full chunk: reads and writes that are too short go to a scratch chunk, where they are folded, the others
-//! move together, and the thread goes on in the same chunk if that makes room.
+//! Min-size filter (DXT_MIN_SIZE) of a full chunk: reads and writes that are too short move to a scratch and are folded, and the others
+//! are compacted. The thread continues in the same chunk if that frees enough slots.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::chunk::Chunk;
@@ -11,19 +11,17 @@ use crate::{filters, registry};
 use std::sync::atomic::{Ordering, fence};
 use trace_format::{Segment, StreamId};
 
-/// Shortest length in bytes of which the stream's segments are kept, by DXT_MIN_SIZE.
+/// Minimum length of the stream's recorded segments, in bytes, by DXT_MIN_SIZE; 0 without a limit.
 pub(crate) fn least_length(stream: StreamId) -> u64 {
     let least = filters::current().map_or(0, |filters| filters.min_size);
     if least > 0 && registry::stream_by_id(stream).is_some_and(registry::Stream::moves_data) { least } else { 0 }
 }
 
-/// Thins a chunk that its thread has filled; returns the first slot that is free again, if at least half of them are. For
-/// the chunk's own thread.
-///
-/// Segments go one by one, so that whoever kills the process meanwhile finds each of them once, but for the one on its way.
+/// Filters a full chunk of the calling thread; returns the address of the first free slot if at least half of the slots are free. Segments
+/// move one at a time, so if the process is killed, a reader finds each exactly once, except for the one being moved.
 pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
-    // A slot that is taken and not filled is that of a call which a signal handler has interrupted; one that is marked as taken waits
-    // for its trace to be written. Both stay where they are.
+    // An allocated but unfilled slot belongs to a call that a signal handler has interrupted; a slot marked as taken waits for its trace
+    // to be written. A chunk with either stays as it is.
     let (slots, all) = (chunk.filled_slots(), chunk.slots().len());
     let stays = |slot: &Slot| !slot.is_filled() || slot.is_taken();
     if filters::current().is_none_or(|filters| filters.min_size == 0)
@@ -35,7 +33,7 @@ pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
     }
     let scratch = waiting(thread).filter(|scratch| !scratch.is_held())?;
     let (mut kept, mut waits) = (0, 0);
-    // The chunk is this thread's, and all calls in it are over.
+    // The chunk is this thread's, and all calls in it are finished.
     for (at, slot) in slots.iter().enumerate() {
         let segment = slot.stored();
         if segment.length() >= least_length(segment.stream()) {
@@ -46,7 +44,7 @@ pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
             continue;
         }
         if waits == SLOTS {
-            // SAFETY: this thread's own, filled here alone.
+            // SAFETY: this thread's own scratch, filled only here.
             unsafe { fold_scratch(scratch) };
             waits = 0;
         }
@@ -60,15 +58,14 @@ pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
     (kept <= slots.len() / 2).then(|| chunk.first() + kept * size_of::<Segment>())
 }
 
-/// Moves what is in a slot to an empty one.
 fn move_to(place: &Slot, slot: &Slot, segment: &Segment) {
     place.fill(segment);
     slot.empty();
-    // Whoever sees any of what comes next sees that.
+    // A reader that sees any later store also sees this move.
     fence(Ordering::Release);
 }
 
-/// Where the thread's short segments wait to be folded; `None` if there is no room for that.
+/// Returns the scratch for the thread's short segments; `None` if the table is full.
 fn waiting(thread: &Thread) -> Option<&'static Scratch> {
     if thread.waiting.get() == 0 {
         thread.waiting.set(std::ptr::from_ref(Scratch::new(Some(thread.io.index.get() - 1))?) as usize);

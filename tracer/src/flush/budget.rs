@@ -1,5 +1,5 @@
-//! DXT_JOB_BYTES in traces (`crate::budget`): what has no room goes into the exact counters of its streams: what each thread did
-//! last, since its first calls are written first.
+//! DXT_JOB_BYTES in traces (`crate::budget`): segments beyond the budget go into the exact counters of their streams. These are each
+//! thread's last segments, since the first ones are written first.
 
 use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
@@ -11,38 +11,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::columns::TickScale;
 
-/// Bytes of segments in the trace that is being written.
+/// Size of the segments in the trace being written, in bytes.
 static NOW: AtomicU64 = AtomicU64::new(0);
 
-/// About what is written of a process besides what grows: its description and the heads of its parts.
+/// Approximate fixed size of a process in a trace, in bytes: its description and the headers of its parts.
 const PROCESS_BYTES: u64 = 1 << 10;
 
-/// What was taken is in a trace now, or (`written` is false) is not.
+/// Confirms the bytes of segments as written, or (`written` is false) releases them.
 pub(super) fn settle(written: bool) {
     budget::settle(NOW.swap(0, Ordering::Relaxed), written);
 }
 
-/// A trace with so many bytes of this process is about to be written.
+/// Announces a trace with `bytes` bytes of this process, about to be written.
 pub(super) fn goes_into(bytes: usize) {
     budget::goes_into(bytes);
 }
 
-/// In a forked child, which has left nothing yet.
+/// Resets the state in a forked child, which has written nothing yet.
 pub(super) fn in_child() {
     budget::in_child();
     NOW.store(0, Ordering::Relaxed);
 }
 
-/// What this process may still write.
+/// Remaining budget of this process.
 struct Room {
-    /// Bytes of segments: its share less what its tables take.
+    /// Bytes for segments: the process's share minus its tables and what was already written.
     segments: u64,
-    /// Bytes of its tables.
     tables: u64,
 }
 
 impl Room {
-    /// `None`: there is no budget.
+    /// Returns the remaining budget; `None` if there is no limit.
     fn now() -> Option<Self> {
         let share = budget::share()?;
         let files: u64 = registry::files().map(|file| FILE_BYTES + file.told.len() as u64).sum();
@@ -51,13 +50,12 @@ impl Room {
         Some(Self { segments: share.saturating_sub(tables).saturating_sub(budget::written()), tables })
     }
 
-    /// Whether there is room for so many bytes of segments.
     fn is_for(&self, bytes: u64) -> bool {
         bytes <= self.segments && budget::covers_trace(self.tables + bytes)
     }
 }
 
-/// Takes out of `threads` what has no room and adds it to `left_out`; returns how many calls that were.
+/// Moves segments beyond the budget from `threads` into `left_out`; returns their number.
 pub(super) fn fit(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) -> u64 {
     match Room::now() {
         Some(room) => fit_into(&room, threads, left_out, scale),
@@ -71,7 +69,7 @@ fn fit_into(room: &Room, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, s
     for (thread, of_thread) in threads.iter().enumerate() {
         pieces.extend((0..of_thread.len()).map(|index| (index, thread)));
     }
-    // Threads take turns.
+    // Round robin over threads.
     pieces.sort_unstable();
     let (mut used, mut folded, mut is_full) = (0, 0, false);
     for (index, thread) in pieces {
@@ -97,7 +95,7 @@ fn fit_into(room: &Room, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, s
     folded
 }
 
-/// How many bytes a piece takes in the file. What is not encoded yet is, to know that.
+/// Size of a piece in the file, in bytes. Slots are encoded to find out.
 fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> u64 {
     if let Held::Slots(slots) = piece {
         let slots: Vec<Segment> =
@@ -110,7 +108,7 @@ fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, sca
                     .for_each(registry::Stream::mark_used);
                 *piece = Held::Again(frame);
             }
-            // It is written as it is, if it can be.
+            // Written unencoded, if possible.
             None => return slots.len() as u64 * size_of::<Segment>() as u64,
         }
     }
@@ -121,7 +119,7 @@ fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, sca
     }
 }
 
-/// The segments of a piece, with times in ns since the epoch.
+/// Returns the segments of a piece, with times in ns since the epoch.
 fn segments(piece: &Held, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> Vec<Segment> {
     match piece {
         Held::Slots(slots) => slots.iter().filter(|slot| buffer::is_filled(slot)).map(|s| in_ns(s, scale)).collect(),

@@ -1,41 +1,43 @@
-//! All ranks write one file. Each encodes its own part; one Exscan tells where it goes; a collective write puts
-//! the parts there; when no MPI writes any more, each rank mends its part and adds its index entries ([`super::mend`]); all agree on
-//! the outcome. A rank whose own part failed still joins every call.
+//! Collective writing of one trace file by all ranks.
 //!
-//! Should the last agreement fail on one rank, it looks whether rank 0 has given the file its name; rank 0 gives it, if its own part is
-//! there. A part that is told twice all the same, since two things went wrong at once, is the same in both: process, epoch and end.
+//! Each rank encodes its own part, one Exscan yields its position, and a collective write stores the parts. Once MPI writes no more on any
+//! rank, each rank verifies and repairs its part and adds its index entries ([`super::mend`]). Then all ranks agree on the outcome. A rank
+//! whose own part failed still joins every call.
 //!
-//! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entry, so nobody has a write
-//! more than the others, and no rank ever holds what grows with the number of ranks.
+//! If the last agreement fails on one rank, that rank checks if rank 0 has given the file its final name; rank 0 does so if its own part
+//! is complete. If a part is written twice after all, because two things failed at once, both copies have the same process, epoch and end.
 //!
-//! The calls that all ranks make together are dear where ranks outnumber processors: each is a wait for the slowest. There are
-//! at most eight, whatever is recorded; a test counts them (`calls_of_a_flush.rs`). In trace mode:
+//! The preamble (header, job block) goes with rank 0's part and the trailer with the last rank's index entries. So no rank has an extra
+//! write, and no rank holds data that grows with the number of ranks.
 //!
-//! | call | what for |
+//! Collective calls are expensive where ranks outnumber processors, since each one waits for the slowest rank. There are at most eight,
+//! independent of the recorded data; a test counts them (`calls_of_a_flush.rs`). In trace mode:
+//!
+//! | call | purpose |
 //! |---|---|
-//! | `MPI_Bcast` | the plan: which file, which names the job block has ([`plan`]) |
-//! | `MPI_Exscan` | bytes and regions of the ranks before this one |
+//! | `MPI_Bcast` | the plan: the file, and the names that the job block holds ([`plan`]) |
+//! | `MPI_Exscan` | bytes and regions of lower ranks |
 //! | `MPI_File_open` | |
-//! | `MPI_Allreduce` | sizes of the whole; has any rank failed until here |
+//! | `MPI_Allreduce` | total sizes; failures so far |
 //! | `MPI_File_write_at_all` | the parts |
 //! | `MPI_File_close` | |
-//! | `MPI_Allreduce` | no rank's MPI writes to the file any more |
-//! | `MPI_Allreduce` | has any rank failed since |
+//! | `MPI_Allreduce` | MPI writes to the file on no rank any more |
+//! | `MPI_Allreduce` | failures since |
 //!
-//! In counters mode few ranks have anything to write when the records of shared files have been reduced, so those that have do it by
-//! themselves, and nobody else opens the file:
+//! In counters mode few ranks have anything left to write once the records of shared files are reduced. These ranks write independently,
+//! and no other rank opens the file:
 //!
-//! | call | what for |
+//! | call | purpose |
 //! |---|---|
 //! | `MPI_Bcast` | the plan |
-//! | `MPI_Bcast` | if rank 0 has more than some 1,500 names: the hashes of the others |
-//! | `MPI_Allreduce` | which of rank 0's files others have too; has anybody files that rank 0 has not; can all reduce ([`reduce`]) |
-//! | `MPI_Allreduce` | if so, and if there was one broadcast: which of those several ranks have |
-//! | `MPI_Reduce` | if several ranks have any file: the sums of these files |
-//! | `MPI_Allreduce` | then too: has any rank failed; which files found room |
-//! | `MPI_Exscan` | bytes and regions of the ranks before this one |
-//! | `MPI_Allreduce` | sizes of the whole; has any rank failed until here |
-//! | `MPI_Allreduce` | has any rank failed since |
+//! | `MPI_Bcast` | if rank 0 has more than some 1,500 names: the remaining hashes |
+//! | `MPI_Allreduce` | rank 0's files that other ranks have too; any files that rank 0 lacks; can all ranks reduce ([`reduce`]) |
+//! | `MPI_Allreduce` | if so, and if there was one broadcast: shared files among those that rank 0 lacks |
+//! | `MPI_Reduce` | if any file is shared: sums of the shared files |
+//! | `MPI_Allreduce` | also then: failures; files that found room |
+//! | `MPI_Exscan` | bytes and regions of lower ranks |
+//! | `MPI_Allreduce` | total sizes; failures so far |
+//! | `MPI_Allreduce` | failures since |
 
 use super::counted::Counted;
 use super::gather::{Gathered, all_notes, calibrate};
@@ -54,7 +56,7 @@ use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, Inde
 use trace_format::meta::SharedName;
 use trace_format::write::{Region, count_regions, preamble, trailer};
 
-/// What this rank contributes.
+/// Contribution of this rank.
 #[derive(Default)]
 struct Part {
     preamble: Vec<u8>,
@@ -66,7 +68,7 @@ impl Part {
         (self.preamble.len() + self.regions.iter().map(|region| region.bytes.len()).sum::<usize>()) as u64
     }
 
-    /// Its bytes and its index entries, for a part that begins at `before`, with regions from `first` on, of `all`.
+    /// Returns the bytes and index entries of a part at file offset `before`, with regions numbered from `first`, of `all` in total.
     fn laid_out(mut self, before: u64, first: u32, all: u32) -> Result<(Vec<u8>, Vec<u8>), String> {
         if !self.preamble.is_empty() {
             count_regions(&mut self.preamble, all).map_err(|error| error.to_string())?;
@@ -81,10 +83,10 @@ impl Part {
     }
 }
 
-/// Why there is no trace of all ranks.
+/// Reason for a missing trace of all ranks.
 pub(super) struct NoTrace {
     pub(super) why: String,
-    /// Rank 0 could not even make the file: it says so for all.
+    /// True if rank 0 could not even create the file; rank 0 reports this for all ranks.
     pub(super) no_file: bool,
 }
 
@@ -97,12 +99,12 @@ impl From<String> for NoTrace {
 /// Writes the trace of all ranks. Collective.
 ///
 /// # Errors
-/// Why there is none; the same decision on all ranks.
+/// Reason why there is no trace; all ranks decide alike.
 pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), NoTrace> {
     let muted = record::is_muted();
     let (plan, file, shared) = during(FlushStage::Agree, || plan::share(world, config, counted, muted));
     if !plan.has_file() {
-        // So all know.
+        // All ranks know.
         let why = file.err().unwrap_or_else(|| "rank 0 could not make the file".into());
         return Err(NoTrace { why, no_file: true });
     }
@@ -134,7 +136,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let end = trailer(total, all);
     super::budget::goes_into(body.len() + index.len());
     let mut spans = Spans { body: (before, body), index: (index_at, Vec::new()), ..Spans::default() };
-    // The last of this rank's regions ends with its part, and with a flush frame.
+    // This rank's last region ends where its part ends, with a flush frame.
     spans.flush = regions.checked_sub(1).map(|last| {
         let end = spans.body.0 + spans.body.1.len() as u64;
         (first + last as u32, end.saturating_sub(FLUSH_FRAME_BYTES as u64))
@@ -147,16 +149,16 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     }
     spans.index.1 = index;
     if mine.failed() > 0 {
-        // It is not known where the others' bytes are.
+        // The positions of the other ranks' bytes are unknown.
         spans = Spans::default();
     }
-    // From the moment when the file has its name, it is known of all that was taken where it is.
+    // Once the file has its name, the spool states for all data taken that it is in that file.
     crate::spool::cut_goes_to(&plan.trace_path(), plan.epoch_unix_ns);
     if plan.counting {
         mine.note(during(FlushStage::Write, || sink.write(&spans)).and_then(|()| sink.describe(&spans)));
     } else {
         mine.note(during(FlushStage::Write, || sink.write_together(world, &spans)));
-        // Who hears that somebody has failed joins the last agreement all the same: another may not have heard.
+        // A rank that hears of a failure still joins the last agreement, since another rank may not have heard.
         let [failed] = during(FlushStage::Write, || mine.agree(world, [mine.failed()]));
         if failed.max(mine.failed()) == 0 {
             let mended = during(FlushStage::Mend, || here(|| sink.mend(&spans)).and_then(std::convert::identity));
@@ -171,7 +173,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     }
     mine.note(sink.close());
     let (all, agreed) = during(FlushStage::Agree, || greatest(world, &[mine.failed()]));
-    // Where MPI does not tell this rank what the others say, its own part is there, and most likely theirs.
+    // If MPI does not deliver the other ranks' results, this rank's part is complete, and most likely theirs too.
     let failed = mine.failed().max(if agreed { all.first().copied().unwrap_or(0) } else { 0 });
     if failed > 0 {
         sink.give_up();
@@ -179,9 +181,9 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     }
     match sink.finish(&output::job_stem(world.size)) {
         Some(Ok(name)) if config.verbose > 0 => say(&[b"wrote ", &name]),
-        // The others take it for written by now, and it is: only its name is not what it should be.
+        // The other ranks regard the trace as written by now, and it is; only its name is wrong.
         Some(Err(why)) => say(&[why.as_bytes(), output::WHOLE]),
-        // Rank 0 knows better: if it gives the file its name, all is there, and else everybody writes a trace alone.
+        // Rank 0 decides: if it names the file, everything is there; otherwise each rank writes a trace of its own.
         None if !agreed && here(|| plan.file_has_its_name()) != Ok(true) => {
             return Err("MPI_Allreduce failed".to_owned().into());
         }
@@ -190,14 +192,14 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     Ok(())
 }
 
-/// What went wrong on this rank, which goes on with the others to where all agree.
+/// Failure state of this rank, which continues with the other ranks until all agree.
 pub(super) struct Mine {
     rank: i32,
     trouble: Option<String>,
 }
 
 impl Mine {
-    /// Takes note of a failure.
+    /// Records a failure; the first one is kept.
     pub(super) fn note<T>(&mut self, result: Result<T, String>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -208,22 +210,22 @@ impl Mine {
         }
     }
 
-    /// 0, or the rank's number from 1 on.
+    /// Returns 0, or rank + 1 if this rank has failed.
     fn failed(&self) -> u64 {
         if self.trouble.is_some() { u64::from(self.rank.unsigned_abs()) + 1 } else { 0 }
     }
 
-    /// The greatest of all ranks' values, one by one; the last of them says who has failed. Collective.
+    /// Returns the element-wise maximum over all ranks; the last element identifies a failed rank. Collective.
     fn agree<const N: usize>(&mut self, world: &World, values: [u64; N]) -> [u64; N] {
         let (all, agreed) = greatest(world, &values);
         if !agreed {
-            // What the others do now can only be told from what came; they learn of it when all agree again.
+            // This rank decides by the values that arrived; the other ranks learn of the failure at the next agreement.
             self.note::<()>(Err("MPI_Allreduce failed".into()));
         }
         std::array::from_fn(|i| all.get(i).copied().unwrap_or(0))
     }
 
-    /// Why there is no trace of all ranks.
+    /// Returns the reason why there is no trace of all ranks.
     fn why(&self, failed: u64) -> String {
         match &self.trouble {
             Some(why) => why.clone(),
@@ -232,13 +234,13 @@ impl Mine {
     }
 }
 
-/// Runs a part of the work that is this rank's alone on a stack of the tracer's own, where it can be given up.
+/// Runs work local to this rank on a stack of the tracer's own, where it can be abandoned.
 fn here<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     stack::at_end(work).ok_or_else(|| "not enough memory".into())
 }
 
-/// What this rank has to write: its own record, and on rank 0 the one of files that several ranks share, if there is one. Then a
-/// rank that has nothing besides writes nothing. Collective in counters mode.
+/// Returns the records that this rank writes: its own, and on rank 0 also the common record of shared files, if any. With a common record,
+/// a rank that has nothing else writes nothing. Collective in counters mode.
 fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine: &mut Mine) -> Vec<Gathered> {
     let traced = |mine: &mut Mine| {
         let all = during(FlushStage::Gather, || here(|| vec![Gathered::new(by, Some(&plan.hashes), None)]));
@@ -261,7 +263,7 @@ fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine:
     all
 }
 
-/// Which number a region has, and how many there are, is not known yet.
+/// Encodes this rank's part; region numbers and their total are filled in later.
 fn encode(names: Option<Vec<SharedName>>, gathered: Vec<Gathered>) -> Result<Part, String> {
     if crate::sys::is_shut() {
         return Err("this rank has confined itself by seccomp(2); its part is in its spool".into());
@@ -279,7 +281,7 @@ fn encode(names: Option<Vec<SharedName>>, gathered: Vec<Gathered>) -> Result<Par
     encoded.map_err(|error| error.to_string())
 }
 
-/// Sums of `values` over the ranks before this one. Collective.
+/// Returns the element-wise sums of `values` over all lower ranks. Collective.
 fn scan<const N: usize>(world: &World, values: [u64; N]) -> Result<[u64; N], String> {
     let (mut before, abi) = ([0_u64; N], &world.abi);
     let (from, to) = (values.as_ptr().cast(), before.as_mut_ptr().cast());
@@ -289,7 +291,7 @@ fn scan<const N: usize>(world: &World, values: [u64; N]) -> Result<[u64; N], Str
     if result == SUCCESS { Ok(before) } else { Err("MPI_Exscan failed".into()) }
 }
 
-/// The greatest of all ranks' values, one by one, and whether MPI says that it worked. Collective.
+/// Returns the element-wise maximum of `values` over all ranks, and true if MPI reported success. Collective.
 pub(super) fn greatest(world: &World, values: &[u64]) -> (Vec<u64>, bool) {
     let (mut all, abi) = (vec![0_u64; values.len()], &world.abi);
     let (from, to) = (values.as_ptr().cast(), all.as_mut_ptr().cast());

@@ -1,5 +1,4 @@
-//! What was counted in counters mode, taken once from the registry and then described: for one process, or without what
-//! the ranks have reduced to one record.
+//! Counters mode: counts taken once from the registry, to describe one process, or what is left after the ranks' reduction.
 
 use crate::registry::{self, File, Stream};
 use crate::{buffer, clock};
@@ -10,16 +9,14 @@ use trace_format::meta::{FileDef, LayoutDef, LayoutMoment, Missing, Process, Pro
 use trace_format::op::Layer;
 use trace_format::profile::{Profile, Slowest};
 
-/// Counters and profiles up to the moment when they were taken; times in ticks.
+/// Counters and profiles up to the time they were taken; times in ticks.
 pub(super) struct Counted {
-    /// Streams with their ids.
     pub(super) streams: Vec<(u32, &'static Stream, Counters)>,
-    /// Profiles by file and layer.
     pub(super) profiles: Vec<(&'static File, Layer, Profile)>,
 }
 
 impl Counted {
-    /// What was taken; `None` in trace mode. What is counted from now on is not in it.
+    /// Takes the counts so far; `None` in trace mode.
     pub(super) fn taken() -> Option<Self> {
         if !buffer::counting::is_on() {
             return None;
@@ -30,19 +27,19 @@ impl Counted {
         Some(Self { streams, profiles: registry::files().flat_map(of_file).collect() })
     }
 
-    /// The files of which something was counted.
+    /// Returns all files with counts.
     pub(super) fn files(&self) -> impl Iterator<Item = &'static File> {
         let files: BTreeMap<_, _> =
             self.streams.iter().map(|(_, stream, _)| (std::ptr::from_ref(stream.file), stream.file)).collect();
         files.into_values()
     }
 
-    /// It could not be written: what was taken out of profiles goes back.
+    /// Returns the profiles to the registry after the trace could not be written.
     pub(super) fn give_back(&self) {
         self.profiles.iter().for_each(|(file, layer, profile)| file.give_back(*layer, profile));
     }
 
-    /// Describes it in `process`, but for the files that `left_out` names. Paths whose hash is in `known` are left out.
+    /// Describes the counts in `process`, except for files with `left_out`. Paths whose hash is in `known` are omitted.
     pub(super) fn describe(
         &self,
         process: &mut Process,
@@ -63,7 +60,7 @@ impl Counted {
         }
     }
 
-    /// What is noted where there are other files: in this mode always.
+    /// Returns the note with the number of condensed files; always in counters mode, otherwise only if there is a condensed record.
     pub(super) fn notes() -> Option<(String, u64)> {
         let what = "different files among these <other files>, per process, within 5 %";
         let may_be = buffer::counting::is_on() || registry::other_files_record().is_some();
@@ -71,12 +68,12 @@ impl Counted {
     }
 }
 
-/// Files of a process block, numbered as they come.
+/// Files of a process block, numbered in order of use.
 #[derive(Default)]
 pub(super) struct Files(BTreeMap<*const File, u32>);
 
 impl Files {
-    /// Number of `file`, which is described in `process` if it is new.
+    /// Returns the number of `file`, and describes the file in `process` if it is new.
     pub(super) fn number(&mut self, process: &mut Process, file: &'static File, known: &[u64]) -> u32 {
         if let Some(&number) = self.0.get(&std::ptr::from_ref(file)) {
             return number;
@@ -89,13 +86,13 @@ impl Files {
     }
 }
 
-/// A file as a trace describes it.
+/// Returns the file's definition for a trace, without the path if its hash is in `known`.
 pub(super) fn definition(file: &File, known: &[u64]) -> FileDef {
     let path = known.binary_search(&file.hash).is_err().then(|| file.told.to_vec());
     FileDef { path, ..registry::file_definition(file) }
 }
 
-/// A file's layouts, with its number in the process block.
+/// Returns the file's layouts, with its number in the process block.
 pub(super) fn layouts(file: &File, number: u32) -> impl Iterator<Item = LayoutDef> {
     let moments = [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts());
     moments.filter_map(move |(moment, layout)| {
@@ -103,9 +100,7 @@ pub(super) fn layouts(file: &File, number: u32) -> impl Iterator<Item = LayoutDe
     })
 }
 
-/// Counters in ticks as counters in ns since the process's epoch.
-///
-/// Of calls that were not timed there is no first and no last.
+/// Converts counters from ticks to ns since the process's epoch. Without timing of calls, first start and last end are left empty.
 pub(super) fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
     if !clock::times_calls() {
         let none = Counters::default();
@@ -126,7 +121,7 @@ pub(super) fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
     }
 }
 
-/// The same of a profile.
+/// Converts a profile from ticks to ns since the process's epoch.
 pub(super) fn profile_in_nanoseconds(ticks: Profile, scale: &TickScale) -> Profile {
     if !clock::times_calls() {
         return Profile { slowest_read: Slowest::default(), slowest_write: Slowest::default(), ..ticks };

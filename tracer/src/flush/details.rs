@@ -1,4 +1,4 @@
-//! What the process block says beyond files and streams: data sets, hints, datatypes.
+//! Details in the process block beyond files and streams: data sets, hints, datatypes, views, memory alignment.
 
 use super::counted;
 use crate::record;
@@ -14,20 +14,20 @@ use trace_format::meta::{
 use trace_format::op::Layer;
 use trace_format::profile::MEMORY_ALIGNMENT;
 
-/// The number of each file that has streams.
+/// Returns the number in the block of each file with streams.
 fn numbers(process: &Process) -> BTreeMap<*const File, u32> {
     let stream = |def: &StreamDef| Some((std::ptr::from_ref(registry::stream_by_id(StreamId(def.id))?.file), def.file));
     process.streams.iter().filter_map(stream).collect()
 }
 
-/// Adds the views of files, which tell more of segments: where these are counted, there is nothing to tell more of.
+/// Adds the views of files. Only for recorded segments, which they describe further; counters need none.
 pub(super) fn add_views(process: &mut Process) {
     let number_of = numbers(process);
     let of_view = |view: &'static View| Some(definition(*number_of.get(&std::ptr::from_ref(view.file))?, view));
     process.views = registry::views().filter_map(of_view).collect();
 }
 
-/// Adds what is known of the files and streams that the block describes.
+/// Adds the details of all files and streams in the block.
 pub(super) fn add(process: &mut Process) {
     add_data_sets(process);
     let number_of = numbers(process);
@@ -42,7 +42,7 @@ pub(super) fn add(process: &mut Process) {
     }
 }
 
-/// A view of file number `file`.
+/// Returns the definition of a view of file number `file`.
 fn definition(file: u32, view: &View) -> ViewDef {
     let Viewed { etype_bytes, size, extent, strides } = view.viewed;
     let dimension = |&(count, stride): &(u64, u64)| DimensionDef { count, stride };
@@ -52,7 +52,6 @@ fn definition(file: u32, view: &View) -> ViewDef {
     ViewDef { file, calls: view.calls(), etype_bytes, size, extent, first, block, dimensions }
 }
 
-/// Adds the datatypes that a file was used with.
 pub(super) fn add_datatypes(process: &mut Process, file: u32, counts: &[u64; DATATYPE_COUNTS]) {
     let used = registry::datatypes(counts).map(|(role, combiner, count)| DatatypeUse { file, role, combiner, count });
     process.datatypes.extend(used);
@@ -60,7 +59,7 @@ pub(super) fn add_datatypes(process: &mut Process, file: u32, counts: &[u64; DAT
     process.datatype_extents.extend(extents);
 }
 
-/// Adds the layouts and hints of files of which the block has nothing else, as the ranks' common record has it.
+/// Adds the layouts and hints of files of which everything else is in the ranks' common record.
 pub(super) fn add_alone(process: &mut Process, files: impl Iterator<Item = &'static File>, known: &[u64]) {
     let files: BTreeMap<*const File, &'static File> = files.map(|file| (std::ptr::from_ref(file), file)).collect();
     let mut numbers = counted::Files::default();
@@ -74,7 +73,7 @@ pub(super) fn add_alone(process: &mut Process, files: impl Iterator<Item = &'sta
     process.hints.extend(more);
 }
 
-/// How memory was aligned, as the registry tells it of the streams that the block describes.
+/// Returns the memory alignment of the block's streams from the registry's counts.
 pub(super) fn memory(process: &Process, told: &(Vec<[u64; 2]>, Costs), scale: &TickScale) -> MemoryDef {
     let (by_stream, costs) = told;
     let of = |def: &StreamDef| {
@@ -98,19 +97,19 @@ pub(super) fn memory(process: &Process, told: &(Vec<[u64; 2]>, Costs), scale: &T
     MemoryDef { alignment, streams, costs }
 }
 
-/// What counters cannot say themselves: the alignment, if it is not the usual one.
+/// Returns the alignment for counters, which do not include it; 0 if it is the default.
 pub(super) fn counted_memory() -> MemoryDef {
     let alignment = record::memory_alignment();
     let is_usual = alignment == MEMORY_ALIGNMENT as u64;
     MemoryDef { alignment: if is_usual { 0 } else { alignment }, ..MemoryDef::default() }
 }
 
-/// Whether its segments have communicators.
+/// True if the stream's segments refer to communicators.
 fn is_meeting(def: &StreamDef) -> bool {
     registry::stream_by_id(StreamId(def.id)).is_some_and(|stream| stream.layer == Layer::Mpi)
 }
 
-/// The hints of the files that have a `number`.
+/// Returns the hints of files with a `number`.
 pub(super) fn hints(mut number: impl FnMut(&'static File) -> Option<u32>) -> Vec<HintDef> {
     let of_file = |hint: &'static Hint| {
         let (file, origin) = (number(hint.file)?, hint.origin);
@@ -119,7 +118,7 @@ pub(super) fn hints(mut number: impl FnMut(&'static File) -> Option<u32>) -> Vec
     registry::hints().filter_map(of_file).collect()
 }
 
-/// Adds the data sets whose streams the block describes.
+/// Adds the data sets whose streams are in the block.
 fn add_data_sets(process: &mut Process) {
     let file_of: BTreeMap<u32, u32> = process.streams.iter().map(|stream| (stream.id, stream.file)).collect();
     let access = |one: &'static Use| DataSetAccess {

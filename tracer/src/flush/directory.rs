@@ -1,42 +1,40 @@
-//! The directory that a trace goes into: found once by its name, from then on a handle, so that what others do to names on
-//! the way to it changes nothing. No more is asked of it than that it can be searched and written to.
+//! Output directory of a trace. It is looked up by name once and then used through a descriptor, so that renames on its path have no
+//! effect. Search and write permission suffice.
 #![expect(unsafe_code, reason = "open(2), mkdir(2), chmod(2), fstat(2), unlink(2)")]
 
 use crate::{errno, held};
 use std::ffi::{CStr, CString};
 
-/// A descriptor of the tracer's own; closed when it goes.
+/// Descriptor owned by the tracer; closed on drop.
 #[derive(Debug)]
 pub(super) struct Handle(libc::c_int);
 
 impl Handle {
-    /// `name` in `at`, opened with `flags`, or the errno.
+    /// Opens `name` in `at` with `flags`; returns the errno on failure.
     pub(super) fn open(at: libc::c_int, name: &CStr, flags: libc::c_int, mode: u32) -> Result<Self, libc::c_int> {
         let flags = flags | libc::O_CLOEXEC;
-        // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
+        // SAFETY: the name is NUL-terminated. Raw system calls throughout, since libc's functions may be wrapped.
         let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, mode) };
         if file < 0 { Err(errno::save().value()) } else { Ok(Self(file as libc::c_int)) }
     }
 
-    /// Its number.
     pub(super) const fn number(&self) -> libc::c_int {
         self.0
     }
 
-    /// What it stands for.
     pub(super) fn about(&self) -> Result<libc::stat, libc::c_int> {
-        // SAFETY: an all-zero stat is a valid one.
+        // SAFETY: an all-zero stat is valid.
         let mut about: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: the structure is ours.
+        // SAFETY: the structure is a local variable.
         let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, self.0, &raw mut about) } == 0;
         if known { Ok(about) } else { Err(errno::save().value()) }
     }
 
-    /// Closes it, and says whether that was all right: some file systems write only now.
+    /// Closes the descriptor and returns any error: some file systems write data only on close.
     pub(super) fn close(self) -> Result<(), libc::c_int> {
         let number = self.0;
         std::mem::forget(self);
-        // SAFETY: ours, and nobody else's.
+        // SAFETY: this handle is the descriptor's only owner.
         let closed = unsafe { crate::sys::syscall!(libc::SYS_close, number) } == 0;
         if closed { Ok(()) } else { Err(errno::save().value()) }
     }
@@ -44,12 +42,11 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: ours, and nobody else's.
+        // SAFETY: this handle is the descriptor's only owner.
         unsafe { crate::sys::syscall!(libc::SYS_close, self.0) };
     }
 }
 
-/// A directory.
 #[derive(Debug)]
 pub(super) struct Directory {
     handle: Handle,
@@ -58,10 +55,10 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// The one at `path`, which is absolute.
+    /// Opens the directory at `path`, which is absolute.
     ///
     /// # Errors
-    /// Why it cannot be opened.
+    /// The directory cannot be opened.
     pub(super) fn open(path: &[u8]) -> Result<Self, String> {
         if held::is_in_force() {
             return Self::held(path);
@@ -69,16 +66,16 @@ impl Directory {
         Ok(Self::opened(libc::AT_FDCWD, path, path, 0)?.0)
     }
 
-    /// The held one of this path.
+    /// Returns the held directory with this path.
     ///
     /// # Errors
-    /// That it is out of reach.
+    /// The directory is out of reach.
     pub(super) fn held(path: &[u8]) -> Result<Self, String> {
         let number = held::number(path).ok_or_else(|| out_of_reach(path))?;
         Ok(Self::opened(number, b".", path, 0)?.0)
     }
 
-    /// The one called `name` in `at`, whose path is `path`, and its owner.
+    /// Opens `name` in `at` and returns it with its owner; `path` is for messages.
     fn opened(at: libc::c_int, name: &[u8], path: &[u8], flags: libc::c_int) -> Result<(Self, libc::uid_t), String> {
         let name = CString::new(name).map_err(|_| "the output path holds a NUL".to_owned())?;
         let failed = |errno| failed("open the directory", path, errno);
@@ -88,10 +85,10 @@ impl Directory {
         Ok((Self { handle, path: path.to_vec(), private }, about.st_uid))
     }
 
-    /// The same, made first where it is absent, with those above it; `mode` is what others may do in new ones.
+    /// Opens the directory at `path` after creating it and its parents where absent, with the permissions `mode`.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// As for [`Self::open`].
     pub(super) fn make(path: &[u8], mode: u32) -> Result<Self, String> {
         let there = Self::open(path);
         if there.is_ok() || held::is_in_force() {
@@ -101,9 +98,9 @@ impl Directory {
         let mut unmade = None;
         for end in ends.chain([path.len()]) {
             let Ok(name) = CString::new(&path[..end]) else { continue };
-            // SAFETY: the name ends in NUL.
+            // SAFETY: the name is NUL-terminated.
             let made = unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, name.as_ptr(), mode) } == 0;
-            // One that exists is fine. Of the others the first says why: those below it lack what could not be made.
+            // An existing directory is fine. Of other failures the first is reported: those below it follow from the missing parent.
             let errno = errno::save().value();
             if made {
                 give(libc::AT_FDCWD, &name, mode);
@@ -117,22 +114,22 @@ impl Directory {
         })
     }
 
-    /// The directories `own` below `shared`, which is there and which others may write to too: each is made where it is absent, and must be
-    /// this user's and no link. So nobody can have prepared another one for this user's traces.
+    /// Opens the directories `own` below `shared`, which exists and which others may write to. Each one is created if absent, and must be
+    /// owned by this user and no symbolic link: nobody else can have prepared a directory for this user's traces.
     ///
     /// # Errors
-    /// As [`Self::make`], or whose it is.
+    /// As for [`Self::make`], or a directory belongs to another user.
     pub(super) fn make_own(shared: &[u8], own: &[u8], mode: u32) -> Result<Self, String> {
         if held::is_in_force() {
             return Self::held(&[shared, own].concat());
         }
         let above = shared.strip_suffix(b"/").filter(|above| !above.is_empty()).unwrap_or(shared);
-        // Made here it would shut out all other users.
+        // `shared` is not created: with this user as its owner it would lock out all others.
         let mut here = Self::open(above)?;
         for name in own.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
             let path = [here.path.strip_suffix(b"/").unwrap_or(&here.path), b"/", name].concat();
             let c_name = CString::new(name).map_err(|_| "the output path holds a NUL".to_owned())?;
-            // SAFETY: the name ends in NUL. One that exists is looked at; any other failure shows there.
+            // SAFETY: the name is NUL-terminated. An existing directory is checked below; any other failure shows there.
             if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, here.number(), c_name.as_ptr(), mode) } == 0 {
                 give(here.number(), &c_name, mode);
             }
@@ -145,84 +142,79 @@ impl Directory {
         Ok(here)
     }
 
-    /// For calls that take a directory and a name.
     pub(super) const fn number(&self) -> libc::c_int {
         self.handle.number()
     }
 
-    /// Path of `name` in it, for messages.
+    /// Path of `name` in the directory, for messages.
     pub(super) fn path_of(&self, name: &CStr) -> Vec<u8> {
         [self.path.as_slice(), b"/", name.to_bytes()].concat()
     }
 
-    /// Path, as it was opened.
     pub(super) fn path(&self) -> &[u8] {
         &self.path
     }
 
-    /// Whether no other user can take away what this one puts into it. Root can, always.
+    /// True if no other user except root can remove or replace this user's files in the directory.
     pub(super) const fn is_private(&self) -> bool {
         self.private
     }
 
-    /// Whether files can be made in it, by its permissions and those of its file system.
+    /// Checks that files can be created in the directory, by its permissions and those of its file system.
     ///
     /// # Errors
-    /// Why not.
+    /// Message with the path and the errno.
     pub(super) fn can_be_written(&self) -> Result<(), String> {
         let needed = libc::W_OK | libc::X_OK;
-        // SAFETY: the name ends in NUL.
+        // SAFETY: the name is NUL-terminated.
         let may = unsafe { crate::sys::syscall!(libc::SYS_faccessat, self.number(), c".".as_ptr(), needed) } == 0;
         if may { Ok(()) } else { Err(failed("write into", &self.path, errno::save().value())) }
     }
 
-    /// Takes a name away.
     pub(super) fn remove(&self, name: &CStr) {
-        // SAFETY: the name ends in NUL.
+        // SAFETY: the name is NUL-terminated.
         unsafe { crate::sys::syscall!(libc::SYS_unlinkat, self.number(), name.as_ptr(), 0) };
     }
 }
 
-/// Whether a name in a directory of this owner and mode stays with what `user` gave it to: only the owner and root may write
-/// there, or the sticky bit keeps others from what is not theirs, and neither of them is a stranger. (POSIX ACLs show in
-/// the group's bits; acl(5).)
+/// True if a name in a directory with this owner and mode stays with the file that `user` gave it to: the owner is `user` or root, and
+/// only the owner may write or the sticky bit is set. POSIX ACLs show in the group bits (acl(5)).
 const fn names_stay(owner: libc::uid_t, mode: libc::mode_t, user: libc::uid_t) -> bool {
     (owner == user || owner == 0) && (mode & 0o022 == 0 || mode & libc::S_ISVTX != 0)
 }
 
-/// Has the directory `name` in `at`, just made by this process, those of the permissions `mode` that its umask took away.
+/// Adds the permissions in `mode` that the umask removed from the directory `name` in `at`, which this process has just created.
 pub(crate) fn give(at: libc::c_int, name: &CStr, mode: u32) {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let Ok(made) = Handle::open(at, name, flags, 0) else { return };
     let Ok(about) = made.about() else { return };
-    // Somebody may have put another in its place.
+    // Another user may have replaced it.
     if about.st_mode & mode == mode || about.st_uid != crate::job::effective_user() {
         return;
     }
     let mode = about.st_mode & 0o7777 | mode;
-    // SAFETY: the name ends in NUL.
+    // SAFETY: the name is NUL-terminated.
     let given = unsafe { crate::sys::syscall!(libc::SYS_fchmodat, made.number(), c".".as_ptr(), mode) } == 0;
-    // Nothing in a directory can be named that its owner may not search.
+    // Without search permission the owner cannot name "." in the directory.
     if !given && let Ok(path) = CString::new(format!("/proc/self/fd/{}", made.number())) {
         // SAFETY: as above.
         unsafe { crate::sys::syscall!(libc::SYS_fchmodat, libc::AT_FDCWD, path.as_ptr(), mode) };
     }
 }
 
-/// Whether a name stands for something. Above what can be made may be what cannot: mkdir(2) may refuse a file system that cannot be written to
-/// before it looks whether the name is taken.
+/// True if the name exists. Needed because mkdir(2) may fail with EROFS for an existing parent before it checks for existence.
 fn exists(name: &CStr) -> bool {
-    // SAFETY: the name ends in NUL.
+    // SAFETY: the name is NUL-terminated.
     let found = unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) };
     found == 0
 }
 
-/// Message about a directory to which no name leads any more.
+/// Returns the message about a directory that its path no longer leads to.
 pub(super) fn out_of_reach(path: &[u8]) -> String {
     format!("{} is another directory here, or none (chroot, or another mount)", String::from_utf8_lossy(path))
 }
 
-/// `failed to open /x: No such file or directory`.
+/// Returns a message such as `failed to open /x: No such file or directory`.
 pub(super) fn failed(what: &str, path: &[u8], errno: libc::c_int) -> String {
     format!("failed to {what} {}: {}", String::from_utf8_lossy(path), std::io::Error::from_raw_os_error(errno))
 }
@@ -242,7 +234,7 @@ mod tests {
             (1000, 0o775, false),
             (0, 0o2770, false),
             (1000, 0o707, false),
-            // The owner of a sticky directory may rename what is in it.
+            // The owner of a sticky directory may rename the files in it.
             (1001, 0o1777, false),
             (1001, 0o755, false),
         ] {

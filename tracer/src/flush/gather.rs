@@ -1,4 +1,4 @@
-//! Collects what this process has recorded into the form that the writer takes.
+//! Collection of everything this process recorded, in the form that the writer takes.
 
 use super::arenas as flush_arenas;
 use super::counted::{self, Counted, in_nanoseconds};
@@ -18,21 +18,21 @@ use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, StreamDef
 use trace_format::spool::block::mark;
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
-/// What this process has recorded.
+/// Everything this process recorded.
 pub(super) struct Gathered {
     process: Process,
     threads: Vec<Vec<Ordered>>,
     scale: TickScale,
 }
 
-/// Whether the ranks of `MPI_COMM_WORLD` can be expected to be traced all alike: several programs started together
-/// (MPMD) may not be, and waiting for one that is not traced would hang the others.
+/// True if all ranks of `MPI_COMM_WORLD` are expected to be traced. Several programs started together (MPMD) may not be, and waiting for
+/// an untraced rank would hang the others.
 pub(super) fn can_be_collective() -> bool {
     mpi::world().is_some_and(World::one_program)
 }
 
 impl Gathered {
-    /// Takes stock; in counters mode of what was `counted`. Paths whose hash is in `known` are left to the job block.
+    /// Collects the records; in counters mode those in `counted`. Paths whose hash is in `known` are left to the job block.
     pub(super) fn new(by: &str, known: Option<&[u64]>, counted: Option<&Counted>) -> Self {
         let calibration = calibrate();
         if record::is_muted() {
@@ -73,7 +73,7 @@ impl Gathered {
         Self { process, threads, scale: calibration.scale }
     }
 
-    /// What was counted, but for what has been `reduced`, and for notes, which then have been reduced too.
+    /// Collects the counters without the files in `reduced`; if given, notes have been reduced too and are left out.
     pub(super) fn counted(
         by: &str,
         calibration: &Calibration,
@@ -93,13 +93,13 @@ impl Gathered {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// A record that is no process's own.
+    /// Wraps a record that belongs to no single process.
     pub(super) const fn common(process: Process, calibration: &Calibration) -> Self {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// Whether there is nothing to write. A shell's child that does nothing but to become a program which cannot be traced has that
-    /// to say, and a process that had no memory for a single call has to say how many there were.
+    /// True if there is nothing to write. Some notes alone are worth a record: a shell's child that only execs an untraceable program, and
+    /// a process without memory for a single call, which reports the number of lost calls.
     pub(super) fn is_empty(&self) -> bool {
         use notes::Note::{DuringTracer, Late, TablesFull, Untraceable};
         let told = [Untraceable, TablesFull, Late, DuringTracer].map(notes::Note::text);
@@ -109,12 +109,12 @@ impl Gathered {
         !tells && !process.notes.iter().any(says)
     }
 
-    /// Node and process id.
+    /// Node name and process id.
     pub(super) fn place(&self) -> (&str, u32) {
         (&self.process.info.node, self.process.info.pid)
     }
 
-    /// Segments that were packed while the program ran.
+    /// Number of segments that were packed while the program ran.
     pub(super) fn packed_segments(&self) -> u64 {
         let of = |ordered: &Ordered| match &ordered.piece {
             Held::Packed(block) => u64::from(block.head.segments),
@@ -123,7 +123,6 @@ impl Gathered {
         self.threads.iter().flatten().map(of).sum()
     }
 
-    /// Encodes the process's region.
     pub(super) fn region(&mut self, encoder: &mut Encoder, number: u32) -> trace_format::Result<Region> {
         let threads: Vec<ThreadSegments<'_>> = self
             .threads
@@ -149,21 +148,18 @@ impl Gathered {
     }
 }
 
-/// When the part that was taken ended, or 0 while nobody has asked. It is told the same if it has to be told again, so that a
-/// reader who meets both knows.
+/// End of the part taken, in ns; 0 until first requested. A repeated write uses the same end, so that readers recognize the duplicate.
 static PART_ENDS: AtomicU64 = AtomicU64::new(0);
 
-/// Nanoseconds per tick of the part that was taken, as in `TickScale::mult`, or 0: all its times are told with one rate, or a call
-/// could end after the part does.
+/// Clock rate of the part taken (`TickScale::mult`), or 0. With more than one rate, a call could end after its part does.
 static PART_RATE: AtomicU64 = AtomicU64::new(0);
 
-/// Another part begins.
 pub(super) fn begin_part() {
     PART_ENDS.store(0, Ordering::Relaxed);
     PART_RATE.store(0, Ordering::Relaxed);
 }
 
-/// The clock as it is known now, or as it was when the part was told of first.
+/// Returns the current calibration, with the rate that the part was first written with, if any.
 pub(super) fn calibrate() -> Calibration {
     let mut calibration = clock::calibrate();
     let told = PART_RATE.compare_exchange(0, calibration.scale.mult, Ordering::Relaxed, Ordering::Relaxed);
@@ -171,7 +167,7 @@ pub(super) fn calibrate() -> Calibration {
     calibration
 }
 
-/// What the part says of this process; its spool says the same end.
+/// Returns the part's process information; its end is also stored in the spool.
 fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let info = describe::process(by, calibration);
     let told = PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed);
@@ -180,14 +176,14 @@ fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     ProcessInfo { end_ns, ..info }
 }
 
-/// A piece of a thread's buffer, with its place in the thread's order.
+/// Piece of a thread's buffer, with its position in the thread's order.
 pub(super) struct Ordered {
     sequence: u32,
     pub(super) piece: Held,
 }
 
 impl Ordered {
-    /// Its slots, if it is no block.
+    /// Returns the slots, unless the piece is a block.
     pub(super) fn slots(&self) -> Option<&[Segment]> {
         match &self.piece {
             Held::Slots(slots) => Some(slots),
@@ -196,17 +192,15 @@ impl Ordered {
     }
 }
 
-/// A piece that is kept until it is encoded.
+/// Piece that is held until it is encoded.
 pub(super) enum Held {
-    /// Slots of the buffer.
     Slots(Cow<'static, [Segment]>),
-    /// A packed block.
     Packed(buffer::Block),
-    /// What is left of one, encoded again with the clock's rate as it is known now.
+    /// Remainder of a block, encoded again with the current clock rate.
     Again(Vec<u8>),
 }
 
-/// The segments of every thread that were taken, in order: its chunks and packed blocks as they came, then its scratch.
+/// Returns the segments taken from each thread, in order: its chunks and packed blocks by sequence, then its scratch.
 pub(super) fn segments() -> Vec<Vec<Ordered>> {
     let mut threads: Vec<Vec<Ordered>> = (0..THREADS.len()).map(|_| Vec::new()).collect();
     let mut add = |thread: u32, sequence: u32, piece: Held| {
@@ -235,7 +229,7 @@ pub(super) fn segments() -> Vec<Vec<Ordered>> {
     threads
 }
 
-/// Which streams have a segment. Of packed ones it is known which have ever been packed, and which may be in each block.
+/// Returns per stream id if it has a segment; an upper bound for packed ones (ever packed, and possibly in one of the blocks).
 fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
     let mut packed = 0_u64;
     for ordered in threads.iter().flatten() {
@@ -261,7 +255,7 @@ fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
     used
 }
 
-/// Fills in files, streams, layouts and counters of what was used.
+/// Fills in the files, streams, layouts and counters in use.
 fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &TickScale, known: &[u64]) {
     let all: Vec<&'static File> = registry::files().collect();
     let mut number_of = std::collections::BTreeMap::new();
@@ -291,13 +285,13 @@ fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &Ti
     }
 }
 
-/// What was seen and not recorded.
+/// Returns notes on activity that was seen but not recorded, without zero counts.
 fn notes() -> Vec<Note> {
     let seen = all_notes().into_iter().filter(|(_, count)| *count > 0);
     seen.map(|(what, count)| Note { what, count }).collect()
 }
 
-/// The same with what was not seen: the same kinds in every process.
+/// Returns all notes including zero counts: the same kinds in every process.
 pub(super) fn all_notes() -> Vec<(String, u64)> {
     let until_now = [
         (notes::Note::Asynchronous.text(), handles::pending::waiting()),

@@ -1,4 +1,4 @@
-//! Counters of what filters leave out when a trace is written.
+//! Counters of segments left out when a trace is written, by filters or the budget.
 
 use crate::{filters, registry};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use trace_format::op::Layer;
 pub(super) struct LeftOut(BTreeMap<u32, (Counters, Previous)>);
 
 impl LeftOut {
-    /// Takes in a segment whose times are in ns since the epoch.
+    /// Counts a segment with times in ns since the epoch.
     pub(super) fn fold(&mut self, segment: &Segment) {
         let stream = segment.stream();
         let before = || registry::stream_by_id(stream).map_or_else(Previous::default, registry::Stream::previous);
@@ -19,17 +19,17 @@ impl LeftOut {
         counters.fold(previous, segment.offset, segment.length(), segment.start, segment.end);
     }
 
-    /// The counters of `stream`, if anything of it was left out.
+    /// Returns the counters of `stream`, if any of its segments were left out.
     pub(super) fn of(&self, stream: u32) -> Option<&Counters> {
         self.0.get(&stream).map(|(counters, _)| counters)
     }
 
-    /// How many files have counters only because of a trigger.
+    /// Number of files that have only counters because of a trigger.
     pub(super) fn files(&self) -> u64 {
         if filters::triggers().is_none() {
             return 0;
         }
-        // Triggers leave out whole files, their opens too; DXT_MIN_SIZE reads and writes only.
+        // Triggers leave out whole files including their opens; DXT_MIN_SIZE only reads and writes.
         let streams = self.0.keys().filter_map(|id| registry::stream_by_id(trace_format::StreamId(*id)));
         let files: BTreeSet<_> = streams
             .filter(|stream| !stream.moves_data() && stream.layer != Layer::Mpi)

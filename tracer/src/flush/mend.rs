@@ -1,25 +1,25 @@
-//! After the collective write each rank looks whether its part is in the file as it was given, and writes what is not.
+//! Verification and repair after the collective write: each rank compares its part in the file with what it passed to MPI, and rewrites
+//! what differs.
 //!
-//! MPI moves the parts, but what lies in the file then is not taken on trust. An aggregator may write back more than it was asked to:
-//! it reads a range, puts its pieces in and writes the whole range, and with it what another aggregator's bytes were before
-//! (data sieving). That the ranks' parts leave no gap does not keep it from that, since a library deals ranges out to aggregators as
-//! it likes: Open MPI's OMPIO counts them from the file's beginning, so that a write which begins elsewhere gives one aggregator
-//! the first bytes and the last.
+//! The result of MPI's write is not trusted. An aggregator may write more than requested (data sieving): it reads a range, inserts its
+//! pieces and writes the whole range back, including stale bytes of another aggregator. The absence of gaps between the ranks' parts does
+//! not prevent this, since a library assigns ranges to aggregators freely. Open MPI's OMPIO counts ranges from the start of the file, so
+//! that a write which begins elsewhere gives one aggregator both the first and the last bytes.
 //!
-//! So: no MPI call writes to the file any more when this begins, each byte belongs to one rank, and a rank writes plainly what it
-//! does not find. What is not read back, for whatever reason, counts as not found: to write it once more does no harm.
+//! So: when this begins, no MPI call writes to the file any more, each byte belongs to one rank, and a rank writes mismatching bytes
+//! directly. Bytes that cannot be read back count as mismatching: writing them again does no harm.
 
 use super::together::Spans;
 use super::unfinished::Unfinished;
 
-/// Bytes compared at a time; they lie on the stack.
+/// Comparison unit in bytes, held on the stack.
 const PIECE_BYTES: usize = 8 << 10;
 
-/// Puts this rank's part in place, of which MPI was given the first `given` bytes, then its index entries. Returns how many
-/// bytes of those that MPI was given were not there.
+/// Repairs this rank's part, of which MPI was given the first `given` bytes, then writes its index entries. Returns the number of bytes
+/// rewritten among those given to MPI.
 ///
 /// # Errors
-/// Why they cannot be written.
+/// The file cannot be written.
 pub(super) fn mend(file: &Unfinished, spans: &Spans, given: usize) -> Result<u64, String> {
     let (at, body) = (spans.body.0, spans.body.1.as_slice());
     let (given, rest) = body.split_at_checked(given).unwrap_or((body, &[]));
@@ -55,7 +55,7 @@ mod tests {
         (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 | 1).collect()
     }
 
-    /// A file that holds `found`, mended to hold `body` at `at` and an index behind it.
+    /// Returns a file that held `found`, after repair to hold `body` at `at` and an index behind it.
     fn mended(name: &str, found: &[u8], (at, body): (u64, &[u8]), given: usize) -> (u64, Vec<u8>) {
         let place: PathBuf = std::env::temp_dir().join(format!("dxt-mend-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);
@@ -114,7 +114,7 @@ mod tests {
         std::fs::create_dir(&name).unwrap();
         let file = Unfinished::new(Directory::open(name.to_str().unwrap().as_bytes()).unwrap(), "x", 0o600).unwrap();
         let (_, own) = file.place();
-        // Another rank's file has not come as far as it should.
+        // Another rank's file is shorter than it should be.
         let other = Unfinished::of_another(
             Directory::open(name.to_str().unwrap().as_bytes()).unwrap(),
             own,

@@ -1,5 +1,4 @@
-//! Writes the trace: all ranks into one file where that is possible, each process into its own otherwise. The program's
-//! output, errno and exit code stay as they are, whatever happens here.
+//! Writing of the trace: one file for all ranks if possible, else one per process. Never changes the program's output, errno or exit code.
 
 mod budget;
 mod collective;
@@ -33,25 +32,25 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use trace_format::frame::FlushStage;
 use trace_format::write;
 
-/// Has a directory that this process has just made the permissions `mode`, whatever its umask.
+/// Sets the permissions `mode` of a directory that this process has just created, regardless of its umask.
 pub(crate) fn has_mode(directory: &std::ffi::CStr, mode: u32) {
     directory::give(libc::AT_FDCWD, directory, mode);
 }
 
-/// Holds the directory that traces go into.
+/// Keeps the output directory open.
 pub(crate) fn hold_directory() {
     if let Some(config) = config::current() {
         output::hold(config);
     }
 }
 
-/// Where segments may be: those of the process, and those that come after its trace.
+/// All arenas with segments: the process's, and the one for calls after its trace.
 fn arenas() -> [&'static Arena; 3] {
     [&record::ARENA, &record::MEETINGS, late::arena()]
 }
 
-/// All that is on record or counted, and in no trace, belongs to the trace that is about to be written. The caller has the gate
-/// alone. What is not on record by now is left for the next trace.
+/// Takes everything recorded or counted that is in no trace, for the trace about to be written. The caller holds the gate exclusively.
+/// Later records go into the next trace.
 pub(crate) fn take() {
     spool::cut_begins();
     gather::begin_part();
@@ -64,7 +63,7 @@ pub(crate) fn take() {
     notes::take();
 }
 
-/// What was taken is in a trace now, or (`written` is false) is not.
+/// Marks everything taken as written, or (`written` is false) returns it for the next trace.
 pub(crate) fn settle(written: bool) {
     if written {
         spool::cut_is_done();
@@ -83,8 +82,8 @@ pub(crate) fn settle(written: bool) {
     }
 }
 
-/// At MPI_Finalize. Every rank comes here and takes part in every collective call, whatever its own part's fate. Returns whether
-/// what was taken is in a trace.
+/// Writes the trace at MPI_Finalize. Every rank calls this and joins every collective call, even if its own part fails. Returns true if
+/// everything taken is in a trace.
 pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     let by = "MPI_Finalize";
     stages::begin();
@@ -114,28 +113,27 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     written
 }
 
-/// Says how long everything took, to those who want to know.
+/// Prints the time of each stage at verbosity 2 and higher.
 fn tell(config: &Config) {
     if config.verbose > 1 {
-        // Without memory for the text there is none.
+        // Without memory for the text nothing is printed.
         let _ = stack::at_end(stages::tell);
     }
 }
 
-/// What became of what was taken.
+/// Result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is in a trace, or was nothing.
+    /// Everything taken is in a trace, or there was nothing.
     Written,
-    /// It could not be written.
     Failed,
-    /// There shall be no trace of a process that did no more than that.
+    /// The process did too little to get a trace, by the site's settings.
     LeftOut,
 }
 
-/// Writes what was taken into a file of this process's own, unless that is nothing or not worth one.
+/// Writes everything taken to a file of this process's own, unless there is nothing or too little.
 pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
-    // Without memory to find out it fails below.
+    // Without memory for this check, the flush fails below.
     if is_left_out(config) {
         return Outcome::LeftOut;
     }
@@ -152,12 +150,12 @@ pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
     if written { Outcome::Written } else { Outcome::Failed }
 }
 
-/// Whether a process that did no more than what was taken is to have no trace.
+/// True if the process, by everything taken so far, did too little to get a trace.
 pub(crate) fn is_left_out(config: &Config) -> bool {
     config.site.judges_processes() && stack::at_end(|| worth::is_left_out(&config.site)) == Some(true)
 }
 
-/// In a forked child, which has written nothing.
+/// Resets the state in a forked child, which has written nothing.
 pub(crate) fn in_child() {
     RANK_0_SPEAKS.store(false, Ordering::Relaxed);
     budget::in_child();
@@ -172,7 +170,7 @@ fn give_back_unless(written: bool, counted: Option<&Counted>) {
 
 const NO_MEMORY: &[u8] = b"not enough memory";
 
-/// Runs `write` on a stack of the tracer's own; false if it fails, also for want of memory.
+/// Runs `write` on a stack of the tracer's own; false if it fails or memory runs out.
 fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     stack::at_end(write).unwrap_or_else(|| {
         unfinished::in_work::given_up();
@@ -181,15 +179,15 @@ fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     })
 }
 
-/// Rank 0 could make no file for all, and has said so: of thousands of ranks it is heard best alone.
+/// True if rank 0 could not create the common file and reports it; thousands of other ranks then stay silent.
 static RANK_0_SPEAKS: AtomicBool = AtomicBool::new(false);
 
-/// Says that there is no trace, and what to do; once, though at the end it may be tried again.
+/// Reports that there is no trace, and how to recover it; once, even if writing is tried again at the end.
 fn say_failed(why: &[u8]) {
     if RANK_0_SPEAKS.load(Ordering::Relaxed) && config::current().is_none_or(|config| config.verbose == 0) {
         return;
     }
-    /// The process that has said it: a forked child says so for itself.
+    /// Process that has reported a failure; a forked child reports its own.
     static SAID_BY: AtomicU32 = AtomicU32::new(0);
     let process = job::process_ids().0;
     if SAID_BY.swap(process, Ordering::Relaxed) == process {
@@ -201,8 +199,7 @@ fn say_failed(why: &[u8]) {
     }
 }
 
-/// What is known of the trace before it is written, for a program that closes standard error first: that its directory cannot be had, or, to
-/// those who want to know, where it will be.
+/// Reports on the trace in advance, if the program closes standard error first: an unusable output directory, or its path if verbose.
 pub(crate) fn say_beforehand(config: &Config) {
     match output::look(config) {
         Err(why) => say_failed(why.as_bytes()),
@@ -214,7 +211,7 @@ pub(crate) fn say_beforehand(config: &Config) {
 }
 
 fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
-    // What all ranks were about to write together may have failed.
+    // Discards the amount announced for a collective write that may have failed.
     budget::goes_into(0);
     if crate::sys::is_shut() {
         return false;

@@ -1,12 +1,12 @@
-//! Names that rank 0 also knows are written once, into the job block: it tells their hashes, and the others leave those paths out.
+//! Names shared with rank 0, written once into the job block. Rank 0 broadcasts their hashes, and other ranks omit these paths.
 
 use crate::registry;
 use trace_format::meta::SharedName;
 
-/// Most hashes that are told: 512 KiB.
+/// Maximum number of hashes broadcast: 512 KiB.
 pub(super) const MOST: usize = 1 << 16;
 
-/// Rank 0's names, sorted by hash.
+/// Returns rank 0's names, sorted by hash.
 pub(super) fn of_rank_0() -> Vec<SharedName> {
     let mut names: Vec<SharedName> = registry::files()
         .filter(|file| !file.told.is_empty())
@@ -14,7 +14,7 @@ pub(super) fn of_rank_0() -> Vec<SharedName> {
         .map(|file| SharedName { hash: file.hash, path: file.told.to_vec() })
         .collect();
     names.sort_by(|a, b| a.hash.cmp(&b.hash).then_with(|| a.path.cmp(&b.path)));
-    // Two paths of one hash: neither may be left out anywhere, so the pair is not shared.
+    // Two paths with one hash: neither may be omitted anywhere, so both are left out.
     let twice: Vec<u64> =
         names.windows(2).filter(|pair| pair[0].hash == pair[1].hash).map(|pair| pair[0].hash).collect();
     names.retain(|name| twice.binary_search(&name.hash).is_err());

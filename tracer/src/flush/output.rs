@@ -1,4 +1,4 @@
-//! Where traces go and what they are called, and a process's own. A file has the suffix `.partial` until it is whole.
+//! Directory and names of traces, and writing of a process's own trace. A file has the suffix `.partial` until it is complete.
 
 use super::directory::{Directory, out_of_reach};
 use super::stages;
@@ -11,8 +11,7 @@ use crate::{anonymize, job, secure, spool};
 use std::ffi::CStr;
 use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, TRAILER_BYTES};
 
-/// Year, month, day and second of the day of a wall-clock time. Civil date from days: Hinnant, "chrono-Compatible Low-Level Date
-/// Algorithms".
+/// Returns year, month, day and second of the day. Civil date from days: Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 fn date(unix_ns: i64) -> (i64, i64, i64, i64) {
     let seconds = unix_ns.div_euclid(1_000_000_000);
     let (days, in_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -27,20 +26,19 @@ fn date(unix_ns: i64) -> (i64, i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day, in_day)
 }
 
-/// `YYYYMMDDThhmmssZ` of a wall-clock time.
+/// Formats a wall-clock time as `YYYYMMDDThhmmssZ`.
 fn stamp(unix_ns: i64) -> String {
     let (year, month, day, in_day) = date(unix_ns);
     let (hour, minute, second) = (in_day / 3600, in_day / 60 % 60, in_day % 60);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
-/// Keeps what is harmless in a file name.
+/// Replaces characters that are unsafe in file names by `_`, and truncates to 64 bytes.
 fn clean(text: &[u8]) -> String {
     let keep = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     text.iter().map(|byte| if keep(byte) { char::from(*byte) } else { '_' }).take(64).collect()
 }
 
-/// The directory that traces go into: absolute.
 fn directory(config: &Config) -> Filled {
     let identity = job::identity();
     let (year, month, day, _) = date(identity.map_or(0, |identity| identity.start_unix_ns));
@@ -58,45 +56,44 @@ fn directory(config: &Config) -> Filled {
     filled
 }
 
-/// Start of a trace's name: `<exe>_<time>`.
 fn prefix() -> String {
     let Some(identity) = job::identity() else { return "trace".to_owned() };
     let program = anonymize::in_file_name(job::basename(&identity.exe));
     format!("{}_{}", clean(&program), stamp(identity.start_unix_ns))
 }
 
-/// Name of a process's own trace, without its ending.
+/// Name of a process's own trace, without the extension.
 fn process_stem((node, pid): (&str, u32)) -> String {
     format!("{}_{}_{pid}", prefix(), clean(node.as_bytes()))
 }
 
-/// Where a process's own trace goes, if nothing else has that name.
+/// Path of a process's own trace, unless that name is taken.
 pub(super) fn process_path(config: &Config, place: (&str, u32)) -> Vec<u8> {
     [directory(config).path.as_slice(), b"/", process_stem(place).as_bytes(), b".dxt"].concat()
 }
 
-/// Name of the trace of all ranks, without its ending; asked of rank 0.
+/// Name of the trace of all ranks, without the extension; for rank 0.
 pub(super) fn job_stem(ranks: i32) -> String {
     format!("{}_{}_{ranks}ranks", prefix(), job::process_ids().0)
 }
 
-/// Who may read a trace may see that it is there.
+/// Permissions of the output directory: users who may read a trace may also search for it.
 const fn directory_mode(mode: u32) -> u32 {
     mode | (mode & 0o444) >> 2
 }
 
-/// A new file for a trace of this name, in the directory where traces go, which is made if it is absent.
+/// Creates a file for a trace of this name in the output directory, which is created if absent.
 ///
 /// # Errors
-/// Why it cannot be made.
+/// The directory or the file cannot be created.
 pub(super) fn new_file(config: &Config, stem: &str) -> Result<Unfinished, String> {
     Unfinished::new(made_directory(config)?, stem, config.trace_mode)
 }
 
-/// The directory where traces go, which is made if it is absent.
+/// Opens the output directory, created if absent.
 fn made_directory(config: &Config) -> Result<Directory, String> {
     let filled = directory(config);
-    // The program may have changed its root directory since it was looked at.
+    // The program may have changed its root directory since the configuration was checked.
     if !secure::may_write_to(&filled) {
         return Err("the directory is not root's alone".to_owned());
     }
@@ -111,7 +108,7 @@ fn made_directory(config: &Config) -> Result<Directory, String> {
     }
 }
 
-/// True if no name leads to the directory of traces any more.
+/// True if the output directory's path no longer leads to it.
 fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
     match held::is_in_force() {
         true => held::number(path).is_none(),
@@ -119,45 +116,45 @@ fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
     }
 }
 
-/// Holds that directory.
+/// Keeps the output directory open.
 pub(super) fn hold(config: &Config) {
     if let Ok(directory) = made_directory(config) {
         held::keep(For::Output, directory.path(), directory.number());
     }
 }
 
-/// The same, to see whether files can be made in it, as far as that can be told without making one; its path.
+/// Checks that files can be created in the output directory, without creating one; returns its path.
 ///
 /// # Errors
-/// Why they cannot.
+/// The directory cannot be opened or written.
 pub(super) fn look(config: &Config) -> Result<Vec<u8>, String> {
     let directory = made_directory(config)?;
     directory.can_be_written()?;
     Ok(directory.path().to_vec())
 }
 
-/// The file of that kind that rank 0 has made.
+/// Opens the unfinished trace file that rank 0 has created.
 ///
 /// # Errors
-/// Why it cannot be written to from here.
+/// The file cannot be written to from this process.
 pub(super) fn file_of_rank_0(directory: &[u8], name: &CStr, inode: u64) -> Result<Unfinished, String> {
     Unfinished::of_another(Directory::open(directory)?, name, inode)
 }
 
-/// Whether that file has got its final name; `stem` is that without its ending.
+/// True if that file has its final name; `stem` is the name without the extension. Waits for a while.
 pub(super) fn has_its_name(directory: &[u8], name: &CStr, inode: u64, stem: &[u8]) -> bool {
     let stem = String::from_utf8_lossy(stem);
     Directory::open(directory).is_ok_and(|directory| unfinished::got_its_name(&directory, name, inode, &stem))
 }
 
-/// To say of a trace that could not get its name.
+/// Message for a complete trace that could not be given its final name.
 pub(super) const WHOLE: &[u8] = b"; the trace is whole: name that file to dxt-analyze";
 
-/// Writes a process's own trace; returns the name it got.
+/// Writes a process's own trace; returns its path.
 ///
 /// # Errors
-/// Why it cannot be written; then nothing is left of it, unless there is no spool to recover it from: then what is whole stays
-/// under the name that it has, and that is said.
+/// The trace cannot be written; the file is removed. If only renaming fails and there is no spool to recover from, the complete file keeps
+/// its temporary name, and a message is printed instead.
 pub(super) fn write_process(config: &Config, place: (&str, u32), bytes: &[u8]) -> Result<Vec<u8>, String> {
     let stem = process_stem(place);
     let made = stages::during(FlushStage::Open, || new_file(config, &stem));
@@ -166,7 +163,7 @@ pub(super) fn write_process(config: &Config, place: (&str, u32), bytes: &[u8]) -
     }
     let mut file = made?;
     let whole = stages::during(FlushStage::Write, || file.write_at(bytes, 0));
-    // Its one region ends before the index of one entry.
+    // The single region ends before the index, which has one entry.
     let behind = FLUSH_FRAME_BYTES + INDEX_ENTRY_BYTES + TRAILER_BYTES;
     let again = |()| file.write_at(&stages::times().frame(0), bytes.len().saturating_sub(behind) as u64);
     let whole = whole.and_then(again);

@@ -1,6 +1,6 @@
-//! What rank 0 tells all ranks before anything else: which file it has made for the trace, whether it counts or traces, and the
-//! hashes of its names, so that names that rank 0 also knows are sent once. One broadcast of a size that every MPI sends
-//! at once; only in counters mode, where the hashes say which files may be shared, the rest of them follow.
+//! Plan that rank 0 broadcasts before anything else: the trace file it created, counters or trace mode, and the hashes of its names, so
+//! that names known to rank 0 are written once. One broadcast, small enough for any MPI to send at once. In counters mode, where the
+//! hashes show which files may be shared, a second broadcast sends the remaining ones.
 
 use super::counted::Counted;
 use super::gather::calibrate;
@@ -14,56 +14,55 @@ use std::ffi::CString;
 use trace_format::frame::FlushStage;
 use trace_format::meta::SharedName;
 
-/// Bytes of the broadcast: MPICH sends up to 12 KiB along a binomial tree, more in rounds.
+/// Size of the broadcast, in bytes. MPICH sends up to 12 KiB along a binomial tree, more in rounds.
 const BYTES: usize = 12 << 10;
-/// Words in front of the path.
+/// Number of 64-bit words before the path.
 const HEAD: usize = 8;
-/// Most bytes of directory and name.
+/// Maximum length of directory plus name, in bytes.
 const PATH_BYTES: usize = 4096 + 256;
 
-/// For how much the common record has room.
+/// Capacity of the common record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlannedRoom {
     pub(super) streams: usize,
-    /// Pairs of file and layer.
+    /// Number of (file, layer) pairs.
     pub(super) pairs: usize,
-    /// Files with datatypes of MPI.
+    /// Number of files with MPI datatypes.
     pub(super) datatypes: usize,
 }
 
-/// What rank 0 has told.
+/// Content of rank 0's broadcast.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Whether rank 0 keeps counters; all follow it through the calls of that mode, whatever they keep themselves.
+    /// True if rank 0 is in counters mode. All ranks follow its sequence of calls, whatever their own mode.
     pub(super) counting: bool,
-    /// Hashes of the names that the job block holds, sorted.
+    /// Hashes of the names in the job block, sorted.
     pub(super) hashes: Vec<u64>,
-    /// Whether these came with the one broadcast.
+    /// True if one broadcast held all hashes.
     pub(super) in_one_call: bool,
-    /// Room in the common record.
     pub(super) room: PlannedRoom,
-    /// Rank 0's wall clock at its time zero, in ns since 1970-01-01 UTC: tells the job's trace from one of the same name.
+    /// Rank 0's wall clock at its time zero, in ns since 1970-01-01 UTC: distinguishes the job's trace from another of the same name.
     pub(super) epoch_unix_ns: u64,
-    /// Directory, name and number of the file.
+    /// Directory, name and inode number of the file.
     file: Option<(Vec<u8>, CString, u64)>,
 }
 
 impl Plan {
-    /// Whether rank 0 has made a file.
+    /// True if rank 0 has created a file.
     pub(super) const fn has_file(&self) -> bool {
         self.file.is_some()
     }
 
-    /// The file that rank 0 has made, on another rank.
+    /// Opens the file that rank 0 created, on another rank.
     ///
     /// # Errors
-    /// Why it cannot be written to from here.
+    /// The file cannot be written to from here.
     pub(super) fn open(&self) -> Result<Unfinished, String> {
         let (directory, name, inode) = self.file.as_ref().ok_or("rank 0 has made no file")?;
         output::file_of_rank_0(directory, name, *inode)
     }
 
-    /// Path of the trace once it is whole, if nothing else has that name: `<stem>.dxt` of `<stem>.<random>.dxt.partial`.
+    /// Path of the complete trace, unless that name is taken: `<stem>.dxt` for `<stem>.<random>.dxt.partial`.
     pub(super) fn trace_path(&self) -> Vec<u8> {
         let Some((directory, name, _)) = &self.file else { return Vec::new() };
         let ends = name.as_bytes().iter().enumerate().rev().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
@@ -71,7 +70,7 @@ impl Plan {
         [directory.as_slice(), b"/", stem, b".dxt"].concat()
     }
 
-    /// Whether the file has its final name, or gets it soon.
+    /// True if the file has its final name or gets it soon; waits.
     pub(super) fn file_has_its_name(&self) -> bool {
         let Some((directory, name, inode)) = &self.file else { return false };
         let path = self.trace_path();
@@ -89,7 +88,7 @@ impl Plan {
         [self.epoch_unix_ns, u64::from(self.counting), names as u64, streams, pairs, path as u64, inode, datatypes]
     }
 
-    /// As it is sent, with as many hashes as there is room for; and how many those are.
+    /// Returns the encoded plan with as many hashes as fit, and their number.
     fn encode(&self) -> (Vec<u8>, usize) {
         let mut bytes = vec![0; HEAD * 8];
         if let Some((directory, name, _)) = &self.file {
@@ -107,7 +106,7 @@ impl Plan {
         (bytes, sent)
     }
 
-    /// What was received: all but the hashes that follow, and how many there are in all. `None` if nothing came.
+    /// Decodes a received plan without the hashes that follow; also returns their total number. `None` if nothing was received.
     fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let head: [u64; HEAD] = std::array::from_fn(|_| words.next().unwrap_or(0));
@@ -134,8 +133,7 @@ impl Plan {
     }
 }
 
-/// Rank 0's side: makes the file and says what is to be done. Returns the plan, the file or why there is none, and the names
-/// for the job block.
+/// Creates the file and the plan on rank 0. Returns the plan, the file or the reason why there is none, and the names for the job block.
 fn make(
     world: &World,
     config: &Config,
@@ -160,7 +158,7 @@ fn make(
     (plan, file, shared)
 }
 
-/// Ranks do much the same: a little more than rank 0 has is room enough for what some do besides.
+/// Returns the capacity for rank 0's counters plus some 25 %: ranks do much the same, so that this usually suffices for all.
 fn room(counted: &Counted) -> PlannedRoom {
     let pairs: BTreeSet<_> = counted.streams.iter().map(|(_, stream, _)| (stream.file.hash, stream.layer)).collect();
     let typed = registry::mpi_details().filter(|details| details.has_datatypes()).count();
@@ -168,9 +166,8 @@ fn room(counted: &Counted) -> PlannedRoom {
     PlannedRoom { streams: more(counted.streams.len()), pairs: more(pairs.len()), datatypes: typed + typed / 4 + 8 }
 }
 
-/// Makes the plan known to all. Returns it with, on rank 0, the file and the names for the job block; the error is why this rank
-/// cannot go on by itself, and where the plan has no file, why not. Collective: one call, two in counters mode with more names
-/// than the first one holds.
+/// Broadcasts the plan; also returns, on rank 0, the file and the names for the job block. Collective: one call, or two in counters mode
+/// with more names than the first one holds. The error is the reason why this rank cannot take part, or why the plan has no file.
 pub(super) fn share(
     world: &World,
     config: &Config,
@@ -188,7 +185,7 @@ pub(super) fn share(
     let abi = &world.abi;
     let mut failed = api().bcast(bytes.as_mut_ptr().cast(), BYTES as i32, abi.byte, 0, abi.comm_world) != SUCCESS;
     let Some((mut plan, names)) = Plan::decode(&bytes) else {
-        // The others go on: this rank follows as far as it can tell how, and says at the next occasion that it cannot.
+        // This rank joins the calls of the others, as far as it can guess them, and reports its failure at the next agreement.
         let lost = Plan { counting: counted.is_some(), file: Some(Default::default()), ..Plan::default() };
         return (lost, Err("the broadcast of the plan failed".into()), Vec::new());
     };

@@ -1,5 +1,5 @@
-//! What filters leave out of the segments when they are written: DXT_MIN_SIZE single ones, triggers all of a file. It goes
-//! into the counters of its streams, and into them only here, so that a second try to write starts from the same segments.
+//! Output filter: single segments below DXT_MIN_SIZE, and all segments of a file excluded by triggers. Filtered segments go into the
+//! counters of their streams, and only here, so that a second attempt to write starts from the same segments.
 
 use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
@@ -15,10 +15,10 @@ use trace_format::columns::TickScale;
 use trace_format::op::Layer;
 use trace_format::{Segment, StreamId};
 
-/// More than any segment's length: of such a stream none is kept.
+/// Minimum length beyond any segment's: nothing of the stream is kept.
 const NONE: u64 = u64::MAX;
 
-/// Takes out of `threads` what only waits to be counted.
+/// Moves segments that are only counted from `threads` into `left_out`.
 pub(super) fn counted_only(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     for (index, _) in THREADS.numbered().filter(|(_, thread)| thread.counts.load(Ordering::Relaxed)) {
         let pieces = threads.get_mut(index).map(std::mem::take).unwrap_or_default();
@@ -29,22 +29,22 @@ pub(super) fn counted_only(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut,
     }
 }
 
-/// A segment with its times in ns since the epoch.
+/// Converts a segment's times to ns since the epoch.
 fn in_nanoseconds(segment: &Segment, scale: &TickScale) -> Segment {
     let (start, end) = (scale.nanoseconds(segment.started()), scale.nanoseconds(segment.ended()));
     Segment { start, end, ..*segment }
 }
 
-/// Takes out of `threads` what filters leave out.
+/// Moves segments excluded by filters from `threads` into `left_out`.
 pub(super) fn sift(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     let triggers = filters::triggers().filter(|triggers| !triggers.keep_all_of(rank()));
-    // Files that the budget has no names for have no segments either: nobody could tell them apart.
+    // Files without names for lack of budget keep no segments: such files could not be distinguished.
     let others = registry::other_files_record();
     if others.is_none() && triggers.is_none() && filters::current().is_none_or(|filters| filters.min_size == 0) {
         return;
     }
     let mut unpacker = Unpacker::new(scale);
-    // A stream that another thread is making just now has a place, and is not asked.
+    // A stream being created by another thread gets a placeholder.
     let mut least: Vec<u64> = Vec::new();
     for (id, stream) in registry::streams() {
         least.resize(id as usize, 0);
@@ -56,7 +56,7 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: 
         let mut kept: BTreeMap<*const File, bool> = BTreeMap::new();
         for (id, stream) in registry::streams() {
             let Some(least) = least.get_mut(id as usize) else { break };
-            // Collective calls of MPI are of no file.
+            // MPI collective calls belong to no file.
             if stream.layer == Layer::Mpi {
                 continue;
             }
@@ -71,7 +71,7 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: 
             }
         }
     }
-    // A bit for each stream of which none is kept, as in the heads of frames.
+    // Mask of the streams of which nothing is kept, as in the heads of frames.
     let none_of = least.iter().enumerate().filter(|(_, least)| **least == NONE);
     let mask = none_of.fold(0_u64, |mask, (id, _)| mask | 1 << (id % 64));
     for pieces in threads {
@@ -100,18 +100,18 @@ pub(super) fn sift(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: 
     }
 }
 
-/// This process's rank, -1 if it has none.
+/// Rank of this process, or -1.
 fn rank() -> i32 {
     mpi::world().map_or_else(|| job::identity().map_or(-1, |identity| identity.rank), |world| world.rank)
 }
 
-/// The segments that are at least as long as their streams ask for, and the others.
+/// Splits segments into those of at least their stream's minimum length, and the rest.
 fn parted(segments: impl Iterator<Item = Segment>, least: &[u64]) -> (Vec<Segment>, Vec<Segment>) {
     let least = |segment: &Segment| least.get(segment.stream().0 as usize).copied().unwrap_or(0);
     segments.partition(|segment| segment.length() >= least(segment))
 }
 
-/// The accesses to each file that has any, in segments and before.
+/// Returns the accesses to each file that has any, from current segments and from those that are gone.
 fn accesses(
     threads: &[Vec<Ordered>],
     triggers: &Triggers,

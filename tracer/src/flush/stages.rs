@@ -1,5 +1,5 @@
-//! How long each stage of writing a trace takes. One stage is going on at every moment, so that they add up: entering one ends the
-//! time of another. Reads the clock and keeps a few words, nothing else.
+//! Time spent in each stage of writing a trace. Exactly one stage is active at any time, so that the times add up: entering a stage ends
+//! the previous one. Only reads the clock and updates a few words.
 
 use crate::clock;
 use crate::say::say;
@@ -10,7 +10,7 @@ use trace_format::write::{Encoder, Region};
 
 const STAGES: usize = FlushStage::ALL.len();
 
-/// The flush of this process that is going on. A process writes one trace at a time (`ends.rs`), on one thread.
+/// Current flush of this process. A process writes one trace at a time (`ends.rs`), on one thread.
 struct Flush {
     stage: AtomicUsize,
     since: AtomicU64,
@@ -27,7 +27,7 @@ static FLUSH: Flush = Flush {
     sizes: [const { AtomicU64::new(0) }; 4],
 };
 
-/// Begins: nothing has taken any time yet.
+/// Begins a flush with all times at zero.
 pub(super) fn begin() {
     let words = FLUSH.ticks.iter().chain([&FLUSH.packed]).chain(&FLUSH.sizes);
     words.for_each(|word| word.store(0, Ordering::Relaxed));
@@ -35,8 +35,7 @@ pub(super) fn begin() {
     FLUSH.since.store(clock::now(), Ordering::Relaxed);
 }
 
-/// Runs `work` as `stage`, and goes on with the stage before. (Work that is given up for want of memory leaves its stage going on until
-/// the one around it ends.)
+/// Runs `work` as `stage`, then resumes the previous stage. Abandoned work leaves its stage active until the enclosing one ends.
 pub(super) fn during<T>(stage: FlushStage, work: impl FnOnce() -> T) -> T {
     let before = enter(stage as usize);
     let result = work();
@@ -44,7 +43,7 @@ pub(super) fn during<T>(stage: FlushStage, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Ends the stage that is going on, which is returned, and begins `stage`.
+/// Ends the active stage, which is returned, and begins `stage`.
 fn enter(stage: usize) -> usize {
     let now = clock::now();
     let before = FLUSH.stage.swap(stage, Ordering::Relaxed);
@@ -55,7 +54,7 @@ fn enter(stage: usize) -> usize {
     before
 }
 
-/// Runs `work` as [`FlushStage::Encode`], but for the time in which its encoder compresses.
+/// Runs `work` as [`FlushStage::Encode`], with the encoder's compression time counted separately.
 pub(super) fn encoding<T>(work: impl FnOnce(&mut Encoder) -> trace_format::Result<T>) -> trace_format::Result<T> {
     during(FlushStage::Encode, || {
         let mut encoder = Encoder::new()?.timed_by(clock::now);
@@ -69,12 +68,12 @@ pub(super) fn encoding<T>(work: impl FnOnce(&mut Encoder) -> trace_format::Resul
     })
 }
 
-/// A part is encoded once more: its bytes are counted anew, its time is not.
+/// Resets the byte counts before a part is encoded again; times keep adding up.
 pub(super) fn encode_again() {
     FLUSH.sizes.iter().for_each(|place| place.store(0, Ordering::Relaxed));
 }
 
-/// Adds to the last of a part's regions what is known by now of how it came about.
+/// Records the encoding's sizes and adds the flush frame to the last region of a part.
 pub(super) fn describe(regions: &mut [Region], packed_segments: u64) {
     FLUSH.packed.store(packed_segments, Ordering::Relaxed);
     let [raw, columns, compressed, whole] = &FLUSH.sizes;
@@ -90,7 +89,7 @@ pub(super) fn describe(regions: &mut [Region], packed_segments: u64) {
     }
 }
 
-/// Bytes of a region's segment blocks before they were compressed, and after.
+/// Returns the total size of a region's segment blocks before and after compression, in bytes.
 fn block_sizes(region: &[u8]) -> (u64, u64) {
     let (mut sizes, mut rest) = ((0, 0), region);
     while let Ok(frame) = FrameHeader::decode(rest, 0) {
@@ -102,12 +101,11 @@ fn block_sizes(region: &[u8]) -> (u64, u64) {
     sizes
 }
 
-/// Whether there was anything to write.
+/// True if there was anything to write.
 pub(super) fn has_written() -> bool {
     FLUSH.sizes.iter().any(|bytes| bytes.load(Ordering::Relaxed) > 0)
 }
 
-/// The times until now.
 pub(super) fn times() -> FlushTimes {
     enter(FLUSH.stage.load(Ordering::Relaxed));
     let scale = clock::scale_now();
@@ -116,7 +114,7 @@ pub(super) fn times() -> FlushTimes {
     FlushTimes { stages_ns, packed_segments: FLUSH.packed.load(Ordering::Relaxed) }
 }
 
-/// Says on standard error where the time went, and how much of what.
+/// Prints the time of each stage and the sizes to standard error.
 pub(super) fn tell() {
     let times = times();
     let mut text = format!("flush of process {}: {:.3} ms", crate::job::process_ids().0, in_ms(times.total_ns()));

@@ -1,28 +1,28 @@
-//! A trace file that is being written. It begins as a new file of a name that nobody can guess, which no link leads to
-//! (O_EXCL: open(2) follows none), and gets its final name when it is whole, which never replaces anything.
+//! Creation and naming of a trace file while it is being written. The file is created under an unpredictable name with O_EXCL, which
+//! follows no symbolic link (open(2)). It gets its final name once it is complete, and renaming never replaces an existing file.
 #![expect(unsafe_code, reason = "read(2), write(2), truncate(2), fchmod(2), rename(2), link(2)")]
 
 use super::directory::{Directory, Handle, failed};
 use crate::{errno, random, threads};
 use std::ffi::{CStr, CString};
 
-/// Names tried before giving up.
+/// Maximum names tried before giving up.
 const TRIES: u32 = 1000;
 
-/// An unfinished file. Whoever made it finishes or abandons it.
+/// Trace file that is still being written. Its creator must call `finish` or `abandon`.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     directory: Directory,
-    /// `None` once it is closed.
+    /// Open file; `None` once closed.
     file: Option<Handle>,
     name: CString,
 }
 
 impl Unfinished {
-    /// A new, empty one for `<stem>.dxt` in `directory`, with the permissions `mode`, whatever the umask.
+    /// Creates an empty file for `<stem>.dxt` in `directory`, with exactly the permissions `mode`, regardless of the umask.
     ///
     /// # Errors
-    /// Why it cannot be made.
+    /// Message with the path and the errno.
     pub(super) fn new(directory: Directory, stem: &str, mode: u32) -> Result<Self, String> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let mut last = (Vec::new(), libc::EEXIST);
@@ -30,8 +30,8 @@ impl Unfinished {
             let name = c_string(format!("{stem}.{:016x}.dxt.partial", random::number()))?;
             match Handle::open(directory.number(), &name, flags, 0o600) {
                 Ok(file) => {
-                    // A file system without permissions refuses; the file then is as open as all that lie there.
-                    // SAFETY: the descriptor is ours.
+                    // Fails on file systems without permissions; the file then is as accessible as everything else there.
+                    // SAFETY: the descriptor is owned by `file`.
                     unsafe { crate::sys::syscall!(libc::SYS_fchmod, file.number(), mode) };
                     let made = Self { directory, file: Some(file), name };
                     in_work::begin(&made);
@@ -46,17 +46,17 @@ impl Unfinished {
         Err(failed("create", &last.0, last.1))
     }
 
-    /// One that another process has made: `name` in `directory`, if it is still what it was, file number `inode`.
+    /// Opens file `name` in `directory`, created by another process, provided that its inode number is still `inode`.
     ///
     /// # Errors
-    /// Why it cannot be opened, or that it is something else.
+    /// The file cannot be opened, or it is not the file that the other process created.
     pub(super) fn of_another(directory: Directory, name: &CStr, inode: u64) -> Result<Self, String> {
         let path = directory.path_of(name);
-        // Not to wait for a reader, should it be a pipe.
+        // Do not block waiting for a peer in case the name is a FIFO.
         let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = Handle::open(directory.number(), name, flags, 0).map_err(|errno| failed("open", &path, errno))?;
         let about = file.about().map_err(|errno| failed("look at", &path, errno))?;
-        // Device numbers are each node's own; a name of 64 random bits and the file's number are not.
+        // Device numbers differ between nodes; a name with 64 random bits plus the inode number does not.
         let same = about.st_ino == inode && about.st_mode & libc::S_IFMT == libc::S_IFREG && about.st_nlink == 1;
         if !same {
             return Err(format!("{} is not the file that was made", String::from_utf8_lossy(&path)));
@@ -64,30 +64,29 @@ impl Unfinished {
         Ok(Self { directory, file: Some(file), name: name.to_owned() })
     }
 
-    /// Its number in the file system.
     pub(super) fn inode(&self) -> Result<u64, String> {
         let about = self.file.as_ref().map_or(Err(libc::EBADF), Handle::about);
         about.map(|about| about.st_ino).map_err(|errno| failed("look at", &self.path(), errno))
     }
 
-    /// Descriptor of the open file.
+    /// Descriptor of the open file, or -1 once closed.
     fn number(&self) -> libc::c_int {
         self.file.as_ref().map_or(-1, Handle::number)
     }
 
-    /// Directory and name.
+    /// Directory path and name of the file.
     pub(super) fn place(&self) -> (&[u8], &CStr) {
         (self.directory.path(), &self.name)
     }
 
-    /// Path of the unfinished file, for messages.
+    /// Path for messages.
     pub(super) fn path(&self) -> Vec<u8> {
         self.directory.path_of(&self.name)
     }
 
-    /// A path that this process can give to a library and that leads to this file, whatever others do to names on the way.
-    /// Libraries make files of their own beside it, so it goes through the directory where names stay what they are;
-    /// elsewhere through the open file itself (proc(5), /proc/pid/fd).
+    /// Returns a path that a library in this process can open and that leads to this file, whatever other users rename on the way.
+    /// Libraries create files of their own beside it. So the path goes through the directory's descriptor where other users cannot change
+    /// names, and through the open file's descriptor elsewhere (proc(5), /proc/pid/fd).
     pub(super) fn path_for_libraries(&self) -> Result<CString, String> {
         let name = self.name.to_string_lossy();
         c_string(match self.directory.is_private() {
@@ -96,15 +95,15 @@ impl Unfinished {
         })
     }
 
-    /// Writes `bytes` at `offset`.
+    /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
-    /// Why they cannot be written.
+    /// Message with the path and the errno.
     pub(super) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), String> {
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
             let (at, file) = (offset + done as u64, self.number());
-            // SAFETY: the buffer is as long as said.
+            // SAFETY: the buffer has the given length.
             let written = unsafe { crate::sys::syscall!(libc::SYS_pwrite64, file, rest.as_ptr(), rest.len(), at) };
             match usize::try_from(written) {
                 Ok(0) => return Err(failed("write", &self.path(), libc::ENOSPC)),
@@ -118,12 +117,12 @@ impl Unfinished {
         Ok(())
     }
 
-    /// Fills `bytes` with what is at `offset`; false if that cannot be read, or the file ends before.
+    /// Fills `bytes` from `offset`; false if reading fails or the file is too short.
     pub(super) fn read_at(&self, bytes: &mut [u8], offset: u64) -> bool {
         let mut done = 0;
         while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
             let (at, file) = (offset + done as u64, self.number());
-            // SAFETY: the buffer is ours and as long as said.
+            // SAFETY: the buffer is owned by this call and has the given length.
             let read = unsafe { crate::sys::syscall!(libc::SYS_pread64, file, rest.as_mut_ptr(), rest.len(), at) };
             match usize::try_from(read) {
                 Ok(0) => return false,
@@ -135,48 +134,49 @@ impl Unfinished {
         true
     }
 
-    /// Cuts off what lies behind `length`, if anything does: the end is where readers begin.
+    /// Truncates the file to `length` if it is longer, since readers start from the end of the file.
     ///
     /// # Errors
-    /// Why it cannot be cut.
+    /// Message with the path and the errno.
     pub(super) fn end_at(&self, length: u64) -> Result<(), String> {
         let file = self.number();
         let longer = self.file.as_ref().is_some_and(|file| file.about().is_ok_and(|it| it.st_size as u64 > length));
-        // SAFETY: the descriptor is ours.
+        // SAFETY: the descriptor is owned by `self`.
         if longer && unsafe { crate::sys::syscall!(libc::SYS_ftruncate, file, length) } != 0 {
             return Err(failed("cut", &self.path(), errno::save().value()));
         }
         Ok(())
     }
 
-    /// Before several nodes write to the file: NFS keeps whole pages, and one node's would lie over another's bytes. Past the
-    /// pages it takes any offset and length (Linux, fs/nfs/direct.c). Other file systems keep nodes apart themselves.
+    /// Switches the file to O_DIRECT on NFS, for writes from several nodes: the NFS client caches whole pages, so one node's page would
+    /// overwrite another node's bytes. Direct I/O there takes any offset and length (Linux, fs/nfs/direct.c). Other file systems keep
+    /// nodes consistent.
     pub(super) fn share_between_nodes(&self) {
         const NFS: u32 = 0x6969;
-        // SAFETY: an all-zero statfs is a valid one.
+        // SAFETY: an all-zero statfs is valid.
         let mut about: libc::statfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the structure is ours.
+        // SAFETY: the structure is a local variable.
         let known = unsafe { crate::sys::syscall!(libc::SYS_fstatfs, self.number(), &raw mut about) } == 0;
         if known && about.f_type as u32 == NFS {
-            // SAFETY: changes a flag of our own descriptor.
+            // SAFETY: changes a flag of a descriptor owned by `self`.
             unsafe { crate::sys::syscall!(libc::SYS_fcntl, self.number(), libc::F_SETFL, libc::O_DIRECT) };
         }
     }
 
-    /// Closes the file; its name stays.
+    /// Closes the file and keeps its name.
     ///
     /// # Errors
-    /// What was written is not there.
+    /// close(2) failed: written data may be lost.
     pub(super) fn close(&mut self) -> Result<(), String> {
         in_work::closed(self.number());
         let closed = self.file.take().map_or(Ok(()), Handle::close);
         closed.map_err(|errno| failed("close", &self.path(), errno))
     }
 
-    /// The same, for whoever gives the file its final name.
+    /// Closes the file like [`Self::close`], for the caller that then gives it its final name.
     ///
     /// # Errors
-    /// As [`Self::close`]; or that others who may write to the directory have put something else under its name.
+    /// As for [`Self::close`], or another user with write permission to the directory has replaced the file under its name.
     pub(super) fn settle(&mut self) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
         let named = Handle::open(self.directory.number(), &self.name, libc::O_PATH | libc::O_NOFOLLOW, 0);
@@ -189,16 +189,16 @@ impl Unfinished {
         }
     }
 
-    /// Takes it away, or what lies under its name.
+    /// Removes the name, along with any file that now has it.
     pub(super) fn abandon(self) {
         in_work::end();
         self.directory.remove(&self.name);
     }
 
-    /// It is whole: gives it the name `<stem>.dxt`, or `<stem>.<number>.dxt` where that is taken; returns the path.
+    /// Closes the complete file and names it `<stem>.dxt`, or `<stem>.<number>.dxt` if that is taken; returns the path.
     ///
     /// # Errors
-    /// Why it has no final name: it keeps the one that it has.
+    /// The file got no final name; it keeps the current one.
     pub(super) fn finish(&mut self, stem: &str) -> Result<Vec<u8>, String> {
         self.settle()?;
         let named = named(&self.directory, &self.name, stem);
@@ -207,8 +207,8 @@ impl Unfinished {
     }
 }
 
-/// The file that this process is making now: for who has to take it away when the work on it was given up in the middle, for want of
-/// memory (`stack::abandon`). One trace is written at a time.
+/// The file that this process is writing, for removal if the work on it is abandoned midway for lack of memory (`stack::abandon`). A
+/// process writes one trace at a time.
 pub(super) mod in_work {
     use super::Unfinished;
     use std::ffi::{CStr, c_char};
@@ -216,7 +216,7 @@ pub(super) mod in_work {
 
     static DIRECTORY: AtomicI32 = AtomicI32::new(-1);
     static FILE: AtomicI32 = AtomicI32::new(-1);
-    /// Null while there is none.
+    /// Null while no file is being written.
     static NAME: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 
     pub(super) fn begin(file: &Unfinished) {
@@ -225,7 +225,7 @@ pub(super) mod in_work {
         NAME.store(file.name.as_ptr().cast_mut(), Ordering::Release);
     }
 
-    /// The file with this descriptor is about to be closed.
+    /// Forgets the descriptor `number`, which is about to be closed.
     pub(super) fn closed(number: i32) {
         let _ = FILE.compare_exchange(number, -1, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -234,16 +234,16 @@ pub(super) mod in_work {
         NAME.store(std::ptr::null_mut(), Ordering::Release);
     }
 
-    /// The work on it was given up: takes it away.
+    /// Removes the unfinished file after the work on it was abandoned, and closes its descriptors.
     pub(in super::super) fn given_up() {
         let name = NAME.swap(std::ptr::null_mut(), Ordering::Acquire);
         if name.is_null() {
             return;
         }
-        // SAFETY: the name of a file whose owner was left as it was, and is never dropped.
+        // SAFETY: the name is owned by an `Unfinished` that was abandoned along with its stack and is never dropped.
         let name = unsafe { CStr::from_ptr(name) };
         let directory = DIRECTORY.load(Ordering::Relaxed);
-        // SAFETY: the name ends in NUL; the descriptor is the tracer's own, which nobody has closed.
+        // SAFETY: the name is NUL-terminated; the descriptor is the tracer's and still open.
         unsafe { crate::sys::syscall!(libc::SYS_unlinkat, directory, name.as_ptr(), 0) };
         for number in [FILE.load(Ordering::Relaxed), directory].into_iter().filter(|number| *number >= 0) {
             // SAFETY: as above.
@@ -252,16 +252,16 @@ pub(super) mod in_work {
     }
 }
 
-/// The `number`th name that a file of this stem may get.
+/// Returns candidate number `number` (from 1) for the final name.
 fn final_name(stem: &str, number: u32) -> Result<CString, String> {
     let number = if number == 1 { String::new() } else { format!(".{number}") };
     c_string(format!("{stem}{number}.dxt"))
 }
 
-/// Times that a process looks, a millisecond apart, whether another one has named its file.
+/// Maximum checks, 1 ms apart, for another process to name its file.
 const MOST_WAITS: u32 = 2_000;
 
-/// Whether file number `inode`, which another process makes as `name`, has its final name: once it has lost that one, or after a while.
+/// True if file `inode`, which another process writes as `name`, has its final name; waits [`MOST_WAITS`] ms at most for that.
 pub(super) fn got_its_name(directory: &Directory, name: &CStr, inode: u64, stem: &str) -> bool {
     let flags = libc::O_PATH | libc::O_NOFOLLOW;
     let number_of = |name: &CStr| {
@@ -274,7 +274,7 @@ pub(super) fn got_its_name(directory: &Directory, name: &CStr, inode: u64, stem:
         }
         threads::pause(1_000_000);
     }
-    // Names are taken in turn.
+    // Final names are taken in ascending order.
     let names = (1..=TRIES).map_while(|number| number_of(&final_name(stem, number).ok()?).ok());
     names.into_iter().any(|found| found == inode)
 }
@@ -282,7 +282,7 @@ pub(super) fn got_its_name(directory: &Directory, name: &CStr, inode: u64, stem:
 fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, String> {
     for number in 1..=TRIES {
         let target = final_name(stem, number)?;
-        // Whatever takes memory comes before the file has its name: who is given up behind that has not failed.
+        // Allocate before renaming: running out of memory afterwards would report failure for a file that has its name.
         let path = directory.path_of(&target);
         match WAYS.iter().find_map(|way| way(directory.number(), name, &target)) {
             Some(Ok(())) => return Ok(path),
@@ -294,14 +294,14 @@ fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, Stri
     Err(format!("failed to find a free name for {}", String::from_utf8_lossy(&directory.path_of(name))))
 }
 
-/// A way to rename a file that replaces nothing; `None` where the file system does not know it.
+/// Renames a file without replacing another one; `None` if the file system does not support this method.
 type Way = fn(libc::c_int, &CStr, &CStr) -> Option<Result<(), libc::c_int>>;
 
-/// Best first. Not every file system has the first (Linux 3.15, rename(2)) or the second, and a sandbox may refuse it.
+/// Rename methods, best first. Some file systems lack the first one (Linux 3.15, rename(2)) or the second, and a sandbox may deny either.
 const WAYS: [Way; 3] = [rename_unless_there, link, reserve];
 
 fn rename_with(at: libc::c_int, from: &CStr, to: &CStr, flags: libc::c_uint) -> Result<(), libc::c_int> {
-    // SAFETY: both names end in NUL.
+    // SAFETY: both names are NUL-terminated.
     match unsafe { crate::sys::syscall!(libc::SYS_renameat2, at, from.as_ptr(), at, to.as_ptr(), flags) } {
         0 => Ok(()),
         _ => Err(errno::save().value()),
@@ -313,19 +313,19 @@ fn rename_unless_there(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result
     (!matches!(result, Err(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP | libc::EPERM))).then_some(result)
 }
 
-/// A second name, then the first goes.
+/// Adds the new name as a hard link, then removes the old one.
 fn link(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
-    // SAFETY: both names end in NUL; a link is not followed.
+    // SAFETY: both names are NUL-terminated; flags 0 follow no symbolic link.
     if unsafe { crate::sys::syscall!(libc::SYS_linkat, at, from.as_ptr(), at, to.as_ptr(), 0) } != 0 {
         let errno = errno::save().value();
         return (errno == libc::EEXIST).then_some(Err(errno));
     }
-    // SAFETY: the name ends in NUL. Should this fail, the file has two names.
+    // SAFETY: the name is NUL-terminated. If unlinking fails, the file has two names.
     unsafe { crate::sys::syscall!(libc::SYS_unlinkat, at, from.as_ptr(), 0) };
     Some(Ok(()))
 }
 
-/// An empty file of our own takes the name, and is replaced.
+/// Reserves the new name with an empty file, then renames over it.
 fn reserve(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
     Some(Handle::open(at, to, flags, 0o600).and_then(|_ours| rename_with(at, from, to, 0)))
@@ -417,7 +417,7 @@ mod tests {
             let path = made.finish("x").unwrap();
             assert!(String::from_utf8(path).unwrap().ends_with(expected), "{number}");
             assert!(got_its_name(&directory(&place), &name, inode, "x"));
-            // No file has that number; the next one may be that of a file before.
+            // No file has this inode number; number + 1 may belong to a file created earlier.
             assert!(!got_its_name(&directory(&place), &name, !inode, "x"));
             assert!(!got_its_name(&directory(&place), &name, inode, "y"));
         }

@@ -1,4 +1,4 @@
-//! Takes packed blocks apart and packs them again: the one place where the tracer reads what it has encoded.
+//! Decoding and re-encoding of packed blocks: the only place where the tracer reads its own encoding.
 
 use crate::buffer::Block;
 use trace_format::columns::TickScale;
@@ -7,7 +7,7 @@ use trace_format::read::{BlockRef, Decoder};
 use trace_format::write::Encoder;
 use trace_format::{Segment, StreamId};
 
-/// Decoder and encoder, made when first needed.
+/// Decoder, and an encoder created when first needed.
 pub(super) struct Unpacker<'a> {
     scale: &'a TickScale,
     decoder: Decoder,
@@ -15,23 +15,23 @@ pub(super) struct Unpacker<'a> {
 }
 
 impl<'a> Unpacker<'a> {
-    /// With the clock's rate as it is known now.
+    /// Creates an unpacker for the current clock rate.
     pub(super) fn new(scale: &'a TickScale) -> Self {
         Self { scale, decoder: Decoder::default(), encoder: None }
     }
 
-    /// Bit `id % 64` for each stream in a frame; all bits if it cannot be told.
+    /// Mask with bit `id % 64` for each stream in a frame; all bits if unknown.
     pub(super) fn streams(frame: &[u8]) -> u64 {
         let head = frame.get(FRAME_HEADER_BYTES..).map(|body| BlockHead::decode(body, 0));
         head.and_then(Result::ok).map_or(u64::MAX, |head| head.stream_mask)
     }
 
-    /// The segments of a block, with times in ns since the epoch; `None` if it cannot be decoded.
+    /// Returns the segments of a block, with times in ns since the epoch; `None` if it cannot be decoded.
     pub(super) fn segments(&mut self, block: &Block) -> Option<Vec<Segment>> {
         self.decoded(block.frame, block.mult)
     }
 
-    /// The same of a frame that was packed by [`Self::packed`].
+    /// Returns the segments of a frame from [`Self::packed`].
     pub(super) fn again(&mut self, frame: &[u8]) -> Option<Vec<Segment>> {
         self.decoded(frame, self.scale.mult)
     }
@@ -54,7 +54,7 @@ impl<'a> Unpacker<'a> {
         (0..columns.len()).map(segment).collect()
     }
 
-    /// A frame of segments whose times are in ns since the epoch; empty for none, `None` if it cannot be encoded.
+    /// Encodes segments with times in ns since the epoch as a frame; empty without segments, `None` if encoding fails.
     pub(super) fn packed(&mut self, thread: u32, segments: &[Segment]) -> Option<Vec<u8>> {
         let encoder = match &mut self.encoder {
             Some(encoder) => encoder,

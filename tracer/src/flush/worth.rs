@@ -1,5 +1,5 @@
-//! Whether a process without MPI has done enough to have a trace: DXT_PROCESSES, DXT_MIN_RUN_TIME, DXT_MIN_IO, DXT_MIN_CALLS. Asked when its
-//! trace is about to be written; the calls then tell how much it was, so nothing is counted before.
+//! Decision to keep the trace of a process without MPI: DXT_PROCESSES, DXT_MIN_RUN_TIME, DXT_MIN_IO, DXT_MIN_CALLS. Evaluated when the
+//! trace is about to be written, from the recorded calls, so that nothing is counted before.
 
 use super::gather::{self, Held};
 use super::unpack::Unpacker;
@@ -10,24 +10,23 @@ use trace_format::meta::stream_flags;
 use trace_format::op::Layer;
 use trace_format::{Segment, StreamId};
 
-/// A part of the process's calls is in a trace: then so is the rest.
+/// True once a part of the process's calls is in a trace; then the rest is kept too.
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// What was taken is in a trace now, or (`written` is false) is not.
+/// Records that a part is in a trace, if `written`.
 pub(super) fn settle(written: bool) {
     if written {
         KEPT.store(true, Ordering::Relaxed);
     }
 }
 
-/// In a forked child, which is judged by what it does itself.
+/// Resets the state in a forked child, which is judged by its own activity.
 pub(super) fn in_child() {
     KEPT.store(false, Ordering::Relaxed);
 }
 
-/// Whether this process, by what was taken, is to have no trace. Never one that has called MPI_Init, or was forked by one that had. One that
-/// has filled its buffer and a spill has done enough: should it be about to become another program and not succeed, its spill is
-/// still needed.
+/// True if this process, by everything taken so far, gets no trace. Never true after MPI_Init, or in a child forked after that. A process
+/// that filled its buffer and a spill has done enough: if it is about to exec another program and fails, its spill is still needed.
 pub(super) fn is_left_out(site: &Site) -> bool {
     if !site.judges_processes() || mpi::world().is_some() || KEPT.load(Ordering::Relaxed) {
         return false;
@@ -37,7 +36,7 @@ pub(super) fn is_left_out(site: &Site) -> bool {
     site.mpi_only || spool::spill::taken().is_empty() && !(has_run() && has_done(site, &calibration.scale))
 }
 
-/// Whether it has done enough. What a library's call made inside does not count.
+/// True if the process has done enough. Calls nested inside library calls do not count.
 fn has_done(site: &Site, scale: &trace_format::columns::TickScale) -> bool {
     let mut sum = Sum::default();
     if site.least.has_done(0, 0) {
@@ -47,7 +46,7 @@ fn has_done(site: &Site, scale: &trace_format::columns::TickScale) -> bool {
         sum.add(stream, counters.segments, counters.bytes);
     });
     let threads = gather::segments();
-    // Packed ones take longest to look at, and are asked last.
+    // Packed blocks are checked last, since decoding them is slowest.
     for piece in threads.iter().flatten() {
         if let Held::Slots(slots) = &piece.piece {
             sum.see(slots.iter().filter(|slot| buffer::is_filled(slot)));
@@ -65,7 +64,7 @@ fn has_done(site: &Site, scale: &trace_format::columns::TickScale) -> bool {
     site.least.has_done(sum.bytes, sum.calls)
 }
 
-/// What the program did itself.
+/// Calls and bytes of the program itself.
 #[derive(Default)]
 struct Sum {
     bytes: u64,

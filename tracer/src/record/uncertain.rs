@@ -1,5 +1,4 @@
-//! Calls of which it is known only afterwards which file they went to, or not at all: those whose descriptor another thread took away, and
-//! operations that are submitted.
+//! Calls whose file is known only afterwards or not at all: the descriptor was taken by another thread, or the operation was submitted.
 
 use super::Call;
 use crate::errno;
@@ -11,15 +10,14 @@ use crate::registry;
 use trace_format::segment::NO_OFFSET;
 
 impl Call {
-    /// Records the call, which returned `result` at `end`, on the file that stands for those that nobody knows. One whose number was not open is not
-    /// recorded, as elsewhere. Keeps errno.
+    /// Records the call, which returned `result` at `end`, on the record for unknown files; not if it failed with EBADF. Preserves errno.
     #[cold]
     #[inline(never)]
     pub(crate) fn end_uncertain(self, end: u64, op: &'static Op, result: i64) {
         self.end_uncertain_with(end, op, result, errno::save().value());
     }
 
-    /// Records what [`Self::end_uncertain`] does, for a call that does not set errno.
+    /// Records the call like [`Self::end_uncertain`], with `error` for a call that does not set errno.
     #[cold]
     pub(crate) fn end_uncertain_with(self, end: u64, op: &'static Op, result: i64, error: i32) {
         let errno = errno::save();
@@ -30,7 +28,7 @@ impl Call {
             Note::Uncertain.count();
             match length {
                 Ok(length) => {
-                    // It may have moved any position.
+                    // May have moved the position of any file.
                     if op.is_data() || [&POSIX_SEEK, &STDIO_SEEK].iter().any(|seek| std::ptr::eq(op, *seek)) {
                         crate::handles::doubt_positions();
                     }
@@ -42,7 +40,7 @@ impl Call {
         errno.restore();
     }
 
-    /// Records what [`Self::kept`] does, for an operation that has taken its descriptor.
+    /// Records the call like [`Self::kept`], for an operation with its own reference to the file.
     pub(crate) fn kept_for(self, end: u64, sent: Sent, op: &'static Op) {
         match sent.settled() {
             Sent::To(file) => self.kept(end, file, op),
@@ -51,7 +49,7 @@ impl Call {
         }
     }
 
-    /// Records an operation that was submitted and ended at `end` with `result`, negative for an error. Keeps errno.
+    /// Records a submitted operation that ended at `end` with `result`, negative for an error. Preserves errno.
     pub(crate) fn end_pending(self, end: u64, pending: &Pending, result: i64) {
         let op = pending.op;
         match (pending.to, u64::try_from(result)) {

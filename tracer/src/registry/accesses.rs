@@ -1,5 +1,5 @@
-//! What triggers judge a file by: how many of its accesses are small or unaligned. Segments tell it as long as they are
-//! there; of those that were folded, the file remembers it.
+//! Access counts by which triggers judge a file: numbers of small and unaligned accesses. They come from segments while these exist; the
+//! file keeps the counts of folded ones.
 
 use super::records::{File, Stream};
 use crate::filters::{Accesses, Triggers};
@@ -8,18 +8,18 @@ use trace_format::layout::{Layout, parse_ceph, parse_lustre};
 use trace_format::meta::{LayoutSource, stream_flags};
 use trace_format::op::Layer;
 
-/// Accesses to a file through POSIX, and those that the program made through others.
+/// Accesses to a file through POSIX, and through other layers directly by the program.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ByLayer {
     posix: Accesses,
     others: Accesses,
 }
 
-/// The same, of segments that are gone.
+/// Access counts of folded segments: all, small and unaligned, through POSIX and then through other layers.
 #[derive(Debug, Default)]
 pub(super) struct Gone([AtomicU64; 6]);
 
-/// Where the accesses to a file should begin.
+/// Boundaries at which aligned accesses begin.
 enum Boundaries {
     Unknown,
     Every(u64),
@@ -53,7 +53,7 @@ impl Boundaries {
     }
 }
 
-/// Adds up the accesses of one stream.
+/// Access counts of one stream.
 pub(crate) struct Counting<'a> {
     triggers: &'a Triggers,
     boundaries: Boundaries,
@@ -62,11 +62,11 @@ pub(crate) struct Counting<'a> {
 }
 
 impl<'a> Counting<'a> {
-    /// Of `stream`; `None` if its calls are none that count: those that moved no data, those of HDF5, and
-    /// those of other layers than POSIX inside MPI-IO.
+    /// Starts counting for `stream`; `None` if its calls are not counted: calls that move no data, calls of HDF5, and calls of other
+    /// layers than POSIX inside MPI-IO.
     pub(crate) fn of(stream: &Stream, triggers: &'a Triggers) -> Option<Self> {
         let is_posix = stream.layer == Layer::Posix;
-        // HDF5 does not say where its bytes go; the calls that it makes do.
+        // HDF5 calls have no file offsets; the calls nested inside them do.
         let is_own = stream.layer != Layer::Hdf5 && stream.flags & stream_flags::NESTED == 0;
         let counts = stream.moves_data() && (is_posix || is_own);
         let boundaries =
@@ -74,14 +74,13 @@ impl<'a> Counting<'a> {
         counts.then(|| Self { triggers, boundaries: boundaries(), is_posix, sums: Accesses::default() })
     }
 
-    /// Takes in one access.
     pub(crate) fn see(&mut self, offset: i64, length: u64) {
         self.sums.all += 1;
         self.sums.small += u64::from(length < self.triggers.small_bytes);
         self.sums.unaligned += u64::from(self.boundaries.are_missed_by(offset));
     }
 
-    /// Adds the sums to those of the file.
+    /// Adds the counts to those of a file.
     pub(crate) fn add_to(&self, by_layer: &mut ByLayer) {
         let into = if self.is_posix { &mut by_layer.posix } else { &mut by_layer.others };
         into.all += self.sums.all;
@@ -89,7 +88,7 @@ impl<'a> Counting<'a> {
         into.unaligned += self.sums.unaligned;
     }
 
-    /// Has the file remember the sums: their segments go.
+    /// Stores the counts in the file before the segments go.
     pub(crate) fn remember(&self, file: &File) {
         let places = if self.is_posix { &file.gone.0[..3] } else { &file.gone.0[3..] };
         for (place, sum) in places.iter().zip([self.sums.all, self.sums.small, self.sums.unaligned]) {
@@ -99,21 +98,19 @@ impl<'a> Counting<'a> {
 }
 
 impl ByLayer {
-    /// The accesses that count: those that reach storage, as far as they were seen.
+    /// Returns the decisive counts: those of POSIX, which reach storage, if any were seen, else those of other layers.
     pub(crate) fn deciding(&self) -> &Accesses {
         if self.posix.all > 0 { &self.posix } else { &self.others }
     }
 }
 
 impl Gone {
-    /// Forgets all.
     pub(super) fn forget(&self) {
         self.0.iter().for_each(|sum| sum.store(0, Ordering::Relaxed));
     }
 }
 
 impl File {
-    /// Accesses whose segments are gone.
     pub(crate) fn gone(&self) -> ByLayer {
         let [all, small, unaligned, others, others_small, others_unaligned] =
             self.gone.0.each_ref().map(|sum| sum.load(Ordering::Relaxed));

@@ -1,6 +1,6 @@
-//! Data sets by (file, path inside it), their streams, and what of them was selected. Made once, never moved, found without
-//! a lock. A file may hold thousands, so a data set keeps its own streams, apart from those of the file: one for each operation
-//! and kind of selection, so that a segment says what its call selected.
+//! HDF5 data sets by (file, path inside it), their streams, and the selections made of them. A data set is created once, never moved, and
+//! found without a lock. A file may hold thousands, so each data set keeps its own streams apart from the file's: one per operation and
+//! kind of selection, so that a segment shows what its call selected.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::file::number as number_of_file;
@@ -17,13 +17,13 @@ use trace_format::segment::StreamId;
 use trace_format::spool::journal::{DataSetStream, Shape};
 
 const BUCKETS: usize = 1 << 12;
-/// `H5S_MAX_RANK`.
+/// Maximum number of dimensions (`H5S_MAX_RANK`).
 const MAX_RANK: usize = 32;
 
-// SAFETY: found only when it is whole.
+// SAFETY: found only once it is complete.
 unsafe impl Record for DataSet {}
 
-// SAFETY: found only when it is whole.
+// SAFETY: found only once it is complete.
 unsafe impl Record for Use {}
 
 static DATA_SETS: Table<DataSet> = Table::new();
@@ -31,32 +31,30 @@ static USES: Table<Use> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<DataSet>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// A data set that was seen.
+/// Data set seen by the tracer.
 pub(crate) struct DataSet {
-    /// The file that holds it.
     pub(crate) file: &'static File,
-    /// Its path inside the file; empty if unknown.
+    /// Path inside the file; empty if unknown.
     pub(crate) path: &'static [u8],
-    /// The same as it may be told outside of the process.
+    /// Path as it leaves the process, possibly anonymized.
     told: &'static [u8],
-    /// Size of an element in bytes, 0 while unknown.
+    /// Size of an element in bytes; 0 if unknown.
     element_bytes: AtomicU32,
     rank: AtomicU32,
     extent: [AtomicU64; MAX_RANK],
-    /// What the journal says of its size when it was opened last: dimensions and one, or 0; elements; when.
+    /// Shape in the journal, as of the last open: number of dimensions + 1 (0 if unknown), number of elements, time.
     opened: [AtomicU64; 3],
-    /// Its streams, newest first.
+    /// Streams, newest first.
     uses: AtomicPtr<Use>,
-    /// Next data set of the same bucket.
+    /// Next data set in the same hash bucket.
     next: *const DataSet,
 }
 
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for DataSet {}
 
-/// One stream of a data set.
+/// Stream of a data set.
 pub(crate) struct Use {
-    /// Number of the data set.
     data_set: u32,
     op: u16,
     flags: u8,
@@ -64,32 +62,30 @@ pub(crate) struct Use {
     stream: u32,
     selections: [AtomicU64; Selection::COUNT],
     elements: AtomicU64,
-    /// Next use of the data set.
+    /// Next stream of the data set.
     next: *const Use,
 }
 
 // SAFETY: as above.
 unsafe impl Sync for Use {}
 
-/// What a call moved.
+/// Data moved by a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    /// What was selected.
     pub(crate) selection: Selection,
-    /// How many elements.
     pub(crate) elements: u64,
-    /// Their bytes in the file.
+    /// Size of the selected elements in the file, in bytes.
     pub(crate) bytes: u64,
 }
 
-/// Takes address space for `sets` data sets.
+/// Reserves address space for `sets` data sets.
 pub(super) fn prepare(sets: usize) {
     DATA_SETS.prepare(sets);
     USES.prepare(sets * 4);
     PATHS.prepare(sets * if anonymize::is_on() { 192 } else { 64 });
 }
 
-/// The path as it may be told.
+/// Returns the path as it may leave the process: hashed if anonymization is on.
 fn told(path: &'static [u8]) -> Option<&'static [u8]> {
     if !anonymize::is_on() {
         return Some(path);
@@ -97,7 +93,7 @@ fn told(path: &'static [u8]) -> Option<&'static [u8]> {
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
 }
 
-/// Writes all data sets into the journal, which has just been begun.
+/// Writes all data sets to the journal, which has just been created.
 pub(super) fn note_all() {
     for set in data_sets() {
         set.note();
@@ -109,24 +105,24 @@ pub(super) fn note_all() {
     USES.iter().for_each(Use::note);
 }
 
-/// All data sets, in the order in which they were first seen.
+/// Returns all data sets, in the order of first use.
 pub(crate) fn data_sets() -> impl Iterator<Item = &'static DataSet> {
     DATA_SETS.iter()
 }
 
-/// About what they take in a trace.
+/// Approximate size of all data sets in a trace, in bytes.
 pub(super) fn bytes() -> u64 {
     DATA_SETS.len() as u64 * FILE_BYTES + PATHS.len() as u64 + USES.len() as u64 * STREAM_BYTES
 }
 
-/// Empties the counts: in a forked child, and after a flush.
+/// Resets the counts, in a forked child and after a flush.
 pub(crate) fn forget_counts() {
     for one in USES.iter() {
         one.selections.iter().chain([&one.elements]).for_each(|count| count.store(0, Ordering::Relaxed));
     }
 }
 
-/// The data set at `path` in `file`, made if need be; `None` when the table is full, or the budget spent.
+/// Returns the data set at `path` in `file`, created if absent; `None` when the table is full or the budget is spent.
 pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static DataSet> {
     let bucket = &HEADS[(file.hash ^ path_hash(path)) as usize % BUCKETS];
     let mut made: Option<(&'static [u8], &'static [u8])> = None;
@@ -149,7 +145,7 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
             }
         };
         made = Some((kept, told));
-        // Two threads may make the same one; the one that loses the exchange leaves an unused record behind.
+        // Two threads may create the same data set; the one that loses the exchange leaves an unused record behind.
         let (_, set) = DATA_SETS.push(DataSet {
             file,
             path: kept,
@@ -161,7 +157,7 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
             uses: AtomicPtr::new(std::ptr::null_mut()),
             next: head,
         })?;
-        // Before anyone can find it, as files are.
+        // Journaled before any thread can find it, as for files.
         set.note();
         let new = std::ptr::from_ref(set).cast_mut();
         if bucket.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -171,23 +167,20 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
 }
 
 impl DataSet {
-    /// Size of an element in bytes, 0 while unknown.
+    /// Size of an element in bytes; 0 if unknown.
     pub(crate) fn element_bytes(&self) -> u32 {
         self.element_bytes.load(Ordering::Relaxed)
     }
 
-    /// It has elements of this size.
     pub(crate) fn set_element_bytes(&self, bytes: u32) {
         self.element_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// The sizes of its dimensions when last looked at.
     pub(crate) fn extent(&self) -> impl Iterator<Item = u64> {
         let rank = self.rank.load(Ordering::Relaxed) as usize;
         self.extent.iter().take(rank).map(|size| size.load(Ordering::Relaxed))
     }
 
-    /// Its dimensions have these sizes now.
     pub(crate) fn set_extent(&self, sizes: &[u64]) {
         for (place, &size) in self.extent.iter().zip(sizes) {
             place.store(size, Ordering::Relaxed);
@@ -195,12 +188,12 @@ impl DataSet {
         self.rank.store(sizes.len().min(MAX_RANK) as u32, Ordering::Relaxed);
     }
 
-    /// Whether it is known how large it was when it was opened.
+    /// True if the shape at the last open is known.
     pub(crate) fn has_shape(&self) -> bool {
         self.opened[0].load(Ordering::Relaxed) != 0
     }
 
-    /// It was opened or made by a call that returned at `end`, and has so many dimensions and elements.
+    /// Records that a call which returned at `end` opened or created the data set, with this number of dimensions and elements.
     pub(crate) fn set_opened(&self, end: u64, dimensions: usize, elements: u64) {
         let dimensions = dimensions as u64;
         let is_new =
@@ -229,7 +222,7 @@ impl DataSet {
         }
     }
 
-    /// Its streams and what they did.
+    /// Returns the streams and their counts.
     pub(crate) fn uses(&self) -> impl Iterator<Item = &'static Use> {
         let mut at = self.uses.load(Ordering::Acquire).cast_const();
         std::iter::from_fn(move || {
@@ -240,7 +233,7 @@ impl DataSet {
         })
     }
 
-    /// Id of the stream of `op` on it, with `transfer` counted; `None` when the table is full.
+    /// Counts `transfer` and returns the id of the stream of `op` on the data set; `None` when the table is full.
     pub(crate) fn stream_of(&self, op: &Op, within: Within, transfer: Option<Transfer>) -> Option<StreamId> {
         let one = self.use_of(op, within.flags(), transfer.map(|transfer| transfer.selection))?;
         if let Some(transfer) = transfer {
@@ -270,7 +263,7 @@ impl DataSet {
             })?;
             one.note();
             let new = std::ptr::from_ref(one).cast_mut();
-            // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
+            // A thread that loses the exchange leaves an unused record behind and finds the winner's in the next iteration.
             let _ = self.uses.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);
         }
     }
@@ -284,17 +277,15 @@ impl Use {
         }
     }
 
-    /// Id of the stream.
     pub(crate) fn stream(&self) -> u32 {
         self.stream
     }
 
-    /// Calls by kind of selection.
+    /// Number of calls by kind of selection.
     pub(crate) fn selections(&self) -> [u64; Selection::COUNT] {
         std::array::from_fn(|kind| self.selections[kind].load(Ordering::Relaxed))
     }
 
-    /// Elements selected.
     pub(crate) fn elements(&self) -> u64 {
         self.elements.load(Ordering::Relaxed)
     }

@@ -17,26 +17,26 @@ use trace_format::meta::{FileDef, LayoutMoment, path_hash};
 
 const BUCKETS: usize = 1 << 14;
 
-// SAFETY: found only when it is whole.
+// SAFETY: found only once it is complete.
 unsafe impl Record for File {}
 
 static FILES: Table<File> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<File>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// Takes address space for `files` files.
+/// Reserves address space for `files` files.
 pub(super) fn prepare(files: usize) {
     FILES.prepare(files);
     PATHS.prepare(files * 128 * names_per_file());
     layouts::prepare(files / 4, files * 128);
 }
 
-/// How often a name is kept: as it is, and as it is told.
+/// Memory for names as a multiple of the plain names: anonymized names are kept as well.
 fn names_per_file() -> usize {
     if anonymize::is_on() { 3 } else { 1 }
 }
 
-/// The name that is told of the file at `path`; those that are the tracer's own words tell nothing of anybody.
+/// Returns the file's name as it leaves the process. Names defined by the tracer identify nobody and stay as they are.
 fn told(path: &'static [u8]) -> Option<&'static [u8]> {
     if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == meetings::PATH {
         return Some(path);
@@ -44,9 +44,9 @@ fn told(path: &'static [u8]) -> Option<&'static [u8]> {
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
 }
 
-/// As [`prepare`], for counters mode: `limit` files and the condensed record of all others.
+/// Reserves address space as [`prepare`] does, for counters mode: `limit` files, and the condensed record of all others.
 pub(super) fn prepare_counters(limit: usize) {
-    // A few more: threads that find the same new file at the same time may each make a record.
+    // Spare records: threads that find the same new file at the same time may each create one.
     FILES.prepare(limit + 64);
     PATHS.prepare(limit * 256 * names_per_file());
     layouts::prepare(limit * 2, limit * 256);
@@ -55,7 +55,7 @@ pub(super) fn prepare_counters(limit: usize) {
     }
 }
 
-/// The condensed record, on which the file at `path` is booked; `None` in trace mode, unless the job's budget is spent.
+/// Counts the file at `path` on the condensed record and returns that; `None` in trace mode unless the job's budget is spent.
 pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
     let is_spent = budget::is_spent_on_names();
     if is_spent && others::condensed().is_none() {
@@ -67,18 +67,18 @@ pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
     Some(condensed)
 }
 
-/// The record for calls of which nobody knows what file they went to.
+/// Returns the record for calls on unknown files.
 #[cold]
 pub(crate) fn uncertain() -> Option<&'static File> {
     record_of(others::UNCERTAIN_PATH, Identity::default()).or_else(|| condensed(others::UNCERTAIN_PATH))
 }
 
-/// About what files take in a trace; their names, also where they are told as hashes.
+/// Approximate size of all files in a trace, in bytes, including names that are written as hashes.
 pub(super) fn bytes() -> u64 {
     FILES.len() as u64 * FILE_BYTES + PATHS.len() as u64 + layouts::bytes()
 }
 
-/// All files, in the order in which they were first seen.
+/// Returns all files, in the order of first use.
 pub(crate) fn files() -> impl Iterator<Item = &'static File> {
     FILES.iter()
 }
@@ -95,17 +95,17 @@ fn find_from(head: *const File, hash: u64, path: &[u8]) -> Option<&'static File>
     None
 }
 
-/// The file at `path`, if it has been seen.
+/// Returns the file at `path`, if known.
 pub(crate) fn find(path: &[u8]) -> Option<&'static File> {
     find_by(path, path_hash(path))
 }
 
-/// As [`find`], for a path whose hash is known.
+/// Returns the file at `path` by its known hash.
 pub(crate) fn find_by(path: &[u8], hash: u64) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
 
-/// The file at `path`, made if need be. When there is no room for it, the condensed record of counters mode and of a spent budget, or `None`.
+/// Returns the file at `path`, created if absent; or, if it does not fit, the condensed record (counters mode, spent budget) or `None`.
 pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
     own_record(path, identity).or_else(|| condensed(path))
 }
@@ -117,7 +117,7 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
     record_of(path, identity)
 }
 
-/// What is known of the file now, in the journal too.
+/// Adds what is newly known of the file, also to the journal.
 fn learn(file: &File, identity: Identity) {
     if file.identity.learn(identity) {
         note(file);
@@ -137,7 +137,7 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
         if FILES.len() > others::limit() {
             return None;
         }
-        // Two threads may make the same file; the one that loses the exchange leaves an unused record behind.
+        // Two threads may create the same file; the one that loses the exchange leaves an unused record behind.
         let (real_path, told) = match made {
             Some(file) => (file.real_path, file.told),
             None => {
@@ -161,7 +161,7 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
             next: head,
         })?;
         made = Some(file);
-        // Before anyone can find it: whoever is killed while using it leaves segments that name it.
+        // Journaled before any thread can find the file: a process killed while using it leaves segments that refer to it.
         note(file);
         let new = std::ptr::from_ref(file).cast_mut();
         if bucket.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -170,27 +170,26 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
     }
 }
 
-/// The file's number: by which the journal knows it.
+/// Number of the file in the journal.
 pub(super) fn number(file: &File) -> u32 {
     FILES.index_of(file) as u32
 }
 
-/// What the trace says of a file, but for its path.
+/// Returns the file's definition for the trace, without the path.
 pub(crate) fn definition(file: &File) -> FileDef {
     let Identity { kind, device, inode, block_size } = file.identity.get();
     FileDef { hash: file.hash, path: None, kind, device, inode, block_size }
 }
 
-/// Writes a file into the journal.
 pub(super) fn note(file: &File) {
     if journal::is_kept() {
         journal::file(number(file), &definition(file), file.told);
     }
 }
 
-/// Writes all files and their layouts into the journal.
+/// Writes all files and their layouts to the journal.
 pub(super) fn note_all() {
-    // One that is being made has no path yet; its maker sees that there is a journal by now.
+    // A file under construction has no path yet; its creator will see that the journal exists.
     for file in files().filter(|file| !file.told.is_empty()) {
         note(file);
         for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
@@ -201,7 +200,7 @@ pub(super) fn note_all() {
     }
 }
 
-/// Forgets what triggers ask of segments that are gone.
+/// Discards the access counts of folded segments.
 pub(super) fn forget_gone() {
     files().for_each(|file| file.gone.forget());
 }

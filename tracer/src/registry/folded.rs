@@ -1,5 +1,5 @@
-//! Counters of one stream's segments that have no place on record. Threads that add to them take turns, and note first what they were: so
-//! whoever finds the spool of a process that was killed meanwhile knows what had been added.
+//! Counters of segments that are folded instead of recorded, per stream. Threads add to them one at a time and first save the previous
+//! values. So a reader of the spool of a killed process knows exactly what had been added.
 
 use crate::threads;
 use std::array;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, compiler_fence};
 use trace_format::counters::{Counters, Previous, SIZE_BINS, size_bin};
 use trace_format::spool::folded;
 
-/// [`Counters`] that threads add to in turn; `previous` is whoever came last.
+/// [`Counters`] with serialized updates; `previous` is from the last thread that added.
 #[repr(C)]
 pub(super) struct Folded {
-    /// One more than the stream's id: for readers of the spool.
+    /// Stream id + 1, for readers of the spool.
     stream: AtomicU64,
     sums: [AtomicU64; 5],
     max_duration: AtomicU64,
@@ -20,20 +20,20 @@ pub(super) struct Folded {
     max_end_offset: AtomicI64,
     previous: AtomicI64,
     sizes: [AtomicU64; SIZE_BINS],
-    /// How far sums and sizes had come when they were written last, and when they were taken last.
+    /// Sums and sizes at the last written trace, and at the last snapshot.
     written: [AtomicU64; folded::COUNTS],
     taken: [AtomicU64; folded::COUNTS],
-    /// The extremes that were taken.
+    /// Extremes at the last snapshot.
     taken_extremes: [AtomicU64; folded::EXTREMES],
-    /// Who is adding, or 0, and what sums and `previous` were before.
+    /// Number of the thread's adder, or 0, and the values of sums and `previous` before it began.
     adder: AtomicU64,
     base: [AtomicU64; folded::BASES],
 }
 
-/// Times that a thread looks again, half of them a millisecond apart, before it goes on with new counters: the other may have been stopped.
+/// Maximum attempts to get the counters, the later half 1 ms apart. Then the thread uses new counters, since the holder may be stopped.
 const MOST_WAITS: u32 = 200;
 
-/// Who adds segments that lie in slots of its scratch. Signals are held off meanwhile.
+/// Adder of segments that lie in a thread's scratch. Signals are blocked meanwhile.
 pub(crate) struct Adder<'a> {
     number: u64,
     counted: &'a AtomicU64,
@@ -42,19 +42,18 @@ pub(crate) struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    /// The scratch of this index, which says of its slots which are `counted` and which are being.
+    /// Creates the adder of the scratch with this index; `counted` and `counting` are its masks of slots done and in progress.
     pub(crate) fn new(index: usize, counted: &'a AtomicU64, counting: &'a AtomicU64) -> Self {
         Self { number: index as u64 + 1, counted, counting, after: 0 }
     }
 
-    /// These of its slots, all of one stream, are about to be added to its counters.
+    /// Marks the slots in `members`, all of one stream, as about to be added to the stream's counters.
     pub(crate) fn adding(&mut self, members: u64) -> &Self {
         self.counting.store(members, Ordering::Release);
         self.after |= members;
         self
     }
 
-    /// They are counted.
     pub(crate) fn is_done(&self) {
         self.counted.store(self.after, Ordering::Release);
     }
@@ -74,7 +73,7 @@ const _: () = {
 };
 
 impl Folded {
-    /// Empty counters of the stream with this id.
+    /// Creates empty counters for the stream with this id.
     pub(super) fn new(stream: u64) -> Self {
         let empty = Counters::default();
         Self {
@@ -95,23 +94,23 @@ impl Folded {
         }
     }
 
-    /// Id of the stream; `None` while they are being made.
+    /// Id of the stream; `None` while the counters are being created.
     pub(super) fn stream(&self) -> Option<u32> {
         self.stream.load(Ordering::Acquire).checked_sub(1).map(|stream| stream as u32)
     }
 
-    /// Where the last segment ended.
+    /// End of the last segment.
     pub(super) fn previous(&self) -> Previous {
         Previous::from_raw(self.previous.load(Ordering::Relaxed))
     }
 
-    /// What only grows.
+    /// Returns all counters that only grow: sums and sizes.
     fn counts(&self) -> impl Iterator<Item = &AtomicU64> {
         self.sums.iter().chain(&self.sizes)
     }
 
-    /// What was added since the last trace belongs to the one that is about to be written. Nothing is added meanwhile, and nothing is
-    /// ever subtracted: whoever finds the spool of a process that was killed knows all, whether that trace is there or not.
+    /// Takes a snapshot for the trace about to be written: everything added since the last trace. The caller ensures that nothing is added
+    /// meanwhile. Nothing is ever subtracted, so a reader of the spool of a killed process knows all values, with or without that trace.
     pub(super) fn take(&self) {
         for (taken, now) in self.taken.iter().zip(self.counts()) {
             taken.store(now.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -132,7 +131,7 @@ impl Folded {
         self.max_end_offset.store(max_end_offset as i64, Ordering::Relaxed);
     }
 
-    /// What was taken is in a trace now, or (`written` is false) is not.
+    /// Ends a snapshot: its values are in a trace, or (`written` is false) must go into the next one.
     pub(super) fn settle(&self, written: bool) {
         let (from, to) = if written { (&self.taken, &self.written) } else { (&self.written, &self.taken) };
         for (from, to) in from.iter().zip(to) {
@@ -151,7 +150,7 @@ impl Folded {
         self.taken_extremes.iter().zip(empty).for_each(|(taken, empty)| taken.store(empty, Ordering::Relaxed));
     }
 
-    /// What belongs to the trace that is being written.
+    /// Returns the values that belong to the trace being written.
     pub(super) fn taken(&self) -> Counters {
         let count =
             |i: usize| self.taken[i].load(Ordering::Relaxed).saturating_sub(self.written[i].load(Ordering::Relaxed));
@@ -173,7 +172,7 @@ impl Folded {
         }
     }
 
-    /// Adds what was folded; `previous` is where its last segment ended. False if another thread is adding for long.
+    /// Adds the folded counters; `previous` is the end of their last segment. False if another thread holds the counters for too long.
     pub(super) fn add(&self, c: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let added = self.begin(adder);
         if added {
@@ -184,7 +183,7 @@ impl Folded {
         added
     }
 
-    /// Adds what one segment counts, whose `sizes` are not filled in, behind [`Self::begin`].
+    /// Adds the counters of one segment, whose `sizes` are not filled in. Call after [`Self::begin`].
     #[inline(always)]
     pub(super) fn add_one(&self, c: &Counters, previous: Previous, adder: &Adder<'_>) {
         self.add_unsized(c, previous);
@@ -192,8 +191,8 @@ impl Folded {
         self.end(adder);
     }
 
-    /// Has these counters alone, and notes what they are. A process with one thread needs no lock on the bus; a signal handler adds nothing
-    /// meanwhile.
+    /// Acquires the counters exclusively and saves their values. A process with one thread needs no atomic read-modify-write, since signal
+    /// handlers do not add in between.
     #[inline(always)]
     pub(super) fn begin(&self, adder: &Adder<'_>) -> bool {
         if !threads::is_single() && !self.is_had_by(adder) {
@@ -206,7 +205,7 @@ impl Folded {
         }
         previous.store(self.previous.load(Ordering::Relaxed) as u64, Ordering::Relaxed);
         self.adder.store(adder.number, Ordering::Release);
-        // A process that is killed has made its stores in this order.
+        // Keeps the stores in this order for a reader after a kill.
         compiler_fence(Ordering::SeqCst);
         true
     }
@@ -226,7 +225,7 @@ impl Folded {
             })
     }
 
-    /// From the first store on they are counted.
+    /// Releases the counters; the segments count as added from the first store on.
     #[inline(always)]
     fn end(&self, adder: &Adder<'_>) {
         adder.is_done();
@@ -241,7 +240,7 @@ impl Folded {
         add(duration, c.duration);
         add(consecutive, c.consecutive);
         add(sequential, c.sequential);
-        // Extremes are mostly known already, and to look costs little.
+        // Extremes rarely change, and comparing is cheap.
         if c.max_duration > self.max_duration.load(Ordering::Relaxed) {
             self.max_duration.store(c.max_duration, Ordering::Relaxed);
         }
@@ -258,11 +257,10 @@ impl Folded {
             self.max_end_offset.store(c.max_end_offset, Ordering::Relaxed);
         }
         self.previous.store(previous.to_raw(), Ordering::Relaxed);
-        // Sizes come last, one after another (`trace_format::spool`).
+        // Sizes are stored last, one by one (`trace_format::spool`).
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The sums so far.
     #[cfg(test)]
     pub(super) fn read(&self) -> Counters {
         let [segments, bytes, duration, consecutive, sequential] =
@@ -283,13 +281,13 @@ impl Folded {
     }
 }
 
-/// Adds to a sum that nobody else changes now.
+/// Adds to a sum that no other thread changes meanwhile.
 #[inline(always)]
 fn add(sum: &AtomicU64, more: u64) {
     sum.store(sum.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
 }
 
-/// The extremes, in the order of [`folded::TAKEN_EXTREMES`].
+/// Returns the extremes in the order of [`folded::TAKEN_EXTREMES`].
 fn extremes(of: &Counters) -> [u64; folded::EXTREMES] {
     [of.max_duration, of.first_start, of.last_end, of.min_offset as u64, of.max_end_offset as u64]
 }

@@ -1,5 +1,5 @@
-//! Stripe layouts: asked of the file system when a file is opened and once more when it is closed or the program ends, since
-//! a progressive layout grows as the file is written.
+//! Stripe layouts, read from the file system at open, and again at close or when the program ends: a progressive layout grows while the
+//! file is written.
 #![expect(unsafe_code, reason = "fgetxattr(2); references into reserved memory")]
 
 use super::file::number;
@@ -12,46 +12,46 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutDef, LayoutMoment, LayoutSource};
 
-// SAFETY: found only when it is whole.
+// SAFETY: found only once it is complete.
 unsafe impl Record for LayoutText {}
 
 static LAYOUTS: Table<LayoutText> = Table::new();
-/// The attributes' values: apart from paths, which a job with many widely striped files must not be short of.
+/// Attribute values. Kept apart from paths, so that many widely striped files do not use up the space for names.
 static VALUES: Bytes = Bytes::new();
 
-/// Devices whose file system knows neither attribute (EOPNOTSUPP, not merely a file without one): not asked again.
+/// Device numbers + 1 of file systems that know neither attribute (EOPNOTSUPP, not merely a file without one); not queried again.
 static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const ATTRIBUTES: [(&CStr, LayoutSource); 2] =
     [(c"lustre.lov", LayoutSource::Lustre), (c"ceph.file.layout", LayoutSource::Ceph)];
-/// Longest value that Linux hands out (XATTR_SIZE_MAX); 2,000 stripes, Lustre's most, take 48,032 bytes.
+/// Maximum size of a value in Linux (XATTR_SIZE_MAX), in bytes; Lustre's maximum of 2,000 stripes takes 48,032.
 const MOST_BYTES: usize = 65536;
 
-/// Takes address space for `layouts` layouts with `bytes` bytes together.
+/// Reserves address space for `layouts` layouts of `bytes` bytes in total.
 pub(super) fn prepare(layouts: usize, bytes: usize) {
     LAYOUTS.prepare(layouts);
     VALUES.prepare(bytes);
 }
 
-/// Bytes of all layouts.
+/// Size of all layouts, in bytes.
 pub(super) fn bytes() -> u64 {
     VALUES.len() as u64
 }
 
 impl File {
-    /// Layouts at open and at close.
+    /// Returns the layouts at open and at close.
     pub(crate) fn layouts(&self) -> [Option<&'static LayoutText>; 2] {
-        // SAFETY: null or a record that never goes away.
+        // SAFETY: null or a record that is never removed.
         [0, 1].map(|moment: usize| unsafe { self.layouts[moment].load(Ordering::Acquire).as_ref() })
     }
 
-    /// Whether its file system knows layouts.
+    /// True if the file's file system supports layouts.
     pub(crate) fn has_layouts(&self) -> bool {
         !self.layouts[0].load(Ordering::Relaxed).is_null() || self.may_get_layout.load(Ordering::Relaxed)
     }
 }
 
-/// Writes a layout of a file into the journal.
+/// Writes a layout of a file to the journal.
 pub(super) fn note(file: &File, moment: LayoutMoment, layout: &LayoutText) {
     if journal::is_kept() {
         let def = LayoutDef { file: number(file), moment, source: layout.source, bytes: Vec::new() };
@@ -59,8 +59,8 @@ pub(super) fn note(file: &File, moment: LayoutMoment, layout: &LayoutText) {
     }
 }
 
-/// Asks the file system behind `fd` for the file's stripe layout and keeps it. Works for ordinary users on every Lustre
-/// and CephFS client; a file system that knows neither attribute is asked once.
+/// Reads and keeps the stripe layout of the file behind `fd`. Works for ordinary users on every Lustre and CephFS client; a file system
+/// that knows neither attribute is queried once.
 pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     if !matches!(file.identity.get().kind, FileKind::Regular) {
         return;
@@ -90,7 +90,7 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
             }
             Err(error) => {
                 knows_none &= error == libc::EOPNOTSUPP;
-                // Lustre's answer for a file whose objects are made at its first write.
+                // Lustre's answer for a file whose objects are created at its first write.
                 if source == LayoutSource::Lustre && error == libc::ENODATA {
                     file.may_get_layout.store(true, Ordering::Relaxed);
                 }
@@ -98,7 +98,7 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
         }
     }
     if knows_none {
-        // A device number plus one, where there is a place left.
+        // Stores the device number + 1, if there is a free entry.
         let free = |place: &&AtomicU64| place.load(Ordering::Relaxed) == 0;
         if let Some(place) = WITHOUT_LAYOUTS.iter().find(free) {
             place.store(device + 1, Ordering::Relaxed);
@@ -106,8 +106,7 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     }
 }
 
-/// Keeps a value; the same as before is not kept again, since a file may be opened and closed without end. The second part
-/// says whether it is new.
+/// Keeps a value; the second result is true if it is new. Known values are not kept again: a file may be opened and closed endlessly.
 fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static LayoutText, bool)> {
     let mut before = file.layouts().into_iter().flatten();
     if let Some(before) = before.find(|known| known.source == source && known.bytes == value) {
@@ -120,28 +119,28 @@ fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static Lay
     Some((layout, true))
 }
 
-/// Gives the attribute's value to `take`, or else the error number.
+/// Passes the attribute's value to `take`, or returns the errno.
 fn ask<T>(fd: libc::c_int, name: &CStr, take: impl FnOnce(&[u8]) -> T) -> Result<T, i32> {
-    // Room for some 160 stripes; a thread's stack may have none.
+    // Large enough for some 160 stripes; a thread's stack may be too small for it.
     if let Some(mut buffer) = Loan::take() {
         match value(fd, name, &mut *buffer) {
             Err(libc::ERANGE) => {}
             answer => return answer.map(take),
         }
     }
-    // A widely striped file: memory for the moment.
+    // A widely striped file: temporary memory.
     let place = memory::map(MOST_BYTES);
     if place.is_null() {
         return Err(libc::ENOMEM);
     }
-    // SAFETY: as many bytes of a new mapping, zeroed, that nobody else knows.
+    // SAFETY: this many bytes of a new, zeroed mapping that nothing else refers to.
     let answer = value(fd, name, unsafe { std::slice::from_raw_parts_mut(place, MOST_BYTES) }).map(take);
     memory::unmap(place, MOST_BYTES);
     answer
 }
 
 fn value<'a>(fd: libc::c_int, name: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], i32> {
-    // SAFETY: the buffer is ours and its size is given; the name ends in NUL.
+    // SAFETY: the buffer is the caller's and its size is given; the name is NUL-terminated.
     let length =
         unsafe { crate::sys::syscall!(libc::SYS_fgetxattr, fd, name.as_ptr(), buffer.as_mut_ptr(), buffer.len()) };
     let length = usize::try_from(length).map_err(|_| errno::save().value())?;

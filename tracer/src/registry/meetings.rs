@@ -1,4 +1,4 @@
-//! Streams of MPI's collective calls. They are of no file, so all are of one that stands for MPI; who made none has none.
+//! Streams of MPI collective calls, on one pseudo-file since they belong to none; it exists only after the first call.
 
 use super::file;
 use super::records::{File, Identity};
@@ -7,16 +7,15 @@ use crate::ops::{COLLECTIVES, Op, collective_place};
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::segment::StreamId;
 
-/// Path of the file that stands for MPI.
 pub(super) const PATH: &[u8] = b"<MPI>";
-/// One more than the id of each operation's stream, or 0.
+/// Stream id + 1 by operation, or 0.
 static STREAMS: [AtomicU32; COLLECTIVES] = [const { AtomicU32::new(0) }; COLLECTIVES];
 
 fn file() -> Option<&'static File> {
     file::find_or_add(PATH, Identity::default())
 }
 
-/// Id of the stream of calls of `op`; `None` when a table is full, or the layer is left out.
+/// Returns the id of the stream of `op`; `None` when a table is full or the layer is excluded.
 #[inline(always)]
 pub(crate) fn id_of(op: &'static Op) -> Option<StreamId> {
     let place = STREAMS.get(collective_place(op))?;
@@ -33,7 +32,7 @@ fn make(op: &'static Op, place: &AtomicU32) -> Option<StreamId> {
     Some(id)
 }
 
-/// Id of the stream of calls of `op` that failed with an error that `errno` stands for; `None` as above.
+/// Returns the id of the stream of calls of `op` that failed with the equivalent of `errno`; `None` as for [`id_of`].
 #[cold]
 pub(crate) fn failed_id_of_meeting(op: &'static Op, errno: i32) -> Option<StreamId> {
     failed_id_of(file()?, op, Within::NOTHING, u16::try_from(errno).unwrap_or(u16::MAX))

@@ -1,5 +1,5 @@
-//! Whether the memory of reads and writes was aligned, in trace mode. A segment says so by two bits of its start for as long as it lies in
-//! the tracer's memory; before it is encoded, or folded, it is counted here, per stream. On record it has no such bits.
+//! Memory alignment of reads and writes, in trace mode. Two bits of a segment's start hold it as long as the segment lies in the tracer's
+//! memory. Before a segment is encoded or folded, they are counted here per stream; encoded segments have no such bits.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::profiles::Role;
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::{Segment, StreamId};
 
-/// Calls of a stream that were packed or folded: of known memory, and of unaligned. With what was in earlier traces, and what is in
-/// the one that is being written.
+/// Counts of a stream's packed or folded calls: with a known buffer address, and unaligned. `seen`: all so far; `telling`: at the snapshot
+/// for the trace being written; `told`: in earlier traces.
 #[derive(Debug)]
 pub(crate) struct Memory {
     seen: [AtomicU64; 2],
@@ -19,14 +19,14 @@ pub(crate) struct Memory {
     told: [AtomicU64; 2],
 }
 
-/// Numbers of [`Costs`].
+/// Number of values in [`Costs`].
 const COSTS: usize = 2 * SIZE_BINS * 4;
 
-/// By direction (reads, writes), size, and aligned or not: calls, and their time in ticks.
+/// Calls and their time in ticks, by direction (reads, writes), size bin, and alignment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs([u64; COSTS]);
 
-/// The same of what was packed or folded.
+/// Costs of packed or folded segments; the fields are those of [`Memory`].
 struct SharedCosts {
     seen: [AtomicU64; COSTS],
     telling: [AtomicU64; COSTS],
@@ -39,32 +39,32 @@ static SEEN: SharedCosts = SharedCosts {
     told: [const { AtomicU64::new(0) }; COSTS],
 };
 
-// SAFETY: atomics only; zeros are counts of nothing.
+// SAFETY: atomics only; zeros are valid counts.
 unsafe impl Record for Memory {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Those of the streams that had such calls.
+/// Counts of all streams that had such calls.
 static MEMORIES: Table<Memory> = Table::new();
 
-/// Takes address space for `streams` streams.
+/// Reserves address space for `streams` streams.
 pub(super) fn prepare(streams: usize) {
     MEMORIES.prepare(streams);
 }
 
-/// The place of a stream without such calls.
+/// Returns the initial pointer of a stream without such calls.
 pub(super) const fn none() -> AtomicPtr<Memory> {
     AtomicPtr::new(std::ptr::null_mut())
 }
 
 impl Stream {
-    /// Its calls, if it had any.
+    /// Returns the stream's counts, if any.
     fn memory(&self) -> Option<&'static Memory> {
         // SAFETY: null or a record of the table, which is never moved.
         unsafe { self.memory.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The same, made if there is none yet; `None` if there is no room.
+    /// Returns the stream's counts, created if absent; `None` if the table is full.
     fn own_memory(&self) -> Option<&'static Memory> {
         if self.memory().is_none() {
             let new = std::ptr::from_ref(MEMORIES.push_zeroed()?).cast_mut();
@@ -76,7 +76,7 @@ impl Stream {
 }
 
 impl Memory {
-    /// What belongs to the trace that is about to be written, without its slots.
+    /// Takes the snapshot for the trace about to be written, without segments still in slots.
     fn take(&self) -> [u64; 2] {
         take(&self.seen, &self.telling, &self.told)
     }
@@ -108,7 +108,7 @@ impl Costs {
         }
     }
 
-    /// Those of which there are any: whether they write, bin of size, calls and ticks of aligned ones, the same of unaligned ones.
+    /// Returns the non-empty rows: (true for writes, size bin, calls and ticks of aligned, then of unaligned calls).
     pub(crate) fn rows(&self) -> impl Iterator<Item = (bool, usize, [u64; 4])> {
         let of = |(number, row): (usize, &[u64])| {
             let row: [u64; 4] = row.try_into().unwrap_or_default();
@@ -118,12 +118,13 @@ impl Costs {
     }
 }
 
-/// Where [`Costs`] has the calls like this one; their time is behind.
+/// Index in [`Costs`] of the count of such calls; their time is at the next index.
 fn place(writes: bool, segment: &Segment, unaligned: bool) -> usize {
     ((usize::from(writes) * SIZE_BINS + size_bin(segment.length())) * 2 + usize::from(unaligned)) * 2
 }
 
-/// Shows the known and the unaligned of the filled `slots`, run by run of one stream, and of each where its costs are and its ticks.
+/// Passes the counts of known and unaligned buffers per run of one stream in the filled `slots` to `with`, and each segment's cost index
+/// and ticks to `cost`.
 fn tally(slots: &[Segment], mut cost: impl FnMut(usize, u64), mut with: impl FnMut(StreamId, [u64; 2])) {
     for run in slots.chunk_by(|one, next| one.stream() == next.stream()) {
         let Some(first) = run.first().filter(|_| run.iter().any(|slot| slot.memory_unaligned().is_some())) else {
@@ -142,7 +143,7 @@ fn tally(slots: &[Segment], mut cost: impl FnMut(usize, u64), mut with: impl FnM
     }
 }
 
-/// These segments are about to lose their bits; `back`: they have not after all.
+/// Counts segments that are about to lose their bits; `back` reverts this if they keep them after all.
 pub(crate) fn note(slots: &[Segment], back: bool) {
     let add = |place: &AtomicU64, count: u64| {
         let count = if back { count.wrapping_neg() } else { count };
@@ -160,7 +161,7 @@ pub(crate) fn note(slots: &[Segment], back: bool) {
     SEEN.seen.iter().zip(costs.0).for_each(|(place, count)| add(place, count));
 }
 
-/// The same of segments that are folded: on the program's stack, which has no room for a table of sums.
+/// Counts segments that are folded, without a local [`Costs`] table, which would not fit on the program's stack.
 pub(crate) fn note_folded(slots: &[Segment]) {
     let cost = |at: usize, ticks| {
         if let Some([calls, time]) = SEEN.seen.get(at..at + 2) {
@@ -177,7 +178,7 @@ pub(crate) fn note_folded(slots: &[Segment]) {
     });
 }
 
-/// What the trace that is about to be written has to tell: by stream, and the costs. `slots` are those that it takes as they are.
+/// Takes the snapshot for the trace about to be written: by stream, and costs. `slots` will be written directly and still have their bits.
 pub(crate) fn told<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
     let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.told));
     let mut by_stream: Vec<[u64; 2]> = Vec::new();
@@ -199,7 +200,7 @@ pub(crate) fn told<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64;
     (by_stream, costs)
 }
 
-/// What was told is in a trace now.
+/// Marks the snapshot as written.
 pub(crate) fn settle_told() {
     stream::streams()
         .filter_map(|(_, stream)| stream.memory())
@@ -207,11 +208,11 @@ pub(crate) fn settle_told() {
     settle(&SEEN.telling, &SEEN.told);
 }
 
-/// In a forked child: all that is its parent's.
+/// Discards all counts, which are the parent's, in a forked child.
 pub(super) fn forget(streams: impl Iterator<Item = &'static Stream>) {
     let zero = |places: &[AtomicU64]| places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
     streams.for_each(|stream| stream.memory.store(std::ptr::null_mut(), Ordering::Relaxed));
-    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
     unsafe { MEMORIES.clear() };
     zero(&SEEN.seen);
     zero(&SEEN.telling);

@@ -1,5 +1,5 @@
-//! What the ids in segments mean: files by path, streams by (file, operation, flags). Both are given once, when first
-//! seen, and never go away; looking one up takes no lock. Works in signal handlers: nothing here allocates.
+//! Registry of the ids in segments: files by path, and streams by (file, operation, flags). Ids are assigned at first use and never
+//! removed; lookups take no lock. Works in signal handlers: nothing here allocates.
 
 mod accesses;
 mod data_sets;
@@ -38,14 +38,14 @@ pub(crate) use stream::{
 };
 pub(crate) use views::{View, Viewed, views};
 
-/// Streams per file for which there is room in counters mode, on the average.
+/// Capacity of streams per file in counters mode, on average.
 const COUNTED_STREAMS_PER_FILE: usize = 8;
-/// Streams that only the condensed record may have.
+/// Capacity of streams reserved for the condensed record.
 const CONDENSED_STREAMS: usize = 1024;
-/// Profiles per file for which there is room: one per layer that files are commonly used through.
+/// Capacity of profiles per file: one per layer that files are commonly used through.
 const PROFILES_PER_FILE: usize = 3;
 
-/// As [`prepare`], for counters mode: at most `files` files have records, all others share one.
+/// Reserves the tables as [`prepare`] does, for counters mode: at most `files` files have records, and all others share one.
 pub(crate) fn prepare_counters(files: usize) {
     file::prepare_counters(files);
     stream::prepare_counters(files * COUNTED_STREAMS_PER_FILE, CONDENSED_STREAMS);
@@ -55,19 +55,19 @@ pub(crate) fn prepare_counters(files: usize) {
     views::prepare(files);
 }
 
-/// Streams that may have counters in counters mode: all.
+/// Maximum number of streams with counters in counters mode: all.
 pub(crate) fn counted_streams() -> usize {
     stream::capacity()
 }
 
-/// Forgets all counts and profiles: for a forked child, which has one thread.
+/// Discards all counts and profiles, in a forked child, which has one thread.
 pub(crate) fn start_empty() {
     forget_counters();
     memory::forget(stream::streams().map(|(_, stream)| stream));
     profiles::forget(files());
 }
 
-/// Takes address space for the tables: room for `files` files and twice as many streams.
+/// Reserves address space for the tables: `files` files and twice as many streams.
 pub(crate) fn prepare(files: usize) {
     file::prepare(files);
     stream::prepare(files * 2);
@@ -76,19 +76,19 @@ pub(crate) fn prepare(files: usize) {
     views::prepare(files / 16);
 }
 
-/// The same for tests, which run side by side: once.
+/// Reserves the tables once, for tests that run concurrently.
 #[cfg(test)]
 pub(crate) fn prepare_for_tests() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| prepare(1 << 12));
 }
 
-/// About what all tables take in a trace, uncompressed.
+/// Approximate size of all tables in a trace, uncompressed, in bytes.
 pub(crate) fn table_bytes() -> u64 {
     file::bytes() + stream::bytes() + data_sets::bytes()
 }
 
-/// Empties what is counted of files and data sets beside their streams: after a trace has been written.
+/// Resets the counts of files and data sets outside of their streams, after a trace has been written.
 pub(crate) fn forget_counts() {
     file::forget_gone();
     data_sets::forget_counts();
@@ -96,7 +96,7 @@ pub(crate) fn forget_counts() {
     views::forget_counts();
 }
 
-/// In a forked child: the counters are its parent's.
+/// Discards the counters, which are the parent's, in a forked child.
 pub(crate) fn forget_counters() {
     stream::forget_counters();
     data_sets::forget_counts();
@@ -104,19 +104,19 @@ pub(crate) fn forget_counters() {
     views::forget_counts();
 }
 
-/// Writes everything into the spool's journal, which has just been begun.
+/// Writes everything to the spool's journal, which has just been created.
 pub(crate) fn note_all() {
     file::note_all();
     stream::note_all();
     data_sets::note_all();
 }
 
-/// From now on the counters lie in the spool.
+/// Places the counters in the spool from now on.
 pub(crate) fn lend_counters(part: crate::memory::Lent) {
     stream::lend_counters(part);
 }
 
-/// Has room made for counters and profiles when none can be made any more.
+/// Allocates space for counters, before allocation becomes impossible.
 pub(crate) fn back_ahead() {
     stream::back_ahead();
 }

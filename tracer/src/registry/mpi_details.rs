@@ -1,5 +1,5 @@
-//! What is known of files that were opened through MPI-IO beside their streams: hints, and the kinds and extents of datatypes that
-//! they were viewed, read and written with. Made once per file, found without a lock, counted without one.
+//! MPI-IO details of files: hints, views, and the kinds and extents of the datatypes in use. A record is created once per file, and found
+//! and updated without a lock.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::records::File;
@@ -10,19 +10,19 @@ use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{Combiner, DatatypeRole, HintOrigin};
 
 const BUCKETS: usize = 1 << 10;
-/// Kinds of datatypes, and one for those of unknown kind.
+/// Number of datatype kinds, including one for unknown kinds.
 const KINDS: usize = Combiner::COUNT + 1;
-/// Roles of datatypes.
+/// Number of datatype roles.
 const ROLES: usize = 4;
-/// Counts of a file's datatypes: by role their kinds, then their extents.
+/// Number of datatype counts per file: kinds by role, then extent bins by role.
 pub(crate) const DATATYPE_COUNTS: usize = ROLES * (KINDS + SIZE_BINS);
-/// Times that a file's hints are looked at: a program may open it again with others.
+/// Maximum times that a file's hints are queried: a program may reopen it with different ones.
 const MOST_LOOKS: u32 = 4;
 
-// SAFETY: found only when it is whole.
+// SAFETY: found only once it is complete.
 unsafe impl Record for MpiDetails {}
 
-// SAFETY: found only when it is whole.
+// SAFETY: found only once it is complete.
 unsafe impl Record for Hint {}
 
 static DETAILS: Table<MpiDetails> = Table::new();
@@ -30,80 +30,72 @@ static HINTS: Table<Hint> = Table::new();
 static TEXTS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<MpiDetails>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// What is known of one file.
 pub(crate) struct MpiDetails {
-    /// The file.
     pub(crate) file: &'static File,
     looks: AtomicU32,
     datatypes: [[AtomicU64; KINDS]; ROLES],
     extents: [[AtomicU64; SIZE_BINS]; ROLES],
     view: Last,
-    /// Next file of the same bucket.
+    /// Next file in the same hash bucket.
     next: *const MpiDetails,
 }
 
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for MpiDetails {}
 
-/// What is counted of a datatype.
+/// Counted properties of a datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datatype {
-    /// How it was made.
+    /// Constructor that made the datatype.
     pub(crate) combiner: Combiner,
-    /// The bin of its extent; `None` if the library does not say.
+    /// Bin of the extent; `None` if the library does not report it.
     pub(crate) extent_bin: Option<usize>,
 }
 
 impl Datatype {
-    /// As a number that fits an atomic.
+    /// Encodes the datatype for an atomic.
     pub(crate) fn to_raw(self) -> u64 {
         let bin = self.extent_bin.map_or(u32::MAX, |bin| bin as u32);
         u64::from(bin) << 32 | u64::from(u32::from(self.combiner))
     }
 
-    /// From such a number.
     pub(crate) fn from_raw(raw: u64) -> Self {
         let bin = (raw >> 32) as usize;
         Self { combiner: Combiner::from(raw as u32), extent_bin: (bin < SIZE_BINS).then_some(bin) }
     }
 }
 
-/// A hint.
 pub(crate) struct Hint {
-    /// The file.
     pub(crate) file: &'static File,
-    /// Asked for, or in effect.
+    /// Requested by the program, or in effect.
     pub(crate) origin: HintOrigin,
-    /// Its key.
     pub(crate) key: &'static [u8],
-    /// Its value.
     pub(crate) value: &'static [u8],
 }
 
-/// Takes address space for `files` files.
+/// Reserves address space for `files` files.
 pub(super) fn prepare(files: usize) {
     DETAILS.prepare(files);
     HINTS.prepare(files * 2);
     TEXTS.prepare(files * 128);
 }
 
-/// The details of all files, in the order in which they were first opened.
+/// Returns the details of all files, in the order of first opening.
 pub(crate) fn mpi_details() -> impl Iterator<Item = &'static MpiDetails> {
     DETAILS.iter()
 }
 
-/// All hints.
 pub(crate) fn hints() -> impl Iterator<Item = &'static Hint> {
     HINTS.iter()
 }
 
-/// Empties the counts: in a forked child, and after a flush.
+/// Resets the counts, in a forked child and after a flush.
 pub(super) fn forget_counts() {
     DETAILS.iter().flat_map(MpiDetails::counts).for_each(|count| count.store(0, Ordering::Relaxed));
     DETAILS.iter().for_each(|details| details.view.forget());
 }
 
-/// The details of `file`, made if need be; `None` when the table is full.
+/// Returns the details of `file`, created if absent; `None` when the table is full.
 pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails> {
     let bucket = &HEADS[file.hash as usize % BUCKETS];
     loop {
@@ -116,7 +108,7 @@ pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails>
             }
             at = one.next;
         }
-        // Two threads may make the same; the one that loses the exchange leaves an unused record behind.
+        // Two threads may create the same record; the one that loses the exchange leaves an unused one behind.
         let (_, one) = DETAILS.push(MpiDetails {
             file,
             looks: AtomicU32::new(0),
@@ -133,12 +125,12 @@ pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails>
 }
 
 impl MpiDetails {
-    /// Whether its hints are to be looked at once more.
+    /// True if the hints should be queried again; counts the query.
     pub(crate) fn wants_hints(&self) -> bool {
         self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
     }
 
-    /// Keeps a hint, unless it is known or there is no room.
+    /// Keeps a hint, unless it is known or the table is full.
     pub(crate) fn add_hint(&self, origin: HintOrigin, key: &[u8], value: &[u8]) {
         let known = |hint: &Hint| {
             std::ptr::eq(hint.file, self.file) && (hint.origin, hint.key, hint.value) == (origin, key, value)
@@ -151,7 +143,7 @@ impl MpiDetails {
         }
     }
 
-    /// Such a datatype was used.
+    /// Counts a use of the datatype in this role.
     #[inline]
     pub(crate) fn count_datatype(&self, role: DatatypeRole, datatype: Datatype) {
         let (role, kind) = (u32::from(role) as usize, (u32::from(datatype.combiner) as usize).min(KINDS - 1));
@@ -162,7 +154,6 @@ impl MpiDetails {
         }
     }
 
-    /// It has been given a view.
     pub(crate) fn set_view(&self, viewed: Viewed) {
         self.view.set(self.file, viewed);
     }
@@ -171,19 +162,18 @@ impl MpiDetails {
         self.datatypes.iter().flatten().chain(self.extents.iter().flatten())
     }
 
-    /// Whether any datatype was used.
     pub(crate) fn has_datatypes(&self) -> bool {
         self.counts().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// How often each kind of datatype and each size of extent was used; [`datatypes`] and [`extents`] tell what they are of.
+    /// Returns the counts by datatype kind and extent bin; [`datatypes`] and [`extents`] decode them.
     pub(crate) fn datatype_counts(&self) -> [u64; DATATYPE_COUNTS] {
         let mut counts = self.counts();
         std::array::from_fn(|_| counts.next().map_or(0, |count| count.load(Ordering::Relaxed)))
     }
 }
 
-/// The datatypes that were used, and in how many calls.
+/// Returns the datatypes in use and the number of calls with each.
 pub(crate) fn datatypes(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item = (DatatypeRole, Combiner, u64)> {
     let roles = counts.chunks_exact(KINDS).take(ROLES).enumerate();
     roles.flat_map(|(role, kinds)| {
@@ -192,7 +182,7 @@ pub(crate) fn datatypes(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item =
     })
 }
 
-/// Calls by role and by the extent of their datatype, of roles that had any.
+/// Returns the number of calls by extent bin, for each role with any.
 pub(crate) fn extents(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item = (DatatypeRole, [u64; SIZE_BINS])> {
     let roles = counts.get(ROLES * KINDS..).unwrap_or_default().chunks_exact(SIZE_BINS).enumerate();
     let bins = roles.map(|(role, bins)| (role, std::array::from_fn(|bin| bins.get(bin).copied().unwrap_or(0))));

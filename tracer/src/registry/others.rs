@@ -1,47 +1,44 @@
-//! Counters mode keeps records of so many files and no more, and so does a job's budget in any mode. All further ones are booked on one condensed record: their
-//! sums are exact, which file they belong to is gone. How many they are is estimated in 4 KiB, whatever their number:
-//! Flajolet, Fusy, Gandouet & Meunier, "HyperLogLog", 2007.
+//! The condensed record of all files beyond a limit, in counters mode, and in any mode once the job's budget is spent. Its sums are exact,
+//! but the individual files are lost; their number is estimated in 4 KiB: Flajolet, Fusy, Gandouet & Meunier, "HyperLogLog", 2007.
 #![expect(unsafe_code, reason = "a reference into reserved memory")]
 
 use super::records::File;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
-/// Path of the condensed record.
 pub(crate) const PATH: &[u8] = b"<other files>";
 
-/// Path of the record for calls of which nobody knows what file they went to (`handles/target.rs`).
+/// Path of the record for calls on unknown files (`handles/target.rs`).
 pub(super) const UNCERTAIN_PATH: &[u8] = b"<uncertain>";
 
-/// Registers of the estimate: a standard error of 1.04 / sqrt(4096) = 1.6 %.
+/// Number of registers: the standard error is 1.04 / sqrt(4096) = 1.6 %.
 const REGISTERS: usize = 1 << 12;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static CONDENSED: AtomicPtr<File> = AtomicPtr::new(std::ptr::null_mut());
 static HIGHEST: [AtomicU8; REGISTERS] = [const { AtomicU8::new(0) }; REGISTERS];
 
-/// From `limit` files on all others are booked on `condensed`.
+/// Counts all files beyond the first `limit` on `condensed`.
 pub(super) fn begin(limit: usize, condensed: &'static File) {
     CONDENSED.store(std::ptr::from_ref(condensed).cast_mut(), Ordering::Release);
     LIMIT.store(limit, Ordering::Release);
 }
 
-/// Most files that have records.
+/// Maximum number of files with records of their own.
 pub(super) fn limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// The condensed record; `None` in trace mode, which has none while the job's budget is not spent.
+/// Returns the condensed record; `None` in trace mode unless the job's budget is spent.
 pub(crate) fn condensed() -> Option<&'static File> {
     // SAFETY: null or a record of the table of files.
     unsafe { CONDENSED.load(Ordering::Acquire).as_ref() }
 }
 
-/// Whether `file` is the condensed record.
 pub(super) fn is_condensed(file: &File) -> bool {
     std::ptr::eq(file, CONDENSED.load(Ordering::Relaxed))
 }
 
-/// Notes that the file whose path has this hash is booked on the condensed record.
+/// Adds the file whose path has this hash to the estimate.
 pub(super) fn seen(hash: u64) {
     let mixed = mix(hash);
     let register = (mixed >> 52) as usize;
@@ -51,20 +48,20 @@ pub(super) fn seen(hash: u64) {
     }
 }
 
-/// FNV's high bits are not random enough for short differences: the finalizer of `SplitMix64`.
+/// Mixes the hash with the finalizer of `SplitMix64`, since the high bits of FNV are too similar for similar paths.
 const fn mix(hash: u64) -> u64 {
     let hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ hash >> 31
 }
 
-/// How many different files were booked on the condensed record, within a few percent.
+/// Estimated number of distinct files on the condensed record, within a few percent.
 pub(crate) fn estimate() -> u64 {
     let registers = REGISTERS as f64;
     let (mut sum, mut empty) = (0.0, 0_u32);
     for highest in &HIGHEST {
         let rank = highest.load(Ordering::Relaxed);
-        // 2^-rank.
+        // The value is 2^-rank.
         sum += f64::from_bits((1023 - u64::from(rank)) << 52);
         empty += u32::from(rank == 0);
     }
@@ -73,8 +70,8 @@ pub(crate) fn estimate() -> u64 {
     ((if small { registers * logarithm(registers / f64::from(empty)) } else { estimate }) + 0.5) as u64
 }
 
-/// Natural logarithm of a normal number, without the mathematical library, which a preloaded library must not pull in:
-/// that of the power of two, and 2 artanh((m - 1) / (m + 1)) of the rest.
+/// Returns the natural logarithm of a normal number, without the math library, which a preloaded library must not pull in: exponent * ln 2
+/// + 2 artanh((m - 1) / (m + 1)) for the mantissa m.
 fn logarithm(x: f64) -> f64 {
     let exponent = (x.to_bits() >> 52) as i32 - 1023;
     let rest = f64::from_bits(x.to_bits() & !(0x7ff << 52) | 1023 << 52);

@@ -1,22 +1,20 @@
-//! Which paths are not recorded: what the system and the MPI library open for themselves. The list is short, documented
-//! in docs/configuration.md, and how often it applied is counted and written into the trace. Behind it comes what the user
-//! wants left out.
+//! Paths that are not recorded: files that the system and the MPI library open for themselves. The list is short and documented in
+//! docs/configuration.md; the trace counts how often it applied. The user's own filters apply afterwards.
 
 use crate::filters::{self, Choice, Paths};
 use crate::job;
 
-/// What becomes of a path.
+/// Decision on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Recorded.
     Recorded,
     /// Not recorded: part of the system.
     System,
-    /// Not recorded: the MPI library's own shared memory, session files and settings.
+    /// Not recorded: shared memory, session files or settings of the MPI library.
     MpiInternal,
-    /// Not recorded: DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS says so.
+    /// Not recorded: matches DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS.
     Excluded,
-    /// Not recorded: DXT_INCLUDE does not name it.
+    /// Not recorded: does not match DXT_INCLUDE.
     NotIncluded,
 }
 
@@ -42,7 +40,7 @@ const SYSTEM: [&[u8]; 14] = [
 const DEVICES: [&[u8]; 7] =
     [b"/dev/null", b"/dev/tty", b"/dev/console", b"/dev/ptmx", b"/dev/random", b"/dev/urandom", b"/dev/log"];
 
-/// What MPI libraries put into shared memory and temporary directories.
+/// Prefixes of MPI libraries' files in shared memory.
 const MPI_INTERNAL: [&[u8]; 7] = [
     b"/dev/shm/mpich_",
     b"/dev/shm/vader_segment",
@@ -53,14 +51,14 @@ const MPI_INTERNAL: [&[u8]; 7] = [
     b"/dev/shm/ompi",
 ];
 
-/// How the names of directories begin in which Open MPI (`ompi.HOST.UID`) and PRRTE (`prte.` and, as a part of Open MPI 5, `prterun.HOST.PID.UID`) keep the
-/// files of a session, wherever temporary files go.
+/// Prefixes of the session directories of Open MPI (`ompi.HOST.UID`) and PRRTE (`prte.` and, as a part of Open MPI 5,
+/// `prterun.HOST.PID.UID`), in any directory for temporary files.
 const MPI_SESSIONS: [&[u8]; 3] = [b"ompi.", b"prte.", b"prterun."];
 
-/// Settings that MPI libraries look for, in the working directory and the user's home, too.
+/// Settings files that MPI libraries look for, also in the working directory and the user's home.
 const MPI_SETTINGS: [&[u8]; 3] = [b"/ucx.conf", b"/.openmpi/mca-params.conf", b"/.pmix/mca-params.conf"];
 
-/// Judges a canonical absolute path. One that is recorded is compared with patterns once, when it is first seen.
+/// Decides on a canonical absolute path. Patterns are compared only for files that are not recorded yet.
 pub(crate) fn judge(path: &[u8]) -> Verdict {
     judge_by(path, filters::current().map(|filters| &filters.paths), |path| super::file::find(path).is_some())
 }
@@ -93,7 +91,7 @@ fn by_default(path: &[u8]) -> Verdict {
     }
 }
 
-/// Whether it is the directory of a session on `host`, or in it. Names of hosts may be told without their domain.
+/// True if `path` is a session directory on `host` or lies in one. Host names may appear without their domain.
 fn is_in_session(path: &[u8], host: &str) -> bool {
     let host = host.split('.').next().unwrap_or_default().as_bytes();
     let is = |name: &[u8]| {

@@ -1,6 +1,5 @@
-//! Profiles per file and layer in counters mode. Unlike counters they cannot be kept in atomics: each has a lock, which a
-//! thread takes once for a run of accesses that it folds, never in the append. Nobody waits for long: what finds no turn
-//! is counted as not profiled.
+//! Profiles per file and layer, in counters mode. They do not fit into atomics, so each has a lock, which a thread takes once per run of
+//! accesses that it folds, never in the append. Accesses that do not get the lock in time are counted as not profiled.
 #![expect(unsafe_code, reason = "a cell guarded by a flag; references into reserved memory")]
 
 use super::others;
@@ -11,40 +10,38 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use trace_format::op::Layer;
 use trace_format::profile::{Last, Profile};
 
-/// Yields before a thread does without.
+/// Maximum yields before a thread gives up on the lock.
 const MOST_YIELDS: u32 = 1_000;
 
-/// A file's profile through one layer.
+/// Profile of a file through one layer, with its lock.
 pub(crate) struct Profiled {
     layer: Layer,
     taken: AtomicBool,
     cell: UnsafeCell<(Profile, Last)>,
-    /// Next one of the file.
+    /// Next profile of the file.
     next: *const Self,
 }
 
-// SAFETY: the cell is touched only by whoever has set `taken`; `next` points to a record that is never changed or moved.
+// SAFETY: the cell is accessed only by the thread that has set `taken`; `next` points to a record that is never changed or moved.
 unsafe impl Sync for Profiled {}
 
-// SAFETY: found only when it is whole.
+// SAFETY: found only once it is complete.
 unsafe impl Record for Profiled {}
 
 static PROFILES: Table<Profiled> = Table::new();
 
-/// Takes address space for `count` profiles.
+/// Reserves address space for `count` profiles.
 pub(super) fn prepare(count: usize) {
     PROFILES.prepare(count);
 }
 
-/// What a stream's operations are to a profile.
+/// Effect of a stream's operations on a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
-    /// Nothing: they move no data, or failed.
+    /// No effect: they move no data, or failed.
     None = 0,
-    /// Reads.
     Reads = 1,
-    /// Writes.
     Writes = 2,
 }
 
@@ -64,7 +61,7 @@ fn of(file: &'static File, layer: Layer) -> Option<&'static Profiled> {
             Profiled { layer, taken: AtomicBool::new(false), cell, next: head }
         })?;
         let new = std::ptr::from_ref(new).cast_mut();
-        // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
+        // A thread that loses the exchange leaves an unused record behind and finds the winner's in the next iteration.
         let _ = file.profiles.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);
     }
 }
@@ -79,7 +76,7 @@ impl Profiled {
             waited += 1;
             crate::threads::give_way();
         }
-        // SAFETY: taken by this call alone.
+        // SAFETY: this call holds the lock.
         let result = work(unsafe { &mut *self.cell.get() });
         self.taken.store(false, Ordering::Release);
         Some(result)
@@ -87,7 +84,7 @@ impl Profiled {
 }
 
 impl File {
-    /// Runs `work` on the file's profile through `layer`; `None` if there is no room for one or it could not be had.
+    /// Runs `work` on the file's profile through `layer`; `None` if the table is full or the lock was not available.
     pub(crate) fn with_profile<T>(
         &'static self,
         layer: Layer,
@@ -96,19 +93,19 @@ impl File {
         of(self, layer)?.with(|(profile, last)| work(profile, last))
     }
 
-    /// Puts back what [`Self::take_profiles`] took.
+    /// Adds back a profile that [`Self::take_profiles`] took.
     pub(crate) fn give_back(&'static self, layer: Layer, taken: &Profile) {
         self.with_profile(layer, |profile, _| profile.merge(taken));
     }
 
-    /// Bytes at whose multiples accesses are aligned: the stripe size, or else `st_blksize`; 0 if neither is known.
+    /// Alignment of accesses to the file, in bytes: the stripe size, or else `st_blksize`; 0 if neither is known.
     pub(crate) fn alignment(&self) -> u64 {
         let [at_open, _] = self.layouts();
         let stripe = at_open.and_then(|layout| trace_format::layout::stripe_size(layout.source, layout.bytes));
         stripe.unwrap_or_else(|| u64::from(self.identity.get().block_size))
     }
 
-    /// Takes what is in the file's profiles out of them.
+    /// Returns and resets the file's profiles.
     pub(crate) fn take_profiles(&'static self) -> Vec<(Layer, Profile)> {
         let mut at = self.profiles.load(Ordering::Acquire).cast_const();
         let mut taken = Vec::new();
@@ -123,20 +120,20 @@ impl File {
 }
 
 impl Stream {
-    /// Whether its operations follow each other in one file, so that an offset can be compared with the one before.
+    /// True if all operations of the stream are on one file, so that each offset can be compared with the previous one.
     pub(crate) fn has_order(&self) -> bool {
         !others::is_condensed(self.file)
     }
 }
 
-/// Empties all profiles: in a forked child, which has one thread, and where nobody unlocks what another had locked.
+/// Discards all profiles, in a forked child, which has one thread: locks held by other threads would never be released.
 pub(super) fn forget(files: impl Iterator<Item = &'static File>) {
     files.for_each(|file| file.profiles.store(std::ptr::null_mut(), Ordering::Release));
-    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
     unsafe { PROFILES.clear() };
 }
 
-/// The list of a file without profiles.
+/// Returns the list of a file without profiles.
 pub(super) const fn none() -> AtomicPtr<Profiled> {
     AtomicPtr::new(std::ptr::null_mut())
 }

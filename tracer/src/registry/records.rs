@@ -1,4 +1,4 @@
-//! The records of the registry: files, their layouts, streams. They point at each other, are made once, and never move.
+//! Records of the registry: files, layouts, streams. They point to each other, are created once, and never move.
 #![expect(unsafe_code, reason = "pointers between records of reserved memory")]
 
 use super::accesses::Gone;
@@ -12,20 +12,17 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
 use trace_format::op::Layer;
 
-/// What fstat(2) tells.
+/// Result of fstat(2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Identity {
-    /// Kind of file.
     pub(crate) kind: FileKind,
-    /// Device number.
     pub(crate) device: u64,
-    /// Inode number.
     pub(crate) inode: u64,
     /// Preferred I/O size in bytes.
     pub(crate) block_size: u32,
 }
 
-/// An [`Identity`] that may become known later than the path: a name may be asked about before the file is opened.
+/// [`Identity`] that may become known later than the path, since a path may be queried before the file is opened.
 pub(crate) struct KnownIdentity {
     kind: AtomicU32,
     device: AtomicU64,
@@ -34,7 +31,7 @@ pub(crate) struct KnownIdentity {
 }
 
 impl KnownIdentity {
-    /// What is known now.
+    /// Starts with `identity`, which may be unknown.
     pub(super) fn new(identity: Identity) -> Self {
         Self {
             kind: AtomicU32::new(identity.kind.into()),
@@ -44,7 +41,7 @@ impl KnownIdentity {
         }
     }
 
-    /// What fstat(2) said first.
+    /// Returns the first known result of fstat(2).
     pub(crate) fn get(&self) -> Identity {
         Identity {
             kind: self.kind.load(Ordering::Acquire).into(),
@@ -54,7 +51,7 @@ impl KnownIdentity {
         }
     }
 
-    /// Takes over `identity` if none was known; returns whether it did.
+    /// Stores `identity` if none was known; returns true if it did.
     pub(super) fn learn(&self, identity: Identity) -> bool {
         let new = identity.kind != FileKind::Unknown && self.get().kind == FileKind::Unknown;
         if new {
@@ -67,70 +64,66 @@ impl KnownIdentity {
     }
 }
 
-/// A file that was seen. Made once per path, never changed but for what is atomic.
+/// File seen by the tracer. One record per path; only its atomics change.
 pub(crate) struct File {
-    /// Canonical absolute path. Stays in the process: what is told is `told`.
+    /// Canonical absolute path. Never leaves the process; see `told`.
     pub(crate) real_path: &'static [u8],
-    /// Hash of that.
+    /// Hash of `real_path`.
     pub(super) key: u64,
-    /// The name that traces and spools tell: the path, unless names are hashed ([`crate::anonymize`]).
+    /// Name in traces and spools: the path, hashed if anonymization is on ([`crate::anonymize`]).
     pub(crate) told: &'static [u8],
-    /// Hash of that, by which others know the file.
+    /// Hash of `told`, which identifies the file outside of the process.
     pub(crate) hash: u64,
-    /// What fstat(2) said when it was first seen.
+    /// Result of fstat(2) when first seen.
     pub(crate) identity: KnownIdentity,
-    /// Stream ids plus one of the most frequent operations; each combination of [`Within`] has its own.
+    /// Stream ids + 1 of the most frequent operations, separately for each combination of [`Within`].
     pub(crate) frequent: [AtomicU32; Within::COUNT * FREQUENT],
-    /// Its streams, newest first.
+    /// Streams, newest first.
     pub(crate) streams: AtomicPtr<Stream>,
-    /// Its profiles, in counters mode.
+    /// Profiles, in counters mode.
     pub(super) profiles: AtomicPtr<Profiled>,
-    /// Layout at open and at close.
+    /// Layouts at open and at close.
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
-    /// Whether its path is certain to be the kernel's.
+    /// Last check that `real_path` is the kernel's path of the file.
     pub(crate) plain: Plain,
-    /// Its file system knows layouts, and it had none yet when it was opened.
+    /// True if the file system supports layouts but the file had none when opened.
     pub(super) may_get_layout: AtomicBool,
-    /// What triggers ask of segments that are gone.
+    /// Access counts of folded segments, for triggers.
     pub(super) gone: Gone,
-    /// Next file of the same bucket.
+    /// Next file in the same hash bucket.
     pub(super) next: *const File,
 }
 
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for File {}
 
-/// A layout as the file system gave it.
+/// Layout as returned by the file system.
 pub(crate) struct LayoutText {
-    /// Whose structure it is.
+    /// File system that defines the structure.
     pub(crate) source: LayoutSource,
-    /// The attribute's value.
+    /// Value of the attribute.
     pub(crate) bytes: &'static [u8],
 }
 
-/// A stream. Made once, never changed but for its counters.
+/// Stream of segments. Created once; only its atomics change.
 pub(crate) struct Stream {
-    /// Its id: index in the table.
+    /// Id, the index in the table.
     pub(crate) id: AtomicU64,
-    /// Its file.
     pub(crate) file: &'static File,
-    /// Operation code.
     pub(crate) op: u16,
-    /// Whether it moves file data.
     pub(super) is_data: bool,
     /// Bits of [`stream_flags`].
     pub(crate) flags: u8,
-    /// Error number of a failed stream.
+    /// Errno of a failed stream.
     pub(crate) errno: u16,
-    /// Layer of the operation.
     pub(crate) layer: Layer,
-    /// What it is to a profile.
+    /// Effect on profiles.
     pub(crate) role: Role,
-    /// Whether segments of it were packed: its description must go into the trace.
+    /// True if segments were packed, so that the stream's definition must be in the trace.
     pub(super) used: AtomicBool,
-    /// Counters of what was folded; null while nothing was.
+    /// Counters of folded segments; null if there are none.
     pub(super) counters: AtomicPtr<Folded>,
-    /// How its calls' memory was aligned.
+    /// Memory alignment of its calls.
     pub(super) memory: AtomicPtr<Memory>,
     /// Next stream of the file.
     pub(super) next: *const Stream,

@@ -1,4 +1,4 @@
-//! Streams by (file, operation, flags, error number), and the counters of segments that have no place on record.
+//! Streams by (file, operation, flags, errno), and counters of segments that are not recorded one by one.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::file;
@@ -18,10 +18,10 @@ use trace_format::counters::{Counters, Previous};
 use trace_format::meta::{StreamDef, stream_flags};
 use trace_format::segment::{MAX_STREAMS, StreamId};
 
-// SAFETY: found only when it is whole.
+// SAFETY: found only once it is complete.
 unsafe impl Record for Stream {}
 
-// SAFETY: atomics only, as readers of the spool find them; zeros are counters of nothing.
+// SAFETY: all fields are atomics in the layout that readers of the spool expect; zeros are empty counters.
 unsafe impl Record for Folded {
     const VALID_WHEN_ZERO: bool = true;
 }
@@ -29,40 +29,39 @@ unsafe impl Record for Folded {
 static STREAMS: Table<Stream> = Table::new();
 static FOLDED: Table<Folded> = Table::new();
 
-/// Inside calls of which libraries a call was made: bit 0 MPI-IO, bit 1 HDF5.
+/// Libraries inside whose calls a call was made: bit 0 MPI-IO, bit 1 HDF5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Within(u8);
 
 impl Within {
     /// Number of combinations.
     pub(super) const COUNT: usize = 4;
-    /// Inside none.
+    /// Call made directly by the program.
     pub(crate) const NOTHING: Self = Self(0);
 
-    /// From whether the thread is inside an MPI call, and inside one of HDF5.
+    /// Builds the set from being inside an MPI call and inside an HDF5 call.
     pub(crate) fn new(mpi: bool, hdf5: bool) -> Self {
         Self(u8::from(mpi) | u8::from(hdf5) << 1)
     }
 
-    /// Whether inside MPI-IO.
     pub(crate) fn mpi(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// Place of a frequent operation's stream in a file's table.
+    /// Index of a frequent operation's stream in the file's table.
     #[inline(always)]
     fn place(self, place: u8) -> usize {
         usize::from(place) + usize::from(self.0 & 3) * FREQUENT
     }
 
-    /// The bits of [`stream_flags`].
+    /// Corresponding bits of [`stream_flags`].
     pub(super) fn flags(self) -> u8 {
         let nested = if self.mpi() { stream_flags::NESTED } else { 0 };
         nested | if self.0 & 2 != 0 { stream_flags::IN_HDF5 } else { 0 }
     }
 }
 
-/// Takes address space for `streams` streams.
+/// Reserves address space for `streams` streams.
 pub(super) fn prepare(streams: usize) {
     let streams = streams.min(MAX_STREAMS as usize);
     STREAMS.prepare(streams);
@@ -70,10 +69,10 @@ pub(super) fn prepare(streams: usize) {
     memory::prepare(streams);
 }
 
-/// Streams from which on only the condensed record gets new ones.
+/// Number of streams beyond which only the condensed record gets new ones.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// As [`prepare`], for counters mode: `streams` of files with records, and `condensed` more of the condensed record.
+/// Reserves address space like [`prepare`], for counters mode: `streams` of files with own records, `condensed` of the condensed record.
 pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     let all = (streams + condensed).min(MAX_STREAMS as usize);
     STREAMS.prepare(all);
@@ -81,27 +80,26 @@ pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     LIMIT.store(all - condensed, Ordering::Relaxed);
 }
 
-/// Streams that there may be.
+/// Maximum number of streams.
 pub(super) fn capacity() -> usize {
     STREAMS.capacity()
 }
 
-/// About what they take in a trace.
+/// Approximate size of all streams in a trace, in bytes.
 pub(super) fn bytes() -> u64 {
     STREAMS.len() as u64 * STREAM_BYTES
 }
 
-/// All streams, by id.
+/// Returns all streams by id.
 pub(crate) fn streams() -> impl Iterator<Item = (u32, &'static Stream)> {
     STREAMS.numbered().map(|(id, stream)| (id as u32, stream))
 }
 
-/// The stream with this id.
 pub(crate) fn by_id(id: StreamId) -> Option<&'static Stream> {
     STREAMS.get(id.0 as usize)
 }
 
-/// Id of the stream of `op` on `file`; `None` when the table is full.
+/// Returns the id of the stream of `op` on `file`; `None` when the table is full.
 #[inline(always)]
 pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within) -> Option<StreamId> {
     if let Some(place) = op.frequent() {
@@ -117,19 +115,19 @@ pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within) -> Opt
     Some(id)
 }
 
-/// Id of the stream of calls of `op` on `file` that failed with `errno`; `None` when the table is full.
+/// Returns the id of the stream of failed calls of `op` on `file` with `errno`; `None` when the table is full.
 #[cold]
 pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, within: Within, errno: u16) -> Option<StreamId> {
     find_or_add(file, op, stream_flags::FAILED | within.flags(), errno)
 }
 
-/// Id of the stream of calls of `op` on `file` that have `marks`, bits of [`stream_flags`]; `None` when the table is full.
+/// Returns the id of the stream of calls of `op` on `file` with `marks`, bits of [`stream_flags`]; `None` when the table is full.
 #[cold]
 pub(crate) fn marked_id_of(file: &'static File, op: &'static Op, within: Within, marks: u8) -> Option<StreamId> {
     find_or_add(file, op, marks | within.flags(), 0)
 }
 
-/// A new stream of `op` on `file` that is not among the file's own: for a data set inside it, which keeps its streams itself.
+/// Adds a stream of `op` on `file` that is not in the file's list, for a data set in the file that keeps its own list.
 #[cold]
 pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<StreamId> {
     if is_left_out(op) {
@@ -153,7 +151,7 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
     Some(StreamId(id as u32))
 }
 
-/// As its callers; also `None` for a layer that is left out.
+/// Returns the id of the matching stream, added if absent; `None` if the table is full or the layer is excluded.
 #[cold]
 pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
     if is_left_out(op) {
@@ -186,20 +184,20 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
             memory: memory::none(),
             next: head,
         })?;
-        // Before anyone can find it: see `file::find_or_add`.
+        // Journaled before any thread can find it; see `file::find_or_add`.
         note(stream);
         let new = std::ptr::from_ref(stream).cast_mut();
-        // A thread that loses the exchange leaves an unused record behind and finds the winner's on the next turn.
+        // A thread that loses the exchange leaves an unused record behind and finds the winner's in the next iteration.
         let _ = file.streams.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);
     }
 }
 
-/// Whether the operation's layer is left out.
+/// True if the operation's layer is excluded.
 fn is_left_out(op: &Op) -> bool {
     filters::current().is_some_and(|filters| !filters.layers.contain(op.layer()))
 }
 
-/// What the trace says of a stream, with the file's number in the journal.
+/// Writes the stream's definition to the journal, with the file's number there.
 fn note(stream: &Stream) {
     if journal::is_kept() {
         let (id, file) = (stream.id.load(Ordering::Acquire) as u32, file::number(stream.file));
@@ -207,38 +205,37 @@ fn note(stream: &Stream) {
     }
 }
 
-/// Writes all streams into the journal.
 pub(super) fn note_all() {
-    // One that is being made has no operation yet; its maker sees that there is a journal by now.
+    // A stream under construction has no operation yet; its creator will see that the journal exists.
     streams().filter(|(_, stream)| stream.op != 0).for_each(|(_, stream)| note(stream));
 }
 
-/// From now on counters lie in the spool. There may be none yet.
+/// Places counters in the spool from now on. None may exist yet.
 pub(super) fn lend_counters(part: Lent) {
-    // SAFETY: the tracer is being set up, by one thread: nothing is recorded yet. A spool stays mapped.
+    // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
     unsafe { FOLDED.lend(part) };
 }
 
-/// See `registry::back_ahead`.
+/// Allocates ahead; see `registry::back_ahead`.
 pub(super) fn back_ahead() {
     FOLDED.back_ahead(256 << 10);
 }
 
-/// What was counted since the last trace belongs to the one that is about to be written. The caller has the gate alone.
+/// Takes a snapshot of all counters for the trace about to be written. The caller holds the gate exclusively.
 pub(crate) fn take_counts() {
     FOLDED.iter().for_each(Folded::take);
 }
 
-/// What was taken is in a trace now, or (`written` is false) is not.
+/// Ends the snapshot: its values are in a trace, or (`written` is false) go into the next one.
 pub(crate) fn settle_counts(written: bool) {
     FOLDED.iter().for_each(|folded| folded.settle(written));
 }
 
-/// What was taken, in ticks, of every stream that has any.
+/// Returns the snapshot's counters, in ticks, of every stream that has any.
 pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
     let mut by_stream: BTreeMap<u32, Counters> = BTreeMap::new();
     for folded in FOLDED.iter() {
-        // A stream may have some that were left to a thread which did not come to its end.
+        // A stream may also have counters that were left to a thread which did not finish.
         let taken = folded.stream().map(|id| (id, folded.taken())).filter(|(_, counters)| counters.segments > 0);
         if let Some((id, counters)) = taken {
             by_stream.entry(id).or_default().merge(&counters);
@@ -248,43 +245,43 @@ pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
     by_stream.into_iter().filter_map(with_stream).collect()
 }
 
-/// In a forked child: the counters are its parent's.
+/// Discards the counters, which are the parent's, in a forked child.
 pub(super) fn forget_counters() {
     for (_, stream) in streams() {
         stream.counters.store(std::ptr::null_mut(), Ordering::Relaxed);
         stream.used.store(false, Ordering::Relaxed);
     }
     file::forget_gone();
-    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
     unsafe { FOLDED.clear() };
 }
 
 impl Stream {
-    /// Whether its calls moved file data.
+    /// True if its calls moved file data.
     pub(crate) fn moves_data(&self) -> bool {
         self.is_data && self.flags & stream_flags::FAILED == 0
     }
 
-    /// Segments of it have been packed.
+    /// Records that segments of the stream have been packed.
     pub(crate) fn mark_used(&self) {
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether segments of it have been packed.
+    /// True if segments of the stream have been packed.
     pub(crate) fn is_used(&self) -> bool {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Adds what was folded by one thread; `previous` is where its last segment ended.
+    /// Adds counters folded by one thread; `previous` is the end of their last segment. False if there is no room.
     pub(crate) fn add(&self, counters: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let add = |folded: &Folded| folded.add(counters, previous, adder);
         let known = self.counters();
         known.is_some_and(add) || self.new_counters(known).is_some_and(add)
     }
 
-    /// Adds one segment; `ordered`: it is compared with the one before.
+    /// Adds one segment; if `ordered`, it is compared with the previous one for sequential access. False if there is no room.
     #[inline]
     pub(crate) fn add_one(&self, segment: &Segment, ordered: bool, adder: &Adder<'_>) -> bool {
         let Some(folded) = self.counters().filter(|folded| folded.begin(adder)) else {
@@ -300,7 +297,7 @@ impl Stream {
         new.map(|folded| Self::add_one_to(folded, segment, ordered, adder)).is_some()
     }
 
-    /// To counters that it has alone.
+    /// Adds the segment to counters held exclusively.
     #[inline(always)]
     fn add_one_to(folded: &Folded, segment: &Segment, ordered: bool, adder: &Adder<'_>) {
         let (offset, length) = (segment.offset, segment.length());
@@ -313,8 +310,7 @@ impl Stream {
         folded.add_one(&one, previous, adder);
     }
 
-    /// Its counters, made if there are none but the `known` ones, which another thread has for long: it may have been stopped. `None` if there
-    /// is no room.
+    /// Creates counters to replace `known`, if any, which another thread, maybe stopped, has held for long. `None` if there is no room.
     #[cold]
     fn new_counters(&self, known: Option<&'static Folded>) -> Option<&'static Folded> {
         let (_, new) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire)))?;
@@ -324,7 +320,7 @@ impl Stream {
         if made.is_ok() { Some(new) } else { self.counters() }
     }
 
-    /// Where the last folded segment ended.
+    /// End of the last folded segment.
     pub(crate) fn previous(&self) -> Previous {
         self.counters().map_or_else(Previous::default, Folded::previous)
     }

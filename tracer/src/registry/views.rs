@@ -1,4 +1,4 @@
-//! What MPI_File_set_view was given, file by file, in the order of the calls: a record for each change, bounded.
+//! File views set by MPI_File_set_view, per file in call order: one record per change, up to a limit.
 #![expect(unsafe_code, reason = "records in reserved memory")]
 
 use super::records::File;
@@ -6,62 +6,59 @@ use crate::memory::{Record, Table};
 use crate::mpi::Strides;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Changes of a file's view that are kept.
+/// Maximum number of view changes kept per file.
 const MOST: u32 = 64;
-/// Instead of a number of changes: no more are kept.
+/// Marker in place of the number of changes: no more are kept.
 const STOPPED: u32 = u32::MAX;
 
-// SAFETY: found only when it is whole.
+// SAFETY: found only once it is complete.
 unsafe impl Record for View {}
 
 static VIEWS: Table<View> = Table::new();
 
-/// What is known of a view, but for its displacement.
+/// Properties of a view, without its displacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Viewed {
-    /// Size of the etype.
+    /// Size of the etype, in bytes.
     pub(crate) etype_bytes: u64,
-    /// Bytes of data in a filetype.
+    /// Data in a filetype, in bytes.
     pub(crate) size: u64,
-    /// Bytes from one filetype to the next.
+    /// Distance from one filetype to the next, in bytes.
     pub(crate) extent: i64,
-    /// Its bytes, if they are regular.
+    /// Access pattern within the filetype, if it is regular.
     pub(crate) strides: Option<Strides>,
 }
 
-/// A view of a file, and how many calls set it one after another.
+/// View of a file, and the number of consecutive calls that set it.
 pub(crate) struct View {
-    /// The file.
     pub(crate) file: &'static File,
-    /// The view.
     pub(crate) viewed: Viewed,
     calls: AtomicU64,
 }
 
 impl View {
-    /// Calls that set it.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 }
 
-/// The views of one file.
+/// Latest view of one file.
 pub(super) struct Last {
     view: AtomicPtr<View>,
     changes: AtomicU32,
 }
 
-/// Takes address space for `files` files.
+/// Reserves address space for `files` files.
 pub(super) fn prepare(files: usize) {
     VIEWS.prepare(files);
 }
 
-/// All views, those of a file in the order in which they were set.
+/// Returns all views, those of a file in the order in which they were set.
 pub(crate) fn views() -> impl Iterator<Item = &'static View> {
     VIEWS.iter().filter(|view| view.calls() > 0)
 }
 
-/// Empties the counts.
+/// Resets the counts.
 pub(super) fn forget_counts() {
     VIEWS.iter().for_each(|view| view.calls.store(0, Ordering::Relaxed));
 }
@@ -71,25 +68,25 @@ impl Last {
         Self { view: AtomicPtr::new(std::ptr::null_mut()), changes: AtomicU32::new(0) }
     }
 
-    /// As if none had been set.
+    /// Resets to the state before any view was set.
     pub(super) fn forget(&self) {
         self.view.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.changes.store(0, Ordering::Relaxed);
     }
 
-    /// `file` has been given a view. Where threads set views of one file at once, their order is that in which they come here.
+    /// Records a view set on `file`. If threads set views of one file concurrently, the order is that of arrival here.
     pub(super) fn set(&self, file: &'static File, viewed: Viewed) {
         let changes = self.changes.load(Ordering::Relaxed);
         if changes == STOPPED {
             return;
         }
-        // SAFETY: null, or a record of the table, which never goes away.
+        // SAFETY: null, or a record of the table, which is never removed.
         let last = unsafe { self.view.load(Ordering::Acquire).as_ref() };
         if let Some(last) = last.filter(|last| last.viewed == viewed) {
             last.calls.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        // Behind one that is left out nothing is told: calls are told by their number.
+        // After a change that is not kept, nothing more is recorded: readers match views to calls by counting.
         let new = if changes < MOST { VIEWS.push(View { file, viewed, calls: AtomicU64::new(1) }) } else { None };
         match new {
             Some((_, new)) => {

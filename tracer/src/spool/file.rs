@@ -1,6 +1,6 @@
-//! The spool's file: made, backed piece by piece as it is used, and removed. No descriptor stays open: the numbers are the
-//! program's. In memory (tmpfs(5)) a piece is backed through the mapping and takes none at all: a thread of the program may give any
-//! number to a file of its own at any moment (dup2(2)). Elsewhere the file is opened for each piece.
+//! The spool file: created, allocated piece by piece as it is used, and removed. No descriptor stays open, since descriptor numbers belong
+//! to the program. On tmpfs(5) pieces are allocated through the mapping, without any descriptor: a thread of the program may assign any
+//! number to a file of its own at any time (dup2(2)). On other file systems the file is opened for each piece.
 #![expect(unsafe_code, reason = "open(2), fallocate(2), mmap(2), unlink(2)")]
 
 use super::identity::{Identity, close, open};
@@ -16,16 +16,16 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use trace_format::spool::{HEADER_BYTES, MAGIC, header};
 
-/// A spool's file and where it is mapped.
+/// Spool file and its mapping.
 struct Place {
-    /// The path, with its NUL; kept for good.
+    /// NUL-terminated path; never freed.
     path: AtomicPtr<CString>,
     start: AtomicPtr<u8>,
     length: AtomicUsize,
     identity: Identity,
-    /// Whether pieces are backed through the mapping.
+    /// True if pieces are allocated through the mapping.
     in_memory: AtomicBool,
-    /// Bytes that are backed, of segments and of all else.
+    /// Bytes allocated for segments and for everything else.
     segments: AtomicUsize,
     others: AtomicUsize,
 }
@@ -43,7 +43,7 @@ impl Place {
         }
     }
 
-    /// How many bytes of such pieces are backed.
+    /// Returns the counter of bytes allocated for this kind of piece.
     const fn backed(&self, piece: Piece) -> &AtomicUsize {
         match piece {
             Piece::Segments => &self.segments,
@@ -51,14 +51,14 @@ impl Place {
         }
     }
 
-    /// The file is gone.
+    /// Returns the reservations after the file was removed.
     fn give_back(&self) {
         for piece in [Piece::Segments, Piece::Others] {
             piece.give_back(self.backed(piece).swap(0, Ordering::Relaxed));
         }
     }
 
-    /// Whether `bytes` from `address` on are in it.
+    /// Returns the offset of `address` in the file if all `bytes` lie inside.
     fn offset_of(&self, address: *mut u8, bytes: usize) -> Option<usize> {
         let offset = address.addr().checked_sub(self.start.load(Ordering::Relaxed).addr())?;
         let end = offset.checked_add(bytes)?;
@@ -66,22 +66,22 @@ impl Place {
     }
 }
 
-/// The process's spool, and the one for calls that come after its trace: other threads may still hold what lies in the first.
+/// Spool of the process, and a second one for calls after its trace: other threads may still hold pointers into the first.
 static PLACES: [Place; 2] = [Place::new(), Place::new()];
-/// Which of them is in use.
+/// Index in [`PLACES`] of the spool in use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 fn place_in_use() -> &'static Place {
     &PLACES[IN_USE.load(Ordering::Acquire) % PLACES.len()]
 }
 
-/// Pieces of this many bytes and less are not populated.
+/// Upper bound of pieces that are not prefaulted, in bytes.
 const LEAST_POPULATED: usize = 64 << 10;
 
-/// madvise(2): MADV_POPULATE_WRITE (Linux 5.14).
+/// MADV_POPULATE_WRITE of madvise(2) (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
-/// Makes a spool of `length` bytes, of which only the header is backed, and maps it; `None` if that cannot be.
+/// Creates and maps a spool of `length` bytes with only the header allocated; `None` on failure.
 pub(super) fn make(length: usize) -> Option<*mut u8> {
     let saved = errno::save();
     let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| make_in(&directory, length));
@@ -95,9 +95,9 @@ pub(super) fn make(length: usize) -> Option<*mut u8> {
     }
 }
 
-/// Says why there is no spool, if somebody wants to know.
+/// Prints why there is no spool, if the user asked for one or for verbose output.
 fn say_why(path: Option<&CStr>, error: libc::c_int) {
-    // Where dxt-run has made the directory, nobody has asked for it.
+    // A directory made by dxt-run was not requested by the user.
     let named = |config: &config::Config| matches!(config.spool, Spool::In(_)) && config.spool_made.is_none();
     let asked = |config: &config::Config| named(config) || config.verbose > 0;
     if config::current().is_some_and(asked) {
@@ -108,16 +108,16 @@ fn say_why(path: Option<&CStr>, error: libc::c_int) {
 }
 
 fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>, libc::c_int)> {
-    // A file over RLIMIT_FSIZE would end the program with SIGXFSZ.
+    // Writing beyond RLIMIT_FSIZE would kill the program with SIGXFSZ.
     if length as u64 > size_limit() {
         return Err((None, libc::EFBIG));
     }
     make_directory(directory)?;
-    // What lies in the first is still mapped; a second one never gives way to a third.
+    // The first spool stays mapped; a second one is never replaced by a third.
     let used = usize::from(!PLACES[0].start.load(Ordering::Relaxed).is_null());
     let place = &PLACES[used];
     for number in 0..100 {
-        // Whoever has taken the first names cannot foresee the others.
+        // Random after the first 8, so that another user cannot take the names in advance.
         let number = if number < 8 { number } else { random::number() >> 32 };
         let path = place::name(directory, &format!("-{number}.spool")).ok_or((None, libc::EINVAL))?;
         let file = match place.identity.create(&path) {
@@ -137,7 +137,7 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
                 if Piece::Others.take(HEADER_BYTES) {
                     place.others.fetch_add(HEADER_BYTES, Ordering::Relaxed);
                 }
-                // Kept for good: the path may be needed at any later moment, in any thread.
+                // Never freed: any thread may need the path at any later time.
                 place.path.store(Box::into_raw(Box::new(path)), Ordering::Release);
                 IN_USE.store(used, Ordering::Release);
                 Ok(start)
@@ -151,10 +151,10 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
     Err((None, libc::EEXIST))
 }
 
-/// Makes the directory of spools if it is absent.
+/// Creates the spool directory if absent.
 ///
 /// # Errors
-/// It is another one than that which was made for the run.
+/// ESTALE if the directory is not the one made for this run.
 pub(super) fn make_directory(directory: &CStr) -> Result<(), (Option<CString>, libc::c_int)> {
     if held::is_in_force() {
         return Ok(());
@@ -163,17 +163,17 @@ pub(super) fn make_directory(directory: &CStr) -> Result<(), (Option<CString>, l
     if made.is_some_and(|made| made.is_elsewhere(directory.to_bytes())) {
         return Err((None, libc::ESTALE));
     }
-    // SAFETY: the name ends in NUL; one that exists is fine, any other failure shows when the file is made.
+    // SAFETY: the name is NUL-terminated. An existing directory is fine; any other failure shows when the file is created.
     if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) } == 0 {
         crate::flush::has_mode(directory, 0o700);
     }
     Ok(())
 }
 
-/// Largest file that this process may write, in bytes.
+/// Maximum size of a file that this process may write, in bytes (RLIMIT_FSIZE); 0 if unknown.
 pub(super) fn size_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     let known = unsafe {
         crate::sys::syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, std::ptr::null::<u8>(), &raw mut limit)
     } == 0;
@@ -181,14 +181,14 @@ pub(super) fn size_limit() -> u64 {
 }
 
 fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
-    // SAFETY: sets the size of our own new file.
+    // SAFETY: sets the size of a new file of the tracer's own.
     if unsafe { crate::sys::syscall!(libc::SYS_ftruncate, file, length) } != 0 {
         return Err(errno::save().value());
     }
     allocate(file, 0, HEADER_BYTES)?;
-    // What is not backed may not be touched, and mlock(2) has nothing to fill there.
+    // Pages without file space must not be touched; with PROT_NONE, mlock(2) has nothing to populate.
     let protection = libc::PROT_NONE;
-    // SAFETY: a new mapping touches nothing that exists.
+    // SAFETY: a new mapping at an address chosen by the kernel affects no existing one.
     let address = unsafe {
         crate::sys::syscall!(
             libc::SYS_mmap,
@@ -203,8 +203,8 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
     if address == -1 {
         return Err(errno::save().value());
     }
-    // There is nothing to read ahead: the file is all zeros, and a page of it is wanted, not megabytes.
-    // SAFETY: our own mapping; advice changes nothing that can be seen.
+    // Disable readahead: the file is all zeros, and one page of it is wanted, not megabytes.
+    // SAFETY: our own mapping; the advice has no visible effect on its content.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, address, length, libc::MADV_RANDOM) };
     let start = address as *mut u8;
     memory::unlock(start, length);
@@ -215,9 +215,9 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
     Ok(start)
 }
 
-/// Has the file system take room for a range that nobody has written to.
+/// Allocates file space for a range that has never been written.
 fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc::c_int> {
-    // SAFETY: takes room in our own file.
+    // SAFETY: allocates space in a file of the tracer's own.
     if unsafe { crate::sys::syscall!(libc::SYS_fallocate, file, 0, offset, length) } == 0 {
         return Ok(());
     }
@@ -227,12 +227,12 @@ fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc:
     }
 }
 
-/// The same where the file system cannot allocate.
+/// Allocates by writing zeros, where the file system does not support fallocate(2).
 fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Result<(), libc::c_int> {
     static ZEROS: [u8; 4096] = [0; 4096];
     while length > 0 {
         let now = length.min(ZEROS.len());
-        // SAFETY: the buffer is ours; nobody has written to this range yet.
+        // SAFETY: the buffer is a static; nothing has been written to this range yet.
         let written = unsafe { crate::sys::syscall!(libc::SYS_pwrite64, file, ZEROS.as_ptr(), now, offset) };
         let written = usize::try_from(written).map_err(|_| errno::save().value())?;
         if written == 0 {
@@ -244,8 +244,8 @@ fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Resul
     Ok(())
 }
 
-/// Has the `bytes` from `address` on backed by the file system, and makes them usable; false if that cannot be. Keeps errno. Called by one
-/// thread at a time.
+/// Allocates file space for `bytes` from `address` on and makes the range accessible; false on failure. Preserves errno. Calls are
+/// serialized.
 pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
     let saved = errno::save();
     let done = back_at(address, bytes);
@@ -257,17 +257,17 @@ fn commit(address: *mut u8, bytes: usize) -> bool {
     memory::commit(address, bytes.next_multiple_of(memory::PAGE_BYTES))
 }
 
-/// Has pages of a mapped file written to, so that the file system has room for them; false if it has none or the kernel cannot.
+/// Prefaults pages of a mapped file, which allocates file space; false if there is none or the kernel lacks MADV_POPULATE_WRITE.
 fn populate(address: *mut u8, bytes: usize) -> bool {
-    // SAFETY: the range is ours, and zeros stay zeros.
+    // SAFETY: the range is ours; its zeros stay zeros.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, address, bytes, POPULATE_WRITE) == 0 }
 }
 
-/// Whether a file lies in tmpfs(5).
+/// True if the file is on tmpfs(5).
 fn is_in_memory(file: libc::c_int) -> bool {
-    // SAFETY: an all-zero statfs is a valid one.
+    // SAFETY: an all-zero statfs is valid.
     let mut about: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     let known = unsafe { crate::sys::syscall!(libc::SYS_fstatfs, file, &raw mut about) } == 0;
     known && about.f_type == libc::TMPFS_MAGIC
 }
@@ -285,7 +285,7 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
     if !piece.take(bytes) {
         return false;
     }
-    // Somebody may have taken the file away and put another in its place.
+    // Checks the identity, since another user may have replaced the file.
     let allocated = || {
         place.identity.reopen(path).is_ok_and(|file| {
             let done = allocate(file, offset, bytes).is_ok();
@@ -297,9 +297,9 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
         commit(address, bytes) && populate(address, bytes)
     } else {
         let done = allocated() && commit(address, bytes);
-        // What a short process may never touch is left alone: some file systems take milliseconds to make its pages.
+        // Small pieces are not prefaulted: a short process may never touch them, and some file systems take milliseconds per page.
         if done && bytes > LEAST_POPULATED {
-            // Many page faults less. Where the kernel does not know it, they happen one by one.
+            // Saves page faults. Without kernel support they happen one by one.
             populate(address, bytes);
         }
         done
@@ -312,14 +312,14 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
     done
 }
 
-/// Whether it was there.
+/// Removes the file; true if it existed.
 pub(super) fn unlink(path: &CStr) -> bool {
     let (at, name) = held::at(path);
-    // SAFETY: the name ends in NUL.
+    // SAFETY: the name is NUL-terminated.
     unsafe { crate::sys::syscall!(libc::SYS_unlinkat, at, name.as_ptr(), 0) == 0 }
 }
 
-/// The path, with its NUL.
+/// Returns the NUL-terminated path of the spool in use.
 pub(super) fn path() -> Option<&'static [u8]> {
     // SAFETY: null, or a leaked string.
     unsafe { place_in_use().path.load(Ordering::Acquire).as_ref() }.map(|path| path.as_bytes_with_nul())
@@ -329,7 +329,7 @@ pub(super) fn path() -> Option<&'static [u8]> {
 pub(super) fn remove() {
     let saved = errno::save();
     if let Some(Ok(path)) = path().map(CStr::from_bytes_with_nul) {
-        // Somebody may have taken it away and put another file in its place.
+        // Another user may have replaced the file.
         if place_in_use().identity.is_at(path) {
             unlink(path);
         }
@@ -339,12 +339,12 @@ pub(super) fn remove() {
     saved.restore();
 }
 
-/// The file cannot be used: takes it away, before anything lies in it.
+/// Unmaps and removes an unusable file before anything is stored in it.
 pub(super) fn abandon() {
     let saved = errno::save();
     let place = place_in_use();
     let (start, length) = (place.start.load(Ordering::Relaxed), place.length.load(Ordering::Relaxed));
-    // SAFETY: the mapping is ours and nobody knows of it yet.
+    // SAFETY: the mapping is ours, and no pointer into it exists yet.
     unsafe { crate::sys::syscall!(libc::SYS_munmap, start, length) };
     place.start.store(std::ptr::null_mut(), Ordering::Relaxed);
     place.length.store(0, Ordering::Relaxed);
@@ -353,13 +353,13 @@ pub(super) fn abandon() {
     remove();
 }
 
-/// The process is about to become another program, and all that is in the spool has been written: takes its name away. The
-/// next program, if it is traced, removes it; [`take_back`] gives the name back if there is none.
+/// Renames the spool before exec(2), once all of its content is in a trace. The next program, if traced, removes the renamed file;
+/// [`take_back`] restores the name if the exec fails.
 pub(super) fn set_aside() -> bool {
     aside().is_some_and(|(path, aside)| place_in_use().identity.is_at(&path) && rename(&path, &aside))
 }
 
-/// See [`set_aside`].
+/// Restores the name that [`set_aside`] changed.
 pub(super) fn take_back() {
     if let Some((path, aside)) = aside()
         && place_in_use().identity.is_at(&aside)
@@ -368,8 +368,8 @@ pub(super) fn take_back() {
     }
 }
 
-/// Removes what the program left that this process was before, in that directory. Any other file of that name stays. Returns what it said
-/// of the job's budget.
+/// Removes the renamed spool that the previous program of this process left in `directory`, and returns the budget reservation (job,
+/// bytes) recorded there. Any other file of that name stays.
 pub(super) fn sweep(directory: Option<CString>) -> Option<(u64, u64)> {
     let saved = errno::save();
     let aside = directory.and_then(|directory| place::name(&directory, ASIDE));
@@ -378,16 +378,16 @@ pub(super) fn sweep(directory: Option<CString>) -> Option<(u64, u64)> {
     known
 }
 
-/// What the file at `path` says of the job's budget; `None` if it does not begin as a spool does, or is not this user's.
+/// Returns the budget reservation (job, bytes) recorded in the spool at `path`; `None` if it is no spool or belongs to another user.
 fn known_of(path: &CStr) -> Option<(u64, u64)> {
     let file = open(path, 0).ok()?;
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } == 0;
     let words = |words: &mut [u64], at: usize| {
         let length = size_of_val(words);
-        // SAFETY: the buffer is ours, and any bits are valid.
+        // SAFETY: the buffer is the caller's, and any bits are valid for `u64`.
         let read = unsafe { crate::sys::syscall!(libc::SYS_pread64, file, words.as_mut_ptr(), length, at) };
         read == length as i64
     };
@@ -399,7 +399,7 @@ fn known_of(path: &CStr) -> Option<(u64, u64)> {
     (is_ours && is_read && magic == [MAGIC]).then_some((job, bytes))
 }
 
-/// End of the name of a spool that nobody needs unless a call of exec(3) fails.
+/// Suffix of a spool that is needed only if a call of exec(3) fails.
 const ASIDE: &str = ".done";
 
 fn aside() -> Option<(CString, CString)> {
@@ -409,13 +409,13 @@ fn aside() -> Option<(CString, CString)> {
 }
 
 fn rename(from: &CStr, to: &CStr) -> bool {
-    // Both are in one directory.
+    // Both names are in the same directory.
     let ((here, old), (_, new), flags) = (held::at(from), held::at(to), libc::RENAME_NOREPLACE);
-    // SAFETY: both names end in NUL.
+    // SAFETY: both names are NUL-terminated.
     if unsafe { crate::sys::syscall!(libc::SYS_renameat2, here, old.as_ptr(), here, new.as_ptr(), flags) == 0 } {
         return true;
     }
-    // Not every file system can do that in one, and a sandbox may refuse it; none replaces a name by another link.
+    // Some file systems lack RENAME_NOREPLACE, and a sandbox may deny it; link(2) never replaces a name either.
     if !matches!(errno::save().value(), libc::EINVAL | libc::ENOSYS | libc::EPERM) {
         return false;
     }
@@ -427,7 +427,7 @@ fn rename(from: &CStr, to: &CStr) -> bool {
     linked
 }
 
-/// Forgets the file: it is the parent's.
+/// Forgets the file, in a forked child: it belongs to the parent.
 pub(super) fn forget() {
     for place in &PLACES {
         place.path.store(std::ptr::null_mut(), Ordering::Release);

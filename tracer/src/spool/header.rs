@@ -1,4 +1,4 @@
-//! The spool's header, and the parts it tells the places of.
+//! Spool header, and the parts whose places it holds.
 #![expect(unsafe_code, reason = "fields of the mapped header")]
 
 use crate::clock::{self, Base};
@@ -12,24 +12,23 @@ static HEADER: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
 const _: () = assert!(TEXTS.len() <= MOST_NOTES && header::NOTES + MOST_NOTES * 8 <= HEADER_BYTES);
 
-/// The 64-bit field at `offset` of the header at `start`.
+/// Returns the 64-bit field at `offset` of the header at `start`.
 fn field(start: *mut u8, offset: usize) -> &'static AtomicU64 {
     debug_assert!(offset.is_multiple_of(8) && offset < HEADER_BYTES);
     // SAFETY: inside the mapped header.
     let place = unsafe { start.add(offset) };
-    // SAFETY: aligned to eight bytes, mapped for good, any bits are valid.
+    // SAFETY: aligned to 8 bytes, mapped for good, any bits are valid.
     unsafe { &*place.cast::<AtomicU64>() }
 }
 
-/// The 32-bit field at `offset`.
 fn half_field(start: *mut u8, offset: usize) -> &'static AtomicU32 {
     // SAFETY: inside the mapped header.
     let place = unsafe { start.add(offset) };
-    // SAFETY: aligned to four bytes, mapped for good, any bits are valid.
+    // SAFETY: aligned to 4 bytes, mapped for good, any bits are valid.
     unsafe { &*place.cast::<AtomicU32>() }
 }
 
-/// Fills in the header but for its magic; returns the parts of these sizes, the first of which begins at `first`.
+/// Fills in the header except for its magic; returns the parts with these sizes, the first of which begins at offset `first`.
 pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, clock: &Base) -> [Lent; PARTS] {
     let (pid, _) = job::process_ids();
     half_field(start, header::VERSION).store(VERSION, Ordering::Relaxed);
@@ -56,7 +55,7 @@ pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, cloc
     })
 }
 
-/// Whether segments lie at `offset` of the spool at `start`, whose parts are laid out.
+/// True if `offset` lies in a part for segments of the spool at `start`, whose parts are laid out.
 pub(super) fn is_for_segments(start: *mut u8, offset: usize) -> bool {
     [Part::Arena, Part::Meetings].into_iter().any(|part| {
         let at = header::PARTS + part as usize * PART_BYTES;
@@ -65,19 +64,19 @@ pub(super) fn is_for_segments(start: *mut u8, offset: usize) -> bool {
     })
 }
 
-/// Where the counts of what is not recorded are.
+/// Returns the address of the counts of notes.
 pub(super) fn counts(start: *mut u8) -> *mut Counts {
     // SAFETY: inside the mapped header.
     unsafe { start.add(header::NOTES) }.cast()
 }
 
-/// The spool is whole: readers may take it for one.
+/// Sets the magic: the spool is complete for readers.
 pub(super) fn publish(start: *mut u8) {
     field(start, header::MAGIC).store(MAGIC, Ordering::Release);
     HEADER.store(start, Ordering::Release);
 }
 
-/// Forgets the header: it is the parent's.
+/// Forgets the header, which is the parent's.
 pub(super) fn forget() {
     HEADER.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
@@ -89,19 +88,18 @@ fn put(offset: usize, value: u64) {
     }
 }
 
-/// How much of the spill belongs to the trace that is being written or is in one, and how much is in one.
+/// Records the sizes of the spill, in bytes: `taken` for the trace being written or in a trace, and `written` in a trace.
 pub(super) fn set_spill(taken: usize, written: usize) {
     put(header::SPILL_TAKEN, taken as u64);
     put(header::SPILL_WRITTEN, written as u64);
 }
 
-/// Which file is the spill.
 pub(super) fn set_spill_file((device, inode): (u64, u64)) {
     put(header::SPILL_DEVICE, device);
     put(header::SPILL_INODE, inode);
 }
 
-/// Which pot of a job's budget knows of this spool, and of how many bytes.
+/// Records the job whose node quota has a reservation for this spool, and the reserved bytes.
 pub(crate) fn note_budget((job, bytes): (u64, u64)) {
     put(header::BUDGET_BYTES, 0);
     put(header::BUDGET_JOB, job);
@@ -115,20 +113,20 @@ fn put_half(offset: usize, value: u32) {
     }
 }
 
-/// Something is about to be marked as taken for a trace that has no name yet.
+/// Records that segments are about to be marked as taken, for a trace that has no name yet.
 pub(crate) fn cut_begins() {
     put_half(header::CUT_PATH_BYTES, 0);
     put_half(header::CUT, cut::UNDER_WAY);
 }
 
-/// What the trace says when this process's part of it ended.
+/// Records the end of this process's part, as in the trace, in ns.
 pub(crate) fn cut_ends_at(end_ns: u64) {
     put_half(header::CUT_PATH_BYTES, 0);
     put(header::CUT_END, end_ns);
 }
 
-/// The trace is about to be written to `path`: from the moment when that is there, what is marked as taken is in it, whether this
-/// process lives to say so or not. If it is one of all ranks, `job_epoch` is rank 0's epoch, else 0.
+/// Records the path that the trace is about to be written to. Once that file exists, everything marked as taken is in it, even if this
+/// process is killed before it confirms that. `job_epoch` is rank 0's epoch for a trace of all ranks, else 0.
 pub(crate) fn cut_goes_to(path: &[u8], job_epoch: u64) {
     let start = HEADER.load(Ordering::Acquire);
     if start.is_null() || path.len() > header::MOST_CUT_PATH {
@@ -138,30 +136,30 @@ pub(crate) fn cut_goes_to(path: &[u8], job_epoch: u64) {
     // SAFETY: inside the mapped header.
     let place = unsafe { start.add(header::CUT_PATH) };
     put(header::CUT_JOB_EPOCH, job_epoch);
-    // SAFETY: there is room for the path, and one thread at a time writes a trace.
+    // SAFETY: the path fits, and only one thread at a time writes a trace.
     unsafe { std::ptr::copy_nonoverlapping(path.as_ptr(), place, path.len()) };
     put_half(header::CUT_PATH_BYTES, path.len() as u32);
 }
 
-/// What is marked as taken is in a trace.
+/// Records that everything marked as taken is in a trace.
 pub(crate) fn cut_is_done() {
     put_half(header::CUT, cut::DONE);
 }
 
-/// Nothing is marked as taken any more.
+/// Records that nothing is marked as taken any more.
 pub(crate) fn cut_is_over() {
     put_half(header::CUT, 0);
 }
 
-/// The rank left the aligning barrier at `ticks`.
+/// Records the time in ticks at which this rank left the aligning barrier.
 pub(crate) fn set_sync(ticks: u64) {
     put(header::SYNC_TICKS, ticks);
 }
 
-/// Ticks between two comparisons of the clocks, at least: some milliseconds.
+/// Minimum interval between clock comparisons, in ticks: some milliseconds.
 const COMPARED_EVERY: u64 = 1 << 24;
 
-/// Compares the clocks now and then, so that a reader can tell the counter's rate.
+/// Compares the clocks from time to time, so that a reader can compute the counter's rate.
 pub(crate) fn note_clock() {
     let start = HEADER.load(Ordering::Acquire);
     if start.is_null() {
@@ -175,7 +173,7 @@ pub(crate) fn note_clock() {
     }
 }
 
-/// The texts of the notes, one line each.
+/// Returns the texts of the notes, one per line.
 pub(super) fn note_texts() -> Vec<u8> {
     notes::TEXTS.join("\n").into_bytes()
 }

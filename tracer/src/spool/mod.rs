@@ -1,8 +1,8 @@
-//! The spool: a mapped file that holds what this process has recorded, so that it survives the process. Its layout is
-//! `trace_format::spool`'s. Made when the first call is about to be recorded, removed when its trace has been written.
+//! The spool: a mapped file that holds the records of this process, so that they survive the process. Its layout is defined in
+//! `trace_format::spool`. Created when the first call is about to be recorded, removed when its trace has been written.
 //!
-//! Here is the file and where things are in it. What belongs into it is put there by those who know: the arena and the
-//! tables lie in it, definitions go into its [`journal`].
+//! This module manages the file and its layout. Content is written by its owners: the arena and the tables lie in the spool, and
+//! definitions go into its [`journal`].
 
 mod file;
 mod header;
@@ -25,52 +25,48 @@ use crate::stack;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, landing, scratch};
 
-/// Where a process is with its spool.
+/// Life cycle of the spool.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It has none and shall have none.
+    /// No spool, now or later.
     None = 0,
-    /// It shall have one once something is recorded.
+    /// A spool is to be created once something is recorded.
     Wanted = 1,
-    /// A thread is making it.
     Making = 2,
-    /// It is there.
     There = 3,
 }
 
 static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
 
-/// The parts that others lie in.
+/// Parts of the spool that belong to other modules.
 pub(crate) struct Parts {
-    /// For the arena.
     pub(crate) arena: Lent,
-    /// For the arena of collective calls.
     pub(crate) meetings: Lent,
-    /// For the segments that wait to be folded.
+    /// Segments that wait to be folded.
     pub(crate) scratch: Lent,
-    /// For the counters.
+    /// Counters of folded segments.
     pub(crate) folded: Lent,
-    /// For packed blocks on their way.
+    /// Packed blocks in transit (staging).
     pub(crate) landing: Lent,
 }
 
-/// What the parts may become.
+/// Maximum sizes of the parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
-    /// Bytes of the journal.
+    /// Size of the journal, in bytes.
     pub(crate) journal: usize,
-    /// Bytes of the arena; 0: nothing will lie there.
+    /// Size of the arena, in bytes; 0 if it stays unused.
     pub(crate) arena: usize,
-    /// Bytes of the arena of collective calls.
+    /// Size of the arena of collective calls, in bytes.
     pub(crate) meetings: usize,
-    /// Streams that have counters.
+    /// Number of streams with counters.
     pub(crate) counters: usize,
-    /// Address space is that much scarcer than usual ([`crate::memory::scale`]).
+    /// Divisor for the sizes, greater than 1 if address space is scarce ([`crate::memory::scale`]).
     pub(crate) scale: usize,
 }
 
-/// Says that the process shall have a spool.
+/// Requests a spool, created when something is recorded.
 pub(crate) fn want() {
     crate::memory::back_by(file::back);
     if let Some(known) = file::sweep(place::directory()) {
@@ -79,19 +75,20 @@ pub(crate) fn want() {
     STAGE.store(Stage::Wanted as u8, Ordering::Release);
 }
 
-/// Removes what the program left that this process was before: for one that is not traced itself. Returns what that said of the job's budget.
+/// Removes the spool left by the previous program of this process, for an untraced program. Returns its budget reservation (job, bytes).
 pub(crate) fn sweep(config: &config::Config) -> Option<(u64, u64)> {
     file::sweep(place::directory_by(config))
 }
 
-/// The same of one that is off: wherever spools may be by its environment. No configuration is read for it, which may lie where nothing answers.
+/// Removes a leftover spool with tracing off, from DXT_SPOOL, TMPDIR, /tmp or /dev/shm, without reading configuration files, which may lie
+/// on a file system that does not respond. Returns what [`sweep`] does.
 pub(crate) fn sweep_everywhere(environment: &impl config::Environment) -> Option<(u64, u64)> {
     let told = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
     let places = told.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/"));
     places.filter_map(|place| file::sweep(std::ffi::CString::new(place).ok())).next()
 }
 
-/// The spool has been removed: the first call that comes now begins a new one, unless the user wants none.
+/// Requests a new spool after the old one was removed, unless the user wants none. The next recorded call creates it.
 pub(crate) fn begin_anew() {
     let wanted = MAY_BE.load(Ordering::Relaxed) && config::current().is_some_and(|config| config.spool != Spool::Off);
     if wanted {
@@ -102,21 +99,19 @@ pub(crate) fn begin_anew() {
     }
 }
 
-/// Whether a forked child can tell, so that it never writes into this process's spool. For the constructor.
+/// Permits a spool: a forked child can detect the fork, so it never writes into this process's spool. For the constructor.
 pub(crate) fn may_be() {
     MAY_BE.store(true, Ordering::Relaxed);
 }
 
 static MAY_BE: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is one.
 pub(crate) fn is_there() -> bool {
     STAGE.load(Ordering::Acquire) == Stage::There as u8
 }
 
-/// Called before a thread gets its first memory for segments: makes the spool if it is wanted and not there yet. `use_parts`
-/// puts things into it; it runs once, on one thread, while no other is recording yet. False if another thread has been at it
-/// for very long: then there is no memory yet.
+/// Creates the spool if one is requested, before a thread gets its first memory for segments. `use_parts` places data in the spool, once,
+/// before any thread records. False, and no memory yet, if another thread has been creating the spool for very long.
 pub(crate) fn make(sizes: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let (wanted, making) = (Stage::Wanted as u8, Stage::Making as u8);
     while let Err(stage) = STAGE.compare_exchange(wanted, making, Ordering::AcqRel, Ordering::Acquire) {
@@ -127,7 +122,7 @@ pub(crate) fn make(sizes: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
             return false;
         }
     }
-    // Where memory ran out, what is in it already stays there, and nobody finds it.
+    // If memory ran out, data already placed in the mapping stays there; the file is removed so that no reader finds it.
     let made = stack::in_hook(|| try_making(sizes, use_parts)).unwrap_or_else(|| {
         file::remove();
         false
@@ -137,8 +132,8 @@ pub(crate) fn make(sizes: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     true
 }
 
-/// Waits for another thread that makes the spool; false if it seems to have died. Where the disk is busy it may take a while,
-/// and whoever went on would record into memory that is about to be given up.
+/// Waits for the thread that creates the spool; false if that thread seems to have died. A busy disk may take a while, and continuing
+/// would record into memory that is about to be abandoned.
 fn wait() -> bool {
     for waited in 0..MOST_WAITS {
         if STAGE.load(Ordering::Acquire) != Stage::Making as u8 {
@@ -149,22 +144,22 @@ fn wait() -> bool {
     false
 }
 
-/// Times that a thread looks again, nearly all of them a millisecond apart: ten seconds.
+/// Maximum checks, nearly all 1 ms apart: 10 s.
 const MOST_WAITS: u32 = 10_000;
 
-/// Bytes of a part that are backed from the start, in whole pages of any processor.
+/// Initial allocation of each part, in bytes: whole pages on any processor.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// The same of journal, arena, scratches and counters where the job's budget is spent: nothing is kept but counters.
+/// Initial allocation of journal, arena, scratches and counters, in bytes, once the job's budget is spent and only counters are kept.
 const LEAST_FIRST_BYTES: [usize; 4] = [16 << 10, LEAST_ARENA as usize, 4 << 10, 4 << 10];
 
-/// Most scratches: address space and an upper bound of the file's size; nothing is taken before it is used.
+/// Maximum number of scratches: bounds address space and file size; nothing is allocated before use.
 const SCRATCHES: usize = 1 << 15;
 
 fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let Sizes { journal: journal_bytes, arena: arena_bytes, meetings: meetings_bytes, counters, scale } = wanted;
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
-    // Before anything is there.
+    // Reserves the budget before anything is allocated.
     let firsts = if budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64) {
         [FIRST_BYTES; 4]
     } else {
@@ -181,7 +176,7 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let clock = clock::base();
     let [mut journal, mut arena, mut scratch, mut folded, landing, meetings] =
         header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
-    // Where not even this has room, memory of our own does better.
+    // If not even this much can be allocated, process memory is used instead.
     let parts = [&mut journal, &mut arena, &mut scratch, &mut folded].into_iter().zip(firsts);
     for (part, first) in parts.filter(|(part, _)| part.capacity > 0) {
         if !file::back(part.start, first) {
@@ -190,7 +185,7 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
         }
         part.backed = first;
     }
-    // The arena's part is a little larger than what was asked for.
+    // The part is rounded up beyond the size requested for the arena.
     let arena = Lent { capacity: arena_bytes, ..arena };
     let meetings = Lent { capacity: meetings_bytes, ..meetings };
     journal::lend(journal);
@@ -201,8 +196,7 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     true
 }
 
-/// The trace has been written and nothing is left to save: takes the file away. What is recorded from now on dies with
-/// the process.
+/// Removes the spool once its trace is written and nothing is left to save. Later records die with the process.
 pub(crate) fn remove() {
     spill::remove();
     if is_there() {
@@ -210,27 +204,25 @@ pub(crate) fn remove() {
     }
 }
 
-/// The process may become another program now: see `file::set_aside`. Returns whether there is something to take back.
+/// Renames the spool before the process may become another program (`file::set_aside`); true if [`take_back`] can restore it.
 pub(crate) fn set_aside() -> bool {
     is_there() && stack::at_end(file::set_aside).unwrap_or(false)
 }
 
-/// It did not.
+/// Restores the name after the exec failed.
 pub(crate) fn take_back() {
     stack::at_end(file::take_back);
 }
 
-/// Bytes of names in it.
 pub(crate) fn journal_bytes() -> u64 {
     journal::bytes() as u64
 }
 
-/// Largest file that this process may write, in bytes.
 pub(crate) fn size_limit() -> u64 {
     file::size_limit()
 }
 
-/// Holds the directory of spools, for the spool that there is or that there may be.
+/// Keeps the spool directory open, for the current spool or a future one.
 pub(crate) fn hold_directory() {
     let there = file::path().filter(|_| is_there()).and_then(place::directory_of);
     let Some(directory) = there.or_else(place::directory) else { return };
@@ -239,24 +231,22 @@ pub(crate) fn hold_directory() {
     }
 }
 
-/// Directory for what processes of this node share.
 pub(crate) fn shared_directory(config: &config::Config) -> Option<std::ffi::CString> {
     place::shared_directory(config)
 }
 
-/// Path of the spool, for messages.
 pub(crate) fn path() -> Option<&'static [u8]> {
     let path = file::path().filter(|_| is_there())?;
     path.split_last().map(|(_, path)| path)
 }
 
-/// In a forked child: the parent's spool is the parent's. The child gets its own once it records something.
+/// Detaches a forked child from its parent's spool. The child gets a spool of its own once it records something.
 pub(crate) fn in_child() {
-    // First, so that nothing is told to the parent's.
+    // Comes first, so that nothing is written into the parent's header.
     header::forget();
     spill::forget();
     place::forget();
-    // Where none could be made before, none is tried again.
+    // No new attempt if no spool could be created before.
     if STAGE.load(Ordering::Relaxed) == Stage::None as u8 {
         return;
     }

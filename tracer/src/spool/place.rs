@@ -1,4 +1,4 @@
-//! Where spools are put, a directory of this node, and what they are called.
+//! Directory and names of spools, on storage local to this node.
 #![expect(unsafe_code, reason = "statfs(2), shares a leaked string")]
 
 use crate::config::{self, Config, Spool};
@@ -8,15 +8,15 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::spool::is_seen_elsewhere;
 
-/// What the names of all files of this process begin with; null before the first was wanted. Kept for good.
+/// Common prefix of the names of this process's files; null until first needed. Never freed.
 static STEM: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
 
-/// A name in `directory` that no other process of this machine has, but this one has whatever program it runs.
+/// Returns a path in `directory` that is unique to this process on this machine, and stays the same across exec.
 pub(super) fn name(directory: &CStr, end: &str) -> Option<CString> {
     CString::new([directory.to_bytes(), b"/", stem()?.to_bytes(), end.as_bytes()].concat()).ok()
 }
 
-/// It is made once: readers find a process's files by it, and what it is made of may change (setuid(2)) or be out of sight later (proc(5)).
+/// Returns the prefix. Fixed, since readers find files by it, but its components may change (setuid(2)) or become inaccessible (proc(5)).
 fn stem() -> Option<&'static CStr> {
     let mut kept = STEM.load(Ordering::Acquire);
     if kept.is_null() {
@@ -32,17 +32,17 @@ fn stem() -> Option<&'static CStr> {
     Some(unsafe { &*kept })
 }
 
-/// In a forked child, whose names are its own.
+/// Forgets the prefix, in a forked child, which has its own.
 pub(super) fn forget() {
     STEM.store(std::ptr::null_mut(), Ordering::Release);
 }
 
-/// Directory for the spool.
+/// Directory of the spool.
 pub(super) fn directory() -> Option<CString> {
     if held::is_in_force() { held::path(For::Spool).map(CStr::to_owned) } else { directory_by(config::current()?) }
 }
 
-/// The same by a configuration that may not be this process's yet.
+/// Directory of the spool by a configuration that may not be in force yet.
 pub(super) fn directory_by(config: &Config) -> Option<CString> {
     match &config.spool {
         Spool::Off => None,
@@ -57,7 +57,7 @@ pub(super) fn directory_by(config: &Config) -> Option<CString> {
     }
 }
 
-/// Directory for the spill: that of the spool (`path`, with its NUL), where readers look for it, or a temporary one.
+/// Directory of the spill: that of the spool (`spool` is its NUL-terminated path), where readers look for it, or a temporary one.
 pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
     match spool {
         Some(path) => directory_of(path),
@@ -65,8 +65,8 @@ pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
     }
 }
 
-/// Directory for what processes of this node share: that of spools, if it is one that all of them have. TMPDIR may be a program's own,
-/// which it removes when it is done, and so is what `dxt-run` makes for a run; a relative one is another wherever a process is started.
+/// Directory for data shared by the processes of this node: the spool directory if all have the same one, else a local temporary one.
+/// TMPDIR may belong to one program, which removes it at its end, as `dxt-run` does; a relative path depends on where a process starts.
 pub(super) fn shared_directory(config: &Config) -> Option<CString> {
     let is_of_run = |path: &[u8]| job::basename(path.strip_suffix(b"/").unwrap_or(path)).starts_with(b"dxt-run.");
     match &config.spool {
@@ -87,9 +87,9 @@ fn first_of_this_node(temporary: &[u8]) -> Option<CString> {
 }
 
 fn is_of_this_node(path: &CString) -> bool {
-    // SAFETY: an all-zero statfs is a valid one.
+    // SAFETY: an all-zero statfs is valid.
     let mut about: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the name ends in NUL, the structure is ours. The raw system call, since statfs(3) may be wrapped.
+    // SAFETY: the name is NUL-terminated, and the structure is a local variable. A raw system call, since statfs(3) may be wrapped.
     let known = unsafe { crate::sys::syscall!(libc::SYS_statfs, path.as_ptr(), &raw mut about) } == 0;
     known && !is_seen_elsewhere(about.f_type as u32)
 }

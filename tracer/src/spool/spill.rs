@@ -1,5 +1,5 @@
-//! The spill (`DXT_OVERFLOW=spill`): packed blocks that the buffer has no room for, in a file beside the spool. The file is
-//! opened for each block, some two thousand calls, and no descriptor stays open.
+//! The spill (`DXT_OVERFLOW=spill`): packed blocks that do not fit the buffer, in a file beside the spool. The file is opened once per
+//! block, which holds some two thousand calls, and no descriptor stays open.
 #![expect(unsafe_code, reason = "pwrite(2), mmap(2)")]
 
 use super::identity::{Identity, close};
@@ -9,24 +9,23 @@ use crate::errno;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// The file's path; null while there is none. Kept for good.
+/// Path of the file; null while there is none. Never freed.
 static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
-/// Which file that was. One that is there before is somebody else's, whatever its name says, and is left alone.
+/// Identity of the file. A file that already exists belongs to somebody else, regardless of its name, and is left alone.
 static IDENTITY: Identity = Identity::new();
-/// Bytes of whole blocks in it.
+/// Size of the complete blocks, in bytes.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of those that belong to the trace that is being written or are in one, and of those that are in one.
+/// Bytes taken for the trace being written or in a trace, and bytes in a trace.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
-/// A thread is adding a block.
+/// True while a thread is adding a block.
 static ADDING: AtomicBool = AtomicBool::new(false);
 
-/// End of the file's name.
 const END: &str = ".spill";
 
-/// Adds a block; false if that cannot be: no space, no directory, or another thread takes long.
+/// Adds a block; false if there is no space or no directory, or another thread takes too long.
 pub(crate) fn add(block: &[u8]) -> bool {
-    // What the trace has no room for need not fill the node's disk. Before others wait for this thread: the budget may be slow.
+    // Segments beyond the trace's budget need not fill the disk. Reserved before other threads wait for this one, as it may take long.
     if !Piece::Segments.take(block.len()) {
         return false;
     }
@@ -57,7 +56,7 @@ fn add_taken(block: &[u8]) -> bool {
     done
 }
 
-/// Writes `block` at `at`. A part of it that was written before space ran out is written over by the next one.
+/// Writes `block` at `at`. A partial block, after space ran out, is overwritten by the next one.
 fn write(block: &[u8], at: usize) -> Option<()> {
     if (at + block.len()) as u64 > file::size_limit() {
         return None;
@@ -66,10 +65,10 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     let opened = match unsafe { PATH.load(Ordering::Acquire).as_ref() } {
         Some(path) => IDENTITY.reopen(path).ok()?,
         None => {
-            // Not to be abandoned with the work that has the block: others would wait for this thread.
+            // Runs separately, so that lack of memory does not abandon the caller's work, for which other threads would wait forever.
             let name = || Some(Box::into_raw(Box::new(place::name(&place::spill_directory(file::path())?, END)?)));
             let kept = crate::stack::attempt(name).flatten()?;
-            // SAFETY: just made, never freed.
+            // SAFETY: just created, never freed.
             let opened = IDENTITY.create(unsafe { &*kept }).ok()?;
             PATH.store(kept, Ordering::Release);
             super::header::set_spill_file(IDENTITY.numbers());
@@ -79,7 +78,7 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     let mut rest = block;
     while !rest.is_empty() {
         let offset = at + block.len() - rest.len();
-        // SAFETY: the bytes are ours.
+        // SAFETY: the bytes are the caller's.
         let written = unsafe { crate::sys::syscall!(libc::SYS_pwrite64, opened, rest.as_ptr(), rest.len(), offset) };
         match usize::try_from(written) {
             Ok(written) if written > 0 => rest = rest.get(written..)?,
@@ -90,13 +89,13 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     rest.is_empty().then_some(())
 }
 
-/// All blocks added so far belong to the trace that is about to be written, but for those that are in one.
+/// Takes all blocks that are in no trace, for the trace about to be written.
 pub(crate) fn take() {
     TAKEN.store(LENGTH.load(Ordering::Acquire), Ordering::Release);
     show();
 }
 
-/// Those that were taken are in a trace now, or (`written` is false) are not.
+/// Marks the blocks taken as written, or (`written` is false) returns them for the next trace.
 pub(crate) fn settle(written: bool) {
     let (from, to) = if written { (&TAKEN, &WRITTEN) } else { (&WRITTEN, &TAKEN) };
     to.store(from.load(Ordering::Acquire), Ordering::Release);
@@ -107,19 +106,19 @@ fn show() {
     super::header::set_spill(TAKEN.load(Ordering::Acquire), WRITTEN.load(Ordering::Acquire));
 }
 
-/// The blocks that belong to the trace that is being written.
+/// Returns the blocks that belong to the trace being written.
 pub(crate) fn taken() -> &'static [u8] {
     let (from, to) = (WRITTEN.load(Ordering::Acquire), TAKEN.load(Ordering::Acquire));
     blocks(to).get(from..).unwrap_or_default()
 }
 
-/// The first `length` bytes, as they were added.
+/// Returns the first `length` bytes, as added.
 fn blocks(length: usize) -> &'static [u8] {
     // SAFETY: null, or a leaked string.
     let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() }.filter(|_| length > 0) else { return &[] };
     let Ok(opened) = IDENTITY.reopen(path) else { return unreadable() };
     let flags = libc::MAP_SHARED;
-    // SAFETY: a new mapping touches nothing that exists.
+    // SAFETY: a new mapping at an address chosen by the kernel affects no existing one.
     let address = unsafe {
         crate::sys::syscall!(libc::SYS_mmap, std::ptr::null_mut::<u8>(), length, libc::PROT_READ, flags, opened, 0_i64)
     };
@@ -127,19 +126,19 @@ fn blocks(length: usize) -> &'static [u8] {
     if address == -1 {
         return unreadable();
     }
-    // SAFETY: mapped for good, at least this long, and only added to behind it.
+    // SAFETY: mapped for good, at least this long, and the file only grows behind it.
     unsafe { std::slice::from_raw_parts(address as *const u8, length) }
 }
 
-/// There are blocks, and they cannot be had: no trace may be made that does not have them.
+/// Abandons the work if blocks exist but cannot be read: no trace may be written without them.
 fn unreadable() -> &'static [u8] {
     crate::stack::abandon();
     &[]
 }
 
-/// All that is in it is in a trace: takes the file away.
+/// Removes the file once all of its content is in a trace.
 pub(crate) fn remove() {
-    // First, so that nobody misses it who comes in between.
+    // Cleared first, so that a reader in between does not miss the file.
     super::header::set_spill_file((0, 0));
     // SAFETY: null, or a leaked string.
     if let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() } {
@@ -151,7 +150,7 @@ pub(crate) fn remove() {
     forget();
 }
 
-/// In a forked child: the file is its parent's.
+/// Forgets the file, which is the parent's, in a forked child.
 pub(crate) fn forget() {
     LENGTH.store(0, Ordering::Relaxed);
     TAKEN.store(0, Ordering::Relaxed);

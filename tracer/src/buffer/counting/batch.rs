@@ -1,5 +1,4 @@
-//! A thread's waiting segments on their way into counters and profiles: stream by stream and profile by profile, however they
-//! alternate.
+//! Folding of a thread's waiting segments into counters and profiles, grouped by stream and by profile even if they alternate.
 
 use crate::buffer::scratch::{SLOTS, Scratch};
 use crate::notes::Note;
@@ -8,29 +7,28 @@ use trace_format::counters::Counters;
 use trace_format::profile::Access;
 use trace_format::{Segment, StreamId};
 
-/// What a fold has to remember: its segments by stream, and by file and layer, and a stream of each of the latter. A thread's stack
-/// may have no room for it. Valid when all zero.
+/// Work space of a fold: segments by stream, segments by (file, layer), and one stream of each such pair. Too large for some threads'
+/// stacks. Valid when all zero.
 pub(super) struct Batch {
     alike: Alike,
     profiles: Alike,
     kinds: [Option<&'static Stream>; SLOTS],
 }
 
-/// Which segments of a batch have something in common.
+/// Segments of a batch with a common key, as bit masks.
 #[derive(Clone, Copy)]
 struct Same {
     key: u64,
     members: u64,
-    /// Which of them write.
+    /// Members that write.
     writes: u64,
 }
 
-/// The segments of a batch by what they have in common, in the order in which that is first met. A batch may have as many
-/// streams as segments, so they are found by a table of hashes.
+/// Groups of a batch's segments, in order of first occurrence. A batch may have as many streams as segments, hence the hash table.
 struct Alike {
     list: [Same; SLOTS],
     used: usize,
-    /// Position in the list plus one, or 0.
+    /// Index in the list + 1, or 0.
     places: [u8; 2 * SLOTS],
 }
 
@@ -44,7 +42,7 @@ impl Alike {
         self.list.get(..self.used).unwrap_or_default()
     }
 
-    /// Adds members, at most as many times as a batch has segments; returns their position in the list.
+    /// Adds members to the group of `key`, at most once per segment of the batch; returns the group's index in the list.
     fn add(&mut self, key: u64, members: u64, writes: u64) -> usize {
         let mut place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize;
         loop {
@@ -70,8 +68,8 @@ impl Alike {
 }
 
 impl Batch {
-    /// Folds what is filled stream by stream, then profile by profile, each in the order of the segments: the atomics and the lock
-    /// are taken once for each and batch, however they alternate. Only then slots are emptied: a call is always somewhere.
+    /// Folds the filled slots by stream, then by profile, each in segment order. Atomics and lock are used once per group and batch, even
+    /// if groups alternate. Slots are emptied only afterwards, so that each call is always in a slot or in the counters.
     pub(super) fn fold(&mut self, waiting: &Scratch) {
         let Self { alike, profiles, kinds } = self;
         let filled = waiting.filled();
@@ -113,7 +111,7 @@ impl Batch {
 /// Folds the `members` into the counters of their stream.
 fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder<'_>) {
     let ordered = stream.has_order();
-    // Where a program goes round many files, each segment of a batch has a stream of its own.
+    // A program that alternates over many files gives each segment of a batch a stream of its own.
     if members.is_power_of_two() {
         for (_, segment) in waiting.segments(members) {
             if !stream.add_one(&segment, ordered, adder) {
@@ -137,7 +135,7 @@ fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder
     }
 }
 
-/// Folds the `members`, of which some are `writes`, into the profile of the file and layer of `stream`.
+/// Folds the `members`, of which `writes` are writes, into the profile of the file and layer of `stream`.
 fn profile(waiting: &Scratch, stream: &'static Stream, members: u64, writes: u64) {
     let alignment = stream.file.alignment();
     let ordered = stream.has_order();
@@ -178,7 +176,7 @@ mod tests {
                 Alike { list: [Same { key: 0, members: 0, writes: 0 }; SLOTS], used: 7, places: [1; 2 * SLOTS] };
             alike.empty();
             for at in 0..SLOTS as u64 {
-                // Keys that are apart by what hashes like.
+                // Keys that differ only in bits 40 and above.
                 let position = alike.add((at % kinds) << 40, 1 << at, (at % 2) << at);
                 assert_eq!(position as u64, at % kinds);
             }

@@ -1,7 +1,6 @@
-//! Counters mode: what happens instead of taking chunks from the arena. A thread has one small chunk; each time that is
-//! full its segments are folded into the counters of their streams and the profiles of their files, and it begins again.
-//! A chunk whose thread is gone is given to the next one, so there are no more than threads were alive at a time. The slots of chunks,
-//! like the counters, lie in the spool (`scratch`).
+//! Counters mode: one small chunk per thread instead of the arena's. Each time it is full, its segments are folded into the counters of
+//! their streams and the profiles of their files, and the chunk is reused. A chunk whose thread has ended goes to the next thread, so
+//! there are no more than threads alive at a time. The slots of chunks lie in the spool (`scratch`), like the counters.
 #![expect(unsafe_code, reason = "memory shared by the program's threads; gettid(2), tgkill(2), sched_yield(2)")]
 
 mod batch;
@@ -17,86 +16,86 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 use trace_format::Segment;
 use trace_format::meta::ThreadDef;
 
-/// Yields before a chunk that another thread is folding is left to that thread.
+/// Maximum yields before a chunk is left to the thread that is folding it.
 const MOST_YIELDS: u32 = 1_000;
-/// Chunks from which on one is looked for whose thread is gone.
+/// Minimum number of chunks before the first search for one whose thread has ended.
 const FIRST_CHECK: usize = 32;
 
-/// Times that a chunk's new thread is told to the spool: each takes some bytes there, and the programs that make threads without end
-/// shall not fill it. After that, what waits in a chunk may be said to be of a thread that had it before.
+/// Maximum reports of a chunk's new thread to the spool. Each takes some bytes, and programs that create threads endlessly must not fill
+/// the spool. Beyond that, segments waiting in a chunk may be attributed to an earlier thread.
 const MOST_TOLD: u32 = 1 << 16;
 
-/// A thread's chunk.
+/// Chunk of a thread.
 struct Chunk {
-    /// Its slots; null until there are some.
+    /// Slots; null until allocated.
     waiting: AtomicPtr<Scratch>,
-    /// Kernel id of the thread it belongs to.
+    /// Kernel id of the owning thread.
     tid: AtomicU32,
-    /// Somebody is folding it: its thread, or whoever writes the trace.
+    /// True while the chunk is being folded, by its thread or by the writer of the trace.
     folding: AtomicBool,
-    /// Room for that, of whoever has set `folding`.
+    /// Work space of the thread that has set `folding`.
     batch: UnsafeCell<Batch>,
 }
 
-// SAFETY: the batch is touched only by whoever has set `folding`; all else is atomic.
+// SAFETY: the batch is accessed only by the thread that has set `folding`; all else is atomic.
 unsafe impl Sync for Chunk {}
 
-// SAFETY: no slots, of no thread, and a batch of none.
+// SAFETY: zeros are a chunk without slots and thread, with an empty batch.
 unsafe impl Record for Chunk {
     const VALID_WHEN_ZERO: bool = true;
 }
 
 static CHUNKS: Table<Chunk> = Table::new();
 static ON: AtomicBool = AtomicBool::new(false);
-/// Number of chunks at which one is looked for whose thread is gone, and where the search begins.
+/// Number of chunks that triggers the next search for one whose thread has ended, and start index of the search.
 static CHECK_AT: AtomicUsize = AtomicUsize::new(FIRST_CHECK);
 static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
-/// Times that a thread has been told to the spool.
+/// Number of threads reported to the spool.
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-/// Whether segments are counted and not kept.
+/// True if segments are counted, not recorded.
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// From now on segments are counted; `threads` at a time.
+/// Starts counters mode for `threads` threads at a time.
 pub(crate) fn begin(threads: usize) {
     CHUNKS.prepare(threads);
     SCRATCHES.prepare(threads);
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Has room made for some more threads when none can be made any more.
+/// Allocates chunks for some more threads, before allocation becomes impossible.
 pub(super) fn back_ahead() {
     const THREADS: usize = 64;
     CHUNKS.back_ahead(THREADS * size_of::<Chunk>());
     SCRATCHES.back_ahead(THREADS * size_of::<Scratch>());
 }
 
-/// Forgets all chunks: for a forked child, which has one thread.
+/// Discards all chunks, in a forked child, which has one thread.
 pub(super) fn start_empty() {
-    // SAFETY: in a forked child, which has this thread alone and holds nothing of it any more.
+    // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
     unsafe { CHUNKS.clear() };
     TOLD.store(0, Ordering::Relaxed);
     CHECK_AT.store(FIRST_CHECK, Ordering::Relaxed);
     CHECK_FROM.store(0, Ordering::Relaxed);
 }
 
-/// Gives `lane` a place for its next segment; returns its address, or 0 if there is none.
+/// Returns the address of the next free slot for `lane`, or 0 if there is none.
 #[cold]
 pub(crate) fn next(lane: &Lane) -> usize {
     next_in_chunk(lane).unwrap_or(0)
 }
 
 fn next_in_chunk(lane: &Lane) -> Option<usize> {
-    // A signal handler may have come before us and got the thread a new place.
+    // A signal handler in between may have obtained a new place for the thread.
     if lane.cursor.get() < lane.limit.get() {
         return Some(tls::advance(lane, size_of::<Segment>()));
     }
     // SAFETY: 0, or set below to a chunk of the table.
     let own = unsafe { (lane.scratch.get() as *const Chunk).as_ref() };
-    // A call that a signal handler has interrupted, or left, may yet have to write into its slot: others must not get it. The
-    // chunk is folded once more at the end.
+    // A call interrupted or abandoned by a signal handler may still write its slot, so no other call may get it. Such a chunk is folded
+    // once more at the end.
     let free =
         own.filter(|chunk| lane.limit.get() == 0 || chunk.waiting().is_some_and(|waiting| waiting.has_filled(SPARE)));
     let Some(chunk) = free.or_else(take) else {
@@ -106,7 +105,7 @@ fn next_in_chunk(lane: &Lane) -> Option<usize> {
     };
     lane.scratch.set(std::ptr::from_ref(chunk) as usize);
     let waiting = chunk.waiting()?;
-    // Nobody else holds it for longer than it takes to fold it.
+    // No other thread holds the chunk longer than one fold.
     if !chunk.fold() {
         return None;
     }
@@ -116,7 +115,7 @@ fn next_in_chunk(lane: &Lane) -> Option<usize> {
     Some(first)
 }
 
-/// A chunk for this thread: a new one, or after many one whose thread is gone.
+/// Returns a chunk for this thread: a new one, or once there are many, one whose thread has ended.
 fn take() -> Option<&'static Chunk> {
     // SAFETY: gettid has no preconditions.
     let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as u32;
@@ -136,10 +135,10 @@ fn take() -> Option<&'static Chunk> {
             chunk.tell(tid);
             return Some(chunk);
         }
-        // All are alive: look again when there are twice as many.
+        // All threads are alive: search again at twice the number.
         CHECK_AT.fetch_max(chunks * 2, Ordering::Relaxed);
     }
-    // First, since there may be no room for them.
+    // Allocated first, since it may not fit.
     let waiting = Scratch::new(None)?;
     let chunk = CHUNKS.push_zeroed()?;
     chunk.waiting.store(std::ptr::from_ref(waiting).cast_mut(), Ordering::Release);
@@ -148,19 +147,19 @@ fn take() -> Option<&'static Chunk> {
     Some(chunk)
 }
 
-/// Whether this process has no such thread any more.
+/// True if the process no longer has a thread with this id.
 fn is_gone(tid: u32) -> bool {
     let errno = crate::errno::save();
-    // SAFETY: no preconditions.
+    // SAFETY: getpid has no preconditions.
     let process = unsafe { crate::sys::syscall!(libc::SYS_getpid) };
-    // SAFETY: signal 0 only asks.
+    // SAFETY: signal 0 only checks for existence.
     let result = unsafe { crate::sys::syscall!(libc::SYS_tgkill, process, libc::c_long::from(tid), 0_i64) };
     let gone = result != 0 && crate::errno::save().value() == libc::ESRCH;
     errno.restore();
     gone
 }
 
-/// Folds what all threads have in their chunks; they may go on meanwhile.
+/// Folds the segments in all threads' chunks; the threads may continue meanwhile.
 pub(crate) fn fold_all() {
     for chunk in CHUNKS.iter() {
         if !chunk.fold() {
@@ -171,25 +170,25 @@ pub(crate) fn fold_all() {
 }
 
 impl Chunk {
-    /// Its slots, if it has some by now.
+    /// Returns the slots, if allocated.
     fn waiting(&self) -> Option<&'static Scratch> {
         // SAFETY: null or a record of the table, which is never moved.
         unsafe { self.waiting.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Tells the spool whose it is from now on. To its readers each chunk is a thread.
+    /// Reports the chunk's new thread to the spool, whose readers see each chunk as one thread.
     fn tell(&self, tid: u32) {
         if journal::is_kept()
             && let Some(waiting) = self.waiting()
             && TOLD.fetch_add(1, Ordering::Relaxed) < MOST_TOLD
         {
-            // 0 where it may not be asked: the number is for reports only.
+            // 0 if a sandbox denies gettid: the id is for reports only.
             let tid = if tid.cast_signed() > 0 { tid } else { 0 };
             journal::thread(ThreadDef { index: waiting.thread(), tid }, true);
         }
     }
 
-    /// Folds the filled slots and empties them; false if somebody else was folding for long.
+    /// Folds the filled slots and empties them; false if another thread has been folding for too long.
     fn fold(&self) -> bool {
         let Some(waiting) = self.waiting() else { return true };
         let mut waited = 0;
@@ -200,7 +199,7 @@ impl Chunk {
             waited += 1;
             crate::threads::give_way();
         }
-        // SAFETY: `folding` has been set by this call.
+        // SAFETY: this call has set `folding`.
         unsafe { &mut *self.batch.get() }.fold(waiting);
         self.folding.store(false, Ordering::Release);
         true

@@ -1,4 +1,4 @@
-//! The MPI calls of the reduction: operators and element types that free themselves, and what is done with them.
+//! MPI calls of the reduction: operators and datatypes that free themselves on drop, and the calls that use them.
 
 use super::operators::{self, Element, Operator};
 use super::sums::{Room, Sums};
@@ -6,15 +6,15 @@ use super::users::{self, Users};
 use crate::mpi::{Handle, SUCCESS, World, api};
 use std::ffi::c_void;
 
-/// An operator of ours in MPI.
+/// MPI operator defined by the tracer.
 struct Op(Handle);
 
 impl Op {
-    /// Makes it known to MPI as a commutative one; `None` if MPI refuses.
+    /// Registers a commutative operator with MPI; `None` if MPI refuses.
     fn new(operator: Operator) -> Option<Self> {
         let mut handle: Handle = 0;
         let made = api().op_create(operator as *const c_void, 1, &raw mut handle) == SUCCESS;
-        // Not made unless there is something to free.
+        // Constructed only on success, so that drop never frees an invalid handle.
         made.then(|| Self(handle))
     }
 }
@@ -25,11 +25,11 @@ impl Drop for Op {
     }
 }
 
-/// A type of so many 64-bit words, which MPI does not cut.
+/// MPI datatype of several 64-bit words, which MPI does not split.
 struct Words(Handle);
 
 impl Words {
-    /// Makes it known to MPI; `None` if MPI refuses.
+    /// Registers the datatype with MPI; `None` if MPI refuses.
     fn new(world: &World, words: usize) -> Option<Self> {
         let mut handle: Handle = 0;
         let made = api().type_contiguous(i32::try_from(words).ok()?, world.abi.uint64, &raw mut handle) == SUCCESS;
@@ -44,23 +44,23 @@ impl Drop for Words {
     }
 }
 
-/// What a rank must have to take part. All of it is made before the ranks agree that everybody is able, since how many files they share, and
-/// with that the size of an element, is only known afterwards.
+/// Resources that a rank needs to take part. All are created before the ranks agree that every rank is able. The number of shared files,
+/// and so the size of an element, is only known afterwards.
 pub(super) struct Tools {
     merge: Op,
-    /// Types of elements with room for more and more files that rank 0 does not have.
+    /// Datatypes of elements, by increasing room for files that rank 0 lacks.
     elements: Vec<(Room, Words)>,
     merge_users: Op,
     users: Words,
-    /// Files for which tables of users have room.
+    /// Capacity of the tables of users, in files.
     pub(super) users_room: usize,
 }
 
-/// Files more that the second type has room for; each further one has room for twice as many.
+/// Additional files in the second datatype; doubled for each further one.
 const FIRST_STEP: usize = 64;
 
 impl Tools {
-    /// For elements with so much room for what rank 0 has, and for tables of so many files that it has not; `None` if MPI refuses.
+    /// Creates the resources for elements with `room`, and for tables of `users` files that rank 0 lacks; `None` if MPI refuses.
     pub(super) fn new(world: &World, room: Room, users: usize) -> Option<Self> {
         let mut elements = Vec::new();
         let steps =
@@ -68,7 +68,7 @@ impl Tools {
         for room in std::iter::once(0).chain(steps).map(|files| room.with_files(files)) {
             match room.words() {
                 Some(words) => elements.push((room, Words::new(world, words)?)),
-                // The rest stays with its ranks.
+                // Files beyond this stay with their ranks.
                 None if !elements.is_empty() => break,
                 None => return None,
             }
@@ -82,7 +82,7 @@ impl Tools {
         })
     }
 
-    /// All ranks' tables as one, and whether MPI says that it worked. Collective.
+    /// Returns all ranks' tables merged, and true if MPI reported success. Collective.
     pub(super) fn of_all(&self, world: &World, users: &Users) -> (Users, bool) {
         let own = users.put();
         let mut all = vec![0_u64; own.len()];
@@ -91,22 +91,22 @@ impl Tools {
         (Users::take(&all), code == SUCCESS)
     }
 
-    /// Most files that rank 0 does not have for which an element can have room.
+    /// Maximum number of files that rank 0 lacks in an element.
     pub(super) fn most_files(&self) -> usize {
         self.elements.last().map_or(0, |(room, _)| room.described)
     }
 
-    /// The smallest room for so many of them.
+    /// Returns the smallest element with room for `files` files that rank 0 lacks.
     fn element(&self, files: usize) -> Option<&(Room, Words)> {
         self.elements.iter().find(|(room, _)| room.described >= files).or(self.elements.last())
     }
 
-    /// All ranks' elements merged into one, for rank 0; others get zeros. They have room for so many files that rank 0 does not have. And
-    /// whether MPI says that it worked. Collective.
+    /// Merges all ranks' elements, with room for `files` files that rank 0 lacks. Returns the merged words on rank 0, zeros elsewhere, and
+    /// true if MPI reported success. Collective.
     pub(super) fn to_rank_0(&self, world: &World, files: usize, own: impl FnOnce(Room) -> Sums) -> (Vec<u64>, bool) {
         let Some((room, words)) = self.element(files) else { return (Vec::new(), false) };
         let element = own(*room).put();
-        // Only rank 0 receives anything.
+        // Only rank 0 receives a result.
         let mut result = vec![0_u64; if world.rank == 0 { element.len() } else { 1 }];
         let (from, to) = (element.as_ptr().cast(), result.as_mut_ptr().cast());
         let code = api().reduce(from, to, 1, words.0, self.merge.0, 0, world.abi.comm_world);

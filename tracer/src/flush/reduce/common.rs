@@ -1,4 +1,4 @@
-//! The common record, on rank 0: what was reduced, described as a process block that is no process's own.
+//! The common record on rank 0: the reduced sums, described as a process block that belongs to no single process.
 
 use super::keys::{errno_of, file_of, flags_of, of_pair, op_of};
 use super::shared::Shared;
@@ -12,17 +12,17 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef};
 
-/// A file that rank 0 has counted, or what another rank said of it.
+/// File counted by rank 0, or described by another rank.
 enum Known {
     Own(&'static File),
     Told(FileDef),
 }
 
-/// The files by place.
+/// Shared files by place.
 pub(super) struct Files(BTreeMap<usize, Known>);
 
 impl Files {
-    /// Those of rank 0's and those that were told.
+    /// Collects rank 0's files and the files described by other ranks.
     pub(super) fn of(counted: &Counted, shared: &Shared, sums: &Sums) -> Self {
         let own = counted.streams.iter().map(|(_, stream, _)| stream.file);
         let own = own.filter_map(|file| Some((shared.place(file.hash)?, Known::Own(file))));
@@ -34,7 +34,7 @@ impl Files {
         Self(told.chain(own).collect())
     }
 
-    /// The place of the first file that is not known, or of which something may have found no room: all before it is complete.
+    /// Returns the place of the first file that is unknown, or incomplete because a table was full. All files before it are complete.
     pub(super) fn end(&self, shared: &Shared, sums: &Sums) -> usize {
         let streams = sums.streams.rows.last().filter(|_| sums.streams.more).map(|(key, _)| file_of(*key));
         let pairs = sums.pairs.rows.last().filter(|_| sums.pairs.more).map(|(pair, _)| of_pair(*pair).0);
@@ -44,19 +44,19 @@ impl Files {
     }
 }
 
-/// What the record says of the ranks.
+/// Description of the ranks for the common record.
 pub(super) struct Ranks<'a> {
     pub(super) ranks: u32,
-    /// Rank 0's.
+    /// Process information of rank 0.
     pub(super) info: &'a ProcessInfo,
     pub(super) sync_ns: u64,
-    /// What the counts of notes are of.
+    /// Notes in the order of their summed counts.
     pub(super) notes: &'a [(String, u64)],
 }
 
-/// The record of the files before `end`. Paths whose hash is in `known` stand in the job block.
+/// Returns the record of the files before place `end`. Paths whose hash is in `known` are left to the job block.
 pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64], sums: &Sums) -> Process {
-    // Rank 0's clock and node, and nobody's rank.
+    // Clock and node of rank 0, but no rank.
     let info = ProcessInfo { rank: -1, pid: 0, ppid: 0, ..ranks.info.clone() };
     let nodes = if sums.nodes.more { 0 } else { sums.nodes.rows.len() as u32 };
     let notes = ranks.notes.iter().map(|(what, _)| what.clone()).zip(sums.notes.iter().copied());
@@ -75,7 +75,7 @@ pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64
         let first_start = words::since_epoch(aligned.first_start, ranks.sync_ns);
         let last_end = words::since_epoch(aligned.last_end, ranks.sync_ns);
         let (first_start, last_end) = if clock::times_calls() { (first_start, last_end) } else { (u64::MAX, 0) };
-        // Other ranks may have gone on for a little longer.
+        // Other ranks may have continued a little longer.
         process.info.end_ns = process.info.end_ns.max(last_end);
         process.missing.push(Missing { stream: id, counters: Counters { first_start, last_end, ..aligned } });
     }
@@ -98,19 +98,19 @@ pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64
     process
 }
 
-/// Files of the record, numbered as they come.
+/// Files of the record, numbered in order of use.
 struct Numbers<'a> {
     files: &'a Files,
     known: &'a [u64],
-    /// By place.
+    /// Numbers by place.
     of: BTreeMap<usize, u32>,
-    /// Rank 0's.
+    /// Numbers of rank 0's files.
     own: BTreeMap<*const File, u32>,
 }
 
 impl Numbers<'_> {
-    /// Number of the file at `place`, which is described in `process` if it is new. Layouts of files that rank 0 does not have stay with
-    /// another rank.
+    /// Returns the number of the file at `place`, described in `process` if new. Layouts of files that rank 0 lacks stay with another
+    /// rank.
     fn number(&mut self, process: &mut Process, place: usize) -> Option<u32> {
         if let Some(number) = self.of.get(&place) {
             return Some(*number);

@@ -1,22 +1,21 @@
-//! What a rank tells rank 0 of a file that rank 0 does not have: the words of its description, as traces have it.
+//! Description that a rank sends of a file that rank 0 lacks: the file's definition, encoded as words.
 
 use crate::flush::counted;
 use crate::registry::File;
 use trace_format::meta::{FileDef, FileKind};
 
-/// Words in front of the path.
+/// Number of words before the path.
 const HEAD: usize = 5;
-/// Bytes of the longest path that is told. Files of longer ones stay with their ranks.
+/// Maximum length of a path, in bytes. Files with longer ones stay with their ranks.
 const PATH_BYTES: usize = 400;
-/// Words of a description.
 pub(super) const DESCRIBED: usize = HEAD + PATH_BYTES / 8;
 
-/// Whether there is room for a file's name as it is told.
+/// True if the file's name fits.
 pub(super) const fn has_room(file: &File) -> bool {
     file.told.len() <= PATH_BYTES
 }
 
-/// Writes what a trace says of a file; of one that [`has_room`].
+/// Encodes the definition of a file whose name fits ([`has_room`]).
 pub(super) fn put(file: &File) -> [u64; DESCRIBED] {
     words(&counted::definition(file, &[]))
 }
@@ -35,7 +34,7 @@ fn words(def: &FileDef) -> [u64; DESCRIBED] {
     words
 }
 
-/// Reads the description of the file whose name has this hash.
+/// Decodes the description of the file whose name has this hash.
 pub(super) fn take(hash: u64, words: &[u64; DESCRIBED]) -> FileDef {
     let (head, text) = words.split_at(HEAD);
     let [length, kind, device, inode, block_size] = std::array::from_fn(|i| head.get(i).copied().unwrap_or(0));

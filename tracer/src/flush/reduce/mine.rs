@@ -1,4 +1,4 @@
-//! This rank's element: what it counted of the shared files, times aligned.
+//! This rank's element of the reduction: its counts of the shared files, with aligned times.
 
 use super::described::{self, DESCRIBED};
 use super::keys::{key, pair};
@@ -14,18 +14,17 @@ use trace_format::counters::Counters;
 use trace_format::profile::Profile;
 use trace_format::spread::{RankShare, Spread};
 
-/// A rank and its clock.
 #[derive(Clone, Copy)]
 pub(super) struct Rank<'a> {
     pub(super) rank: u32,
-    /// Hash of its node's name.
+    /// Hash of the node's name.
     pub(super) node: u64,
     pub(super) scale: &'a TickScale,
-    /// When it left the aligning barrier.
+    /// Time at which the rank left the aligning barrier, in ns.
     pub(super) sync_ns: u64,
 }
 
-/// The element of a rank that has `counted` and noted so much.
+/// Builds the element from the rank's counts and notes.
 pub(super) fn sums(rank: &Rank<'_>, room: Room, notes: &[(String, u64)], counted: &Counted, shared: &Shared) -> Sums {
     let mut streams: BTreeMap<u64, Counters> = BTreeMap::new();
     let mut shares: BTreeMap<u64, RankShare> = BTreeMap::new();
@@ -44,7 +43,7 @@ pub(super) fn sums(rank: &Rank<'_>, room: Room, notes: &[(String, u64)], counted
         let first_start = words::aligned(ns.first_start, rank.sync_ns);
         let last_end = words::aligned(ns.last_end, rank.sync_ns);
         let counters = Counters { first_start, last_end, ..ns };
-        // Data sets of a file have streams of their own, which the common record does not tell apart.
+        // Data sets of a file have streams of their own, which the common record merges.
         let known = streams.entry(key(place, stream)).and_modify(|known| known.merge(&counters));
         known.or_insert(counters);
         if place >= others && lowest.get(place) == Some(&rank.rank) {

@@ -1,12 +1,12 @@
-//! Files that several ranks share become one record, in counters mode: sums over the ranks, and how the ranks differ. What is
-//! sent and held depends on the number of files, not of ranks.
+//! Reduction of files shared by several ranks to one record, in counters mode: sums over the ranks, and the differences between ranks. The
+//! data sent and held depends on the number of files, not of ranks.
 //!
-//! Every rank takes part in every call of [`shared_files`], in the same order, whatever becomes of its own part. A rank that
-//! cannot go on says so at the next point where all agree, and then all leave their records as they are.
+//! Every rank joins every call of [`shared_files`] in the same order, even if its own part has failed. A rank that cannot continue reports
+//! this at the next agreement, and then all ranks keep their own records.
 //!
-//! Of rank 0's files one sum over all ranks says which others use too ([`shared`]). Of files that rank 0 does not have, a bounded table
-//! of hashes does ([`users`]), and the lowest rank that has one describes it ([`described`]). Layouts and hints of such a file do not have
-//! room there: that rank writes them itself.
+//! One sum over all ranks shows which of rank 0's files other ranks use too ([`shared`]). For files that rank 0 lacks, a bounded table of
+//! hashes does ([`users`]), and the lowest rank with the file describes it ([`described`]). That rank also writes the file's layouts and
+//! hints itself, since they do not fit.
 
 mod calls;
 mod common;
@@ -33,34 +33,34 @@ use operators::Element;
 use sums::{Room, Sums};
 use trace_format::meta::{Process, ProcessInfo, path_hash};
 
-/// Most nodes that are counted.
+/// Maximum number of nodes that are counted.
 const MOST_NODES: usize = 1 << 10;
 
-/// What came of it.
+/// Result of the reduction.
 pub(super) struct Reduced {
-    /// Hashes of the files that are in the common record, sorted.
+    /// Sorted hashes of the files in the common record.
     hashes: Vec<u64>,
-    /// Those of them that rank 0 does not have and no lower rank than this one.
+    /// Sorted hashes of those files in the common record that rank 0 lacks and of which this rank is the lowest user.
     mine: Vec<u64>,
-    /// The common record, on rank 0.
+    /// Common record, on rank 0.
     pub(super) process: Option<Process>,
 }
 
 impl Reduced {
-    /// Whether a file is in the common record.
+    /// True if the file is in the common record.
     pub(super) fn has(&self, file: &File) -> bool {
         self.hashes.binary_search(&file.hash).is_ok()
     }
 
-    /// Whether a file is in the common record, and what the record does not say of it is for this rank to write.
+    /// True if the file is in the common record, but this rank must write its layouts and hints.
     pub(super) fn leaves_details_of(&self, file: &File) -> bool {
         self.mine.binary_search(&file.hash).is_ok()
     }
 }
 
-/// Reduces the files that several ranks have counted something of. `counted` is `None` on a rank that keeps segments: then nothing
-/// is reduced. The plan tells rank 0's files; `notes` is what this rank has noted, the same kinds on all. `None`, on all ranks, if
-/// there are no such files or something failed. Collective: one call; one more if rank 0 does not have all files; two more if any are shared.
+/// Reduces the files of which several ranks have counts. `counted` is `None` on a rank in trace mode; then nothing is reduced. The plan
+/// holds rank 0's files. `notes` are this rank's notes, the same kinds on all ranks. Returns `None` on all ranks if there are no shared
+/// files or something failed. Collective: one call; one more if rank 0 does not have all files; two more if any files are shared.
 pub(super) fn shared_files(
     world: &World,
     counted: Option<&Counted>,
@@ -76,13 +76,13 @@ pub(super) fn shared_files(
     let PlannedRoom { streams, pairs, datatypes } = plan.room;
     let nodes = MOST_NODES.min(size as usize);
     let room = Room { notes: notes.len(), nodes, streams, pairs, datatypes, described: 0 };
-    // Everything that can be refused is made before all agree that everybody is able.
+    // Everything that can fail is created before the ranks agree that all are able.
     let able = counted.zip(info.sync_ns).and_then(|(counted, sync_ns)| {
         let tools = Tools::new(world, room, users::room(plan.hashes.len(), size as usize))?;
         Some((tools, counted, sync_ns))
     });
     let (shared, agreed) = shared::find(world, counted, plan, able.as_ref().map(|(tools, ..)| tools));
-    // With files in common, every rank was able.
+    // Shared files imply that every rank was able.
     let (true, Some((tools, counted, sync_ns))) = (shared.len() > 0, able) else { return Ok(None) };
 
     let node = path_hash(info.node.as_bytes());
@@ -94,7 +94,7 @@ pub(super) fn shared_files(
     let end = files.as_ref().zip(sums.as_ref()).map_or(0, |(files, sums)| files.end(&shared, sums));
     let (state, again) = greatest(world, &[u64::from(!agreed || !reduced), end as u64]);
     if !again {
-        // The others may have reduced this rank's part: it must not be told once more.
+        // The other ranks may have reduced this rank's part, so it must not be written again.
         return Err("MPI_Allreduce failed".into());
     }
     let &[0, end] = state.as_slice() else { return Ok(None) };
@@ -104,7 +104,7 @@ pub(super) fn shared_files(
     }
     let mut hashes: Vec<u64> = shared.files().take(end).map(|(hash, _)| hash).collect();
     hashes.sort_unstable();
-    // What rank 0 has to say of its files is in the record.
+    // Rank 0's details of its files are in the record.
     let mine = shared.files().take(end).filter(|(_, lowest)| *lowest == rank && rank > 0);
     let mut mine: Vec<u64> = mine.map(|(hash, _)| hash).collect();
     mine.sort_unstable();

@@ -1,40 +1,36 @@
-//! The operation that MPI applies (MPI 4.0, 6.9.5). It is associative and commutative, and takes elements of one type, so it need
-//! not look at the datatype handle, which is what implementations differ in. It runs inside MPI, maybe many times; buffers
-//! may lie anywhere.
+//! Reduction operator that MPI applies (MPI 4.0, 6.9.5): associative, commutative, for elements of one datatype, so it ignores the
+//! datatype handle, which differs between implementations. It runs inside MPI, maybe many times, on buffers of any alignment.
 #![expect(unsafe_code, reason = "buffers of MPI")]
 
 use std::ffi::{c_int, c_void};
 
-/// As MPI calls it: the new element, the one so far, the number of elements, and a datatype.
+/// Signature required by MPI: new elements, accumulated elements, number of elements, datatype.
 pub(super) type Operator = unsafe extern "C" fn(*const c_void, *mut c_void, *const c_int, *const c_void);
 
-/// What MPI merges: words that say themselves how many they are.
+/// Mergeable element, encoded as words that contain their own length.
 pub(super) trait Element: Sized {
-    /// As words.
     fn put(&self) -> Vec<u64>;
-    /// From words.
     fn take(words: &[u64]) -> Self;
-    /// Words of the element whose words begin with what `word` gives.
+    /// Returns the number of words of the element whose words `word` returns by index.
     fn length(word: impl Fn(usize) -> u64) -> usize;
-    /// Takes the other's in.
     fn merge(&mut self, other: Self);
 }
 
 fn read(from: *const c_void, at: usize, words: &mut [u64]) {
     // SAFETY: inside the buffer, by the caller's count of elements.
     let start = unsafe { from.cast::<u64>().add(at) };
-    // SAFETY: as above; copied byte by byte, whatever the alignment.
+    // SAFETY: as above; copied by bytes, so any alignment is valid.
     unsafe { std::ptr::copy_nonoverlapping(start.cast::<u8>(), words.as_mut_ptr().cast(), size_of_val(words)) };
 }
 
 fn write(words: &[u64], to: *mut c_void, at: usize) {
     // SAFETY: inside the buffer, by the caller's count of elements.
     let start = unsafe { to.cast::<u64>().add(at) };
-    // SAFETY: as above; copied byte by byte, whatever the alignment.
+    // SAFETY: as above; copied by bytes, so any alignment is valid.
     unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast::<u8>(), start.cast(), size_of_val(words)) };
 }
 
-/// The element that begins at word `at`.
+/// Returns the words of the element that begins at word `at`.
 fn element<E: Element>(from: *const c_void, at: usize) -> Vec<u64> {
     let word = |i: usize| {
         let mut word = [0];
@@ -46,7 +42,7 @@ fn element<E: Element>(from: *const c_void, at: usize) -> Vec<u64> {
     words
 }
 
-/// Merges elements, which all have the same room.
+/// Merges `count` elements of the same capacity into `so_far`.
 pub(super) unsafe extern "C" fn merge<E: Element>(
     new: *const c_void,
     so_far: *mut c_void,

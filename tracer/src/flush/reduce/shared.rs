@@ -1,4 +1,4 @@
-//! Which files are shared: those of rank 0's that another rank uses too, and those of which rank 0 knows nothing that several use.
+//! Search for shared files: rank 0's files that another rank uses too, and files unknown to rank 0 that several ranks use.
 
 use super::calls::Tools;
 use super::described;
@@ -10,20 +10,19 @@ use crate::mpi::World;
 use crate::registry::File;
 use std::collections::BTreeMap;
 
-/// What rank 0 says of a file that it has told and not counted: it is left to its ranks. More than any rank's number.
+/// Rank 0's value for a file in its plan without counts, which is left to its ranks. Exceeds any rank + 1.
 const NOT_COUNTED: u64 = 1 << 32;
 
-/// The shared files, in an order that is the same on all ranks.
+/// Shared files, in the same order on all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// Hashes of rank 0's, sorted.
+    /// Sorted hashes of rank 0's files.
     of_rank_0: Vec<u64>,
-    /// Hashes of the others, sorted, with the lowest rank that has the file.
+    /// Sorted hashes of files that rank 0 lacks, each with the lowest rank that has the file.
     others: Vec<(u64, u32)>,
 }
 
 impl Shared {
-    /// How many there are that rank 0 does not have.
     pub(super) fn others(&self) -> usize {
         self.others.len()
     }
@@ -32,19 +31,19 @@ impl Shared {
         self.of_rank_0.len() + self.others.len()
     }
 
-    /// The place of the file whose name has this hash.
+    /// Place of the file whose name has this hash.
     pub(super) fn place(&self, hash: u64) -> Option<usize> {
         let other = || self.others.binary_search_by_key(&hash, |(hash, _)| *hash).ok();
         self.of_rank_0.binary_search(&hash).ok().or_else(|| other().map(|at| self.of_rank_0.len() + at))
     }
 
-    /// The hashes, by place, each with the lowest rank that has the file.
+    /// Returns the hashes by place, each with the lowest rank that has the file.
     pub(super) fn files(&self) -> impl Iterator<Item = (u64, u32)> {
         self.of_rank_0.iter().map(|hash| (*hash, 0)).chain(self.others.iter().copied())
     }
 }
 
-/// The files of which this rank has counted something, by the hash of their name; `None` for two of one hash.
+/// Returns the files counted by this rank, by the hash of their name; `None` for two files with the same hash.
 fn files(counted: &Counted) -> BTreeMap<u64, Option<&'static File>> {
     let mut files: BTreeMap<u64, Option<&'static File>> = BTreeMap::new();
     for (_, stream, _) in &counted.streams {
@@ -54,8 +53,8 @@ fn files(counted: &Counted) -> BTreeMap<u64, Option<&'static File>> {
     files
 }
 
-/// The files that several ranks share, if all ranks are able to reduce them; a rank is if it has `tools`. And whether MPI says that it worked.
-/// Collective: one call, two if some rank has files that rank 0 has not told.
+/// Returns the files shared by several ranks, or none unless all ranks can reduce (have `tools`), and true if MPI reported success.
+/// Collective: one call, two if some rank has files that are not in rank 0's plan.
 pub(super) fn find(world: &World, counted: Option<&Counted>, plan: &Plan, tools: Option<&Tools>) -> (Shared, bool) {
     let rank = world.rank.unsigned_abs();
     let files = counted.map(files).unwrap_or_default();
@@ -72,7 +71,7 @@ pub(super) fn find(world: &World, counted: Option<&Counted>, plan: &Plan, tools:
     };
     let by_others = plan.hashes.iter().zip(highest).filter(|(_, highest)| (2..NOT_COUNTED).contains(*highest));
     let mut shared = Shared { of_rank_0: by_others.map(|(hash, _)| *hash).collect(), others: Vec::new() };
-    // With more names than one broadcast holds there would be a call too many.
+    // If the names need more than one broadcast, this call would exceed the limit of calls.
     if is_apart != 0 && plan.in_one_call {
         let told = apart().map(|(hash, file)| (*hash, file.is_some_and(described::has_room)));
         let (users, again) = tools.of_all(world, &Users::of(rank, tools.users_room, told));

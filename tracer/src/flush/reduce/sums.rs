@@ -1,11 +1,11 @@
-//! The element that is reduced: all of a rank's sums in one, so that one call brings them together. It has these tables:
+//! Element of the reduction: all sums of a rank combined, so that one MPI call merges them. It consists of:
 //!
 //!     notes: their number, then a count of each
-//!     nodes: hashes of their names, no record
+//!     nodes: hashes of node names, no record
 //!     streams: key and counters
-//!     pairs of file and layer: key, profile and spread
-//!     datatypes: place of the file, how often each kind and extent was used
-//!     descriptions of files that rank 0 does not have: place and description, from one rank each
+//!     (file, layer) pairs: key, profile and spread
+//!     datatypes: place of the file, counts by kind and extent
+//!     descriptions of files that rank 0 lacks: place and description, each from one rank
 
 use super::described::DESCRIBED;
 use super::operators::Element;
@@ -13,12 +13,12 @@ use super::table::{TABLE_HEAD, Table};
 use super::words::{COUNTERS, FILE, counters, file, put_counters, put_file};
 use crate::registry::DATATYPE_COUNTS;
 
-/// Room for streams, and for pairs, for each file that rank 0 does not have: twice what a file has that is opened, sought in, read,
-/// written and closed. What finds none stays with its ranks.
+/// Capacity for streams and for (file, layer) pairs, per file that rank 0 lacks: twice the need of a file that is opened, sought, read,
+/// written and closed. What does not fit stays with its ranks.
 const STREAMS_PER_FILE: usize = 12;
 const PAIRS_PER_FILE: usize = 3;
 
-/// Room in an element.
+/// Capacity of an element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) notes: usize,
@@ -29,11 +29,11 @@ pub(super) struct Room {
     pub(super) described: usize,
 }
 
-/// Bytes of the largest element.
+/// Maximum size of an element, in bytes.
 const MOST_BYTES: usize = 1 << 28;
 
 impl Room {
-    /// The same with room for so many files that rank 0 does not have.
+    /// Returns this capacity plus room for `files` files that rank 0 lacks.
     pub(super) const fn with_files(self, files: usize) -> Self {
         Self {
             streams: self.streams.saturating_add(STREAMS_PER_FILE * files),
@@ -44,7 +44,7 @@ impl Room {
         }
     }
 
-    /// Words of an element; `None` if it would be too large.
+    /// Number of words in an element; `None` if it would be too large.
     pub(super) fn words(&self) -> Option<usize> {
         let table = |room: usize, record: usize| room.checked_mul(1 + record)?.checked_add(TABLE_HEAD);
         let tables = [
@@ -59,7 +59,7 @@ impl Room {
     }
 }
 
-/// An element.
+/// Sums of one rank, or of several merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sums {
     pub(super) notes: Vec<u64>,
@@ -132,7 +132,7 @@ pub(super) mod tests {
     pub(in super::super) const ROOM: Room =
         Room { notes: 2, nodes: 3, streams: 4, pairs: 2, datatypes: 1, described: 1 };
 
-    /// Of a rank with these keys.
+    /// Builds the element of a rank with these keys.
     pub(in super::super) fn of(rank: u32, streams: &[u64], pairs: &[u64]) -> Sums {
         let mut counters = [0; COUNTERS];
         put_counters(&Counters { segments: 1, bytes: u64::from(rank), ..Counters::default() }, &mut counters);

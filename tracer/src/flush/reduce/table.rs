@@ -1,23 +1,21 @@
-//! A bounded table that elements are made of: keys in order, with a record of fixed size for each.
-//!
-//! Two tables become one by their union; records of one key are merged. Of too many keys the smallest stay, and the table says so. It is
-//! exact for the keys that are left, in whatever order tables are merged: a key among the smallest of all is among the smallest of
-//! any part.
+//! Bounded table used in elements: sorted keys with a record of fixed size each. Two tables merge into their union; records with equal
+//! keys are merged. If there are too many keys, the smallest are kept and the table is marked. The kept keys are exact in any order of
+//! merging: a key among the smallest overall is among the smallest of any part.
 
-/// Words in front of a table's keys: how many have room, how many there are, whether there were more.
+/// Number of words before a table's keys: capacity, number of keys, and 1 if there were more.
 pub(super) const TABLE_HEAD: usize = 3;
 
-/// A table: keys, sorted and different, each with its record.
+/// Table of sorted, distinct keys, each with its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table<const N: usize> {
     room: usize,
     pub(super) rows: Vec<(u64, [u64; N])>,
-    /// Whether there were more than had room.
+    /// True if keys were dropped.
     pub(super) more: bool,
 }
 
 impl<const N: usize> Table<N> {
-    /// Of rows in order.
+    /// Builds a table from rows sorted by key.
     pub(super) fn new(room: usize, rows: impl IntoIterator<Item = (u64, [u64; N])>) -> Self {
         let mut table = Self { room, rows: rows.into_iter().collect(), more: false };
         table.cut();
@@ -29,7 +27,6 @@ impl<const N: usize> Table<N> {
         self.rows.truncate(self.room);
     }
 
-    /// Writes it behind what is there.
     pub(super) fn put(&self, out: &mut Vec<u64>) {
         out.extend([self.room as u64, self.rows.len() as u64, u64::from(self.more)]);
         let end = out.len() + self.room * (1 + N);
@@ -40,7 +37,7 @@ impl<const N: usize> Table<N> {
         out.resize(end, 0);
     }
 
-    /// The table at the beginning of `words`, and what is behind it.
+    /// Decodes the table at the start of `words`; also returns the rest.
     pub(super) fn take(words: &[u64]) -> (Self, &[u64]) {
         let word = |at: usize| words.get(at).copied().unwrap_or(0) as usize;
         let (room, used, more) = (word(0), word(1), word(2) != 0);
@@ -51,7 +48,7 @@ impl<const N: usize> Table<N> {
         (Self { room, rows, more }, behind)
     }
 
-    /// Takes the other's rows in; records of one key are merged.
+    /// Merges the rows of `other`; records with equal keys go through `merge`.
     pub(super) fn unite(&mut self, other: Self, merge: impl Fn(&mut [u64; N], &[u64; N])) {
         let (mut own, mut more) =
             (std::mem::take(&mut self.rows).into_iter().peekable(), other.rows.into_iter().peekable());

@@ -1,23 +1,23 @@
-//! Who uses which files, of those that rank 0 has not told: a bounded table of their hashes, in which all ranks find the same. Of more files than have
-//! room some are not in it, whoever uses them; they stay with their ranks.
+//! Users of files that rank 0 lacks: a bounded table of file hashes with the same content on all ranks. If it overflows, some files are
+//! dropped regardless of their users; they stay with their ranks.
 
 use super::operators::Element;
 use super::table::{TABLE_HEAD, Table};
 
-/// Words of a file's record.
+/// Number of words per file.
 const USER: usize = 2;
-/// Fewest and most files that a table has room for.
+/// Minimum and maximum number of files in a table.
 const LEAST: usize = 1 << 8;
 const MOST: usize = 1 << 13;
-/// Files of a rank's own that are reckoned with where rank 0 has hardly any.
+/// Assumed number of files private to a rank if rank 0 has hardly any.
 const SOME: usize = 16;
 
-/// Any odd number with its bits well spread (2^64 over the golden ratio), and its inverse modulo 2^64.
+/// Odd number with well-distributed bits (2^64 over the golden ratio), and its inverse modulo 2^64.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 const INVERSE: u64 = 0xf1de_83e1_9937_733d;
 
-/// A hash's key. Hashes of names that begin alike have their first bits in common: as they are, files of one directory would keep all those of
-/// another out.
+/// Returns the sort key of a hash. Hashes of names with a common prefix share their leading bits; unscrambled, the files of one directory
+/// would crowd out all those of another.
 const fn key(hash: u64) -> u64 {
     (hash ^ hash >> 32).wrapping_mul(ODD)
 }
@@ -27,22 +27,21 @@ const fn hash(key: u64) -> u64 {
     hash ^ hash >> 32
 }
 
-/// The table, by key.
+/// Table of users, sorted by key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Users(Table<USER>);
 
-/// Files for which there is room where rank 0 has told `files` of them: about as many as there may be on all ranks.
+/// Returns the capacity in files if rank 0 has `files` of them: about the number that may exist on all ranks.
 pub(super) fn room(files: usize, ranks: usize) -> usize {
     (files + SOME).saturating_mul(ranks).clamp(LEAST, MOST).next_power_of_two()
 }
 
-/// Words of a table.
 pub(super) const fn words(room: usize) -> usize {
     TABLE_HEAD + room * (1 + USER)
 }
 
 impl Users {
-    /// What one rank uses: different hashes, and whether it can tell the file's name.
+    /// Builds the table of one rank from distinct hashes, each with true if the rank can send the file's name.
     pub(super) fn of(rank: u32, room: usize, files: impl IntoIterator<Item = (u64, bool)>) -> Self {
         let record = |can: bool| [1, u64::from(rank) << 1 | u64::from(!can)];
         let mut rows: Vec<_> = files.into_iter().map(|(hash, can)| (key(hash), record(can))).collect();
@@ -50,7 +49,7 @@ impl Users {
         Self(Table::new(room, rows))
     }
 
-    /// The files that several ranks use, all of which can tell the name: hashes in order, each with the lowest of these ranks.
+    /// Returns the files used by several ranks, all of which can send the name: sorted hashes, each with the lowest of these ranks.
     pub(super) fn shared(&self) -> Vec<(u64, u32)> {
         let shared = self.0.rows.iter().filter(|(_, [ranks, lowest])| *ranks > 1 && lowest & 1 == 0);
         let mut shared: Vec<_> = shared.map(|(key, [_, lowest])| (hash(*key), (lowest >> 1) as u32)).collect();
@@ -90,14 +89,14 @@ mod tests {
 
     fn merged(all: &[Users], order: &[usize]) -> Users {
         let mut sum = all[order[0]].clone();
-        // As MPI does it: from words to words.
+        // Through words, as in MPI.
         order[1..].iter().for_each(|&next| sum.merge(Users::take(&all[next].put())));
         sum
     }
 
     #[test]
     fn all_find_the_same_in_any_order() {
-        // By key, from the least on.
+        // In ascending order of key.
         let [one, two, three, four, five, six, seven] = std::array::from_fn(|i| hash(i as u64 + 1));
         let all = [
             Users::of(3, 4, [(one, true), (two, true), (five, true), (six, true), (seven, true)]),
@@ -113,7 +112,7 @@ mod tests {
         let mut halves = merged(&all, &[4, 0]);
         halves.merge(merged(&all, &[3, 1, 2]));
         assert_eq!(halves, sum);
-        // The first cannot be told by one of its ranks, the third and fourth are of one rank, the seventh finds no room.
+        // One of the first file's ranks cannot send its name, the third and fourth file have one rank each, and the seventh does not fit.
         assert_eq!(sum.shared(), [(two, 1)]);
         assert!(sum.0.more);
         assert_eq!(Users::length(|at| sum.put()[at]), sum.put().len());

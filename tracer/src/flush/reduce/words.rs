@@ -1,31 +1,30 @@
-//! What the reduction sends: records as arrays of 64-bit words, all of one size, so that MPI needs to know one type only.
-//! Times are ns since the moment when each rank left the aligning barrier, moved up by [`BIAS`] so that they stay
-//! unsigned and keep their order.
+//! Wire format of the reduction: records as arrays of 64-bit words, all of one size, so that MPI needs only one datatype. Times are in ns
+//! since each rank left the aligning barrier, shifted by [`BIAS`] to stay unsigned and in order.
 
 use trace_format::common_values::{CommonValue, CommonValues, TRACKED};
 use trace_format::counters::Counters;
 use trace_format::profile::{Profile, Slowest};
 use trace_format::spread::{Moments, RankShare, Spread};
 
-/// Added to times, which may lie before the barrier.
+/// Added to times, which may precede the barrier; in ns.
 const BIAS: i64 = 1 << 62;
 
-/// Words of [`Counters`].
+/// Number of words of [`Counters`].
 pub(super) const COUNTERS: usize = 20;
-/// Words of a [`Profile`] and a [`Spread`].
+/// Number of words of a [`Profile`] and a [`Spread`].
 pub(super) const FILE: usize = 12 + 2 * (1 + 3 * TRACKED) + 11;
 
-/// The time `ns` since the epoch of a rank that left the barrier at `sync_ns`.
+/// Converts `ns` since the epoch of a rank that left the barrier at `sync_ns` to aligned time.
 pub(super) fn aligned(ns: u64, sync_ns: u64) -> u64 {
     (ns as i64).wrapping_sub(sync_ns as i64).wrapping_add(BIAS) as u64
 }
 
-/// The time since the epoch of a rank that left the barrier at `sync_ns`; what lies before its epoch is at the epoch.
+/// Converts aligned time to ns since the epoch of a rank that left the barrier at `sync_ns`; times before the epoch become 0.
 pub(super) fn since_epoch(aligned: u64, sync_ns: u64) -> u64 {
     u64::try_from((aligned as i64).wrapping_sub(BIAS).wrapping_add(sync_ns as i64)).unwrap_or(0)
 }
 
-/// A profile with its times changed.
+/// Applies `change` to the times in a profile.
 pub(super) fn with_starts(profile: Profile, change: impl Fn(u64) -> u64) -> Profile {
     let change = |slowest: Slowest| match slowest == Slowest::default() {
         true => slowest,
@@ -34,7 +33,7 @@ pub(super) fn with_starts(profile: Profile, change: impl Fn(u64) -> u64) -> Prof
     Profile { slowest_read: change(profile.slowest_read), slowest_write: change(profile.slowest_write), ..profile }
 }
 
-/// Writes words one after another.
+/// Writes words sequentially.
 struct Put<'a>(std::slice::IterMut<'a, u64>);
 
 impl Put<'_> {
@@ -47,7 +46,7 @@ impl Put<'_> {
     }
 }
 
-/// Reads words one after another; zeros behind the last.
+/// Reads words sequentially; zeros after the last.
 struct Take<'a>(std::slice::Iter<'a, u64>);
 
 impl Take<'_> {
@@ -56,7 +55,6 @@ impl Take<'_> {
     }
 }
 
-/// Writes counters.
 pub(super) fn put_counters(c: &Counters, words: &mut [u64]) {
     let mut out = Put(words.iter_mut());
     out.put(&[c.segments, c.bytes, c.duration, c.max_duration, c.first_start, c.last_end]);
@@ -64,7 +62,6 @@ pub(super) fn put_counters(c: &Counters, words: &mut [u64]) {
     out.put(&c.sizes);
 }
 
-/// Reads counters.
 pub(super) fn counters(words: &[u64]) -> Counters {
     let mut from = Take(words.iter());
     Counters {
@@ -97,7 +94,6 @@ fn common(from: &mut Take<'_>) -> CommonValues {
     CommonValues::from_entries(all.get(..used).unwrap_or(&all))
 }
 
-/// Writes a profile and a spread.
 pub(super) fn put_file(p: &Profile, s: &Spread, words: &mut [u64]) {
     let mut out = Put(words.iter_mut());
     out.put(&[p.accesses, p.alignment, p.file_unaligned, p.memory_known, p.memory_unaligned, p.switches]);
@@ -115,7 +111,6 @@ pub(super) fn put_file(p: &Profile, s: &Spread, words: &mut [u64]) {
     }
 }
 
-/// Reads a profile and a spread.
 pub(super) fn file(words: &[u64]) -> (Profile, Spread) {
     let mut from = Take(words.iter());
     let [accesses, alignment, file_unaligned, memory_known, memory_unaligned, switches] =
