@@ -42,6 +42,7 @@ fn add_taken(block: &[u8]) -> bool {
     while ADDING.swap(true, Ordering::Acquire) {
         waited += 1;
         if waited > 1000 {
+            saved.restore();
             return false;
         }
         crate::threads::give_way();
