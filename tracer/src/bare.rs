@@ -1,15 +1,16 @@
-//! Threads and processes that run in this memory without thread-local storage of their own: clone(2) with CLONE_VM and without
-//! CLONE_SETTLS, vfork(2). They find the block ([`tls`]) of the thread that made them, and would append to its chunk. Before it makes one, that thread
-//! puts its id and a bit into its block: with the bit set a call asks which thread it is on, and only the owner's are recorded. No other thread asks.
+//! Threads and processes in this memory without thread-local storage of their own: clone(2) with CLONE_VM but not CLONE_SETTLS, vfork(2).
+//! They see the block ([`tls`]) of the thread that made them, and would append to its chunk. Before making one, that thread stores its id
+//! and a bit in its block. While the bit is set, a call checks which thread it runs on, and only the owner's are recorded. Other threads do
+//! not check.
 //!
-//! Not seen: one made by a system call of the program's own machine code, until a chunk is full ([`found`]).
+//! Not seen: threads made by a system call in the program's own machine code, until a chunk is full ([`found`]).
 #![expect(unsafe_code, reason = "gettid(2)")]
 
 use crate::notes::Note;
 use crate::tls::{self, Thread};
 use crate::{errno, handles, process, record, sys};
 
-/// The calling thread is about to make clone(2) with these flags.
+/// Prepares for a clone(2) with these flags by the calling thread.
 pub(crate) fn cloning(flags: u64) {
     process::may_be_shared();
     let has = |flag: libc::c_int| flags & flag as u64 != 0;
@@ -26,12 +27,12 @@ pub(crate) fn cloning(flags: u64) {
     }
 }
 
-/// The calling thread is about to make vfork(2).
+/// Prepares for a vfork(2) by the calling thread.
 pub(crate) fn vforking() {
     cloning((libc::CLONE_VM | libc::CLONE_VFORK) as u64);
 }
 
-/// The thread's block is about to be another one's too; if `until_back`, only until this thread goes on. Who has it from another one lends it for that one.
+/// Marks the thread's block as shared; if `until_back`, only until this thread goes on. If a borrower lends it on, the owner stays.
 fn lend(thread: &Thread, until_back: bool) {
     if !thread.is_lent() {
         let errno = errno::save();
@@ -42,22 +43,22 @@ fn lend(thread: &Thread, until_back: bool) {
 }
 
 fn tid() -> u32 {
-    // SAFETY: gettid has no preconditions. 0 where it may not be asked.
+    // SAFETY: gettid has no preconditions. 0 if it may not be called.
     u32::try_from(unsafe { sys::syscall!(libc::SYS_gettid) }).unwrap_or(0)
 }
 
-/// Whether the caller may be another thread than the block's.
+/// True if the caller may be another thread than the block's owner.
 pub(crate) fn may_be(thread: &Thread) -> bool {
     thread.is_lent()
 }
 
-/// Whether a call is one of the block's own thread; others are counted, but those of a child of vfork(2). Keeps errno.
+/// True if a call comes from the block's own thread; counts others, except those of a vfork(2) child. Preserves errno.
 #[cold]
 pub(crate) fn is_owner(thread: &Thread) -> bool {
     let errno = errno::save();
     let me = tid();
     errno.restore();
-    // A program that has confined itself cannot be asked.
+    // In a program that has confined itself the thread id is unknown.
     if me == thread.owner.get() && me != 0 {
         thread.is_back();
         return true;
@@ -69,7 +70,7 @@ pub(crate) fn is_owner(thread: &Thread) -> bool {
     false
 }
 
-/// A chunk is full that belongs to the thread `owner`: false, and its block is watched from now on, if the calling thread is another one.
+/// Checks, when a chunk is full, that it belongs to the calling thread; otherwise marks the block as shared and returns false.
 pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     let me = tid();
     let is_owner = me == owner || me == 0 || owner == 0;
@@ -82,7 +83,7 @@ pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     is_owner
 }
 
-/// In a forked child, which has one thread.
+/// Ends all loans in a forked child, which has one thread.
 pub(crate) fn in_child() {
     tls::current().is_alone();
 }

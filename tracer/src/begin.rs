@@ -1,4 +1,4 @@
-//! The first call is about to be recorded: what is to survive this process is put into a spool.
+//! Start of recording, at the first recorded call: data that must survive this process is put into a spool.
 
 use crate::config::{self, LEAST_BUFFER_MAX};
 use crate::record::{ARENA, MEETINGS, THREADS};
@@ -7,28 +7,28 @@ use crate::{buffer, clock, describe, late, memory, mpi, registry};
 use std::sync::atomic::Ordering;
 use trace_format::meta::{Process, ThreadDef};
 
-/// Bytes of the arena.
+/// Size of the arena, in bytes.
 pub(crate) fn arena_bytes() -> usize {
     config::current().map_or(0, |config| (config.buffer_max / memory::scale()).max(LEAST_BUFFER_MAX))
 }
 
-/// Bytes for MPI's collective calls; may be 0.
+/// Size of the arena for collective MPI calls, in bytes; may be 0.
 pub(crate) fn meetings_bytes() -> usize {
     config::current().map_or(0, |config| config.mpi_buffer_max / memory::scale())
 }
 
-/// Least bytes for calls that come after the trace, where nothing is packed or folded; nothing is taken before it is used.
+/// Minimum bytes for calls after the trace was written, which are neither packed nor folded. Not committed before use.
 const LATE_BYTES: usize = 4 << 20;
 
-/// Streams that have counters in trace mode: few segments are folded.
+/// Streams with counters in trace mode: few segments are folded.
 const COUNTERS: usize = 1 << 18;
 
-/// Bytes of names: at most, and in counters mode at least, where there is room for each file and for what else is told.
+/// Journal size in bytes: `JOURNAL` in trace mode; in counters mode by number of files, from `LEAST_JOURNAL` to `JOURNAL`.
 const JOURNAL: usize = 256 << 20;
 const LEAST_JOURNAL: usize = 16 << 20;
 const JOURNAL_PER_FILE: usize = 8 << 10;
 
-/// What the spool has room for.
+/// Returns the sizes of the spool's parts.
 fn sizes() -> Sizes {
     let scale = memory::scale();
     let (late, counting) = (late::has_begun(), buffer::counting::is_on());
@@ -44,7 +44,7 @@ fn sizes() -> Sizes {
     Sizes { journal, arena, meetings, counters, scale }
 }
 
-/// Makes the spool if there shall be one and there is none yet; false if there is no memory for segments yet.
+/// Makes the spool if it is wanted and missing; false if there is no memory for segments yet.
 pub(crate) fn begin() -> bool {
     spool::make(sizes(), |parts| {
         if late::has_begun() {
@@ -63,12 +63,12 @@ pub(crate) fn begin() -> bool {
     })
 }
 
-/// Writes into the journal who this process is, and of which job: at its beginning, and when MPI has told more.
+/// Writes identity and job of this process into the journal: at its start, and when MPI has added information.
 pub(crate) fn say_who() {
     if !journal::is_kept() {
         return;
     }
-    // Mounts take longer to read than the rest of the start: they are in traces only.
+    // Mounts take longer to read than the rest of the start: they are stored in traces only.
     journal::job(&describe::job(Vec::new(), Vec::new()).encode());
     let info = describe::process("", &clock::calibrate());
     journal::process(&Process { info, ..Process::default() }.encode());

@@ -1,7 +1,7 @@
-//! Libraries that are linked into the program itself, whose functions a preloaded tracer does not replace. They are looked for once, when
-//! a trace is about to be written, in the symbol table of the program's file; a program without one (strip(1)) does not tell.
+//! Libraries linked statically into the program, whose functions a preloaded tracer cannot wrap. They are searched for once, just before a
+//! trace is written, in the symbol table of the program's file; none are found in a stripped program (strip(1)).
 //!
-//! Bounds: [`MOST_BYTES`] of the file, read in pieces into memory that is lent; where anything fails, nothing is said.
+//! Bounds: at most [`MOST_BYTES`] of the file, read in pieces into borrowed memory; any failure means no report.
 #![expect(unsafe_code, reason = "openat(2), pread64(2), close(2), past our own hooks")]
 
 use crate::memory::{LOAN_BYTES, Loan};
@@ -11,30 +11,30 @@ use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace_format::op::Layer;
 
-/// Functions that a library has if it is there, what linkers make of their names for a tracer that is linked in, and what is said.
+/// Functions that prove that a library is present, their wrapped names if a tracer is linked in, their layer, and the note to count.
 const LIBRARIES: [(&[u8], &[u8], Layer, Note); 4] = [
     (b"MPI_Init\0", b"__wrap_MPI_Init\0", Layer::Mpiio, Note::BuiltInMpi),
     (b"MPI_Init_thread\0", b"__wrap_MPI_Init_thread\0", Layer::Mpiio, Note::BuiltInMpi),
     (b"H5Fopen\0", b"__wrap_H5Fopen\0", Layer::Hdf5, Note::BuiltInHdf5),
     (b"ncmpi_open\0", b"__wrap_ncmpi_open\0", Layer::Pnetcdf, Note::BuiltInPnetcdf),
 ];
-/// Longest of these names.
+/// Upper bound of the length of these names, in bytes.
 const NAME_BYTES: usize = 32;
-/// Bytes of symbols and their names, at most: some 300,000 functions.
+/// Maximum bytes of the symbol and string tables: some 300,000 functions.
 const MOST_BYTES: u64 = 32 << 20;
-/// Places of names, at most: a name is also the end of longer ones.
+/// Maximum matches in the string table: a name is also the end of longer ones.
 const PLACES: usize = 64;
-/// Bytes of a header of a section, and of a symbol (ELF-64).
+/// Size of a section header and of a symbol, in bytes (ELF-64).
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
-/// Sections that are looked at: programs have some 30 to 45.
+/// Maximum number of sections examined: programs have some 30 to 45.
 const MOST_SECTIONS: usize = LOAN_BYTES / SECTION;
-/// Type of the section that has the symbols (SHT_SYMTAB).
+/// Type of the symbol table section (SHT_SYMTAB).
 const SYMBOL_TABLE: u32 = 2;
 
 static LOOKED: AtomicBool = AtomicBool::new(false);
 
-/// Notes which libraries are in the program, the first time. Of a job, rank 0 does.
+/// Notes which libraries are in the program, once; in an MPI job on rank 0 only.
 #[cold]
 #[inline(never)]
 pub(crate) fn note() {
@@ -42,7 +42,7 @@ pub(crate) fn note() {
     if LOOKED.swap(true, Ordering::Relaxed) || world.is_some_and(|world| world.rank != 0) {
         return;
     }
-    // Those who end a process may have little stack left.
+    // The thread that ends a process may have little stack left.
     let found = stack::at_end(|| Program::open().and_then(|program| program.defined()));
     let Some(found) = found.flatten() else { return };
     let is_wanted = |layer| filters::current().is_none_or(|filters| filters.layers.contain(layer));
@@ -56,7 +56,7 @@ pub(crate) fn note() {
     }
 }
 
-/// The program's file.
+/// Open file of the program.
 struct Program(c_int);
 
 impl Drop for Program {
@@ -80,7 +80,7 @@ impl Program {
         (usize::try_from(length) == Ok(into.len())).then_some(())
     }
 
-    /// Finds for each of [`LIBRARIES`] if the program defines the function, and if it defines its wrapper.
+    /// Returns for each of [`LIBRARIES`] if the program defines the function, and if it defines its wrapper.
     fn defined(&self) -> Option<[[bool; 2]; LIBRARIES.len()]> {
         let mut head = [0_u8; size_of::<libc::Elf64_Ehdr>()];
         self.fill(0, &mut head)?;
@@ -103,7 +103,7 @@ impl Program {
         self.symbols(symbols, &self.places(names)?)
     }
 
-    /// Finds the places in the table of `names` at which a name begins that is looked for, and which it is.
+    /// Finds the offsets in the string table at which a wanted name begins: offset, library, and 0 for the name or 1 for its wrapper.
     fn places(&self, (at, bytes): (u64, u64)) -> Option<[Option<(u32, usize, usize)>; PLACES]> {
         let mut out = [None; PLACES];
         let mut used = 0;
@@ -119,7 +119,7 @@ impl Program {
             {
                 for (library, (name, wrapper, ..)) in LIBRARIES.iter().enumerate() {
                     for (which, name) in [name, wrapper].into_iter().enumerate() {
-                        // What begins in the part that is read again is found there.
+                        // Names that begin in the overlap are found in the next piece.
                         if rest.starts_with(name) && (place + NAME_BYTES <= length || from + length as u64 == bytes) {
                             *out.get_mut(used)? = Some((u32::try_from(from + place as u64).ok()?, library, which));
                             used += 1;
@@ -135,7 +135,7 @@ impl Program {
         Some(out)
     }
 
-    /// Finds those of the `names` that functions have which the program defines.
+    /// Returns which of the `names` belong to functions that the program defines.
     fn symbols(
         &self,
         (at, bytes): (u64, u64),
@@ -152,7 +152,7 @@ impl Program {
             for symbol in piece.chunks_exact(SYMBOL) {
                 let name = u32_at(symbol, 0)?;
                 let found = names.iter().flatten().find(|(place, ..)| *place == name);
-                // A function (STT_FUNC) of a section of the program.
+                // Function (STT_FUNC) in a section of the program.
                 if let Some(&(_, library, which)) = found.filter(|_| symbol[4] & 0xf == 2 && symbol[6..8] != [0, 0]) {
                     out[library][which] = true;
                 }

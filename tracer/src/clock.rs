@@ -1,5 +1,5 @@
-//! The clock of segments: the processor's invariant counter, or CLOCK_MONOTONIC where there is none. Ticks become
-//! nanoseconds only when a trace is written, with a rate measured over the whole run.
+//! Clock of segments: the processor's invariant counter, or CLOCK_MONOTONIC without one. Ticks are converted to nanoseconds only when a
+//! trace is written, at a rate measured over the whole run.
 #![expect(unsafe_code, reason = "reads the processor's counter and clock_gettime(2)")]
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
@@ -7,31 +7,31 @@ use trace_format::columns::TickScale;
 use trace_format::meta::ClockSource;
 use trace_format::segment::NO_TIME;
 
-/// Where the clock was stopped, in ticks and in ns of CLOCK_MONOTONIC; 0 while it goes.
+/// Time at which the clock was stopped, in ticks and in ns of CLOCK_MONOTONIC; 0 while it runs.
 static STOPPED_TICKS: AtomicU64 = AtomicU64::new(0);
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
-/// Whether the counter is to be used again.
+/// True if the counter is to be used again once the clock resumes.
 static STOPPED_COUNTER: AtomicBool = AtomicBool::new(false);
 static USE_COUNTER: AtomicBool = AtomicBool::new(false);
-/// What [`of_call`] reads: one of the three below.
+/// Source that [`of_call`] reads: one of the three below.
 static CALLS: AtomicU8 = AtomicU8::new(BY_CLOCK);
-/// What [`now`] would, out of line.
+/// Same source as [`now`], out of line.
 const BY_CLOCK: u8 = 0;
 /// The processor's counter.
 const BY_COUNTER: u8 = 1;
-/// Nothing: DXT_TIMING=off.
+/// No source: DXT_TIMING=off.
 const UNTIMED: u8 = 2;
 static BASE_TICKS: AtomicU64 = AtomicU64::new(0);
 static BASE_MONOTONIC_NS: AtomicU64 = AtomicU64::new(0);
 static EPOCH_UNIX_NS: AtomicI64 = AtomicI64::new(0);
 
-/// Now, in ticks.
+/// Current time, in ticks.
 #[inline(always)]
 pub(crate) fn now() -> u64 {
     if USE_COUNTER.load(Ordering::Relaxed) { counter() } else { without_counter() }
 }
 
-/// Now, in ticks, as a wrapped function asks for it before and after the call; always the same where calls are not timed.
+/// Current time of a wrapped function before or after its call, in ticks; constant if calls are not timed.
 #[inline(always)]
 pub(crate) fn of_call() -> u64 {
     match CALLS.load(Ordering::Relaxed) {
@@ -41,17 +41,17 @@ pub(crate) fn of_call() -> u64 {
     }
 }
 
-/// Calls are not timed from now on. For the constructor.
+/// Stops timing calls. For the constructor.
 pub(crate) fn leave_calls_untimed() {
     CALLS.store(UNTIMED, Ordering::Release);
 }
 
-/// Whether calls are timed.
+/// True if calls are timed.
 pub(crate) fn times_calls() -> bool {
     CALLS.load(Ordering::Relaxed) != UNTIMED
 }
 
-/// From now on the processor's counter may be read, or not.
+/// Allows or forbids reading the processor's counter.
 fn use_counter(may: bool, order: Ordering) {
     USE_COUNTER.store(may, order);
     if times_calls() {
@@ -59,7 +59,7 @@ fn use_counter(may: bool, order: Ordering) {
     }
 }
 
-/// Out of line: a clock read through the vDSO is a call anyway, and the counter's path stays short.
+/// Out of line: reading a clock through the vDSO is a call anyway, and the counter's path stays short.
 #[cold]
 #[inline(never)]
 fn without_counter() -> u64 {
@@ -69,8 +69,7 @@ fn without_counter() -> u64 {
     }
 }
 
-/// Stops the clock: nobody may read the processor's counter any more, nor ask the vDSO, which reads it too. Calls are recorded
-/// with the time at which it was stopped.
+/// Stops the clock: the processor's counter, which the vDSO reads too, may no longer be read. Later calls get the time of this stop.
 pub(crate) fn stop() {
     if STOPPED_TICKS.load(Ordering::Relaxed) == 0 {
         let (ticks, ns) = compare();
@@ -81,7 +80,7 @@ pub(crate) fn stop() {
     }
 }
 
-/// Lets it go on.
+/// Resumes the clock.
 pub(crate) fn go_on() {
     if STOPPED_TICKS.swap(0, Ordering::AcqRel) != 0 {
         use_counter(STOPPED_COUNTER.load(Ordering::Relaxed), Ordering::Release);
@@ -91,7 +90,7 @@ pub(crate) fn go_on() {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn counter() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction.
+    // SAFETY: every x86-64 processor has this instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -109,8 +108,7 @@ fn counter() -> u64 {
     monotonic_ns()
 }
 
-/// Whether the counter runs at one rate, whatever the processor does: CPUID 80000007h, EDX bit 8 (AMD APM vol. 3, Intel
-/// SDM vol. 2A). CNTVCT always does (Arm ARM, D11).
+/// True if the counter's rate is constant: CPUID 80000007h, EDX bit 8 (AMD APM vol. 3, Intel SDM vol. 2A). CNTVCT's is (Arm ARM, D11).
 #[cfg(target_arch = "x86_64")]
 fn counter_is_invariant() -> bool {
     use std::arch::x86_64::__cpuid;
@@ -143,12 +141,12 @@ pub(crate) fn unix_ns() -> i64 {
     clock_ns(libc::CLOCK_REALTIME)
 }
 
-/// Reads ticks and a clock at (nearly) the same moment.
+/// Reads ticks and another clock at (nearly) the same moment.
 fn pair(read: impl Fn() -> i64) -> (u64, i64) {
     at_once(now, read)
 }
 
-/// Reads two clocks at (nearly) the same moment: the closest of a few tries, between the parts of which the process may have been kept waiting.
+/// Reads two clocks at (nearly) the same moment: takes the tightest of five tries, since the process may be preempted within one.
 fn at_once(around: impl Fn() -> u64, read: impl Fn() -> i64) -> (u64, i64) {
     let mut best = (u64::MAX, 0, 0);
     for _ in 0..5 {
@@ -162,18 +160,18 @@ fn at_once(around: impl Fn() -> u64, read: impl Fn() -> i64) -> (u64, i64) {
     (best.1, best.2)
 }
 
-/// Sets the process's time zero to now. Once at start, and again in a forked child.
+/// Sets the process's time zero to now: at start, and again in a forked child.
 pub(crate) fn start() {
     use_counter(counter_is_invariant(), Ordering::Relaxed);
     let (base, monotonic) = pair(|| monotonic_ns() as i64);
     let (at, unix) = at_once(monotonic_ns, unix_ns);
     BASE_TICKS.store(base, Ordering::Relaxed);
     BASE_MONOTONIC_NS.store(monotonic as u64, Ordering::Relaxed);
-    // However long after the base the wall clock was read: a busy machine may have run another process meanwhile.
+    // Corrects for the time between the base and the wall clock reading: a busy machine may have run another process in between.
     EPOCH_UNIX_NS.store(unix - (at as i64 - monotonic), Ordering::Relaxed);
 }
 
-/// Whether ticks are those of the processor's counter.
+/// True if ticks are those of the processor's counter.
 fn is_counter() -> bool {
     let stopped = STOPPED_TICKS.load(Ordering::Acquire) != 0;
     if stopped { STOPPED_COUNTER.load(Ordering::Relaxed) } else { USE_COUNTER.load(Ordering::Relaxed) }
@@ -181,17 +179,17 @@ fn is_counter() -> bool {
 
 /// The process's time zero on each clock.
 pub(crate) struct Base {
-    /// Whether ticks are those of the processor's counter.
+    /// True if ticks are those of the processor's counter.
     pub(crate) counter: bool,
-    /// Ticks.
+    /// Time zero, in ticks.
     pub(crate) ticks: u64,
-    /// CLOCK_MONOTONIC, in ns.
+    /// Time zero of CLOCK_MONOTONIC, in ns.
     pub(crate) monotonic_ns: u64,
-    /// Wall clock, in ns since 1970-01-01 UTC.
+    /// Time zero of the wall clock, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,
 }
 
-/// The process's time zero.
+/// Returns the process's time zero.
 pub(crate) fn base() -> Base {
     Base {
         counter: is_counter(),
@@ -201,7 +199,7 @@ pub(crate) fn base() -> Base {
     }
 }
 
-/// Ticks and CLOCK_MONOTONIC in ns at one moment.
+/// Returns ticks and CLOCK_MONOTONIC in ns of one moment.
 pub(crate) fn compare() -> (u64, u64) {
     match STOPPED_TICKS.load(Ordering::Acquire) {
         0 => {}
@@ -211,19 +209,19 @@ pub(crate) fn compare() -> (u64, u64) {
     (ticks, monotonic as u64)
 }
 
-/// What is known of the clock when a trace is written.
+/// Clock parameters stored in a trace.
 pub(crate) struct Calibration {
-    /// From ticks to ns since the epoch.
+    /// Conversion from ticks to ns since the epoch.
     pub(crate) scale: TickScale,
     /// Ticks per second.
     pub(crate) hz: u64,
-    /// Which clock.
+    /// Clock that ticks come from.
     pub(crate) source: ClockSource,
-    /// Wall clock at time zero.
+    /// Wall clock at time zero, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,
 }
 
-/// From ticks to ns since the epoch, as well as it is known by now.
+/// Returns the conversion from ticks to ns since the epoch, at its current accuracy.
 pub(crate) fn scale_now() -> TickScale {
     calibrate().scale
 }
@@ -236,7 +234,7 @@ pub(crate) fn calibrate() -> Calibration {
         let scale = TickScale { base, ..TickScale::IDENTITY };
         return Calibration { scale, hz: 1_000_000_000, source: ClockSource::Monotonic, epoch_unix_ns };
     }
-    // Both readings are good to some 20 ns, so over a run of any length times are off by no more than that.
+    // Both readings are accurate to some 20 ns, so converted times are off by no more than that, however long the run.
     let (ticks, monotonic) = compare();
     let passed_ticks = ticks.saturating_sub(base).max(1);
     let passed_ns = monotonic.saturating_sub(BASE_MONOTONIC_NS.load(Ordering::Relaxed));
@@ -255,7 +253,7 @@ mod tests {
 
     #[test]
     fn of_a_few_tries_the_closest_counts() {
-        // Between the parts of all tries but one the process is kept waiting.
+        // All tries but one are preempted in the middle.
         let around = std::cell::RefCell::new([0, 900, 1000, 1006, 2000, 2800, 3000, 3700, 4000, 4600].into_iter());
         let read = std::cell::Cell::new(0);
         let next = || {
@@ -267,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_stopped_clock_stands_still_and_goes_on() {
-        // The clock is the process's: the other test would see it stand.
+        // The clock belongs to the process: the other test would see it stopped.
         let _one = ONE_AT_A_TIME.lock().unwrap();
         start();
         stop();

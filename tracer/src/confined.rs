@@ -1,19 +1,20 @@
-//! The program confines itself by seccomp(2): from the moment that a filter may be in force, a system call that the program would
-//! not make can end it. So the tracer makes ready what it needs, shuts its gate (`sys.rs`), and makes none any more: recording
-//! goes on in memory that is there already, and the spool is left for `dxt-analyze recover`.
+//! Programs that confine themselves by seccomp(2): once a filter may be in force, a system call that the program would not make can end it.
+//! The tracer therefore prepares all it needs, shuts its gate (`sys.rs`) and makes no more system calls. Recording continues in existing
+//! memory, and the spool is left to `dxt-analyze recover`.
 //!
-//! PR_SET_NO_NEW_PRIVS alone is let be: it forbids nothing that the tracer does, and container runtimes, service managers and
-//! sandboxes set it long before, or without, a filter.
+//! PR_SET_NO_NEW_PRIVS alone changes nothing: it forbids nothing that the tracer does. Container runtimes, service managers and sandboxes
+//! set it long before, or without, a filter.
 //!
-//! A filter may be in force when the library starts ([`may_start`]): exec(3) keeps it. There are two kinds, which the kernel does not tell
-//! apart: a container's, made for whatever programs run in it, under which a call of the tracer's own that is refused is one that failed;
-//! and a launcher's, made for what this very program needs, under which one more call may end it. Of those that are in force
-//! here, a container's are in force for the first process of its PID namespace, too. If that has as many, all is as without a filter; if
-//! it has fewer, or cannot be looked at, nothing is recorded.
+//! A filter may be in force when the library starts ([`may_start`]), since exec(3) keeps it. The kernel does not distinguish two kinds:
+//! - a container's, made for any program, under which a refused call of the tracer merely fails;
+//! - a launcher's, made for this very program, under which one more call may end it.
 //!
-//! To find that out the tracer opens, reads and closes files of proc(5): the dynamic linker has done the same for each library just before,
-//! in this process and under this filter. prctl(PR_GET_SECCOMP) is cheaper, but no program needs it to start, so it may be fatal, and is
-//! asked only where there is no proc(5). The line that says so is written by write(2), the one call that is not known to be allowed.
+//! A container's filters also apply to the first process of its PID namespace. If that process has as many filters, tracing starts as
+//! without a filter. If it has fewer, or cannot be inspected, nothing is recorded.
+//!
+//! To find out, the tracer opens, reads and closes files of proc(5): the dynamic linker just did the same for each library, in this process
+//! under this filter. prctl(PR_GET_SECCOMP) is cheaper, but no program needs it to start, so it may be fatal: it is used only without
+//! proc(5). The message about it uses write(2), the one call not known to be allowed.
 
 #![expect(unsafe_code, reason = "open(2), read(2), write(2), close(2), prctl(2)")]
 
@@ -26,20 +27,20 @@ use crate::{
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the user has been told.
+/// True once the user has been informed.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Filters that are in force for a process, as /proc/<pid>/status tells (Linux 3.8, their number Linux 5.9).
+/// Filters of a process, from /proc/<pid>/status (Linux 3.8, their number Linux 5.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Filters {
     /// 0: none; 1: strict mode; 2: filters.
     mode: u32,
-    /// How many; `None` where the kernel does not say.
+    /// Number of filters; `None` if the kernel does not report it.
     number: Option<u32>,
 }
 
-/// True if system calls of the tracer's own are no risk for the program, as far as filters are concerned; else says why nothing is recorded.
-/// Makes no other call than said above. `DXT_SECCOMP=trust`: the filter is known to be harmless.
+/// True if no filter makes the tracer's system calls a risk for the program; otherwise reports why nothing is recorded. Makes only the
+/// calls named above. `DXT_SECCOMP=trust`: the filter is known to be harmless.
 pub(crate) fn may_start(environment: &impl Environment) -> bool {
     if environment.get(c"DXT_SECCOMP") == Some(b"trust") {
         return true;
@@ -57,17 +58,17 @@ pub(crate) fn may_start(environment: &impl Environment) -> bool {
     of_all
 }
 
-/// What prctl(2) says, where proc(5) says nothing: EINVAL from a kernel without filters.
+/// Asks prctl(2), used without proc(5). A kernel without filters answers EINVAL.
 fn is_filtered() -> bool {
-    // SAFETY: only asks.
+    // SAFETY: only a query.
     let mode = unsafe { sys::syscall!(libc::SYS_prctl, libc::PR_GET_SECCOMP, 0_usize, 0_usize, 0_usize, 0_usize) };
     mode > 0 || mode < 0 && errno::save().value() != libc::EINVAL
 }
 
-/// Bytes of a line that are enough for what is looked for; longer ones are those of other things.
+/// Bytes kept of a line: enough for the lines of interest.
 const LINE_BYTES: usize = 64;
 
-/// Filters of the process whose status this is; `None` if it cannot be read. A kernel without filters does not mention any.
+/// Reads the filters of a process from its status file; `None` if that fails. A kernel without filters reports none.
 fn filters_of(status: &CStr) -> Option<Filters> {
     let file = open(status, libc::O_RDONLY | libc::O_CLOEXEC)?;
     let mut found = Filters { mode: 0, number: None };
@@ -102,32 +103,32 @@ fn number_behind(name: &[u8], line: &[u8]) -> Option<u32> {
 }
 
 fn open(path: &CStr, flags: libc::c_int) -> Option<libc::c_long> {
-    // SAFETY: the name ends in NUL. The raw system call, since open(2) may be wrapped.
+    // SAFETY: the name ends in NUL. Raw system call, since open(2) may be wrapped.
     let file = unsafe { sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
     (file >= 0).then_some(file)
 }
 
-/// Writes a line to standard error by as few calls as can be, each of which the dynamic linker has made but the write. Standard error is opened
-/// anew first, without waiting: a pipe that nobody reads refuses that, so no SIGPIPE comes of the line. A socket does, too, and is told nothing.
+/// Writes a line to standard error by system calls that the dynamic linker has made too, except write(2). First opens standard error anew
+/// without blocking: a pipe without reader refuses that, which avoids SIGPIPE; so does a socket, which then gets no message.
 fn say_plainly(line: &[u8]) {
     let errno = errno::save();
     let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
     if let Some(file) = open(c"/proc/self/fd/2", flags) {
         // SAFETY: opened above.
         unsafe { sys::syscall!(libc::SYS_close, file) };
-        // Not through what was just opened: in a file it would begin at its start.
+        // Not through the new descriptor: in a file it would write at the start.
         // SAFETY: the buffer is ours.
         unsafe { sys::syscall!(libc::SYS_write, libc::STDERR_FILENO, line.as_ptr(), line.len()) };
     }
     errno.restore();
 }
 
-/// Runs `call`, which confines this thread or all of them if `succeeded` says so; `strict` mode forbids to read the processor's
-/// counter, too (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c).
+/// Runs `call`, which confines this thread or all of them if `succeeded` returns true. `strict` mode also forbids reading the processor's
+/// counter (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c).
 pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
-    // A second filter finds the gate shut. A child of vfork(2) confines itself, not the process whose memory it runs in.
+    // A second filter finds the gate shut. A vfork(2) child confines itself, not the process whose memory it uses.
     if sys::is_shut() || !record::is_begun() || !process::is_own() {
-        // The gate stays open here: what exec(3) is given is not looked at behind a filter.
+        // The gate stays open here: arguments of exec(3) are not inspected under a filter.
         hooks::look_at_programs(false);
         return call();
     }
@@ -137,7 +138,7 @@ pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: im
     errno.restore();
     let result = if strict { without_counter(call, &succeeded) } else { call() };
     if succeeded(&result) {
-        // A rank takes part in what all ranks do together, now or later: they would wait for it.
+        // A muted rank still takes part in collective steps, or others would wait for it.
         if !kept && record::is_on() {
             record::set_state(record::State::Muted);
         }
@@ -150,7 +151,7 @@ pub(crate) fn confining<T>(strict: bool, call: impl FnOnce() -> T, succeeded: im
     result
 }
 
-/// Runs `call`, behind which nobody may read the processor's counter if `succeeded` says so.
+/// Runs `call`, after which the processor's counter may not be read if `succeeded` returns true.
 pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     if !record::is_begun() {
         return call();
@@ -165,9 +166,9 @@ pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T
     result
 }
 
-/// Makes ready for a time without system calls; true if what is recorded then outlives the process.
+/// Prepares for a time without system calls; true if calls recorded then outlive the process.
 fn make_ready() -> bool {
-    // A signal must end the process as if the tracer were not there: without one more call.
+    // A signal must end the process without any additional system call, as if the tracer were absent.
     signals::step_back();
     if !record::is_on() {
         return false;
@@ -186,34 +187,34 @@ fn make_ready() -> bool {
         ]);
         return false;
     };
-    // What is backed now is all that there will be.
+    // No memory can be backed later.
     buffer::back_ahead(&record::ARENA);
     if crate::mpi::world().is_some() {
         record::MEETINGS.back_ahead();
     }
     registry::back_ahead();
     spool::journal::back_ahead();
-    // Nothing can be given back later.
+    // Nothing can be returned later.
     budget::give_back();
     tell(&[b"the program confines itself by seccomp(2): its trace is left to dxt-analyze recover, in ", path]);
     true
 }
 
-/// Once, whatever the program does how often.
+/// Reports once, however often the program confines itself.
 fn tell(parts: &[&[u8]]) {
     if !SAID.swap(true, Ordering::Relaxed) {
         say(parts);
     }
 }
 
-/// In a forked child: whether it is confined, as its parent was. Then it can have no memory of its own and records nothing.
+/// True if a forked child is confined like its parent: it then can have no memory of its own and records nothing.
 pub(crate) fn in_child() -> bool {
     SAID.store(false, Ordering::Relaxed);
     sys::in_child();
     sys::is_shut()
 }
 
-/// A confined process has forked.
+/// Counts a fork of a confined process.
 pub(crate) fn in_parent() {
     if sys::is_shut() {
         Note::ConfinedChild.count();

@@ -1,11 +1,11 @@
-//! What the trace says of the job and of this process, as it may be told.
+//! Description of the job and of this process in the trace, anonymized if required.
 
 use crate::clock::{self, Calibration};
 use crate::config::{self, Config};
 use crate::{anonymize, job, mpi, ops};
 use trace_format::meta::{Job, JobInfo, Mount, Mpi, ProcessInfo, SharedName};
 
-/// The job block as this process would write it, with these names stored once for all, and the file systems that are mounted.
+/// Builds the job block from this process's view, with the given shared names and mounted file systems.
 pub(crate) fn job(names: Vec<SharedName>, mounts: Vec<Mount>) -> Job {
     let identity = job::identity();
     let world = mpi::world();
@@ -29,7 +29,7 @@ pub(crate) fn job(names: Vec<SharedName>, mounts: Vec<Mount>) -> Job {
     anonymize::job(Job { info, ops: ops::table(), names, settings, mounts })
 }
 
-/// Identity and time of this process. What follows from its segments is left to the writer.
+/// Returns identity and times of this process. Fields that depend on its segments are left to the writer.
 pub(crate) fn process(by: &str, calibration: &Calibration) -> ProcessInfo {
     let identity = job::identity();
     let (pid, ppid) = job::process_ids();

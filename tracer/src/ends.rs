@@ -1,14 +1,14 @@
-//! The end of recording, one protocol for every way: exit(3), _exit(2), deadly signals, exec(3), MPI_Finalize, MPI_Abort.
+//! End of recording: one protocol for exit(3), _exit(2), deadly signals, exec(3), MPI_Finalize and MPI_Abort.
 //!
-//! 1. Who ends the process alone parks the others: a call that begins or is about to return waits. So nothing returns that is not
-//!    looked at. In MPI_Finalize nobody is parked, since a thread of MPI's own may be needed; there what comes meanwhile is simply
-//!    left for the next trace.
-//! 2. Everything on record is marked as taken (`flush::take`), behind the gate (`gate`), and written.
-//! 3. It is marked as written, or the mark is taken back.
-//! 4. Who is gone next leaves the others where they are: without the tracer they would be gone by now. Where exit(3) may yet wait for them
-//!    (destructors have run, streams are flushed), they go on, and their calls are late ones (`late`). Where an exec(3) fails, all is as before.
+//! 1. A thread that ends the process alone parks all others: a call that begins or is about to return waits, so no call returns unexamined.
+//!    MPI_Finalize parks nobody, since a thread of MPI may be needed; calls made meanwhile are left to the next trace.
+//! 2. All recorded calls are marked as taken (`flush::take`), inside the gate (`gate`), and written.
+//! 3. They are marked as written, or the mark is removed.
+//! 4. If the process is gone next, other threads stay parked: without the tracer they would be gone by now. If exit(3) may still wait for
+//!    them (destructors ran, streams are flushed), they resume, and their calls are late ones (`late`). If exec(3) fails, recording resumes
+//!    as before.
 //!
-//! Whoever is killed anywhere here leaves a spool whose marks and header tell what is in the trace.
+//! A process killed anywhere in between leaves a spool whose marks and header show what is in the trace.
 
 use crate::budget;
 use crate::config::Config;
@@ -19,38 +19,37 @@ use crate::say::say;
 use crate::{buffer, clock, flush, gate, handles, late, memory, record, signals, spool, state, stranded, threads, tls};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What becomes of the process when its trace has been written.
+/// Fate of the process after its trace has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It is gone, with all its threads.
+    /// The process ends, with all its threads.
     Gone,
-    /// What the C library does last in exit(3), and other threads meanwhile.
+    /// The last steps of exit(3) in the C library follow, with other threads running.
     Destructors,
 }
 
-/// How things were before an exec(3).
+/// State before an exec(3).
 pub(crate) struct Stay {
     state: State,
     set_aside: bool,
 }
 
-/// A trace is being written: one at a time.
+/// True while a trace is being written: one at a time.
 static WRITING: AtomicBool = AtomicBool::new(false);
 
-/// Times that a thread looks, a millisecond apart, whether another one has written its trace: a process that ends twice at once waits,
-/// but not for a file system that hangs.
+/// Maximum waits of 1 ms until another thread has written its trace. A process that ends twice at once waits, but not for a hung file
+/// system.
 const MOST_WAITS: u32 = 2_000;
 
-/// Everything has been written, and the next thing to happen is exec(3).
+/// True while everything has been written and exec(3) is the next step.
 static BECOMING: AtomicBool = AtomicBool::new(false);
 
-/// Whether everything has been written and others wait until the process has become another program, or has not: a signal that ends
-/// it now has nothing to wait for.
+/// True if all is written and threads wait for the outcome of exec(3): a signal that ends the process now has nothing to wait for.
 pub(crate) fn is_becoming() -> bool {
     BECOMING.load(Ordering::Acquire)
 }
 
-/// Who is about to become another program, where its stack was then, and how things were before.
+/// Thread in exec(3), its stack pointer then, and the state before.
 static BECOMES: Becomes = Becomes {
     thread: AtomicUsize::new(0),
     frame: AtomicUsize::new(0),
@@ -65,8 +64,8 @@ struct Becomes {
     set_aside: AtomicBool,
 }
 
-/// If this thread was about to become another program and a signal handler has left that by a jump: how things were before. A thread is
-/// taken to be where it was as long as its stack is deeper than then; a handler's frames are, by more than what the signal's own takes.
+/// Returns the state before exec(3) if this thread had started it and a signal handler left that call by a jump. A thread counts as still
+/// in exec as long as its stack is deeper than then: a handler's frames are, by more than the signal frame.
 pub(crate) fn left_behind() -> Option<Stay> {
     let mine = BECOMES.thread.load(Ordering::Acquire) == tls::number();
     if !mine || crate::inside::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
@@ -80,8 +79,8 @@ fn as_before() -> Stay {
     Stay { state, set_aside: BECOMES.set_aside.load(Ordering::Relaxed) }
 }
 
-/// Others wait, and have for some time: they go on if the thread that was about to become another program does something else by now. It
-/// is to come back itself, once it makes a call ([`left_behind`]).
+/// Called by threads that have waited for some time: resumes recording if the thread in exec(3) does something else by now. That thread
+/// itself resumes when it makes a call ([`left_behind`]).
 pub(crate) fn look_after() {
     if is_becoming() && stranded::is_certain(clock::compare().1) {
         let blocked = memory::Blocked::all();
@@ -90,7 +89,7 @@ pub(crate) fn look_after() {
     }
 }
 
-/// In a forked child, which writes nothing yet.
+/// Resets the state in a forked child, where no trace is being written.
 pub(crate) fn in_child() {
     flush::in_child();
     stranded::wait_no_more();
@@ -99,7 +98,7 @@ pub(crate) fn in_child() {
     WRITING.store(false, Ordering::Relaxed);
 }
 
-/// Waits until no trace is being written, and lets none be but this one; false if that takes long.
+/// Waits until no trace is being written, and reserves writing for the caller; false if that takes too long.
 fn begin_writing() -> bool {
     for _ in 0..MOST_WAITS {
         if !WRITING.swap(true, Ordering::AcqRel) {
@@ -110,16 +109,16 @@ fn begin_writing() -> bool {
     false
 }
 
-/// The state in which calls are recorded now.
+/// Returns the state in which calls are recorded now.
 fn recording() -> State {
     if state::is_late() { State::Late } else { State::On }
 }
 
-/// See [`flush::all_ranks`].
+/// Writes a trace with all ranks; see [`flush::all_ranks`].
 pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
     let alone = begin_writing();
     budget::ask_again();
-    // Whoever cannot take anything takes part all the same, and writes what it has when it ends.
+    // A rank that cannot take its calls takes part nevertheless, and writes them when it ends.
     let took = alone && gate::alone(flush::take).is_some();
     let written = flush::all_ranks(world, config);
     if took {
@@ -130,14 +129,14 @@ pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
     }
 }
 
-/// Parks all others, and writes what there is. If it is not in a trace then, it still is where it was.
+/// Parks all other threads and writes a trace. Calls that did not get into a trace stay where they were.
 fn write_alone(config: &Config, by: &'static str) -> Outcome {
     budget::ask_again();
     handles::read_layouts_again();
     record::set_state(State::Parked);
     gate::barrier();
     if gate::alone(flush::take).is_none() {
-        // Somebody is where memory changes hands and does not come out: most likely this very thread, interrupted by a signal.
+        // Some thread inside the gate does not come out: most likely this very thread, interrupted by a signal.
         if let Some(path) = spool::path() {
             say(&[b"the trace was not written (a signal came at a bad moment); dxt-analyze recover can, from ", path]);
             return Outcome::Failed;
@@ -149,13 +148,13 @@ fn write_alone(config: &Config, by: &'static str) -> Outcome {
     outcome
 }
 
-/// Whether there is a trace to write. Late calls stay in their spool as long as more may come, and in counters mode, where they are no
-/// part of what is counted. Where they had no spool, their number is to be told.
+/// True if there is a trace to write. Late calls stay in their spool while more may come, and in counters mode, where they are not counted.
+/// Without a spool, the number of late calls must be reported.
 fn writes(now: State, next: Next) -> bool {
     now != State::Late || next == Next::Gone && !(buffer::counting::is_on() && spool::is_there())
 }
 
-/// The process ends.
+/// Writes the trace because the process ends.
 pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
     if !begin_writing() {
         return;
@@ -167,10 +166,10 @@ pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
     }
     let outcome = write_alone(config, by);
     if outcome != Outcome::Failed {
-        // In case the file cannot be removed, it says itself that all is written: the process may have changed its root directory.
+        // In case the file cannot be removed (the process may have changed its root directory), its header says that all is written.
         spool::remove();
     }
-    // Whatever is left.
+    // Returns any remaining reservation.
     budget::give_back();
     match next {
         Next::Gone => {}
@@ -183,13 +182,13 @@ pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
     WRITING.store(false, Ordering::Release);
 }
 
-/// The trace is there, and the process goes on. Who waits is not told: most often the process is gone before they look.
+/// Continues after the trace has been written. Waiting threads are not woken: usually the process is gone before they look.
 pub(crate) fn go_on_late() {
     late::begin();
     record::set_state(State::Late);
 }
 
-/// Nothing can be written later: writes what there is by now. The process goes on.
+/// Writes what has been recorded so far because nothing can be written later. The process goes on.
 pub(crate) fn write_so_far(config: &Config, by: &'static str) {
     if !begin_writing() {
         return;
@@ -205,7 +204,7 @@ pub(crate) fn write_so_far(config: &Config, by: &'static str) {
     WRITING.store(false, Ordering::Release);
 }
 
-/// Nothing can be written later: whether a process that did no more than it did by now is to have no trace. The process goes on.
+/// True if the process would have no trace if it ended now; asked because nothing can be written later. The process goes on.
 pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
     if !config.site.judges_processes() || !begin_writing() {
         return false;
@@ -220,8 +219,7 @@ pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
     left_out
 }
 
-/// The process may be another program soon, which takes the spool away if it is traced; where it leaves all, that is done before. Others
-/// wait until it is known.
+/// Writes the trace before exec(3). The next program, if traced, removes the spool; with `leaves_all` it is removed here. Others wait.
 pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     if !begin_writing() {
         return None;
@@ -245,7 +243,7 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
         spool::remove();
     }
     budget::give_back();
-    // Else the spool stays for now, and for good if the next program is not traced after all.
+    // Otherwise the spool stays for now, and for good if the next program turns out not to be traced.
     spool::note_budget(budget::known_of_spool());
     let stay = Stay { state, set_aside: !leaves_all && spool::set_aside() };
     BECOMES.state_is_late.store(state == State::Late, Ordering::Relaxed);
@@ -257,7 +255,7 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
     Some(stay)
 }
 
-/// What has no trace is in the spool. Once: shells try exec(3) for each directory of PATH.
+/// Reports that there is neither a trace nor a spool. Once: shells try exec(3) for each directory of PATH.
 fn say_left() {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !spool::is_there() && !SAID.swap(true, Ordering::Relaxed) {
@@ -265,13 +263,13 @@ fn say_left() {
     }
 }
 
-/// It is the same program as before. For the thread that was about to make it another one.
+/// Resumes after a failed exec(3), on the thread that called it.
 pub(crate) fn take_back(stay: &Stay) {
     BECOMES.thread.store(0, Ordering::Relaxed);
     go_on(stay);
 }
 
-/// Once only: somebody who waited may have been first.
+/// Resumes recording, once: a waiting thread may have been first.
 fn go_on(stay: &Stay) {
     if !BECOMING.swap(false, Ordering::AcqRel) {
         return;

@@ -1,5 +1,5 @@
-//! Where the dynamic linker enters: constructor and destructor. In a static program, the C library's start enters, and by their
-//! numbers the one runs before, the other after all of the program's own.
+//! Entry points for the dynamic linker: constructor and destructor. In a static program the C library's start code calls them; by their
+//! priorities, the constructor runs before and the destructor after all of the program's own.
 #![expect(unsafe_code, reason = "constructor and destructor")]
 
 use crate::job::Variables;
@@ -10,13 +10,13 @@ use crate::{errno, hooks, lifecycle, sys, tls};
 use std::ffi::{c_char, c_int, c_long};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Somebody has started, or is about to.
+/// True once a thread has started the library, or is about to.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
 #[used]
 #[cfg_attr(not(dxt_static), unsafe(link_section = ".init_array"))]
 #[cfg_attr(dxt_static, unsafe(link_section = ".init_array.00099"))]
-// Miri runs tests, and starts nothing.
+// Miri runs tests, and must not start the library.
 #[cfg(not(miri))]
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
@@ -26,7 +26,7 @@ static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_c
 #[cfg(not(miri))]
 static DESTRUCTOR: extern "C" fn() = destructor;
 
-/// glibc passes what main gets to constructors (elf/dl-init.c).
+/// Constructor. glibc passes main's arguments to constructors (elf/dl-init.c).
 extern "C" fn constructor(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
     if !STARTED.swap(true, Ordering::AcqRel) {
         start(argc, argv, environment);
@@ -46,14 +46,14 @@ fn start(argc: c_int, argv: *const *const c_char, environment: *const *const c_c
     errno.restore();
 }
 
-/// A wrapped function is called before our constructor: by that of another library, since preloaded ones come last. Starts
-/// now, unless another thread is at it.
+/// Starts the library because a wrapped function was called before our constructor, by that of another library: preloaded libraries are
+/// initialized last. Does nothing if another thread is starting it.
 ///
-/// All objects are relocated by then, and the C library has been initialised, on which everything depends. What is called by an
-/// allocator (mmap(2), system calls by syscall(2)) does not come here: it may be in the middle of its own start.
+/// By then all objects are relocated and the C library is initialized, on which everything depends. Functions called by allocators
+/// (mmap(2), system calls by syscall(2)) do not get here: the allocator may be in the middle of its own start.
 #[cold]
 pub(crate) fn start_early() {
-    // A call of the start itself.
+    // Called by the start itself.
     if tls::current().is_busy() {
         return;
     }
@@ -74,29 +74,29 @@ fn is_first_thread() -> bool {
     process == thread
 }
 
-/// What main will get, as the kernel has put it on the stack: the number of arguments, they, null, and the environment (System V ABI,
-/// 3.4.1). The dynamic linker tells where. `None` if that is not how it looks.
+/// Returns main's arguments as the kernel put them on the stack: argument count, arguments, null, environment (System V ABI, 3.4.1). The
+/// dynamic linker provides the address. `None` if the stack looks different.
 fn arguments() -> Option<(c_int, *const *const c_char, *const *const c_char)> {
     let variable = global!("__libc_stack_end");
     // SAFETY: null, or the dynamic linker's variable: a pointer.
     let start = unsafe { variable.cast::<*const c_long>().as_ref() }?;
-    // SAFETY: null, or where the stack began.
+    // SAFETY: null, or the start of the stack.
     let count = *unsafe { start.as_ref() }?;
     let argc = c_int::try_from(count).ok().filter(|argc| (1..1 << 20).contains(argc))?;
     let argv = start.wrapping_add(1).cast::<*const c_char>();
     let end = argv.wrapping_add(argc as usize);
-    // SAFETY: above the beginning of the stack there is as much, at least.
+    // SAFETY: the stack has at least this many words above its start.
     unsafe { end.read() }.is_null().then(|| (argc, argv, end.wrapping_add(1)))
 }
 
 unsafe extern "C" {
-    /// atexit(3), as compilers call it (Itanium C++ ABI, 3.3.5).
+    /// atexit(3) under the name that compilers use (Itanium C++ ABI, 3.3.5).
     fn __cxa_atexit(function: extern "C" fn(*mut c_char), argument: *mut c_char, object: *const c_char) -> c_int;
 }
 
-/// Libraries that the tracer does not depend on are ended after it: libgfortran writes what is in the buffers of units then. glibc runs
-/// what is registered while it ends libraries when it has ended all of them (stdlib/exit.c), whatever object it is said to be of: of
-/// none, since what is of this library is run when this library is ended.
+/// Destructor. Libraries that the tracer does not depend on are finalized after it: libgfortran then flushes the buffers of its units.
+/// glibc runs functions registered during finalization after all libraries (stdlib/exit.c), except that a library's own functions run when
+/// it is finalized. So this one is registered for no library.
 extern "C" fn destructor() {
     let (none, nobody) = (std::ptr::null_mut(), std::ptr::null());
     // SAFETY: registers a function of this library, which is never unloaded.

@@ -1,7 +1,7 @@
-//! errno belongs to the program: whatever the tracer does between a call and its return to the program, the value stays.
+//! errno belongs to the program: the tracer preserves its value in all work between a call and the return to the program.
 #![expect(unsafe_code, reason = "__errno_location(3)")]
 
-/// A saved errno.
+/// Saved value of errno.
 #[derive(Clone, Copy)]
 pub(crate) struct Errno(libc::c_int);
 
@@ -10,26 +10,26 @@ fn location() -> *mut libc::c_int {
     unsafe { libc::__errno_location() }
 }
 
-/// This thread's errno.
+/// Saves this thread's errno.
 pub(crate) fn save() -> Errno {
     // SAFETY: the C library gives each thread a valid location.
     Errno(unsafe { location().read() })
 }
 
 impl Errno {
-    /// Puts it back.
+    /// Restores the saved value.
     pub(crate) fn restore(self) {
         // SAFETY: as in `save`.
         unsafe { location().write(self.0) }
     }
 
-    /// Its value.
+    /// Returns the saved value.
     pub(crate) fn value(self) -> libc::c_int {
         self.0
     }
 }
 
-/// Sets errno, for a wrapped function that the C library does not have.
+/// Sets errno, for a wrapped function that the C library lacks.
 pub(crate) fn set(value: libc::c_int) {
     Errno(value).restore();
 }

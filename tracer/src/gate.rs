@@ -1,25 +1,25 @@
-//! The gate before all that hands out or empties memory for segments: threads pass it side by side, and whoever takes what is on
-//! record for a trace has it alone. An append does not come here. Waiting is bounded, and nobody waits who is waited for.
+//! Gate around all code that hands out or empties memory for segments. Threads pass it concurrently; the thread that takes the recorded
+//! calls for a trace has it alone. Appending a segment does not pass it. Waiting is bounded, and a thread that others wait for never waits.
 #![expect(unsafe_code, reason = "membarrier(2)")]
 
 use crate::tls::{self, Thread};
 use crate::{errno, process, state, threads};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
-/// Threads behind the gate.
+/// Number of threads inside the gate.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// Somebody wants it, or has it, alone.
+/// True if a thread wants, or has, exclusive access.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Times that whoever wants it alone looks whether all others are out, nearly all a millisecond apart: a disk may be busy.
+/// Maximum number of checks if the gate is empty before exclusive access fails, nearly all 1 ms apart: a disk may be busy.
 const MOST_WAITS: u32 = 2_000;
 
-/// Runs `work` behind the gate, which calls of this thread made by a signal handler meanwhile do not pass.
+/// Runs `work` inside the gate. Calls made meanwhile by a signal handler on this thread do not pass it.
 pub(crate) fn pass<T>(thread: &Thread, work: impl FnOnce() -> T) -> T {
     let mut waited = 0;
     loop {
         INSIDE.fetch_add(1, Ordering::SeqCst);
-        // A child of vfork(2) outlives whoever has closed it.
+        // A vfork(2) child outlives the thread that closed the gate.
         let closed = CLOSED.load(Ordering::SeqCst) || state::is_parked();
         if !closed || !process::is_own() {
             break;
@@ -41,8 +41,7 @@ pub(crate) fn pass<T>(thread: &Thread, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `work` while nobody is behind the gate; `None` if somebody does not come out, or if that is this thread, which a signal
-/// handler has interrupted there.
+/// Runs `work` with the gate otherwise empty; `None` if a thread stays inside, or if this one is inside, interrupted by a signal handler.
 pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
     if tls::current().at_gate.get() != 0 || CLOSED.swap(true, Ordering::SeqCst) {
         return None;
@@ -57,7 +56,7 @@ pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
     result
 }
 
-/// In a forked child, which has one thread.
+/// Resets the gate in a forked child, which has one thread.
 pub(crate) fn in_child() {
     INSIDE.store(0, Ordering::Relaxed);
     CLOSED.store(false, Ordering::Relaxed);
@@ -65,7 +64,7 @@ pub(crate) fn in_child() {
     tls::current().io.late.set(0);
 }
 
-/// membarrier(2): MEMBARRIER_CMD_GLOBAL, _PRIVATE_EXPEDITED, _REGISTER_PRIVATE_EXPEDITED (Linux 4.3 and 4.14).
+/// Commands of membarrier(2): MEMBARRIER_CMD_GLOBAL, _PRIVATE_EXPEDITED, _REGISTER_PRIVATE_EXPEDITED (Linux 4.3 and 4.14).
 const GLOBAL: libc::c_int = 1 << 0;
 const EXPEDITED: libc::c_int = 1 << 3;
 const REGISTER: libc::c_int = 1 << 4;
@@ -75,13 +74,13 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { crate::sys::syscall!(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Says to the kernel that [`barrier`] will be wanted: cheap while there is one thread. For the constructor.
+/// Registers the process for [`barrier`]: cheap while there is one thread. For the constructor.
 pub(crate) fn prepare() {
     membarrier(REGISTER);
 }
 
-/// After this, each other thread has seen what this one stored before, or what it stored before it looked can be seen here. So an
-/// append that stores its segment and then looks at the state needs no barrier of its own.
+/// Memory barrier on all threads: each other thread has seen our earlier stores, or we see its stores made before it looked. So an append,
+/// which stores its segment and then checks the state, needs no barrier of its own.
 pub(crate) fn barrier() {
     fence(Ordering::SeqCst);
     if threads::is_single() {
@@ -90,7 +89,7 @@ pub(crate) fn barrier() {
     let errno = errno::save();
     let done = membarrier(EXPEDITED) || membarrier(REGISTER) && membarrier(EXPEDITED) || membarrier(GLOBAL);
     if !done {
-        // No processor keeps a store to itself for nearly as long, nor does a switch of threads.
+        // No processor delays a store nearly this long (20 ms), and a context switch flushes it.
         threads::pause(20_000_000);
     }
     errno.restore();

@@ -1,11 +1,11 @@
-//! Directories of the tracer's own that are held by a descriptor while names may lead elsewhere: behind chroot(2), pivot_root(2),
-//! unshare(2), setns(2) and mount(2). Just before the first of these calls they are opened (O_PATH), and what lies in them is named relative
-//! to these descriptors from then on; a directory that is not held then is out of reach, and nothing is looked for, or made, by its name.
-//! A program that makes no such call has no descriptor of the tracer's.
+//! Descriptors of the tracer's own directories, held because names may lead elsewhere after chroot(2), pivot_root(2), unshare(2), setns(2)
+//! and mount(2). Just before the first of these calls the directories are opened (O_PATH), and files in them are named relative to these
+//! descriptors from then on. A directory that could not be opened then is out of reach: nothing is opened or created by its name. A program
+//! that makes no such call has no descriptor of the tracer's.
 //!
-//! The program does not meet these descriptors: they have numbers near its limit, close(2) and its kin leave them as they are and answer
-//! as if they were not open, and dup2(2) may have their number. One that is closed past the C library is out of reach: what a number
-//! stands for is looked at (fstat(2)) before each use.
+//! The program does not notice these descriptors. Their numbers are near its limit; close(2) and its variants spare them and answer as if
+//! they were not open; dup2(2) may take their number. One that is closed by a raw system call is out of reach: its identity is checked
+//! (fstat(2)) before each use.
 //!
 //! Bounds: some twenty system calls, once; three descriptors.
 #![expect(unsafe_code, reason = "open(2), fcntl(2), fstat(2), close(2), prlimit(2); leaked strings")]
@@ -20,18 +20,18 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 pub(crate) enum For {
     /// Traces.
     Output,
-    /// Spool and spill.
+    /// Spool and spill file.
     Spool,
-    /// The file of the job's budget.
+    /// File of the job's budget.
     Budget,
 }
 
 struct Held {
-    /// -1: none.
+    /// Descriptor number, or -1.
     number: AtomicI32,
     device: AtomicU64,
     inode: AtomicU64,
-    /// Null: none. Kept for good.
+    /// Path; null without one. Never freed.
     path: AtomicPtr<CString>,
 }
 
@@ -49,7 +49,7 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 /// True once names may lead elsewhere.
 static IN_FORCE: AtomicBool = AtomicBool::new(false);
 
-/// Highest numbers that are taken where the program's limit is larger: the kernel's table is as long as the highest one in use.
+/// Maximum descriptor number used, even if the program's limit is larger: the kernel's table grows to the highest number in use.
 const HIGHEST: u64 = 4096;
 /// Distance of the lowest number from the limit.
 const ROOM: u64 = 8;
@@ -60,7 +60,7 @@ impl Held {
         unsafe { self.path.load(Ordering::Acquire).as_ref() }.map(CString::as_c_str)
     }
 
-    /// The descriptor, if it still stands for the directory.
+    /// Returns the descriptor, if it still refers to the directory.
     fn number(&self) -> Option<c_int> {
         let number = self.number.load(Ordering::Acquire);
         (number >= 0 && identity(number) == Some(self.identity())).then_some(number)
@@ -70,7 +70,7 @@ impl Held {
         (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
     }
 
-    /// Keeps a copy of `number`.
+    /// Keeps a duplicate of `number`.
     fn keep(&self, number: c_int) {
         let Some((device, inode)) = identity(number) else { return };
         let copy = copy_near_limit(number);
@@ -83,7 +83,7 @@ impl Held {
     }
 }
 
-/// Device and inode.
+/// Returns device and inode of a descriptor.
 fn identity(number: c_int) -> Option<(u64, u64)> {
     // SAFETY: an all-zero stat is a valid one.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
@@ -93,21 +93,21 @@ fn identity(number: c_int) -> Option<(u64, u64)> {
 }
 
 fn close(number: c_int) {
-    // SAFETY: the tracer's own.
+    // SAFETY: a descriptor of the tracer's own.
     unsafe { sys::syscall!(libc::SYS_close, number) };
 }
 
-/// A copy of `number` where the program has most likely none; -1 if there can be none.
+/// Duplicates `number` to a number near the limit, where the program most likely has none; -1 if that fails.
 fn copy_near_limit(number: c_int) -> c_int {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is ours.
     unsafe { sys::syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, std::ptr::null::<u8>(), &raw mut limit) };
     let least = limit.rlim_cur.min(HIGHEST).saturating_sub(ROOM);
-    // SAFETY: a copy of a descriptor changes nothing that can be seen.
+    // SAFETY: duplicating a descriptor has no visible effect.
     unsafe { sys::syscall!(libc::SYS_fcntl, number, libc::F_DUPFD_CLOEXEC, least) as c_int }
 }
 
-/// Holds all directories, once: for a call behind which names may lead elsewhere. Keeps errno.
+/// Opens and holds all directories, once, before a call after which names may lead elsewhere. Preserves errno.
 #[cold]
 pub(crate) fn before_names_change() {
     if !record::is_on() || !process::is_own() || sys::is_shut() || BEGUN.swap(true, Ordering::AcqRel) {
@@ -115,7 +115,7 @@ pub(crate) fn before_names_change() {
     }
     let errno = errno::save();
     tls::current().while_away(|| {
-        // What could not be opened, for want of memory too, is out of reach.
+        // Directories that could not be opened, also for lack of memory, are out of reach.
         let _ = stack::in_hook(|| {
             crate::flush::hold_directory();
             crate::spool::hold_directory();
@@ -126,7 +126,7 @@ pub(crate) fn before_names_change() {
     errno.restore();
 }
 
-/// Keeps the directory of this path that is open as `number`.
+/// Holds the directory of this path, which is open as `number`.
 pub(crate) fn keep(what: For, path: &[u8], number: c_int) {
     let Ok(path) = CString::new(path) else { return };
     let held = &HELD[what as usize];
@@ -134,12 +134,12 @@ pub(crate) fn keep(what: For, path: &[u8], number: c_int) {
     held.path.store(Box::into_raw(Box::new(path)), Ordering::Release);
 }
 
-/// Opens the directory of this path and keeps it.
+/// Opens and holds the directory of this path.
 pub(crate) fn open(what: For, path: &CStr) {
     with_open(path, |number| keep(what, path.to_bytes(), number));
 }
 
-/// Runs `work` with a descriptor of the directory of this path, if there is one.
+/// Runs `work` with a descriptor of the directory of this path, if it exists.
 fn with_open(path: &CStr, work: impl FnOnce(c_int)) {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: the path ends in NUL.
@@ -150,23 +150,23 @@ fn with_open(path: &CStr, work: impl FnOnce(c_int)) {
     }
 }
 
-/// True if names may lead elsewhere than where the process began.
+/// True if names may lead elsewhere than at the start of the process.
 pub(crate) fn is_in_force() -> bool {
     IN_FORCE.load(Ordering::Acquire)
 }
 
-/// Path of a directory that was to be held.
+/// Returns the path of a directory that was to be held.
 pub(crate) fn path(what: For) -> Option<&'static CStr> {
     HELD[what as usize].path()
 }
 
-/// The held directory of this path; `None` if it is out of reach.
+/// Returns the descriptor of the held directory of this path; `None` if it is out of reach.
 pub(crate) fn number(path: &[u8]) -> Option<c_int> {
     HELD.iter().filter(|held| held.path().is_some_and(|held| held.to_bytes() == path)).find_map(Held::number)
 }
 
-/// A directory's descriptor and a name in it by which the kernel is to be asked for the file at `path`, which is absolute: EBADF comes of it
-/// if the directory is out of reach.
+/// Returns a directory descriptor and a name in it under which the kernel finds the file at the absolute `path`. If the directory is out of
+/// reach, system calls with them fail with EBADF.
 pub(crate) fn at(path: &CStr) -> (c_int, &CStr) {
     if !is_in_force() {
         return (libc::AT_FDCWD, path);
@@ -177,7 +177,7 @@ pub(crate) fn at(path: &CStr) -> (c_int, &CStr) {
     (number(&bytes[..slash]).unwrap_or(-1), name)
 }
 
-/// The held directory with this number.
+/// Returns the held directory with this number.
 #[inline(always)]
 fn of_number(number: c_int) -> Option<&'static Held> {
     if number < LOWEST.load(Ordering::Relaxed) { None } else { find(number) }
@@ -191,7 +191,7 @@ fn find(number: c_int) -> Option<&'static Held> {
     found.filter(|_| process::is_own())
 }
 
-/// Runs `close`, which closes `number`, unless that is held: then it is not open.
+/// Runs `close`, which closes `number`; if the number is held, fails with EBADF instead.
 #[inline(always)]
 pub(crate) fn unless_held(number: c_int, close: impl FnOnce() -> c_int) -> c_int {
     if of_number(number).is_none() {
@@ -201,7 +201,7 @@ pub(crate) fn unless_held(number: c_int, close: impl FnOnce() -> c_int) -> c_int
     -1
 }
 
-/// Frees `number`, where the program is about to put a descriptor of its own.
+/// Moves a held descriptor away from `number`, which the program is about to reuse.
 #[inline(always)]
 pub(crate) fn make_way(number: c_int) {
     if let Some(held) = of_number(number) {
@@ -217,7 +217,7 @@ fn move_away(held: &Held, number: c_int) {
     errno.restore();
 }
 
-/// Runs `close`, which closes descriptors from its first to its second argument, for `first` to `last` but those that are held.
+/// Runs `close`, which closes a range of descriptors, on all of `first`..=`last` except held ones.
 pub(crate) fn around(first: c_uint, last: c_uint, mut close: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
     let mut numbers = HELD.each_ref().map(|held| held.number.load(Ordering::Relaxed));
     numbers.sort_unstable();
@@ -235,11 +235,11 @@ pub(crate) fn around(first: c_uint, last: c_uint, mut close: impl FnMut(c_uint, 
         }
         from = number + 1;
     }
-    // The range may have had none but those.
+    // The range may have contained held descriptors only.
     if from > last && from > first { 0 } else { close(from, last) }
 }
 
-/// Runs `unmount`, which takes the file system at `target` away. What is held there would keep it from that, and is given up.
+/// Runs `unmount`, which detaches the file system at `target`. On EBUSY, gives up descriptors held there and tries again.
 pub(crate) fn unmounting(target: *const libc::c_char, unmount: impl Fn() -> c_int) -> c_int {
     let result = unmount();
     if result == 0 || errno::save().value() != libc::EBUSY || !is_in_force() || !process::is_own() {
@@ -265,7 +265,7 @@ pub(crate) fn unmounting(target: *const libc::c_char, unmount: impl Fn() -> c_in
     result
 }
 
-/// Opens a directory once more, if its path still leads to it.
+/// Opens a directory again if its path still leads to it.
 fn hold_again(held: &Held) {
     let Some(path) = held.path() else { return };
     with_open(path, |number| {
@@ -275,7 +275,7 @@ fn hold_again(held: &Held) {
     });
 }
 
-/// Device and inode of the file that a path leads to; `path` is a string of the tracer's, or one of the program's that the kernel has read.
+/// Returns device and inode of the file at a path; `path` is a string of the tracer's, or one of the program's that the kernel has read.
 pub(crate) fn identity_at(path: *const libc::c_char) -> Option<(u64, u64)> {
     // SAFETY: an all-zero stat is a valid one.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };

@@ -1,41 +1,40 @@
-//! Whether a thread is inside calls of a kind (MPI's, HDF5's, a library that makes its own system calls). A call may be left
-//! without returning: by longjmp(3), out of a signal handler or a callback, or by an exception. A count would stay as it is for
-//! ever, and the thread's calls would be taken for the library's. So what is kept is where the stack was: a frame below the
-//! stack pointer is gone.
+//! Tells whether a thread is inside calls of a kind (MPI's, HDF5's, those of a library that makes its own system calls). A call may be left
+//! without returning: by longjmp(3), from a signal handler or a callback, or by an exception. A counter would stay raised forever, and
+//! later calls be taken for the library's. So the call's stack pointer is kept: a frame below the current one is gone.
 #![expect(unsafe_code, reason = "reads the stack pointer")]
 
 use std::cell::Cell;
 
-/// Stack between a wrapped function and what it calls. Without it, a wrapped function that is entered where one was left could
-/// not be told from one that is called inside: its frame may reach a little deeper.
+/// Stack bytes between a wrapped function and its callee. Without the gap, a wrapped function entered after one was left by a jump would
+/// look like one called inside it: its frame may lie slightly deeper.
 const GAP_BYTES: usize = 1 << 10;
-/// A frame so far below the stack pointer, and farther, lies on another stack: a signal's or a coroutine's.
+/// Distance from the stack pointer beyond which a frame lies on another stack, a signal's or a coroutine's, in bytes.
 const LARGEST_STACK: usize = 16 << 20;
 
-/// The stack pointer in the innermost such call of this thread; 0 if it is in none.
+/// Stack pointer in the innermost call of the kind on this thread; 0 outside.
 #[repr(transparent)]
 pub(crate) struct Inside(Cell<usize>);
 
 impl Inside {
-    /// Not inside.
+    /// Makes a value for a thread that is not inside.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) const fn new() -> Self {
         Self(Cell::new(0))
     }
 
-    /// Zero if the thread is certainly not inside: for paths that have no time.
+    /// Returns zero if the thread is certainly not inside: a check for fast paths.
     #[inline(always)]
     pub(crate) fn raw(&self) -> usize {
         self.0.get()
     }
 
-    /// Whether the thread is inside. On another stack than that call, the answer may be wrong: what is called there is booked as
-    /// the program's own, or as the library's, and nothing else comes of it.
+    /// True if the thread is inside. On another stack than that call's the answer may be wrong; the only effect is that calls are
+    /// attributed to the program instead of the library, or vice versa.
     pub(crate) fn is_set(&self) -> bool {
         self.0.get() != 0 && is_alive(self.0.get(), stack_pointer())
     }
 
-    /// Runs `call`, inside.
+    /// Runs `call` as inside.
     #[inline(never)]
     pub(crate) fn run<T>(&self, call: impl FnOnce() -> T) -> T {
         let gap = [std::mem::MaybeUninit::<u8>::uninit(); GAP_BYTES];
@@ -48,7 +47,7 @@ impl Inside {
         let here = stack_pointer();
         let before = self.0.replace(here);
         let result = call();
-        // A user-level thread may have gone on with another thread, and this one may have ended.
+        // A user-level thread may have resumed on another thread, and this one may have ended.
         if crate::tls::is_of_this_thread(std::ptr::from_ref(self).addr()) {
             self.0.set(if before != 0 && is_alive(before, here) { before } else { 0 });
         }
@@ -56,24 +55,23 @@ impl Inside {
     }
 }
 
-/// Where this function's caller is on its stack, for [`is_below`].
+/// Returns the caller's stack position, for [`is_below`].
 #[inline(never)]
 pub(crate) fn here() -> usize {
     stack_pointer()
 }
 
-/// Whether the code that asks may run on top of a frame that was `here` then: on a signal handler's, which lies deeper by more than the
-/// gap, or on another stack.
+/// True if the caller may run on top of a frame that was `here` then: in a signal handler, deeper by more than the gap, or another stack.
 pub(crate) fn is_below(frame: usize) -> bool {
     is_alive(frame.saturating_sub(GAP_BYTES), stack_pointer())
 }
 
-/// Whether a frame at `frame` can be one that the code at `here` was called from.
+/// True if the code at `here` may have been called from a frame at `frame`.
 fn is_alive(frame: usize, here: usize) -> bool {
     here <= frame || here - frame > LARGEST_STACK
 }
 
-/// Where the stack is, at least as low as in the calling function.
+/// Returns a stack pointer at least as low as the calling function's.
 #[inline(always)]
 fn stack_pointer() -> usize {
     let pointer: usize;
@@ -106,7 +104,7 @@ mod tests {
         std::hint::black_box(&room);
     }
 
-    /// As if the call had been left: what it has noted stays behind.
+    /// Simulates a call that was left by a jump: its mark stays behind.
     #[inline(never)]
     fn left(inside: &Inside, deep: u32) {
         nested(deep, &mut || {
@@ -134,7 +132,7 @@ mod tests {
         for deep in [0, 1, 5, 100] {
             left(inside, deep);
             assert!(inside.raw() != 0 && !inside.is_set(), "{deep}");
-            // The next call is one of its own, and nothing is left of the other one behind it.
+            // The next call is independent, and leaves no trace of the abandoned one.
             inside.run(|| assert!(inside.is_set()));
             assert_eq!(inside.raw(), 0, "{deep}");
         }

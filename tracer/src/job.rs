@@ -1,11 +1,11 @@
-//! Who this process is: executable, arguments, host, job. Read once when the library is loaded.
+//! Identity of this process: executable, arguments, host, job. Read once when the library is loaded.
 #![expect(unsafe_code, reason = "environment, readlink(2), getsid(2) and their like")]
 
 use crate::config::Environment;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 
-/// The variables of the schedulers that give a job's id, and the one that tells its steps apart.
+/// Variables with the job id of each scheduler, and with the id of the job step if there is one.
 const SCHEDULERS: [(&CStr, Option<&CStr>); 10] = [
     (c"SLURM_JOB_ID", Some(c"SLURM_STEP_ID")),
     (c"PBS_JOBID", None),
@@ -19,9 +19,8 @@ const SCHEDULERS: [(&CStr, Option<&CStr>); 10] = [
     (c"JOB_ID", None),
 ];
 
-/// The variables by which launchers number the processes they start: for parallel programs that do not use MPI. The last
-/// one is torchrun's, which is believed only beside `WORLD_SIZE`; Slurm's only beside `SLURM_STEP_ID`: it numbers batch scripts, too, and all that they
-/// start without srun.
+/// Variables in which launchers number their processes: ranks for parallel programs without MPI. `RANK` (torchrun) counts only beside
+/// `WORLD_SIZE`. `SLURM_PROCID` counts only beside `SLURM_STEP_ID`: batch scripts, and all that they start without srun, have it too.
 const RANKS: [&CStr; 8] = [
     c"PMIX_RANK",
     c"PMI_RANK",
@@ -33,7 +32,7 @@ const RANKS: [&CStr; 8] = [
     c"RANK",
 ];
 
-/// Programs that start others and do no I/O worth a trace of their own, MPI's and everyday ones: basenames.
+/// Basenames of programs, of MPI and general, that start others and do no I/O worth a trace.
 const LAUNCHERS: [&[u8]; 26] = [
     b"dxt-run",
     b"timeout",
@@ -63,7 +62,7 @@ const LAUNCHERS: [&[u8]; 26] = [
     b"palsd",
 ];
 
-/// Who this process is.
+/// Identity of this process.
 pub(crate) struct Identity {
     /// Path of the executable.
     pub(crate) exe: Vec<u8>,
@@ -75,31 +74,31 @@ pub(crate) struct Identity {
     pub(crate) host: String,
     /// `SLURM_JOB_ID=123`, or empty.
     pub(crate) scheduler: String,
-    /// Key of the job as far as this process knows by itself.
+    /// Key of the job, as far as this process can tell on its own.
     pub(crate) key: String,
-    /// What the whole job is called, of which a scheduler's step is a part: the same in all processes that a scheduler or a user names.
+    /// Name of the whole job, of which a scheduler's step is a part: equal in all processes that a scheduler or a user names.
     pub(crate) name: String,
-    /// What a budget is for: the scheduler's job, or else what has one DXT_JOB_ID; `None`: there is nothing that names it for all.
+    /// Job that shares a budget (DXT_JOB_BYTES): the scheduler's job, else all processes with one DXT_JOB_ID; `None` without a common name.
     pub(crate) whole: Option<String>,
-    /// Number that a launcher has given to this process, or -1.
+    /// Rank assigned by a launcher, or -1.
     pub(crate) rank: i32,
-    /// When it started, in ns since 1970-01-01 UTC.
+    /// Start time, in ns since 1970-01-01 UTC.
     pub(crate) start_unix_ns: i64,
 }
 
 static IDENTITY: OnceLock<Identity> = OnceLock::new();
 
-/// Who this process is; `None` before the library has started.
+/// Returns the identity of this process; `None` before the library has started.
 pub(crate) fn identity() -> Option<&'static Identity> {
     IDENTITY.get()
 }
 
-/// Key of the job as far as this process knows by itself.
+/// Returns the key of the job, as far as this process can tell on its own.
 pub(crate) fn own_key() -> &'static str {
     identity().map_or("", |identity| &identity.key)
 }
 
-/// This process's id and its parent's.
+/// Returns the ids of this process and of its parent.
 pub(crate) fn process_ids() -> (u32, u32) {
     // SAFETY: no preconditions.
     let pid = unsafe { crate::sys::syscall!(libc::SYS_getpid) } as u32;
@@ -107,11 +106,11 @@ pub(crate) fn process_ids() -> (u32, u32) {
     (pid, unsafe { crate::sys::syscall!(libc::SYS_getppid) } as u32)
 }
 
-/// A variable of the environment as it is now.
+/// Returns a variable of the current environment.
 pub(crate) fn variable(name: &CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name ends in NUL. Null where the program has more rights than who has started it.
+    // SAFETY: the name ends in NUL. Null in a privileged (AT_SECURE) program.
     let value = unsafe { secure_getenv(name.as_ptr()) };
-    // SAFETY: a string, which stays until the program changes the variable; only looked at during MPI_Init.
+    // SAFETY: a string, which stays until the program changes the variable; only read during MPI_Init.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes())
 }
 
@@ -126,7 +125,7 @@ pub(crate) fn user() -> u32 {
     unsafe { libc::getuid() }
 }
 
-/// User id that decides what this process may do to files.
+/// Effective user id, which decides about access to files.
 pub(crate) fn effective_user() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::geteuid() }
@@ -137,7 +136,7 @@ pub(crate) fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
-/// Whether this executable is a launcher of other programs.
+/// True if this executable is a launcher of other programs.
 pub(crate) fn is_launcher(exe: &[u8]) -> bool {
     LAUNCHERS.contains(&basename(exe))
 }
@@ -145,7 +144,7 @@ pub(crate) fn is_launcher(exe: &[u8]) -> bool {
 /// Path of this process's executable.
 pub(crate) fn executable() -> Vec<u8> {
     let mut path = [0_u8; libc::PATH_MAX as usize];
-    // SAFETY: the buffer is ours. Raw system calls, since the functions may be wrapped.
+    // SAFETY: the buffer is ours. Raw system call, since readlink(2) may be wrapped.
     let length = unsafe {
         crate::sys::syscall!(
             libc::SYS_readlinkat,
@@ -158,7 +157,7 @@ pub(crate) fn executable() -> Vec<u8> {
     path[..usize::try_from(length).unwrap_or(0)].to_vec()
 }
 
-/// Remembers who this process is. `argv` are the program's arguments.
+/// Determines the identity of this process. `argv`: the program's arguments.
 pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int, argv: *const *const c_char) {
     let count = usize::try_from(argc).unwrap_or(0).min(4096);
     let args = strings(argv).take(count).map(|arg| arg.to_bytes().to_vec()).collect();
@@ -183,10 +182,10 @@ pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int
     let _ = IDENTITY.set(identity);
 }
 
-/// The strings of a vector that ends in null, as main gets them.
+/// Iterates over the strings of a null-terminated vector such as argv.
 pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'static CStr> {
     let at = move |i: usize| {
-        // SAFETY: inside the vector, since no element before was null.
+        // SAFETY: inside the vector, since no earlier element was null.
         let place = unsafe { vector.add(i) };
         // SAFETY: as above.
         unsafe { place.read() }
@@ -195,7 +194,7 @@ pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'st
     (0..).map(at).take_while(|string| !string.is_null()).map(|string| unsafe { CStr::from_ptr(string) })
 }
 
-/// An environment as the kernel, main and exec(3) have it: a vector of `NAME=value` that ends in null.
+/// Environment as the kernel, main and exec(3) have it: a null-terminated vector of `NAME=value`.
 pub(crate) struct Variables(pub(crate) *const *const c_char);
 
 impl Environment for Variables {
@@ -208,7 +207,7 @@ impl Environment for Variables {
     }
 }
 
-/// The number that a launcher gave this process; -1 if none did.
+/// Returns the rank that a launcher assigned to this process; -1 without one.
 pub(crate) fn launcher_rank(environment: &impl Environment) -> i32 {
     let number = |name: &&CStr| {
         let believed = match name.to_bytes() {
@@ -235,9 +234,8 @@ fn scheduler(environment: &impl Environment) -> String {
     String::new()
 }
 
-/// Without a scheduler, what was started together belongs together: under an MPI launcher, whatever its local daemon
-/// started; elsewhere a process group: a shell script and all it starts, a pipeline. The start time tells a process from a
-/// later one of the same number.
+/// Builds a job key without a scheduler. Processes started together belong together: under an MPI launcher, those of its local daemon; else
+/// a process group, such as a shell script or a pipeline. The start time distinguishes a process from a later one with the same id.
 fn group_key(environment: &impl Environment, host: &str) -> String {
     if let Some(name) = environment.get(c"PMIX_NAMESPACE") {
         return format!("{host}.pmix.{}", String::from_utf8_lossy(name));
@@ -252,18 +250,18 @@ fn group_key(environment: &impl Environment, host: &str) -> String {
     format!("{host}.{starter}.{}", Proc::of(starter).map_or(0, |process| process.start))
 }
 
-/// When the process started, in clock ticks since boot; 0 if that cannot be told.
+/// Returns the start time of a process in clock ticks since boot; 0 if unknown.
 pub(crate) fn started(pid: u32) -> u64 {
     libc::pid_t::try_from(pid).ok().and_then(Proc::of).map_or(0, |process| process.start)
 }
 
-/// The machine's boot id (random(4)) as bytes; zeros if it cannot be told.
+/// Returns the machine's boot id (random(4)) as bytes; zeros if unknown.
 pub(crate) fn boot_id() -> [u8; 16] {
     let mut text = [0_u8; 64];
     id_of(read_file(c"/proc/sys/kernel/random/boot_id".to_bytes_with_nul(), &mut text).unwrap_or_default())
 }
 
-/// The id that this text has, of 32 hexadecimal digits; zeros where there are none.
+/// Parses an id of 32 hexadecimal digits; zeros in place of missing digits.
 pub(crate) fn id_of(text: &[u8]) -> [u8; 16] {
     let mut id = [0; 16];
     let digits = text.iter().filter_map(|&byte| char::from(byte).to_digit(16));
@@ -273,7 +271,7 @@ pub(crate) fn id_of(text: &[u8]) -> [u8; 16] {
     id
 }
 
-/// The first bytes of the file of this name, which ends in NUL.
+/// Reads the first bytes of a file; `name` ends in NUL.
 pub(crate) fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the name ends in NUL.
@@ -288,7 +286,7 @@ pub(crate) fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]>
     into.get(..usize::try_from(length).ok()?)
 }
 
-/// What proc(5) says of a process in /proc/pid/stat.
+/// Fields of /proc/pid/stat (proc(5)).
 struct Proc {
     /// Parent's process id: field 4.
     parent: libc::pid_t,
@@ -297,12 +295,12 @@ struct Proc {
 }
 
 impl Proc {
-    /// Of the process with this id; `None` if it is gone.
+    /// Reads the fields of a process; `None` if it is gone.
     fn of(process: libc::pid_t) -> Option<Self> {
         let name = format!("/proc/{process}/stat\0");
         let mut text = [0_u8; 1024];
         let text = read_file(name.as_bytes(), &mut text)?;
-        // The command's name, in parentheses, may hold anything; the fields behind it, from the third on, do not.
+        // The command name, in parentheses, may contain anything; the fields after it, from the third on, do not.
         let behind = text.iter().rposition(|&byte| byte == b')').and_then(|at| text.get(at + 2..))?;
         let field = |number: usize| std::str::from_utf8(behind.split(|&byte| byte == b' ').nth(number - 3)?).ok();
         Some(Self { parent: field(4)?.parse().ok()?, start: field(22)?.parse().ok()? })

@@ -1,5 +1,4 @@
-//! The library's life: it is loaded, the process forks, MPI starts and ends, the process ends. Here is decided whether
-//! anything is recorded at all, and when the trace is written.
+//! Life cycle of the library: load, fork, MPI_Init, MPI_Finalize, process end. Decides what is recorded and when traces are written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3), access(2)")]
 
 use crate::budget;
@@ -19,15 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use ends::{Next, Stay};
 
-/// A thread is about to end the process.
+/// True once a thread is about to end the process.
 static GOING: AtomicBool = AtomicBool::new(false);
 
-/// The library has been loaded: decides whether to record, and starts. `argv` are the program's arguments.
+/// Runs when the library has been loaded: decides whether to record, and starts. `argv`: the program's arguments.
 pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     if !is_wanted(environment) {
         return record::set_state(State::Off);
     }
-    // Nothing is said to who may not tell this program what to write.
+    // A privileged (AT_SECURE) program prints no messages: its caller must not control what it writes.
     if !real::is_secure() {
         say::remember_stderr();
     }
@@ -43,7 +42,7 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
         true => start_if_wanted(&secure::Site, argc, argv),
         false => start_if_wanted(environment, argc, argv),
     });
-    // Said by itself if something is wrong but this.
+    // `start_if_wanted` reports every other failure itself.
     if started.is_none() {
         say(&[b"not enough memory: not tracing"]);
         record::set_state(State::Off);
@@ -53,9 +52,9 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     }
 }
 
-/// True if this process may be recorded. Makes no system call where the environment leaves tracing off, and none but what
-/// [`confined::may_start`] says where a filter is in force. A program with more rights than who has started it is asked for first: what it
-/// does with a tracer linked in is never recorded, as the dynamic linker does not look at LD_PRELOAD then.
+/// True if this process may be recorded. Makes no system call if the environment turns tracing off, and only those listed at
+/// [`confined::may_start`] if a seccomp filter is in force. Privileged (AT_SECURE) programs are checked first. With a tracer linked in they
+/// are never recorded, just as the dynamic linker ignores LD_PRELOAD for them.
 pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
     if real::is_secure() {
         return cfg!(not(dxt_static)) && confined::may_start(&secure::Site) && secure::may_start();
@@ -63,22 +62,20 @@ pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
     !config::is_off(environment) && confined::may_start(environment)
 }
 
-/// Whether this process, as number `rank`, is recorded, if its job is.
+/// True if the settings select this process, whose rank is `rank`, provided that its job is recorded.
 fn is_chosen(rank: i32) -> bool {
     let (Some(config), Some(identity)) = (config::current(), job::identity()) else { return false };
     config.filters.chooses(&identity.exe, rank) && !anonymize::lacks_key() && !STANDS_BY.load(Ordering::Relaxed)
 }
 
-/// The settings make no sense here, or the file says that nothing is recorded: this process records nothing, and does what all ranks do
-/// together.
+/// True if settings are invalid or the configuration file disables recording: nothing is recorded, but collective steps are taken.
 static STANDS_BY: AtomicBool = AtomicBool::new(false);
 
-/// Nothing of this job is recorded, as far as this process knows. It is muted rather than off: ranks that see the kill switch while
-/// others do not would leave those waiting.
+/// True if nothing of this job is recorded, as far as this process knows. The state is then Muted, not Off: ranks that see the kill switch
+/// must still take part in collective steps, or ranks that do not see it would wait for them.
 static JOB_IS_LEFT_OUT: AtomicBool = AtomicBool::new(false);
 
-/// Whether nothing of the job is recorded: there is the kill switch's file, the job is none of those sampled, names would have to be
-/// told as they are, or the settings make no sense.
+/// True if nothing of the job is recorded: kill switch file exists, job outside the sample, anonymization key missing, or settings invalid.
 fn leaves_out_job(config: &Config) -> bool {
     let sampled =
         |share: Share| share.contains(random::scattered(job::identity().map_or("", |job| &job.name).as_bytes()));
@@ -88,23 +85,23 @@ fn leaves_out_job(config: &Config) -> bool {
         || !config.site.sample.is_none_or(sampled)
 }
 
-/// Whether there is a file of this name, links followed; an empty one is none.
+/// True if a file exists at `path`, symbolic links followed; false for an empty path.
 fn exists(path: &[u8]) -> bool {
     let Ok(name) = CString::new(path) else { return false };
-    // SAFETY: the name ends in NUL. The raw system call, since access(2) may be wrapped.
+    // SAFETY: the name ends in NUL. Raw system call, since access(2) may be wrapped.
     !path.is_empty()
         && unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) } == 0
 }
 
-/// Whether this may become a process of MPI without loading it later: a launcher has numbered it, or MPI's library is there.
+/// True if this may become an MPI process without loading MPI later: a launcher assigned it a rank, or the MPI library is linked.
 fn looks_like_mpi(rank: i32) -> bool {
     rank >= 0 || mpi::is_linked()
 }
 
-/// Of a program that was traced until this process became another: its spool, and what was kept of the job's budget for that.
+/// Cleans up in an untraced process that was a traced program before exec(3): removes its spool, returns its share of the job's budget.
 fn leave_nothing(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     let Some(known) = spool::sweep_everywhere(environment) else { return };
-    // What it was traced by.
+    // Settings of the previous program.
     let (file, _) = config::File::named_in(environment);
     let layered = &Layered { environment, file: &file };
     let environment = &config::Enabled(&WithDarshan::new(layered));
@@ -113,7 +110,7 @@ fn leave_nothing(environment: &impl Environment, argc: c_int, argv: *const *cons
     }
 }
 
-/// Gives back what is `known` of the job's budget that a spool had, which has been removed.
+/// Returns a removed spool's share of the job's budget; `known` is what the spool said of that budget: job and bytes.
 fn give_back(
     config: &Config,
     environment: &impl Environment,
@@ -126,7 +123,7 @@ fn give_back(
     budget::is_gone(known);
 }
 
-/// How libraries begin that Valgrind preloads. Up to 3.22 it does not know openat2(2), and says so each time.
+/// Start of the file name of libraries that Valgrind preloads. Valgrind up to 3.22 does not know openat2(2) and warns about each call.
 const VALGRIND: &[u8] = b"/vgpreload_";
 
 fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
@@ -166,7 +163,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
     let mut config = match read {
         Ok(Some(config)) => config,
-        // A node whose file is another than the others', or that has just been given a new one: its ranks are waited for.
+        // With a configuration file and MPI this node stands by: other nodes may have another or older file, and would wait for it.
         Ok(None) if !file.is_named() || !looks_like_mpi(job::launcher_rank(environment)) => {
             return leave_nothing(environment, argc, argv);
         }
@@ -184,7 +181,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
     let exe = job::executable();
     if job::is_launcher(&exe) {
-        // A job's script may have become it (exec mpirun).
+        // A job script may have become the launcher (exec mpirun).
         if let Some(known) = spool::sweep(&config) {
             give_back(&config, environment, (argc, argv), known);
         }
@@ -211,7 +208,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
             say(&[b"not enough address space for the buffer: not tracing"]);
             return;
         }
-        // Without it, collective calls are only counted.
+        // Without this memory, collective calls are only counted.
         record::MEETINGS.prepare(begin::meetings_bytes());
         buffer::SCRATCHES.prepare((1 << 15) / scale);
         registry::prepare((1 << 20) / scale);
@@ -226,14 +223,14 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         budget::prepare(config, environment);
     }
     process::adopt();
-    // SAFETY: all three handlers are async-signal-safe as far as fork(2) in a threaded program asks for it.
+    // SAFETY: both handlers are async-signal-safe to the extent that fork(2) in a threaded program requires.
     unsafe { libc::pthread_atfork(None, Some(forked_parent), Some(forked_child)) };
     // SAFETY: registers a function of this library, which is never unloaded.
     unsafe { __cxa_at_quick_exit(quick_exiting, &raw const __dso_handle) };
     record::prepare(begin::begin);
     #[cfg(dxt_static)]
     Note::SharedLibrary.count_many(real::shared_libraries());
-    // A child that is forked past fork(3)'s handlers would write into the spool of its parent, could it not be told.
+    // Spools only if forks are detected: a child created without fork(3)'s handlers would otherwise write into its parent's spool.
     if state::prepare(take_over, has_left, ends::look_after) {
         spool::may_be();
         if spooled {
@@ -252,7 +249,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
 }
 
-/// True if another tracer records in this process in place of this one, which one rank says.
+/// True if another tracer records in this process instead of this one; one rank reports it.
 fn steps_aside(environment: &impl Environment) -> bool {
     let Some(other) = real::other_tracer() else { return false };
     if job::launcher_rank(environment) <= 0 {
@@ -263,7 +260,7 @@ fn steps_aside(environment: &impl Environment) -> bool {
     true
 }
 
-/// Reads the key with which names are hashed, where they are, and says so if it cannot be read.
+/// Reads the key that hashes identifying strings, if anonymization is on; reports a failure.
 fn read_key(config: &Config) {
     if !config.site.anonymize.is_empty()
         && let Err(why) = anonymize::begin(&config.site.anonymize)
@@ -290,23 +287,23 @@ fn say_bad_file(bad: &BadFile) {
     say(&[b"failed to read the configuration in ", &line, b": ", bad.why.as_bytes(), b": not tracing"]);
 }
 
-/// `from` is where in a file the variable is set, if it is there.
+/// Reports an invalid setting. `from`: path and line of the file that sets the variable, if a file does.
 fn say_bad_value(BadValue { variable, value, expected }: &BadValue, from: Option<(&[u8], usize)>) {
     let from = from.map(|(path, line)| [place(path, line).as_slice(), b": "].concat()).unwrap_or_default();
     let wrong = [b"=", value.as_slice(), b" makes no sense (expected ", expected.as_bytes(), b"): not tracing"];
     say(&[[from.as_slice(), variable.as_bytes()].as_slice(), &wrong].concat());
 }
 
-/// `path line n`, or the path alone for line 0.
+/// `path line n`, or `path` alone for line 0.
 fn place(path: &[u8], line: usize) -> Vec<u8> {
     let line = if line == 0 { String::new() } else { format!(" line {line}") };
     [path, line.as_bytes()].concat()
 }
 
 unsafe extern "C" {
-    /// at_quick_exit(3), as the C library's headers call it; registered first, it runs last.
+    /// at_quick_exit(3) under the name that the C library's headers use. Registered first, so it runs last.
     fn __cxa_at_quick_exit(function: extern "C" fn(*mut u8), object: *const u8) -> c_int;
-    /// Tells this library from others (Itanium C++ ABI, 3.3.5).
+    /// Identifies this library among loaded objects (Itanium C++ ABI, 3.3.5).
     static __dso_handle: u8;
 }
 
@@ -321,12 +318,12 @@ extern "C" fn forked_parent() {
     }
 }
 
-/// A forked child starts empty and writes a trace of its own.
+/// Starts a forked child with an empty trace of its own.
 extern "C" fn forked_child() {
     if record::is_on() || record::is_unadopted_child() {
         take_over();
     } else if config::current().is_some_and(|config| config.site.mpi_only || JOB_IS_LEFT_OUT.load(Ordering::Relaxed)) {
-        // Left out, as its parent is, until it turns out to be a rank of a job that is not.
+        // Not recorded, like its parent, until it turns out to be a rank of a recorded job.
         take_over();
         record::set_state(State::Muted);
     } else {
@@ -334,7 +331,7 @@ extern "C" fn forked_child() {
     }
 }
 
-/// In a forked child: it records for itself from now on.
+/// Makes a forked child record for itself from now on.
 fn take_over() {
     if confined::in_child() {
         return record::set_state(State::Off);
@@ -356,7 +353,7 @@ fn take_over() {
     record::set_state(State::On);
 }
 
-/// MPI_Init has returned.
+/// Decides, after MPI_Init has returned, whether this rank is recorded.
 pub(crate) fn mpi_started() {
     let Some(config) = config::current().filter(|_| process::is_own()) else { return };
     tls::current().while_away(|| {
@@ -366,22 +363,21 @@ pub(crate) fn mpi_started() {
     let Some(world) = mpi::world() else { return };
     let chosen = !world.job_is_left_out && is_chosen(world.rank);
     if world.job_is_left_out {
-        // So all ranks know: nobody waits for the others at the end.
+        // All ranks know this: none waits for the others at the end.
         mpi::ended();
     }
-    // Who has confined itself stays mute.
+    // A process confined by seccomp stays muted.
     if chosen && record::is_muted() && !sys::is_shut() {
         record::set_state(State::On);
     } else if !chosen && record::is_on() {
-        // What it has recorded until now is never written.
+        // Discards what this rank has recorded so far.
         record::set_state(State::Muted);
         spool::remove();
         budget::give_back();
     }
 }
 
-/// MPI_Finalize is about to be called: all ranks write the trace together. What follows is recorded too, and written by
-/// each process when it ends.
+/// Writes the trace together with all ranks, just before MPI_Finalize. Later calls are recorded too; each process writes them when it ends.
 pub(crate) fn mpi_finalizing() {
     let (Some(world), Some(config)) = (mpi::active().filter(|_| process::is_own()), config::current()) else { return };
     let errno = errno::save();
@@ -393,18 +389,18 @@ pub(crate) fn mpi_finalizing() {
     mpi::ended();
 }
 
-/// Whether this process records, and so has a trace to write when it ends.
+/// True if this process records and therefore has a trace to write when it ends.
 fn has_something_to_end() -> bool {
     record::is_on() && process::is_own()
 }
 
-/// Whether there is time until the very end. A rank that leaves without MPI_Finalize is killed by its launcher as soon as another one has left.
+/// True if the trace can wait until the process ends. A rank that leaves without MPI_Finalize is killed as soon as another rank has left.
 pub(crate) fn has_time_to_end() -> bool {
     has_something_to_end() && mpi::active().is_none()
 }
 
-/// Standard error is about to be closed, and nothing that is said later is seen: programs of the GNU coreutils do so in exit(3), just before
-/// the trace is written. What is known by now is said. Keeps errno.
+/// Reports what is known so far, because standard error is about to be closed and later messages would be lost. GNU coreutils close it in
+/// exit(3), just before the trace is written. Preserves errno.
 #[cold]
 pub(crate) fn losing_stderr() {
     let Some(config) = config::current().filter(|config| has_time_to_end() && !config.site.judges_processes()) else {
@@ -417,17 +413,16 @@ pub(crate) fn losing_stderr() {
     }
     let errno = errno::save();
     thread.while_away(|| {
-        // Without a stack or memory it stays unsaid.
+        // Nothing is reported if there is no stack or memory.
         let _ = stack::in_hook(|| flush::say_beforehand(config));
     });
     errno.restore();
 }
 
-/// The process ends, or may: writes the trace of this process alone.
+/// Writes the trace of this process alone because the process ends, or may end.
 pub(crate) fn ending(by: &'static str, next: Next) {
     let Some(config) = config::current().filter(|_| has_something_to_end()) else { return };
-    // A signal handler that has interrupted a flush on this thread must not begin another. Nothing can be written by a program
-    // that has confined itself: then it is in the spool.
+    // A signal handler that interrupted a flush here must not start another. A confined program cannot write: its calls are in the spool.
     if sys::is_shut() || ends::is_becoming() || !tls::current().is_interrupted() {
         return;
     }
@@ -445,7 +440,7 @@ pub(crate) fn ending(by: &'static str, next: Next) {
     errno.restore();
 }
 
-/// The process did not end, though it was certain to: the first process of a container is not killed by its own signal.
+/// Resumes after the process survived an end that seemed certain: the first process of a container is not killed by its own signal.
 pub(crate) fn survived() {
     if GOING.swap(false, Ordering::AcqRel) && process::is_own() {
         if state::is_parked() {
@@ -455,8 +450,8 @@ pub(crate) fn survived() {
     }
 }
 
-/// The process is about to become another program: writes the trace of what it was. Returns what [`stayed`] has to do should it not.
-/// `leaves_all`: the next program runs, and removes nothing that it finds.
+/// Writes the trace of the current program before exec(3). Returns what [`stayed`] needs if exec fails. `leaves_all` returns true if the
+/// next program will run untraced, and so removes no spool.
 pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     let config = config::current().filter(|_| record::is_on() && process::is_own())?;
     if sys::is_shut() || !tls::current().is_interrupted() {
@@ -464,7 +459,7 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     }
     let errno = errno::save();
     let thread = tls::current();
-    // The process may go on: a handler that left this work by a jump would leave the other threads where they wait.
+    // The process may go on. A signal handler that left this work by a jump would leave the other threads waiting.
     let blocked = memory::Blocked::all();
     let stay = signals::held_while(|| {
         thread.while_away(|| {
@@ -480,23 +475,23 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     stay
 }
 
-/// Whether nothing of this process is to be kept if it does no more than it did. Called from within the tracer's own work.
+/// True if this process would have no trace if it ended now. Called from the tracer's own work.
 pub(crate) fn is_left_out_so_far() -> bool {
     config::current().is_some_and(ends::is_left_out_so_far)
 }
 
-/// Nothing can be written later: writes what there is by now. Called from within the tracer's own work.
+/// Writes what has been recorded so far because nothing can be written later. Called from the tracer's own work.
 pub(crate) fn write_so_far(by: &'static str) {
     if let Some(config) = config::current() {
         ends::write_so_far(config, by);
     }
 }
 
-/// The process has not become another program: recording goes on as before. Keeps errno.
+/// Resumes recording as before because exec(3) failed. Preserves errno.
 pub(crate) fn stayed(stay: Option<Stay>) {
     if let Some(stay) = stay {
         let errno = errno::save();
-        // Not to be left in the middle either.
+        // A signal handler must not leave this work by a jump either.
         let blocked = memory::Blocked::all();
         ends::take_back(&stay);
         tls::current().come_back();
@@ -505,8 +500,8 @@ pub(crate) fn stayed(stay: Option<Stay>) {
     }
 }
 
-/// A thread makes a call, and others wait for what becomes of the process: if it is the one that was about to make it another program, a
-/// signal handler may have left that by a jump. True if so; then recording goes on as before. Keeps errno.
+/// Resumes recording if this thread had started exec(3) and a signal handler left that call by a jump; returns true in that case. Called
+/// when a thread makes a call while others wait for the outcome of exec. Preserves errno.
 pub(crate) fn has_left() -> bool {
     let left = ends::left_behind();
     let stays = left.is_some();

@@ -1,14 +1,13 @@
-//! The file systems that this process sees: proc(5), /proc/self/mountinfo. Read when a trace is written, by the process that
-//! describes the job.
+//! File systems visible to this process (proc(5), /proc/self/mountinfo), read at flush time by the process that describes the job.
 #![expect(unsafe_code, reason = "openat(2), read(2), close(2), past our own hooks")]
 
 use trace_format::meta::Mount;
 
-/// Most bytes that are read: some thousand mounts.
+/// Maximum bytes read: some thousand mounts.
 const LONGEST: usize = 256 << 10;
-/// Most file systems that a trace names.
+/// Maximum number of file systems in a trace.
 const MOST: usize = 64;
-/// File systems that hold no data of a program's.
+/// File system types that hold no data of programs.
 const WITHOUT_DATA: [&[u8]; 24] = [
     b"proc",
     b"sysfs",
@@ -36,7 +35,7 @@ const WITHOUT_DATA: [&[u8]; 24] = [
     b"fuse.lxcfs",
 ];
 
-/// The mounts, in the kernel's order; none if they cannot be read. Where one hides another, both are there.
+/// Returns the mounts in the kernel's order; none if they cannot be read. Includes mounts hidden by others.
 pub(crate) fn mounts() -> Vec<Mount> {
     parse(&read().unwrap_or_default())
 }
@@ -69,7 +68,7 @@ fn read() -> Option<Vec<u8>> {
 }
 
 fn parse(text: &[u8]) -> Vec<Mount> {
-    // The last line may be cut.
+    // The last line may be truncated.
     let end = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
     let lines = text.get(..end).unwrap_or_default().split(|&byte| byte == b'\n');
     lines.filter_map(line).take(MOST).collect()
@@ -84,7 +83,7 @@ fn line(line: &[u8]) -> Option<Mount> {
     holds_data.then(|| Mount { path, kind: String::from_utf8_lossy(kind).into_owned() })
 }
 
-/// Spaces and the like are written as a backslash and three octal digits.
+/// Decodes spaces and similar characters, which are written as a backslash and three octal digits.
 fn unescaped(word: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word;

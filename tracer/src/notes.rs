@@ -1,18 +1,18 @@
-//! What was seen and not recorded: one list, one count each. It goes into the trace, so that nothing is lost uncounted.
-//! The counts may lie in memory that outlives the process ([`keep_in`]).
+//! Calls that were seen but not recorded: one list with a counter each, stored in the trace, so that no loss goes unreported. The counters
+//! may lie in memory that outlives the process ([`keep_in`]).
 #![expect(unsafe_code, reason = "a pointer to where the counts are")]
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 macro_rules! notes {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)+) => {
-        /// Something that is counted instead of recorded.
+        /// Kind of event that is counted instead of recorded.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Note {
             $($(#[$doc])* $name,)+
         }
 
-        /// What the trace says of each, in words for a report.
+        /// Texts of the notes, as stored in the trace for reports.
         pub(crate) const TEXTS: &[&str] = &[$($text),+];
     };
 }
@@ -30,57 +30,57 @@ notes! {
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS leaves out";
     /// An open that DXT_INCLUDE leaves out.
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
-    /// A failed open of, or a call on, a name that one of these leaves out.
+    /// A failed open of, or a call on, a name that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE leaves out.
     FilteredName = "failed opens and calls on names that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE leaves out";
     /// A collective call on a communicator that got no number.
     Communicators = "collective calls on communicators of which too many are in use to be told apart";
     /// A call that DXT_LAYERS leaves out.
     Layer = "calls of layers that DXT_LAYERS does not name";
-    /// A rank of which nothing is written.
+    /// A rank that is not recorded.
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or since their settings or key could not be read";
-    /// A file of which triggers keep no segments.
+    /// A file for which a trigger keeps counters instead of segments.
     Triggered = "files of which a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH) keeps counters only";
-    /// A failed call on a name that is not worth a place in the table, or that cannot be made absolute.
+    /// A failed call on a name beyond the limit of such names, or one that cannot be made absolute.
     Name = "failed calls on names that were too many or unreadable";
-    /// A call on a name for which a file was not made any more.
+    /// A call on a name beyond the limit of named files.
     MoreNames = "calls on names that were too many and are recorded under their directory";
-    /// A memory map that the table of maps had no room for.
+    /// A memory mapping that did not fit in the table.
     Map = "memory maps whose end was not followed";
-    /// An asynchronous operation that found no place, or whose block was used again.
+    /// An asynchronous operation that did not fit in the table, or whose control block was reused.
     Asynchronous = "asynchronous operations whose end was never asked for";
-    /// Entries of a ring that the kernel took while nobody was looking, or whose operation is not recorded.
+    /// Ring entries that the kernel took unseen, or whose operation is not recorded.
     RingOperation = "operations of io_uring rings that could not be seen";
-    /// A ring that the tracer could not look into: nobody knows how many operations it had.
+    /// A ring that the tracer could not read: the number of its operations is unknown.
     Ring = "io_uring rings whose operations could not be seen";
-    /// An open of a file, or a call on a name, beyond the files that have counters of their own.
+    /// An open of a file, or a call on a name, beyond the limit of files with own counters.
     OtherFile = "opens and calls by name beyond DXT_COUNTERS_FILES, counted as <other files>";
-    /// The same where it is the budget that has no room for more.
+    /// An open of a file, or a call on a name, for which the job's budget has no room.
     OverBudgetFile = "opens and calls by name of files that DXT_JOB_BYTES has no room for, counted as <other files>";
-    /// A read or write that is in the counters and in no profile.
+    /// A read or write in the counters but in no profile.
     NotProfiled = "reads and writes that are in the counters, but in no profile";
-    /// A call before the tracer could start, by a constructor of another library.
+    /// A call before the tracer could start, made by a constructor of another library.
     BeforeStart = "calls before the tracer could start, by constructors of other libraries";
-    /// A program was started that loads no preloaded library.
+    /// A start of a program that ignores LD_PRELOAD.
     Untraceable = "programs started that cannot be traced: statically linked, of another user (set-user-ID), or with another dynamic linker";
-    /// A library was opened with RTLD_DEEPBIND or in a namespace of its own.
+    /// A library opened with RTLD_DEEPBIND or in a separate namespace.
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may go past the tracer";
     /// A shared library of a program that the tracer was linked into.
     #[cfg_attr(not(dxt_static), expect(dead_code, reason = "what is preloaded sees them"))]
     SharedLibrary = "shared libraries whose own calls the tracer that is linked into the program does not see";
-    /// A child that was forked by a process which had confined itself.
+    /// A child forked by a process that had confined itself.
     ConfinedChild = "forked children of a process confined by seccomp, which record nothing";
-    /// From here on calls are recorded with one and the same time.
+    /// A stop of the clock: later calls are recorded with one constant time.
     StoppedClock = "moments from which on the program forbade to read the clock: calls after them have no times of their own";
-    /// A call on a descriptor that was first seen when the tracer could not ask what it is.
+    /// A call on a descriptor that was first seen when the kernel could no longer be asked about it.
     BehindFilter = "calls on descriptors first seen after seccomp confined the program";
-    /// A call that could not be recorded or counted in its stream, because even the tables were full.
+    /// A call that could not be recorded or counted in its stream, because all tables were full.
     TablesFull = "calls while a table was full";
-    /// A call that came when the trace had been written and its spool was gone, and found no place.
+    /// A call after the trace had been written and its spool removed, without room elsewhere.
     Late = "calls that came after the trace had been written and found no place in another spool";
-    /// A call whose offset others may have changed before it could be asked for: in a stream that is marked so.
+    /// A call whose offset others may have changed before the kernel was asked; its stream is marked accordingly.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
-    /// Bytes that no wrapped function has moved, between two that have.
+    /// Bytes moved by unwrapped functions, between two wrapped calls.
     Unlocked = "bytes that getc_unlocked, putc_unlocked or their like moved inside the program, in no segment";
     /// A call whose segment the job's budget has no room for.
     OverBudget = "calls of which DXT_JOB_BYTES keeps counters only";
@@ -88,50 +88,50 @@ notes! {
     OwnShare = "processes that took a share of DXT_JOB_BYTES of their own: the job has no name, or the file in which its processes on a node share cannot be used, or not in time";
     /// A record that the spool's journal had no room for.
     Definition = "names, streams and sizes that found no room in the spool: what is recovered of it, or watched, lacks them";
-    /// A trace could not be written: no name leads to its directory any more.
+    /// A trace that could not be written: its directory is no longer reachable by name.
     Elsewhere = "traces not written, since their directory was out of reach: behind chroot, or another mount";
-    /// A call of a signal handler that came in the middle of the tracer's work, where signals could not be held off.
+    /// A call of a signal handler that interrupted the tracer's work where signals could not be blocked.
     DuringTracer = "calls of signal handlers that interrupted the tracer itself";
     /// A call on a thread or process that shares another thread's thread-local storage.
     BareThread = "calls of threads that clone(2) made without thread-local storage of their own (CLONE_SETTLS), left out";
-    /// A call on a descriptor that another thread was changing, or of a table that is not the process's.
+    /// A call on a descriptor that another thread was changing, or that belongs to another descriptor table than the process's.
     Uncertain = "calls booked on <uncertain>: their descriptor was closed or replaced meanwhile, or is of a thread with a descriptor table of its own";
-    /// The program has an MPI library in itself, whose calls nobody sees.
+    /// A program with a statically linked MPI library, whose calls are not seen.
     BuiltInMpi = "programs with MPI linked statically into them: its ranks, MPI-IO and collective calls are not recorded (link by dxt-run --link-flags, or with a shared MPI)";
-    /// Likewise HDF5.
+    /// A program with a statically linked HDF5.
     BuiltInHdf5 = "programs with HDF5 linked statically into them: its calls are not recorded (link by dxt-run --link-flags, or with a shared HDF5)";
-    /// Likewise parallel netCDF.
+    /// A program with a statically linked parallel netCDF.
     BuiltInPnetcdf = "programs with parallel netCDF linked statically into them: its calls are not recorded (link by dxt-run --link-flags, or with a shared one)";
 }
 
-/// The counts, one per note.
+/// Counters, one per note.
 pub(crate) type Counts = [AtomicU64; TEXTS.len()];
 
 static OWN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
 static KEPT: AtomicPtr<Counts> = AtomicPtr::new(std::ptr::null_mut());
 
 fn counts() -> &'static Counts {
-    // SAFETY: null, or what `keep_in` was given.
+    // SAFETY: null, or the memory given to `keep_in`.
     unsafe { KEPT.load(Ordering::Acquire).as_ref() }.unwrap_or(&OWN)
 }
 
 impl Note {
-    /// What the trace says of it.
+    /// Returns the text stored in the trace.
     pub(crate) const fn text(self) -> &'static str {
         TEXTS[self as usize]
     }
 
-    /// Counts one.
+    /// Adds one.
     pub(crate) fn count(self) {
         self.count_many(1);
     }
 
-    /// Counts one less: what was counted beforehand did not happen.
+    /// Subtracts one: an event counted in advance did not happen.
     pub(crate) fn take_back(self) {
         self.count_many(u64::MAX);
     }
 
-    /// Counts `times`.
+    /// Adds `times`.
     pub(crate) fn count_many(self, times: u64) {
         if let Some(count) = counts().get(self as usize) {
             count.fetch_add(times, Ordering::Relaxed);
@@ -139,9 +139,9 @@ impl Note {
     }
 }
 
-/// From now on the counts are there, with what has been counted so far; null: in memory of our own, which is zero then.
+/// Moves the counters to `place` with their values; null: back to static memory, with zeros.
 pub(crate) fn keep_in(place: *mut Counts) {
-    // SAFETY: null, or memory for the counts that nobody else uses yet and that never goes away.
+    // SAFETY: null, or memory for the counters that nobody else uses yet and that is never freed.
     if let Some(kept) = unsafe { place.as_ref() } {
         for (kept, own) in kept.iter().zip(&OWN) {
             kept.store(own.swap(0, Ordering::Relaxed), Ordering::Relaxed);
@@ -150,24 +150,24 @@ pub(crate) fn keep_in(place: *mut Counts) {
     KEPT.store(place, Ordering::Release);
 }
 
-/// What belongs to the trace that is being written.
+/// Counts that belong to the trace being written.
 static TAKEN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
 
-/// What was counted since the last trace belongs to the one that is about to be written.
+/// Takes the counts since the last trace for the trace about to be written.
 pub(crate) fn take() {
     for (taken, count) in TAKEN.iter().zip(counts()) {
-        // Less than nothing: what was counted beforehand, and is in the last trace, did not happen.
+        // A negative count: an event counted in advance, and stored in the last trace, did not happen.
         let count = count.load(Ordering::Relaxed).cast_signed().max(0);
         taken.store(count.cast_unsigned(), Ordering::Relaxed);
     }
 }
 
-/// How often each was seen, of what was taken.
+/// Iterates over texts and counts that were taken.
 pub(crate) fn taken() -> impl Iterator<Item = (&'static str, u64)> {
     TEXTS.iter().zip(&TAKEN).map(|(text, count)| (*text, count.load(Ordering::Relaxed)))
 }
 
-/// What was taken is in a trace now, or (`written` is false) is not.
+/// Subtracts the taken counts if `written`; else leaves them to the next trace.
 pub(crate) fn settle(written: bool) {
     for (taken, count) in TAKEN.iter().zip(counts()) {
         let taken = taken.swap(0, Ordering::Relaxed);
@@ -177,7 +177,7 @@ pub(crate) fn settle(written: bool) {
     }
 }
 
-/// Forgets all counts: for a forked child.
+/// Resets all counters in a forked child.
 pub(crate) fn forget() {
     counts().iter().for_each(|count| count.store(0, Ordering::Relaxed));
 }
@@ -192,7 +192,7 @@ mod tests {
         Note::DuringTracer.count_many(2);
         take();
         assert_eq!(of_it(), (TEXTS[Note::DuringTracer as usize], 2));
-        // Each trace has what came since the last one, and one that could not be written leaves it to the next.
+        // Each trace has the counts since the last one; those of a trace that could not be written go to the next.
         settle(false);
         Note::DuringTracer.count();
         take();
@@ -200,7 +200,7 @@ mod tests {
         settle(true);
         take();
         assert_eq!(of_it().1, 0);
-        // What did not happen after all is less by as much next time.
+        // Events that did not happen are subtracted from the next trace's count.
         Note::DuringTracer.take_back();
         take();
         assert_eq!(of_it().1, 0);

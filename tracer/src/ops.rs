@@ -1,31 +1,31 @@
-//! The operations this tracer records. The table travels in the trace, so adding one here is all there is to it.
+//! Operations that this tracer records. The trace carries the table, so an operation is added here and nowhere else.
 
 use crate::registry::Role;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// One operation: what the trace says of it.
+/// Operation as described in the trace.
 pub(crate) struct Op {
     code: u16,
     layer: Layer,
     class: OpClass,
     mode: OpMode,
     name: &'static str,
-    /// Place of the stream id in a file's table of frequent streams, if it has one.
+    /// Index of the stream id in a file's table of frequent streams, if any.
     frequent: Option<u8>,
 }
 
 impl Op {
-    /// Code that streams carry.
+    /// Code of the operation in streams.
     pub(crate) const fn code(&self) -> u16 {
         self.code
     }
 
-    /// The interface that it is a call of.
+    /// Interface that the operation belongs to.
     pub(crate) const fn layer(&self) -> Layer {
         self.layer
     }
 
-    /// What its calls are to a profile; those that failed are nothing.
+    /// Role of the operation's calls in a profile; none for failed calls.
     pub(crate) const fn role(&self, failed: bool) -> Role {
         match self.class {
             OpClass::Read if !failed => Role::Reads,
@@ -34,34 +34,34 @@ impl Op {
         }
     }
 
-    /// Whether it moves file data.
+    /// True if the operation moves file data.
     pub(crate) const fn is_data(&self) -> bool {
         self.class.is_data()
     }
 
-    /// Whether it moves bytes to the file.
+    /// True if the operation moves bytes to the file.
     pub(crate) const fn writes(&self) -> bool {
         matches!(self.class, OpClass::Write)
     }
 
-    /// Place among a file's frequent streams.
+    /// Index in a file's table of frequent streams.
     pub(crate) const fn frequent(&self) -> Option<u8> {
         self.frequent
     }
 }
 
-/// Operations of the layer MPI, one after another from this code on.
+/// Codes of the collective MPI operations, which are contiguous.
 const MEETINGS: std::ops::Range<u16> = MPI_BARRIER.code..MPI_REDUCE_SCATTER_BLOCK.code + 1;
-/// How many they are.
+/// Number of collective MPI operations.
 pub(crate) const COLLECTIVES: usize = (MEETINGS.end - MEETINGS.start) as usize;
 
-/// Place of an operation among those of the layer MPI; no place if it is none.
+/// Index of an operation among the collective MPI operations; out of range for any other.
 #[inline(always)]
 pub(crate) fn collective_place(op: &Op) -> usize {
     usize::from(op.code().wrapping_sub(MEETINGS.start))
 }
 
-/// Number of places for frequent streams; nested ones have places of their own.
+/// Number of frequent streams per file; nested streams have as many of their own.
 pub(crate) const FREQUENT: usize = 4;
 
 macro_rules! ops {
@@ -76,9 +76,9 @@ macro_rules! ops {
     (@place $place:literal) => { Some($place) };
 }
 
-// Codes are never used again for something else: older traces keep theirs.
+// Codes are never reused: older traces keep their meaning.
 ops! {
-    /// open(2) and its kin, creat(2).
+    /// open(2), openat(2), openat2(2), creat(2).
     POSIX_OPEN = 1 Posix Open Plain "open";
     /// close(2).
     POSIX_CLOSE = 2 Posix Close Plain "close";
@@ -90,7 +90,7 @@ ops! {
     POSIX_READV = 5 Posix Read Vectored "read";
     /// writev(2), pwritev(2), pwritev2(2).
     POSIX_WRITEV = 6 Posix Write Vectored "write";
-    /// lseek(2); the offset is the position it led to.
+    /// lseek(2); the offset is the resulting position.
     POSIX_SEEK = 7 Posix Seek Plain "seek";
     /// fsync(2).
     POSIX_SYNC = 8 Posix Sync Plain "sync";
@@ -114,35 +114,35 @@ ops! {
     POSIX_RMDIR = 17 Posix Metadata Plain "rmdir";
     /// opendir(3).
     POSIX_OPENDIR = 18 Posix Open Plain "opendir";
-    /// mmap(2), with its range. What is touched through the mapping is not visible.
+    /// mmap(2), with its range. Accesses through the mapping are not recorded.
     POSIX_MMAP = 19 Posix Map Plain "mmap";
-    /// munmap(2), with the range of the file that is given up.
+    /// munmap(2), with the unmapped file range.
     POSIX_MUNMAP = 20 Posix Map Plain "munmap";
-    /// msync(2), with the range of the file.
+    /// msync(2), with the file range.
     POSIX_MSYNC = 21 Posix Sync Plain "msync";
-    /// flock(2), lockf(3), fcntl(2) with F_SETLK and its kin, with the range; length 0 means to the end.
+    /// flock(2), lockf(3), fcntl(2) with F_SETLK and its variants, with the range; length 0 means to the end.
     POSIX_LOCK = 22 Posix Lock Plain "lock";
-    /// The same, giving the range back.
+    /// flock(2), lockf(3), fcntl(2) that release the range.
     POSIX_UNLOCK = 23 Posix Unlock Plain "unlock";
-    /// copy_file_range(2), sendfile(2), splice(2): on the file that is read.
+    /// copy_file_range(2), sendfile(2), splice(2): the file that is read.
     POSIX_COPY_READ = 24 Posix Read Plain "copy_read";
-    /// The same, on the file that is written.
+    /// copy_file_range(2), sendfile(2), splice(2): the file that is written.
     POSIX_COPY_WRITE = 25 Posix Write Plain "copy_write";
-    /// aio_read(3), lio_listio(3) with LIO_READ: from the submission to where the program learns that it is done.
+    /// aio_read(3), lio_listio(3) with LIO_READ: from submission until the program learns of completion.
     POSIX_AIO_READ = 26 Posix Read Nonblocking "read";
-    /// aio_write(3), lio_listio(3) with LIO_WRITE, likewise.
+    /// aio_write(3), lio_listio(3) with LIO_WRITE: from submission until the program learns of completion.
     POSIX_AIO_WRITE = 27 Posix Write Nonblocking "write";
-    /// aio_fsync(3) with O_SYNC, likewise.
+    /// aio_fsync(3) with O_SYNC: from submission until the program learns of completion.
     POSIX_AIO_SYNC = 28 Posix Sync Nonblocking "sync";
-    /// io_submit(2) with IOCB_CMD_PREAD or IOCB_CMD_PREADV: from the submission to where io_getevents(2) tells of its end.
+    /// io_submit(2) with IOCB_CMD_PREAD or IOCB_CMD_PREADV: from submission until io_getevents(2) reports completion.
     POSIX_IO_SUBMIT_READ = 29 Posix Read Nonblocking "io_submit_read";
-    /// io_submit(2) with IOCB_CMD_PWRITE or IOCB_CMD_PWRITEV, likewise.
+    /// io_submit(2) with IOCB_CMD_PWRITE or IOCB_CMD_PWRITEV: from submission until io_getevents(2) reports completion.
     POSIX_IO_SUBMIT_WRITE = 30 Posix Write Nonblocking "io_submit_write";
-    /// io_submit(2) with IOCB_CMD_FSYNC, likewise.
+    /// io_submit(2) with IOCB_CMD_FSYNC: from submission until io_getevents(2) reports completion.
     POSIX_IO_SUBMIT_SYNC = 31 Posix Sync Nonblocking "io_submit_sync";
-    /// IORING_OP_READ and its kin of io_uring(7): from the submission to where a completion was first seen.
+    /// IORING_OP_READ and its variants (io_uring(7)): from submission until the completion was first seen.
     POSIX_IO_URING_READ = 32 Posix Read Nonblocking "io_uring_read";
-    /// IORING_OP_WRITE and its kin, likewise.
+    /// IORING_OP_WRITE and its variants (io_uring(7)): from submission until the completion was first seen.
     POSIX_IO_URING_WRITE = 33 Posix Write Nonblocking "io_uring_write";
     /// IORING_OP_FSYNC without IORING_FSYNC_DATASYNC.
     POSIX_IO_URING_SYNC = 34 Posix Sync Nonblocking "io_uring_sync";
@@ -154,7 +154,7 @@ ops! {
     POSIX_IO_URING_OPEN = 37 Posix Open Nonblocking "io_uring_open";
     /// IORING_OP_CLOSE.
     POSIX_IO_URING_CLOSE = 38 Posix Close Nonblocking "io_uring_close";
-    /// mremap(2), with the range of the file that is mapped after it.
+    /// mremap(2), with the file range mapped afterwards.
     POSIX_MREMAP = 39 Posix Map Plain "mremap";
     /// fopen(3), fdopen(3), freopen(3).
     STDIO_OPEN = 40 Stdio Open Plain "open";
@@ -204,19 +204,19 @@ ops! {
     MPIIO_IREAD_SHARED = 96 Mpiio Read Nonblocking "read_shared";
     /// MPI_File_iwrite_shared.
     MPIIO_IWRITE_SHARED = 97 Mpiio Write Nonblocking "write_shared";
-    /// MPI_File_read_all_begin, MPI_File_read_at_all_begin and their ends.
+    /// MPI_File_read_all_begin, MPI_File_read_at_all_begin and the matching ends.
     MPIIO_SPLIT_READ_ALL = 98 Mpiio Read Split "read_all";
-    /// MPI_File_write_all_begin, MPI_File_write_at_all_begin and their ends.
+    /// MPI_File_write_all_begin, MPI_File_write_at_all_begin and the matching ends.
     MPIIO_SPLIT_WRITE_ALL = 99 Mpiio Write Split "write_all";
     /// MPI_File_read_ordered_begin and its end.
     MPIIO_SPLIT_READ_ORDERED = 100 Mpiio Read Split "read_ordered";
     /// MPI_File_write_ordered_begin and its end.
     MPIIO_SPLIT_WRITE_ORDERED = 101 Mpiio Write Split "write_ordered";
-    /// MPI_File_seek; the offset is the position it led to.
+    /// MPI_File_seek; the offset is the resulting position.
     MPIIO_SEEK = 102 Mpiio Seek Plain "seek";
-    /// MPI_File_seek_shared; the offset is the position it led to, where the call itself says it.
+    /// MPI_File_seek_shared; the offset is the resulting position if the arguments determine it.
     MPIIO_SEEK_SHARED = 103 Mpiio Seek Shared "seek";
-    /// MPI_File_set_size; the length is the size.
+    /// MPI_File_set_size; the length is the new size.
     MPIIO_SET_SIZE = 104 Mpiio Metadata Plain "set_size";
     /// MPI_File_preallocate; the length is the size.
     MPIIO_PREALLOCATE = 105 Mpiio Metadata Plain "preallocate";
@@ -236,63 +236,46 @@ ops! {
     HDF5_CREATE_DATA_SET = 125 Hdf5 Open Plain "create_dataset";
     /// H5Dclose, H5Oclose of a data set.
     HDF5_CLOSE_DATA_SET = 126 Hdf5 Close Plain "close_dataset";
-    /// H5Dread; the length is the elements' size in the file.
+    /// H5Dread; the length is the size of the elements in the file.
     HDF5_READ = 127 Hdf5 Read Plain "read";
-    /// H5Dwrite, likewise.
+    /// H5Dwrite; the length is the size of the elements in the file.
     HDF5_WRITE = 128 Hdf5 Write Plain "write";
-    /// H5Dread with a property list that asks for a collective transfer.
+    /// H5Dread with a property list that requests a collective transfer.
     HDF5_READ_ALL = 129 Hdf5 Read Collective "read";
-    /// H5Dwrite, likewise.
+    /// H5Dwrite with a property list that requests a collective transfer.
     HDF5_WRITE_ALL = 130 Hdf5 Write Collective "write";
-    /// H5Dread_multi: on each data set.
+    /// H5Dread_multi, on each data set.
     HDF5_READ_MULTI = 131 Hdf5 Read Vectored "read";
-    /// H5Dwrite_multi, likewise.
+    /// H5Dwrite_multi, on each data set.
     HDF5_WRITE_MULTI = 132 Hdf5 Write Vectored "write";
     /// H5Dread_multi, collective.
     HDF5_READ_MULTI_ALL = 133 Hdf5 Read Collective "read_multi";
     /// H5Dwrite_multi, collective.
     HDF5_WRITE_MULTI_ALL = 134 Hdf5 Write Collective "write_multi";
-    /// H5Dread_async, H5Dread_multi_async: the call itself.
+    /// H5Dread_async, H5Dread_multi_async: the call itself, not its completion.
     HDF5_READ_ASYNC = 135 Hdf5 Read Nonblocking "read";
-    /// H5Dwrite_async, H5Dwrite_multi_async, likewise.
+    /// H5Dwrite_async, H5Dwrite_multi_async: the call itself, not its completion.
     HDF5_WRITE_ASYNC = 136 Hdf5 Write Nonblocking "write";
     /// H5Dread_async, H5Dread_multi_async, collective.
     HDF5_READ_ASYNC_ALL = 137 Hdf5 Read Nonblocking "read_all";
     /// H5Dwrite_async, H5Dwrite_multi_async, collective.
     HDF5_WRITE_ASYNC_ALL = 138 Hdf5 Write Nonblocking "write_all";
-    /// MPI_Barrier.
     MPI_BARRIER = 139 Mpi Communication Plain "barrier";
-    /// MPI_Bcast.
     MPI_BCAST = 140 Mpi Communication Plain "bcast";
-    /// MPI_Reduce.
     MPI_REDUCE = 141 Mpi Communication Plain "reduce";
-    /// MPI_Allreduce.
     MPI_ALLREDUCE = 142 Mpi Communication Plain "allreduce";
-    /// MPI_Gather.
     MPI_GATHER = 143 Mpi Communication Plain "gather";
-    /// MPI_Gatherv.
     MPI_GATHERV = 144 Mpi Communication Plain "gatherv";
-    /// MPI_Allgather.
     MPI_ALLGATHER = 145 Mpi Communication Plain "allgather";
-    /// MPI_Allgatherv.
     MPI_ALLGATHERV = 146 Mpi Communication Plain "allgatherv";
-    /// MPI_Scatter.
     MPI_SCATTER = 147 Mpi Communication Plain "scatter";
-    /// MPI_Scatterv.
     MPI_SCATTERV = 148 Mpi Communication Plain "scatterv";
-    /// MPI_Alltoall.
     MPI_ALLTOALL = 149 Mpi Communication Plain "alltoall";
-    /// MPI_Alltoallv.
     MPI_ALLTOALLV = 150 Mpi Communication Plain "alltoallv";
-    /// MPI_Alltoallw.
     MPI_ALLTOALLW = 151 Mpi Communication Plain "alltoallw";
-    /// MPI_Scan.
     MPI_SCAN = 152 Mpi Communication Plain "scan";
-    /// MPI_Exscan.
     MPI_EXSCAN = 153 Mpi Communication Plain "exscan";
-    /// MPI_Reduce_scatter.
     MPI_REDUCE_SCATTER = 154 Mpi Communication Plain "reduce_scatter";
-    /// MPI_Reduce_scatter_block.
     MPI_REDUCE_SCATTER_BLOCK = 155 Mpi Communication Plain "reduce_scatter_block";
     /// chmod(2), fchmod(2), fchmodat(2).
     POSIX_CHMOD = 156 Posix Metadata Plain "chmod";
@@ -304,25 +287,25 @@ ops! {
     POSIX_ACCESS = 159 Posix Metadata Plain "access";
     /// link(2), linkat(2), on the old name.
     POSIX_LINK = 160 Posix Metadata Plain "link";
-    /// io_submit(2), io_uring_enter(2), aio_write(3) and their kin: how long the call that hands operations over keeps its thread.
+    /// io_submit(2), io_uring_enter(2), aio_write(3) and similar: time that the submitting call takes in its thread.
     POSIX_SUBMIT = 161 Posix Wait Plain "submit";
-    /// aio_suspend(3), io_getevents(2), io_uring_enter(2) and their kin, where they tell of an end: how long the call keeps its thread.
+    /// aio_suspend(3), io_getevents(2), io_uring_enter(2) and similar, if they report a completion: time in the calling thread.
     POSIX_WAIT = 162 Posix Wait Plain "wait";
-    /// MPI_File_iwrite, MPI_File_write_all_begin and their kin: how long the call keeps its thread.
+    /// MPI_File_iwrite, MPI_File_write_all_begin and similar: time that the call takes in its thread.
     MPIIO_SUBMIT = 163 Mpiio Wait Plain "submit";
-    /// MPI_Wait and its kin, where they complete an operation of MPI-IO, MPI_File_write_all_end and its kin: likewise.
+    /// MPI_Wait and similar that complete an MPI-IO operation, MPI_File_write_all_end and similar: time in the calling thread.
     MPIIO_WAIT = 164 Mpiio Wait Plain "wait";
     /// fdatasync(2).
     POSIX_DATA_SYNC = 165 Posix Sync Plain "fdatasync";
-    /// aio_fsync(3) with O_DSYNC: from the submission to where the program learns that it is done.
+    /// aio_fsync(3) with O_DSYNC: from submission until the program learns of completion.
     POSIX_AIO_DATA_SYNC = 166 Posix Sync Nonblocking "fdatasync";
-    /// io_submit(2) with IOCB_CMD_FDSYNC: from the submission to where io_getevents(2) tells of its end.
+    /// io_submit(2) with IOCB_CMD_FDSYNC: from submission until io_getevents(2) reports completion.
     POSIX_IO_SUBMIT_DATA_SYNC = 167 Posix Sync Nonblocking "io_submit_fdatasync";
     /// IORING_OP_FSYNC with IORING_FSYNC_DATASYNC.
     POSIX_IO_URING_DATA_SYNC = 168 Posix Sync Nonblocking "io_uring_fdatasync";
 }
 
-/// The table as the trace carries it.
+/// Returns the table in the trace's format.
 pub(crate) fn table() -> Vec<OpDef> {
     ALL.iter()
         .map(|op| OpDef { code: op.code, layer: op.layer, class: op.class, mode: op.mode, name: op.name.to_owned() })

@@ -1,17 +1,16 @@
-//! Names that nobody else can guess, and numbers that are scattered alike wherever they are made.
+//! Unguessable names, and hashes that are equal in all processes.
 #![expect(unsafe_code, reason = "getrandom(2)")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often this process has asked.
+/// Number of fallback values generated so far.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
-/// 64 bits that other processes cannot foresee. Where the kernel gives none (before Linux 3.17, or a filter refuses the call)
-/// they come from the clock and from where the process lies in memory: files are made so that a name that was guessed
-/// costs no more than another try.
+/// Returns 64 bits that other processes cannot predict. If the kernel provides none (before Linux 3.17, or a filter refuses the call), they
+/// come from the clock and from memory addresses. Files are created such that a guessed name costs no more than another try.
 pub(crate) fn number() -> u64 {
     let mut bytes = [0_u8; 8];
-    // SAFETY: the buffer is ours and as long as said. Not to wait for entropy while the machine starts.
+    // SAFETY: the buffer is ours, of the length given. Non-blocking: must not wait for entropy during boot.
     let got =
         unsafe { crate::sys::syscall!(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), libc::GRND_NONBLOCK) };
     if got == bytes.len() as i64 { u64::from_le_bytes(bytes) } else { from_what_is_here() }
@@ -33,7 +32,7 @@ const fn mixed(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// 64 bits that are the same for the same text in every process, and scattered evenly over different texts, however alike.
+/// Returns a 64-bit hash that is equal for equal texts in every process, and evenly distributed even over similar texts.
 pub(crate) const fn scattered(text: &[u8]) -> u64 {
     mixed(trace_format::meta::path_hash(text))
 }

@@ -1,11 +1,11 @@
-//! What runtimes of sanitizers ask for. A program that was compiled with -fsanitize=thread sees of this library only the calls of the C
-//! library that it makes (memcpy(3)), not the atomics that order them, and takes them for races.
+//! Functions for sanitizer runtimes. In a program compiled with -fsanitize=thread, ThreadSanitizer sees this library's calls to the C
+//! library (memcpy(3)) but not the atomics that order them, and reports false races.
 #![expect(unsafe_code, reason = "a symbol for others to find")]
 
 use std::ffi::c_char;
 
-/// Called by ThreadSanitizer's runtime when it starts, unless the program has one of its own (sanitizer/tsan_interface.h): what this
-/// library calls is not looked at. A runtime that is linked into the program (clang without -shared-libsan) does not come here.
+/// Suppresses reports about calls made by this library. ThreadSanitizer's runtime calls it at start, unless the program defines its own
+/// (sanitizer/tsan_interface.h). A runtime linked into the program (clang without -shared-libsan) does not call it.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn __tsan_default_suppressions() -> *const c_char {
     c"called_from_lib:libdxt_tracer.so\n".as_ptr()

@@ -1,9 +1,9 @@
-//! One-line messages on standard error, written without stdio or allocation. They go where standard error went when the process
-//! started, or nowhere: a program may have given descriptor 2 to a data file.
+//! One-line messages on standard error, written without stdio or allocation. They go where standard error went at process start, or
+//! nowhere: a program may have given descriptor 2 to a data file.
 //!
-//! What descriptor 2 stands for is told by its file's identity, with the moment when that file was made: a file system gives the number
-//! of one that is gone to the next. A descriptor that the program opens itself is its own, even where it stands for the same file.
-//! Nobody is waited for, and no signal comes of it: where a pipe has no reader, or no room, or a file may not grow, nothing is said.
+//! Descriptor 2 is recognized by its file's identity plus creation time, since file systems reuse inode numbers. A descriptor that the
+//! program opens itself belongs to the program, even if it refers to the same file. Messages never block and raise no signal: they are
+//! dropped if a pipe has no reader or no room, or if a file may not grow.
 #![expect(unsafe_code, reason = "statx(2), fcntl(2), poll(2), write(2)")]
 
 use crate::memory::Blocked;
@@ -11,29 +11,29 @@ use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Which file a descriptor stands for.
+/// Identity of the file behind a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
     inode: u64,
     kind: libc::mode_t,
-    /// When the file was made, in seconds and nanoseconds; zeros where nobody says.
+    /// Creation time in seconds and nanoseconds; zeros if unknown.
     made: (i64, u32),
 }
 
 static STDERR: OnceLock<Identity> = OnceLock::new();
-/// Descriptor 2 is a file that the program has opened.
+/// True if descriptor 2 is a file that the program has opened.
 static IS_PROGRAMS: AtomicBool = AtomicBool::new(false);
 
-/// What the write is made through has a number from here on, where there is one: lower ones the program may expect.
+/// Lowest number of the descriptor used for writing, if available: the program may expect to get lower ones.
 const HIGH: c_int = 400;
-/// Milliseconds that somebody who reads a pipe may take before nothing is said.
+/// Maximum wait for the reader of a pipe, in ms; then the message is dropped.
 const PATIENCE: c_int = 200;
 
 fn identity(number: c_int) -> Option<Identity> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours. The raw system call, since fstat(3) may be wrapped.
+    // SAFETY: the structure is ours. Raw system call, since fstat(3) may be wrapped.
     if unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } != 0 {
         return None;
     }
@@ -45,7 +45,7 @@ fn identity(number: c_int) -> Option<Identity> {
     })
 }
 
-/// When the file was made.
+/// Returns the creation time of the file.
 fn made(number: c_int) -> Option<(i64, u32)> {
     // SAFETY: an all-zero structure is a valid one.
     let mut about: libc::statx = unsafe { std::mem::zeroed() };
@@ -55,7 +55,7 @@ fn made(number: c_int) -> Option<(i64, u32)> {
     (known && about.stx_mask & libc::STATX_BTIME != 0).then_some((about.stx_btime.tv_sec, about.stx_btime.tv_nsec))
 }
 
-/// Remembers what standard error is.
+/// Remembers the identity of standard error.
 pub(crate) fn remember_stderr() {
     let errno = crate::errno::save();
     if let Some(identity) = identity(libc::STDERR_FILENO) {
@@ -64,7 +64,7 @@ pub(crate) fn remember_stderr() {
     errno.restore();
 }
 
-/// The program has opened a file as descriptor `number`.
+/// Notes that the program has opened a file as descriptor `number`.
 #[inline(always)]
 pub(crate) fn opened(number: c_int) {
     if number == libc::STDERR_FILENO {
@@ -72,7 +72,7 @@ pub(crate) fn opened(number: c_int) {
     }
 }
 
-/// Descriptor `number` is a copy of another one now: what it stands for tells whose it is.
+/// Notes that descriptor `number` is a duplicate now: its file's identity shows if it is standard error.
 #[inline(always)]
 pub(crate) fn copied(number: c_int) {
     if number == libc::STDERR_FILENO {
@@ -80,7 +80,7 @@ pub(crate) fn copied(number: c_int) {
     }
 }
 
-/// Writes `dxt: ` and the parts as one line; keeps errno.
+/// Writes `dxt: ` and the parts as one line. Preserves errno.
 pub(crate) fn say(parts: &[&[u8]]) {
     let errno = crate::errno::save();
     let mut line = [0_u8; 512];
@@ -91,29 +91,29 @@ pub(crate) fn say(parts: &[&[u8]]) {
         line[length..length + taken].copy_from_slice(&part[..taken]);
         length += taken;
     }
-    // Terminals and /dev/null are what they are, whoever opens them.
+    // Terminals and /dev/null count as standard error even if the program opened them.
     let is_programs = |known: &Identity| known.kind == libc::S_IFREG && IS_PROGRAMS.load(Ordering::Relaxed);
     if let Some(known) = STDERR.get().filter(|known| !is_programs(known)) {
-        // No handler runs between: it may never come back.
+        // No signal handler may run in between: it might never return.
         let blocked = Blocked::all();
         write(known, &line[..length], &blocked);
     }
     errno.restore();
 }
 
-/// Writes `line` through a descriptor of our own, so that what is looked at is what is written to, whatever other threads do with theirs.
+/// Writes `line` through a descriptor of our own: other threads cannot change it between check and write.
 fn write(known: &Identity, line: &[u8], blocked: &Blocked) {
     let copy = |least: c_int| {
-        // SAFETY: a copy of a descriptor changes nothing that can be seen.
+        // SAFETY: duplicating a descriptor has no visible effect.
         let copy = unsafe { crate::sys::syscall!(libc::SYS_fcntl, libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, least) };
         (copy >= 0).then_some(copy as c_int)
     };
     let own = copy(HIGH).or_else(|| copy(libc::STDERR_FILENO + 1));
-    // There may be no number left.
+    // All numbers may be in use.
     let number = own.unwrap_or(libc::STDERR_FILENO);
     if identity(number).as_ref() == Some(known) && has_room(number) {
         blocked.without([libc::SIGPIPE, libc::SIGXFSZ], || {
-            // SAFETY: the buffer is ours; a failed or short write of a message is nobody's loss.
+            // SAFETY: the buffer is ours; a failed or short write of a message does no harm.
             unsafe { crate::sys::syscall!(libc::SYS_write, number, line.as_ptr(), line.len()) };
         });
     }
@@ -123,7 +123,7 @@ fn write(known: &Identity, line: &[u8], blocked: &Blocked) {
     }
 }
 
-/// Whether a write will not wait.
+/// True if a write will not block.
 fn has_room(number: c_int) -> bool {
     let mut asked = libc::pollfd { fd: number, events: libc::POLLOUT, revents: 0 };
     let mut patience = libc::timespec { tv_sec: 0, tv_nsec: i64::from(PATIENCE) * 1_000_000 };

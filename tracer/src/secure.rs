@@ -1,15 +1,15 @@
-//! A program with more rights than who has started it (AT_SECURE: set-user-ID, set-group-ID, file capabilities), which has loaded the
-//! library by /etc/ld.so.preload. Nothing that its user sets is obeyed and nothing is said: it is recorded only if the site's own file
-//! asks for that, into a directory that no user can touch, mode 0600, without a spool, a shared budget or any other file.
+//! Privileged programs (AT_SECURE: set-user-ID, set-group-ID, file capabilities) that load the library by /etc/ld.so.preload. User settings
+//! are ignored and nothing is printed. They are recorded only if the site's own file asks for it. Their trace goes into a directory that no
+//! user can modify, with mode 0600; there is no spool, shared budget or any other file.
 #![expect(unsafe_code, reason = "lstat(2)")]
 
 use crate::config::{Config, Environment, Filled, Overflow, Spool};
 use std::ffi::CStr;
 
-/// The site's own file, the only one that is read for such programs.
+/// The site's own file, the only one read for privileged programs.
 const FILE: &[u8] = b"/etc/dxt/dxt.conf";
 
-/// The environment of such a program: the site's file.
+/// Environment of a privileged program: the site's file only.
 pub(crate) struct Site;
 
 impl Environment for Site {
@@ -20,12 +20,12 @@ impl Environment for Site {
     fn each_name(&self, _: &mut dyn FnMut(&[u8])) {}
 }
 
-/// True if there is a file of the site's that nobody but root can have written. Allocates nothing.
+/// True if the site's file exists and only root can have written it. Allocates nothing.
 pub(crate) fn may_start() -> bool {
     is_roots(FILE, libc::S_IFREG)
 }
 
-/// Takes out of `config` whatever would write elsewhere than to the directory of traces; false if that is none where only root can write.
+/// Disables all settings that write outside of the trace directory; false if users other than root can write to that directory.
 pub(crate) fn restrict(config: &mut Config) -> bool {
     config.trace_mode = 0o600;
     config.verbose = 0;
@@ -38,18 +38,18 @@ pub(crate) fn restrict(config: &mut Config) -> bool {
     config.output_dir.as_it_is().is_some_and(is_roots_directory)
 }
 
-/// True if only root can write to the directory, and no user can put another in its place.
+/// True if only root can write to the directory, and no user can replace it.
 pub(crate) fn is_roots_directory(path: &[u8]) -> bool {
     is_roots(path, libc::S_IFDIR)
 }
 
-/// True where what such a program writes may go.
+/// True if a privileged program may write there.
 pub(crate) fn may_write_to(filled: &Filled) -> bool {
     !crate::real::is_secure() || is_roots_directory(&filled.path)
 }
 
-/// True if the file at the absolute `path` is of this `kind`, root's, and others cannot write to it; nor rename or replace a directory on the
-/// way. No link is followed.
+/// True if the file at the absolute `path` has this `kind`, belongs to root, and others cannot write to it, nor rename or replace a
+/// directory on the way. Follows no links.
 fn is_roots(path: &[u8], kind: libc::mode_t) -> bool {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
@@ -57,7 +57,7 @@ fn is_roots(path: &[u8], kind: libc::mode_t) -> bool {
     path.starts_with(b"/") && ends.into_iter().all(above) && is_roots_alone(path, kind, false)
 }
 
-/// The same of the last part of `path` alone; in a directory with the sticky bit others may make files, but not take any away.
+/// Checks the last component of `path` only. In a directory with the sticky bit, others may create files but not remove any.
 fn is_roots_alone(path: &[u8], kind: libc::mode_t, may_be_sticky: bool) -> bool {
     let mut name = [0_u8; libc::PATH_MAX as usize];
     let Some(room) = name.get_mut(..path.len()).filter(|room| room.len() < libc::PATH_MAX as usize) else {
@@ -67,7 +67,7 @@ fn is_roots_alone(path: &[u8], kind: libc::mode_t, may_be_sticky: bool) -> bool 
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     let (here, no_links) = (libc::AT_FDCWD, libc::AT_SYMLINK_NOFOLLOW);
-    // SAFETY: the name ends in NUL, since it is shorter than its place; the structure is ours.
+    // SAFETY: the name ends in NUL, since it is shorter than its buffer; the structure is ours.
     let known =
         unsafe { crate::sys::syscall!(libc::SYS_newfstatat, here, name.as_ptr(), &raw mut stat, no_links) } == 0;
     let others_may = stat.st_mode & 0o022 != 0 && !(may_be_sticky && stat.st_mode & libc::S_ISVTX != 0);

@@ -1,6 +1,5 @@
-//! Signals that would end the process by their default action: the trace is written first, then the process dies of the
-//! same signal. No handler of the program is ever replaced: ours stands only where the default action stood, and a program
-//! that asks is told that it still does.
+//! Signals whose default action ends the process: the trace is written first, then the process dies of the same signal. No handler of the
+//! program is ever replaced: ours is installed only in place of the default action, and a program that asks still sees the default action.
 #![expect(unsafe_code, reason = "sigaction(2)")]
 
 use crate::memory::Blocked;
@@ -10,34 +9,34 @@ use libc::{c_int, sighandler_t};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// What writes the trace, and is told why.
+/// Function that writes the trace; its argument is the name of the signal.
 static ON_END: OnceLock<fn(&'static str)> = OnceLock::new();
-/// What is done should the process not die of it.
+/// Function to run if the process survives the signal.
 static SURVIVED: OnceLock<fn()> = OnceLock::new();
-/// The C library's own sigaction(2), past our hook.
+/// sigaction(2) of the C library, past our hook.
 static SIGACTION: Slot = slot_again!("sigaction");
 
-/// Whether the trace is being written because the process ends by itself, and the signal that came meanwhile.
+/// True while the trace is being written because the process ends by itself, and the signal that arrived meanwhile.
 static WRITING: AtomicBool = AtomicBool::new(false);
 static HELD: AtomicI32 = AtomicI32::new(0);
-/// Whether a signal is what ends the process: then another one does so at once.
+/// True if the process is ending by a signal: another one then ends it at once.
 static DYING: AtomicBool = AtomicBool::new(false);
 
-/// The signals by which schedulers and people end programs, and what the trace says of them.
+/// Signals by which schedulers and users end programs, and their names in the trace.
 const SIGNALS: [(c_int, &str); 4] =
     [(libc::SIGTERM, "SIGTERM"), (libc::SIGINT, "SIGINT"), (libc::SIGHUP, "SIGHUP"), (libc::SIGXCPU, "SIGXCPU")];
 
-/// Our handler, as sigaction(2) sees it.
+/// Returns our handler as sigaction(2) represents it.
 fn ours() -> sighandler_t {
     ending as *const () as sighandler_t
 }
 
-/// Whether this is our handler.
+/// True if `handler` is ours.
 pub(crate) fn is_ours(handler: sighandler_t) -> bool {
     handler == ours()
 }
 
-/// Puts our handler where the default action stands; it calls `on_end` before the process dies, and `survived` if it does not.
+/// Installs our handler in place of default actions. It calls `on_end` before the process dies, and `survived` if it does not die.
 pub(crate) fn stand_in(on_end: fn(&'static str), survived: fn()) {
     let _ = ON_END.set(on_end);
     let _ = SURVIVED.set(survived);
@@ -46,12 +45,12 @@ pub(crate) fn stand_in(on_end: fn(&'static str), survived: fn()) {
     }
 }
 
-/// The same once more, where [`step_back`] has put the default action.
+/// Installs our handler again where [`step_back`] restored the default action.
 pub(crate) fn stand_in_again() {
     SIGNALS.iter().for_each(|(signal, _)| stand_in_for(*signal));
 }
 
-/// Puts the default action back where our handler stands.
+/// Restores the default action in place of our handler.
 pub(crate) fn step_back() {
     for (signal, _) in SIGNALS {
         // SAFETY: an all-zero sigaction is a valid one: default action, no flags, empty mask.
@@ -67,7 +66,7 @@ pub(crate) fn step_back() {
     }
 }
 
-/// The same as [`stand_in`] for one signal, if it is one of ours. Keeps errno.
+/// Installs our handler for one signal if it is in the list and has the default action. Preserves errno.
 pub(crate) fn stand_in_for(signal: c_int) {
     if sys::is_shut() || ON_END.get().is_none() || !SIGNALS.iter().any(|(known, _)| *known == signal) {
         return;
@@ -79,8 +78,8 @@ pub(crate) fn stand_in_for(signal: c_int) {
     let known = unsafe { real_sigaction(signal, std::ptr::null(), &raw mut action) } == 0;
     if known && action.sa_sigaction == libc::SIG_DFL {
         action.sa_sigaction = ours();
-        // The default action is back before the handler runs, so a second signal ends the process at once.
-        // One that comes while the trace is being written does not break calls that other threads are in.
+        // The default action is restored before the handler runs, so a second signal ends the process at once. SA_RESTART: a signal during
+        // the flush must not interrupt calls of other threads.
         action.sa_flags = libc::SA_RESETHAND | libc::SA_NODEFER | libc::SA_RESTART;
         // SAFETY: the structure is ours and the handler is a function of this library.
         unsafe { real_sigaction(signal, &raw const action, std::ptr::null_mut()) };
@@ -108,8 +107,8 @@ unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut l
 extern "C" fn ending(signal: c_int) {
     if WRITING.load(Ordering::SeqCst) && !DYING.load(Ordering::Acquire) {
         HELD.store(signal, Ordering::SeqCst);
-        // Whoever wrote may have ended just now and not have seen it. Then one of the two takes it: in one order of all four
-        // accesses, this load or that swap comes last.
+        // The writer may just have finished without seeing the signal. In one order of all four accesses, this load or that swap comes
+        // last.
         if WRITING.load(Ordering::SeqCst) || HELD.swap(0, Ordering::SeqCst) == 0 {
             return;
         }
@@ -131,14 +130,13 @@ fn die_of(signal: c_int) {
     unsafe { libc::kill(process, signal) };
 }
 
-/// Runs `work`, which writes the trace of a process that ends by itself. A signal that would end it meanwhile does so as soon as
-/// the trace is whole, on whatever thread it came; a second one does so at once, so that a file system that hangs does not keep
-/// the process.
+/// Runs `work`, which writes the trace of a process that ends by itself. A fatal signal meanwhile, on any thread, takes effect once the
+/// trace is complete. A second one takes effect at once, so that a hung file system cannot keep the process alive.
 pub(crate) fn held_while<T>(work: impl FnOnce() -> T) -> T {
     WRITING.store(true, Ordering::SeqCst);
     let result = work();
     WRITING.store(false, Ordering::SeqCst);
-    // Behind the store: what comes from now on is not held.
+    // After the store: later signals are not held.
     match HELD.swap(0, Ordering::SeqCst) {
         0 => {}
         signal => die_of(signal),
@@ -146,15 +144,15 @@ pub(crate) fn held_while<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// In a forked child, which writes nothing yet.
+/// Resets the state in a forked child, where no trace is being written.
 pub(crate) fn in_child() {
     WRITING.store(false, Ordering::Relaxed);
     DYING.store(false, Ordering::Relaxed);
     HELD.store(0, Ordering::Relaxed);
 }
 
-/// Runs `work` with SIGXFSZ held back on this thread: a trace that is larger than RLIMIT_FSIZE allows must not kill the
-/// program that is traced (setrlimit(2)). One that comes of it is taken away, also where somebody holds it back already.
+/// Runs `work` with SIGXFSZ blocked on this thread: a trace larger than RLIMIT_FSIZE must not kill the program (setrlimit(2)). A SIGXFSZ
+/// raised by `work` is discarded, even if the signal was blocked before.
 pub(crate) fn without_file_size_signal<T>(work: impl FnOnce() -> T) -> T {
     Blocked::file_size().without([libc::SIGXFSZ], work)
 }

@@ -1,4 +1,4 @@
-//! Whether calls are recorded, and by which process: every hook asks first.
+//! Recording state of the process: every hook checks it first.
 #![expect(unsafe_code, reason = "madvise(2), futex(2)")]
 
 use crate::bare;
@@ -7,25 +7,25 @@ use crate::tls::{self, Thread};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-/// Whether calls are recorded.
+/// Recording state of the process.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Not started yet; or this is a forked child, in which the kernel has zeroed the page that the state lies in.
+    /// Not started yet; or a forked child, in which the kernel has zeroed the page that holds the state.
     Unset = 0,
     /// Calls are recorded.
     On = 1,
-    /// Off, or over: calls pass through.
+    /// Off, or ended: calls pass through.
     Off = 2,
-    /// This process is left out: calls pass through, but it takes part in what all ranks do together.
+    /// Process not recorded: calls pass through, but it takes part in the ranks' collective steps.
     Muted = 3,
-    /// A thread writes the trace because the process is about to end: calls wait until that is done. Most wait for good.
+    /// A thread writes the trace because the process is about to end: calls wait until that is done, most of them for good.
     Parked = 4,
-    /// The trace has been written, and the process goes on: calls are recorded into memory of their own ([`crate::late`]).
+    /// The trace has been written, and the process goes on: calls are recorded into a separate arena ([`crate::late`]).
     Late = 5,
 }
 
-/// Size of the page that the state has to itself; a page is no larger than this on any Linux of the processor.
+/// Size of the page that holds only the state: the largest page size of any Linux on the processor.
 const PAGE_BYTES: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
 #[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
@@ -35,22 +35,22 @@ struct StatePage {
     unused: [AtomicU8; PAGE_BYTES - 1],
 }
 
-/// Alone in its page, which a forked child gets zeroed however it was forked: what the parent records lies in memory that
-/// both see if there is a spool, and a child must never write there.
+/// Alone in its page, which the kernel zeroes in every forked child, however it was forked. The parent's recorded calls lie in shared
+/// memory if there is a spool, and a child must never write there.
 static PAGE: StatePage =
     StatePage { state: AtomicU8::new(State::Unset as u8), unused: [const { AtomicU8::new(0) }; PAGE_BYTES - 1] };
 
-/// Whether recording has begun in this process or the one it was forked from.
+/// True if recording has begun in this process or in the one it was forked from.
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// What a forked child does first.
+/// Function that a forked child runs first.
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
-/// Whether what the others wait for was left in the middle, by the thread that asks.
+/// Function that returns true if the calling thread had left, by a jump, the work that others wait for.
 static HAS_LEFT: OnceLock<fn() -> bool> = OnceLock::new();
-/// What those who wait do now and then, should they wait for nothing.
+/// Function that waiting threads run now and then, in case they wait for nothing.
 static LOOK_AFTER: OnceLock<fn()> = OnceLock::new();
-/// Has the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot.
-/// `in_child` is what such a child does before its first call is recorded; `has_left` says whether this thread has left by a jump what the
-/// others wait for, which then is over; `look_after` is done now and then by those who wait. For the constructor.
+/// Makes the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot. `in_child` runs in
+/// such a child before its first call is recorded. `has_left` returns true if this thread left, by a jump, the work that others wait for,
+/// and ends their wait. `look_after` runs now and then in waiting threads. For the constructor.
 pub(crate) fn prepare(in_child: fn(), has_left: fn() -> bool, look_after: fn()) -> bool {
     let _ = IN_CHILD.set(in_child);
     let _ = HAS_LEFT.set(has_left);
@@ -60,53 +60,52 @@ pub(crate) fn prepare(in_child: fn(), has_left: fn() -> bool, look_after: fn()) 
     unsafe { crate::sys::syscall!(libc::SYS_madvise, page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
 }
 
-/// Switches recording on or off.
+/// Sets the recording state.
 pub(crate) fn set_state(state: State) {
     BEGUN.store(matches!(state, State::On | State::Parked | State::Late), Ordering::Relaxed);
     PAGE.state.store(state as u8, Ordering::SeqCst);
 }
 
-/// As [`set_state`], and those who wait go on at once, not when they look again.
+/// Like [`set_state`], but wakes waiting threads at once.
 pub(crate) fn release(state: State) {
     set_state(state);
     // SAFETY: wakes threads of this process that wait in `wait`.
     unsafe { crate::sys::syscall!(libc::SYS_futex, &raw const PAGE, FUTEX_WAKE_PRIVATE, i32::MAX) };
 }
 
-/// Whether this process records, even if not at this moment.
+/// True if this process records, even if not at this moment.
 pub(crate) fn is_on() -> bool {
     let state = PAGE.state.load(Ordering::Relaxed);
     state == State::On as u8 || state == State::Parked as u8 || state == State::Late as u8
 }
 
-/// Whether nothing more is to be looked at when a segment has been stored.
+/// True if a stored segment needs no further checks.
 #[inline(always)]
 pub(crate) fn is_plain() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::On as u8
 }
 
-/// Whether calls wait.
+/// True if calls wait.
 pub(crate) fn is_parked() -> bool {
     PAGE.state.load(Ordering::SeqCst) == State::Parked as u8
 }
 
-/// Whether the trace has been written, and the process goes on.
+/// True if the trace has been written and the process goes on.
 pub(crate) fn is_late() -> bool {
     PAGE.state.load(Ordering::SeqCst) == State::Late as u8
 }
 
-/// A waiting thread looks again after so long: where the process goes on, nobody is told, since most often it is gone by then.
+/// Interval at which a waiting thread checks again. If the process goes on, nobody wakes it: usually the process is gone by then.
 const LOOKS_EVERY_NS: i64 = 4_000_000;
 
 const FUTEX_WAIT_PRIVATE: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const FUTEX_WAKE_PRIVATE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 
-/// Waits while calls wait, but not for long, and sees to it that this ends. Keeps errno.
+/// Waits while calls wait, but at most 4 ms, then runs `look_after`. Preserves errno.
 pub(crate) fn wait() {
     let errno = crate::errno::save();
     let time = libc::timespec { tv_sec: 0, tv_nsec: LOOKS_EVERY_NS };
-    // SAFETY: the page begins with the state and is as long as a futex's word; its other bytes are never written. A handler of
-    // the program may run meanwhile, as anywhere.
+    // SAFETY: the page begins with the state and is longer than a futex word; other bytes are never written. Handlers may run, as anywhere.
     unsafe {
         crate::sys::syscall!(
             libc::SYS_futex,
@@ -122,8 +121,8 @@ pub(crate) fn wait() {
     errno.restore();
 }
 
-/// Waits until calls go on; false if this thread must not wait: it is at work in the tracer itself, where the one that writes may
-/// wait for it, or it is the one that writes; or this is a child of vfork(2), which outlives the process.
+/// Waits until calls go on; false if this thread must not wait. That is the case if it writes the trace, does other work of the tracer for
+/// which the writer may wait, or is in a vfork(2) child, which outlives the process.
 pub(crate) fn park() -> bool {
     while is_parked() {
         if !crate::process::is_own() {
@@ -144,27 +143,27 @@ fn has_left() -> bool {
     HAS_LEFT.get().is_some_and(|has_left| has_left())
 }
 
-/// Whether recording has begun in this process: it is on, or it was.
+/// True if recording has ever begun in this process.
 pub(crate) fn is_begun() -> bool {
     IN_CHILD.get().is_some()
 }
 
-/// Whether this is a forked child that has not taken over yet.
+/// True if this is a forked child that has not taken over yet.
 pub(crate) fn is_unadopted_child() -> bool {
     BEGUN.load(Ordering::Relaxed) && PAGE.state.load(Ordering::Relaxed) == State::Unset as u8
 }
 
-/// Whether this process is left out.
+/// True if this process is not recorded but takes part in collective steps.
 pub(crate) fn is_muted() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::Muted as u8
 }
 
-/// This thread's state if it is the program's turn, whether its calls are recorded or not.
+/// Returns this thread's state if it runs code of the program, whether its calls are recorded or muted.
 pub(crate) fn thread_or_muted() -> Option<&'static Thread> {
     thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && !thread.is_busy()))
 }
 
-/// This thread's state if calls of it are to be recorded now.
+/// Returns this thread's state if its calls are to be recorded now.
 #[inline(always)]
 pub(crate) fn thread() -> Option<&'static Thread> {
     let state = PAGE.state.load(Ordering::Relaxed);
@@ -175,12 +174,12 @@ pub(crate) fn thread() -> Option<&'static Thread> {
     if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
 }
 
-/// The same, for functions that the tracer's own allocator calls too: while the tracer is busy, nothing is counted.
+/// Like [`thread`], for functions that the tracer's own allocator calls too: nothing is counted while the tracer is busy.
 pub(crate) fn thread_of_program() -> Option<&'static Thread> {
     if !tls::current().is_busy() && is_begun() { thread() } else { None }
 }
 
-/// Called while the state is none of the simple ones: whether the call is to be recorded, maybe after a while.
+/// Returns true if the call is to be recorded, maybe after a wait. Called in states other than On, Off and Muted.
 #[cold]
 #[inline(never)]
 fn is_admitted() -> bool {
@@ -188,7 +187,7 @@ fn is_admitted() -> bool {
         state if state == State::Unset as u8 => taken_over(),
         state if state == State::Parked as u8 => {
             let admitted = park();
-            // On a thread that ends the process, a call can only be a signal handler's.
+            // On a thread that ends the process, a call can only come from a signal handler.
             if !admitted && crate::process::is_own() {
                 Note::DuringTracer.count();
             }
@@ -198,7 +197,7 @@ fn is_admitted() -> bool {
     }
 }
 
-/// Called while the state is not set: before the start, or in a child forked past fork(3)'s handlers, which takes over now.
+/// Starts early, or takes over in a child forked without fork(3)'s handlers. Called while the state is Unset.
 #[cold]
 #[inline(never)]
 fn taken_over() -> bool {
@@ -222,7 +221,7 @@ fn while_busy(thread: &'static Thread) -> Option<&'static Thread> {
             return Some(thread);
         }
     }
-    // Others have not waited for it.
+    // The thread has left by a jump the work that others waited for.
     if has_left() && !thread.is_busy() {
         return Some(thread);
     }

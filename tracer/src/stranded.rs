@@ -1,25 +1,25 @@
-//! A thread was about to become another program, all others wait for what comes of it, and it is doing something else by now: a
-//! signal handler has left the failing exec(3) by a jump. Should it make another call, it notices itself (`ends::left_behind`); here
-//! is how those who wait find out if it makes none.
+//! Exec watchdog: all threads wait for the outcome of one thread's exec(3), but that thread does something else by now, because a signal
+//! handler left the failing exec(3) by a jump. If it makes another call, it notices itself (`ends::left_behind`); if not, the waiting
+//! threads notice here.
 #![expect(unsafe_code, reason = "gettid(2)")]
 
 use crate::job;
 use std::io::Write;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-/// The thread's id; 0: nobody is waited for.
+/// Id of the thread in exec(3), or 0.
 static THREAD: AtomicI32 = AtomicI32::new(0);
-/// How many looks in a row have found it elsewhere.
+/// Number of successive checks that found the thread outside of exec.
 static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
-/// When somebody looked last, in ns of CLOCK_MONOTONIC.
+/// Time of the last check, in ns of CLOCK_MONOTONIC.
 static LOOKED: AtomicU64 = AtomicU64::new(0);
 
-/// One thread looks, so often.
+/// Interval between checks, made by one waiting thread.
 const LOOKS_EVERY_NS: u64 = 250_000_000;
-/// A look may come just before the call or behind it, and one that succeeds runs in the kernel for a while: so many in a row are none of these.
+/// Successive checks needed: one may come just before or after the system call, and a successful exec runs in the kernel for a while.
 const MOST_LOOKS: u32 = 4;
 
-/// This thread is about to become another program.
+/// Starts the watchdog: this thread is about to call exec(3).
 pub(crate) fn wait_for_this_thread() {
     // SAFETY: gettid has no preconditions.
     let thread = unsafe { crate::sys::syscall!(libc::SYS_gettid) };
@@ -27,12 +27,12 @@ pub(crate) fn wait_for_this_thread() {
     THREAD.store(i32::try_from(thread).unwrap_or(0), Ordering::Release);
 }
 
-/// It has become none.
+/// Stops the watchdog: exec(3) has failed.
 pub(crate) fn wait_no_more() {
     THREAD.store(0, Ordering::Release);
 }
 
-/// Called now and then by those who wait, at `now` (ns of CLOCK_MONOTONIC): whether they wait for nothing.
+/// True if the waiting threads wait for nothing. They call it now and then; `now`: ns of CLOCK_MONOTONIC.
 pub(crate) fn is_certain(now: u64) -> bool {
     let (thread, last) = (THREAD.load(Ordering::Acquire), LOOKED.load(Ordering::Relaxed));
     let is_early = now.saturating_sub(last) < LOOKS_EVERY_NS;
@@ -48,10 +48,10 @@ pub(crate) fn is_certain(now: u64) -> bool {
     }
 }
 
-/// Whether a thread of this process is in execve(2) or execveat(2); `None` if that cannot be told (proc(5), /proc/pid/syscall: the number
-/// of the system call that it is blocked in, or the word `running`).
+/// Returns true if a thread of this process is in execve(2) or execveat(2); `None` if unknown. Source: /proc/pid/syscall (proc(5)), the
+/// number of the system call that the thread is blocked in, or the word `running`.
 fn is_in_exec(thread: i32) -> Option<bool> {
-    // Nothing is allocated: there may be no memory, and nobody to go back to.
+    // Allocates nothing: there may be no memory, and no work to abandon.
     let (mut name, mut text) = ([0; 64], [0; 64]);
     write!(name.split_last_mut()?.1, "/proc/self/task/{thread}/syscall").ok()?;
     let said = job::read_file(&name, &mut text)?;

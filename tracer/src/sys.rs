@@ -1,13 +1,13 @@
-//! System calls of the tracer's own, past syscall(2), which is wrapped like other functions: with its answers, -1 and errno.
+//! The tracer's own system calls, with the results of syscall(2) (-1 and errno) but past that function, which is wrapped like others.
 //!
-//! All of them go through one gate. Once the program has confined itself (`confined.rs`), a system call that it would not make
-//! could end it, so the gate is shut: from then on every call of the tracer's own fails with EPERM, unmade.
+//! All of them pass one gate. Once the program has confined itself (`confined.rs`), a system call that it would not make itself could end
+//! it. The gate is then shut: every system call of the tracer fails with EPERM, unmade.
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::ffi::c_long;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// As [`syscall!`], for a system call that the program has asked for.
+/// Like [`syscall!`], for a system call that the program has asked for.
 macro_rules! pass_on {
     ($number:expr $(, $argument:expr)* $(,)?) => {
         $crate::sys::pass($number, [$($crate::sys::Argument::register($argument)),*])
@@ -15,24 +15,24 @@ macro_rules! pass_on {
 }
 pub(crate) use pass_on;
 
-/// Whether the gate is shut.
+/// True if the gate is shut.
 static SHUT: AtomicBool = AtomicBool::new(false);
-/// Whether nobody who is through it is waited for any more: a filter may be in force.
+/// True if threads inside the gate are no longer waited for: a filter may be in force.
 static CONFINED: AtomicBool = AtomicBool::new(false);
-/// Calls that are through the gate and not back yet.
+/// Number of system calls inside the gate.
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
-/// Times that [`shut`] looks again, the last ones a millisecond apart, before it goes on: one that sleeps in the kernel is past any
-/// filter, and one that was left by a jump never comes back.
+/// Maximum number of times that [`shut`] checks if the gate is empty; the last checks are 1 ms apart. Then it goes on: a call asleep in the
+/// kernel is past any filter, and one left by a jump never comes back.
 const MOST_WAITS: u32 = 1_100;
 const YIELDS: u32 = 1_000;
 
-/// Leave to make system calls until it is dropped: whoever shuts the gate waits for that.
+/// Permission to make system calls until dropped: shutting the gate waits for that.
 pub(crate) struct Claim(());
 
-/// Asks for leave; `None` once the gate is shut.
+/// Asks for permission; `None` once the gate is shut.
 #[inline]
 pub(crate) fn claim() -> Option<Claim> {
-    // First said, then asked: whoever shuts the gate sees this call, or this call sees that it is shut.
+    // Announce first, then check: either the thread that shuts the gate sees this call, or this call sees the gate shut.
     UNDER_WAY.fetch_add(1, Ordering::SeqCst);
     let claim = Claim(());
     if SHUT.load(Ordering::SeqCst) { None } else { Some(claim) }
@@ -44,13 +44,13 @@ impl Drop for Claim {
     }
 }
 
-/// Whether the tracer may make no system call any more.
+/// True if the tracer may make no more system calls.
 #[inline]
 pub(crate) fn is_shut() -> bool {
     SHUT.load(Ordering::Relaxed)
 }
 
-/// Shuts the gate, and waits until those that are through it are back. To be called while none of this thread's is.
+/// Shuts the gate and waits until it is empty. The calling thread must not be inside.
 pub(crate) fn shut() {
     SHUT.store(true, Ordering::SeqCst);
     let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -63,19 +63,19 @@ pub(crate) fn shut() {
             // SAFETY: no preconditions.
             unsafe { pass(libc::SYS_sched_yield, []) };
         } else {
-            // SAFETY: the time is ours; the rest, should a signal come, is of no interest.
+            // SAFETY: the time is ours; the remaining time after a signal is ignored.
             unsafe { pass_on!(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
         }
     }
     CONFINED.store(true, Ordering::SeqCst);
 }
 
-/// In a forked child, which has one thread: what others had under way is not here.
+/// Resets the gate in a forked child, which has one thread: calls of other threads do not exist here.
 pub(crate) fn in_child() {
     UNDER_WAY.store(0, Ordering::SeqCst);
 }
 
-/// Opens it again: the program has not confined itself after all.
+/// Opens the gate again because the program has not confined itself after all.
 pub(crate) fn open() {
     CONFINED.store(false, Ordering::SeqCst);
     SHUT.store(false, Ordering::SeqCst);
@@ -83,7 +83,7 @@ pub(crate) fn open() {
 
 /// An argument of a system call, as wide as a register.
 pub(crate) trait Argument {
-    /// The register's content.
+    /// Returns the content of the register.
     fn register(self) -> usize;
 }
 
@@ -114,7 +114,7 @@ impl<T> Argument for *mut T {
     }
 }
 
-/// `syscall!(libc::SYS_fstat, number, &raw mut stat)`: as syscall(2).
+/// `syscall!(libc::SYS_fstat, number, &raw mut stat)`: like syscall(2).
 macro_rules! syscall {
     ($number:expr $(, $argument:expr)* $(,)?) => {
         $crate::sys::call($number, [$($crate::sys::Argument::register($argument)),*])
@@ -125,7 +125,7 @@ pub(crate) use syscall;
 /// Makes a system call of the tracer's own; see [`syscall!`]. EPERM once the gate is shut.
 ///
 /// # Safety
-/// What the system call asks of its arguments.
+/// The requirements of the system call on its arguments.
 #[inline]
 pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
     let Some(_leave) = claim() else {
@@ -136,7 +136,7 @@ pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N])
     unsafe { pass(number, arguments) }
 }
 
-/// `finish!(libc::SYS_close, number)`: as [`syscall!`], for what a thread that has leave gives back, a lock or a descriptor.
+/// `finish!(libc::SYS_close, number)`: like [`syscall!`], for a thread with permission that releases a lock or a descriptor.
 macro_rules! finish {
     ($number:expr $(, $argument:expr)* $(,)?) => {
         $crate::sys::to_finish($number, [$($crate::sys::Argument::register($argument)),*])
@@ -144,11 +144,11 @@ macro_rules! finish {
 }
 pub(crate) use finish;
 
-/// Makes a system call of a thread that is through the gate, also while it is shut, as long as that thread is waited for; see [`finish!`].
-/// EPERM afterwards: to keep what it has is better than to end the program.
+/// Makes a system call of a thread inside the gate, even if the gate is shut, while that thread is waited for; see [`finish!`]. Later it
+/// fails with EPERM: keeping the resource is better than ending the program.
 ///
 /// # Safety
-/// What the system call asks of its arguments.
+/// The requirements of the system call on its arguments.
 #[inline]
 pub(crate) unsafe fn to_finish<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
     UNDER_WAY.fetch_add(1, Ordering::SeqCst);
@@ -164,15 +164,15 @@ pub(crate) unsafe fn to_finish<const N: usize>(number: c_long, arguments: [usize
 /// Makes a system call that the program has asked for, past the gate.
 ///
 /// # Safety
-/// What the system call asks of its arguments.
+/// The requirements of the system call on its arguments.
 #[inline(always)]
 pub(crate) unsafe fn pass<const N: usize>(number: c_long, arguments: [usize; N]) -> c_long {
     const { assert!(N <= 6) };
     let mut all = [0; 6];
     all[..N].copy_from_slice(&arguments);
-    // SAFETY: the caller's promise; what is left over is not looked at.
+    // SAFETY: the caller's promise; surplus arguments are ignored by the kernel.
     let answer = unsafe { kernel(number, all) };
-    // The last page of numbers are errors (Linux, include/linux/err.h: MAX_ERRNO).
+    // Results in the last page are errors (Linux, include/linux/err.h: MAX_ERRNO).
     if (-4095..0).contains(&answer) {
         crate::errno::set(-answer as i32);
         return -1;
@@ -185,7 +185,7 @@ pub(crate) unsafe fn pass<const N: usize>(number: c_long, arguments: [usize; N])
 unsafe fn kernel(number: c_long, arguments: [usize; 6]) -> c_long {
     let [a, b, c, d, e, f] = arguments;
     let answer: c_long;
-    // SAFETY: the kernel's calling convention (syscall(2)); it changes rcx and r11, and the memory that it is told to.
+    // SAFETY: the kernel's calling convention (syscall(2)): it changes rcx, r11, and the memory given in the arguments.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -223,7 +223,7 @@ compile_error!("a system call must be written for this processor, in tracer/src/
 mod tests {
     #[test]
     fn a_shut_gate_lets_nothing_but_the_programs_own_through() {
-        // Only on this thread's time: other tests make system calls too, and would be refused.
+        // In a process of its own: other tests make system calls too, and would be refused.
         let child = std::env::var_os("DXT_TEST_GATE");
         if child.is_none() {
             let exe = std::env::current_exe().unwrap();

@@ -1,4 +1,4 @@
-//! Whether the process has only one thread, as the C library knows it (`__libc_single_threaded`, glibc 2.32 and later).
+//! Thread utilities: single-thread check as the C library does it (`__libc_single_threaded`, glibc 2.32 and later), sleep, yield.
 #![expect(unsafe_code, reason = "a variable of the C library")]
 
 use crate::real::global;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 static SINGLE: AtomicPtr<AtomicU8> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Finds the variable. For the constructor.
+/// Looks up the C library's variable. For the constructor.
 pub(crate) fn prepare() {
     SINGLE.store(global!("__libc_single_threaded").cast(), Ordering::Relaxed);
 }
@@ -21,11 +21,11 @@ pub(crate) fn is_single() -> bool {
 /// Sleeps for `ns` nanoseconds, less than 10^9, or until a signal comes.
 pub(crate) fn pause(ns: i64) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: ns };
-    // SAFETY: the time is ours; the rest, should a signal come, is of no interest.
+    // SAFETY: the time is ours; the remaining time after a signal is ignored.
     unsafe { crate::sys::syscall!(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
 }
 
-/// Lets another thread run.
+/// Yields the processor to another thread.
 pub(crate) fn give_way() {
     // SAFETY: no preconditions.
     unsafe { crate::sys::syscall!(libc::SYS_sched_yield) };

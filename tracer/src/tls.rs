@@ -1,8 +1,8 @@
-//! Per-thread state: where the next segment goes, and whether this thread is inside the tracer or inside MPI.
+//! Per-thread state: destination of the next segment, and nesting inside the tracer or MPI.
 //!
-//! The block lies in initial-exec TLS: reading it is one load from the thread pointer, with no call that could allocate
-//! or lock, so it may be used in signal handlers and before constructors have run. Stable Rust cannot ask for that model,
-//! hence the assembly on x86-64; other processors use `thread_local!`, which costs one call.
+//! The block lies in initial-exec TLS: reading it is one load from the thread pointer. No call can allocate or lock, so the block can be
+//! used in signal handlers and before constructors. Stable Rust cannot request that model, hence the assembly on x86-64; other processors
+//! use `thread_local!`, which costs one call.
 #![expect(unsafe_code, reason = "thread-local storage in the initial-exec model")]
 
 use crate::inside::Inside;
@@ -10,63 +10,63 @@ use crate::memory::Blocked;
 use crate::registry::File;
 use std::cell::Cell;
 
-/// Where a thread's segments of one kind go: a chunk of an arena, or a scratch.
+/// Destination of a thread's segments of one kind: a chunk of an arena, or a scratch chunk.
 #[repr(C)]
 pub(crate) struct Lane {
     /// Address of the next free slot of the chunk.
     pub(crate) cursor: Cell<usize>,
-    /// Address behind the chunk's last slot.
+    /// Address past the chunk's last slot.
     pub(crate) limit: Cell<usize>,
-    /// First slot of the chunk, or 0 while there is none of an arena.
+    /// Address of the first slot of the arena chunk, or 0 without one.
     pub(crate) chunk: Cell<usize>,
-    /// The spare slot of the chunk before this one, if a call that a signal handler has interrupted may come for it.
+    /// Spare slot of the previous chunk, if a call that a signal handler interrupted may still claim it.
     pub(crate) awaited: Cell<usize>,
-    /// The scratch chunk once the arena is full, else 0.
+    /// Address of the scratch chunk once the arena is full, else 0.
     pub(crate) scratch: Cell<usize>,
     /// Index in the thread table plus one; 0 while nothing has been recorded here.
     pub(crate) index: Cell<u32>,
-    /// Size of the latest chunk in bytes.
+    /// Size of the latest chunk, in bytes.
     pub(crate) chunk_bytes: Cell<u32>,
-    /// Chunks that there have been.
+    /// Number of chunks so far.
     pub(crate) sequence: Cell<u32>,
-    /// Not zero once the chunk is one of those for calls that come after the trace ([`crate::late`]).
+    /// Nonzero once the chunk belongs to the arena for calls made after the trace was written ([`crate::late`]).
     pub(crate) late: Cell<u32>,
 }
 
-/// State of one thread. All zero at thread start. First comes where the next segment of I/O goes: its address is the block's.
+/// State of one thread, all zero at thread start. The I/O lane comes first: its address is the block's.
 #[repr(C, align(64))]
 pub(crate) struct Thread {
-    /// I/O, and in counters mode everything.
+    /// Segments of I/O calls; in counters mode, of all calls.
     pub(crate) io: Lane,
-    /// Not zero while the tracer's own code runs on this thread: calls pass through unrecorded. With [`LENT`] and [`LENT_FOR_A_WHILE`].
+    /// Nonzero while the tracer's own code runs here: calls pass through unrecorded. Holds [`LENT`] and [`LENT_FOR_A_WHILE`] too.
     pub(crate) busy: Cell<u32>,
-    /// Not zero while the thread is where memory for segments is handed out ([`crate::gate`]).
+    /// Nonzero while the thread is inside the gate for segment memory ([`crate::gate`]).
     pub(crate) at_gate: Cell<u32>,
-    /// MPI's calls: what is called inside is nested.
+    /// Inside an MPI call: calls made there are nested.
     pub(crate) mpi: Inside,
-    /// HDF5's calls: what is called inside is marked so.
+    /// Inside an HDF5 call: calls made there are marked accordingly.
     pub(crate) hdf5: Inside,
-    /// Wrapped functions whose own system calls, made through syscall(2), are not the program's.
+    /// Inside a wrapped function whose system calls through syscall(2) are not the program's.
     library: Inside,
-    /// MPI's collective calls: those made inside are the library's.
+    /// Inside a collective MPI call: collective calls made there are the library's own.
     pub(crate) meeting: Inside,
-    /// Return address of the HDF5 call that was entered last: tells which copy of HDF5 its caller means.
+    /// Return address of the latest HDF5 call; identifies the copy of HDF5 that its caller uses.
     pub(crate) hdf5_caller: Cell<usize>,
-    /// MPI's collective calls, which have room of their own. To a reader this is another thread.
+    /// Segments of collective MPI calls, in memory of their own. A reader sees them as another thread.
     pub(crate) meetings: Lane,
-    /// Those of them that are only counted: they wait in a scratch, and have no chunk.
+    /// Collective MPI calls that are only counted: kept in a scratch chunk, without an arena chunk.
     pub(crate) often: Lane,
-    /// The scratch chunk where short segments wait to be folded (DXT_MIN_SIZE), or 0.
+    /// Scratch chunk in which short segments wait to be folded (DXT_MIN_SIZE), or 0.
     pub(crate) waiting: Cell<usize>,
-    /// File of the MPI-IO call in progress, to find the offset that a shared file pointer led to.
+    /// File of the MPI-IO call in progress; used to find the offset to which a shared file pointer led.
     pub(crate) mpi_file: Cell<*const File>,
-    /// Lowest offset of a transfer on `mpi_file` inside that call, or -1.
+    /// Lowest offset of a transfer on `mpi_file` inside the MPI-IO call in progress, or -1.
     pub(crate) nested_offset: Cell<i64>,
-    /// Where to go should the work in progress be abandoned, or 0; see `stack`.
+    /// Address to jump to if the work in progress is abandoned, or 0; see `stack`.
     pub(crate) scope: Cell<usize>,
-    /// Id of the thread that the block belongs to, once others may use it too ([`crate::bare`]).
+    /// Id of the thread that owns the block, once others may use it too ([`crate::bare`]).
     pub(crate) owner: Cell<u32>,
-    /// Whose descriptor table the thread has (`handles/tables.rs`); 0 while nobody has asked.
+    /// Descriptor table that the thread uses, the process's or its own (`handles/tables.rs`); 0: not checked yet.
     pub(crate) table: Cell<u32>,
 }
 
@@ -88,7 +88,7 @@ impl Lane {
         }
     }
 
-    /// Back to the state in which nothing has been recorded.
+    /// Resets the lane to the state in which nothing has been recorded.
     pub(crate) fn forget_chunk(&self) {
         self.cursor.set(0);
         self.limit.set(0);
@@ -124,7 +124,7 @@ impl Thread {
         }
     }
 
-    /// Back to the state of a thread that has recorded nothing; depths stay.
+    /// Resets the thread to the state in which nothing has been recorded; nesting state stays.
     pub(crate) fn forget_chunks(&self) {
         self.io.forget_chunk();
         self.meetings.forget_chunk();
@@ -132,14 +132,14 @@ impl Thread {
         self.waiting.set(0);
     }
 
-    /// Runs a short piece of the tracer's own work. No handler of a signal may interrupt it, which would find it half done, or
-    /// leave it so (siglongjmp(3)). What is called meanwhile all the same, because signals could not be held, is counted.
+    /// Runs a short piece of the tracer's own work with signals blocked: a handler would find it half done, or leave it so (siglongjmp(3)).
+    /// Calls that arrive anyway, because signals could not be blocked, are counted.
     pub(crate) fn while_busy<T>(&self, work: impl FnOnce() -> T) -> T {
         let _blocked = Blocked::briefly();
         self.busy_by(BUSY, work)
     }
 
-    /// Asks MPI or HDF5 something, in the same way: the calls that it makes for that are the tracer's own.
+    /// Runs a query to MPI or HDF5 with signals blocked: the calls that the library makes for it are the tracer's own.
     pub(crate) fn while_asking<T>(&self, work: impl FnOnce() -> T) -> T {
         let _blocked = Blocked::briefly();
         self.busy_by(AWAY, work)
@@ -150,13 +150,13 @@ impl Thread {
         self.busy_by(AWAY, work)
     }
 
-    /// From now on calls of this thread are none of the program's: it is about to end the process, while all others wait. A signal handler
-    /// that comes in between must not wait for it.
+    /// Treats all calls of this thread as the tracer's from now on: the thread is about to end the process while all others wait. A signal
+    /// handler on it must not wait for it.
     pub(crate) fn go_away(&self) {
         self.busy.set(self.busy.get() + AWAY);
     }
 
-    /// It did not end the process after all.
+    /// Undoes `go_away`: the thread did not end the process after all.
     pub(crate) fn come_back(&self) {
         self.busy.set(self.busy.get().saturating_sub(AWAY));
     }
@@ -168,47 +168,47 @@ impl Thread {
         result
     }
 
-    /// Runs a wrapped function of a library that may make its system calls through syscall(2).
+    /// Runs a wrapped library function that may make its system calls through syscall(2).
     pub(crate) fn in_library<T>(&self, call: impl FnOnce() -> T) -> T {
         self.library.run(call)
     }
 
-    /// Whether a function of such a library is at work.
+    /// True inside a function that was run by `in_library`.
     pub(crate) fn is_in_library(&self) -> bool {
         self.library.is_set()
     }
 
-    /// Whether no more than short work is under way, so that a call seen now is the program's.
+    /// True if only short work (`while_busy`) or none is in progress, so that a call arriving now is the program's.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.busy.get() & !(LENT | LENT_FOR_A_WHILE) < AWAY
     }
 
-    /// Whether the tracer's own code runs on this thread.
+    /// True while the tracer's own code runs on this thread.
     pub(crate) fn is_busy(&self) -> bool {
         self.busy.get() & !(LENT | LENT_FOR_A_WHILE) != 0
     }
 
-    /// Others may use the block from now on; if `for_a_while`, only until its thread makes a call.
+    /// Lets others use the block from now on; with `for_a_while`, only until its own thread makes a call.
     pub(crate) fn lend(&self, for_a_while: bool) {
         self.busy.set(self.busy.get() | if for_a_while { LENT_FOR_A_WHILE } else { LENT });
     }
 
-    /// The block's own thread makes a call.
+    /// Ends a temporary loan because the block's own thread makes a call.
     pub(crate) fn is_back(&self) {
         self.busy.set(self.busy.get() & !LENT_FOR_A_WHILE);
     }
 
-    /// Nobody else uses the block any more.
+    /// Ends all loans: nobody else uses the block any more.
     pub(crate) fn is_alone(&self) {
         self.busy.set(self.busy.get() & !(LENT | LENT_FOR_A_WHILE));
     }
 
-    /// Whether others may use the block.
+    /// True if others may use the block.
     pub(crate) fn is_lent(&self) -> bool {
         self.busy.get() & (LENT | LENT_FOR_A_WHILE) != 0
     }
 
-    /// Whether they may do so beside its thread.
+    /// True if others may use the block at the same time as its own thread.
     pub(crate) fn is_lent_for_good(&self) -> bool {
         self.busy.get() & LENT != 0
     }
@@ -216,11 +216,11 @@ impl Thread {
 
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
-/// Bits of `busy`, so that calls need look at nothing else: others may use the block ([`crate::bare`]).
+/// Bits of `busy` that mark a lent block ([`crate::bare`]); kept in `busy` so that calls check one word only.
 const LENT: u32 = 1 << 31;
 const LENT_FOR_A_WHILE: u32 = 1 << 30;
 
-/// Compiles only because `Thread` is not `Sync`: else both would do.
+/// Compiles only while `Thread` is not `Sync`: otherwise both impls would apply.
 const _: fn() = || {
     trait NotSync<Way> {
         fn holds() {}
@@ -251,12 +251,12 @@ mod storage {
         size = const BLOCK_BYTES,
     );
 
-    /// Where the block is, by instructions with these options.
+    /// Reads the address of the block, with assembly of these options.
     macro_rules! read_block {
         ($($option:ident),+) => {{
             let block: *const Thread;
-            // SAFETY: reads the thread pointer (fs:0, x86-64 psABI) and the block's offset from it, which the dynamic linker
-            // has put into the GOT; touches no memory that Rust knows of.
+            // SAFETY: reads the thread pointer (fs:0, x86-64 psABI) and the block's offset from it, which the dynamic linker has stored in
+            // the GOT. Touches no memory that Rust knows of.
             unsafe {
                 asm!(
                     "mov {0}, qword ptr [rip + dxt_thread_block@GOTTPOFF]",
@@ -274,7 +274,7 @@ mod storage {
         read_block!(pure, nomem, nostack)
     }
 
-    /// As [`block`], for whoever has to know that the answer is of now: the compiler may take an earlier one of that.
+    /// Like [`block`], but never reuses an earlier answer, which the compiler may do for `block`.
     #[inline(always)]
     pub(super) fn block_now() -> *const Thread {
         read_block!(nostack)
@@ -295,24 +295,22 @@ mod storage {
     }
 }
 
-/// This thread's block. Safe to call: the reference stays on its thread, since a `Thread` is not `Sync` (below), and the block outlives
-/// whatever runs there. What keeps it across a call of the program's, which may come back on another thread, asks anew: [`current_now`].
+/// Returns this thread's block. Safe: a `Thread` is not `Sync` (below), so the reference stays on its thread, which the block outlives. Use
+/// [`current_now`] after a call of the program, which may return on another thread.
 #[inline(always)]
 pub(crate) fn current() -> &'static Thread {
-    // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), lives as long as its thread and is reached
-    // only from it, as said above; its fields are cells.
+    // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), and lives as long as its thread. It is reached only from that
+    // thread, as said above; its fields are cells.
     unsafe { &*storage::block() }
 }
 
-/// A number that tells this thread from the others alive, and stays the same in a forked child; never 0. Where its block lies,
-/// without asking the kernel.
+/// Returns a number that is unique among live threads, never 0, unchanged in a forked child: the block's address, so no system call.
 #[inline(always)]
 pub(crate) fn number() -> usize {
     std::ptr::from_ref(current()).addr()
 }
 
-/// This thread's block, asked for anew: a function that has made a call of the program's may be on another thread by now, if
-/// the program's threads are user-level ones.
+/// Returns this thread's block, read anew: a function that called the program may be on another thread by now (user-level threads).
 #[inline(always)]
 pub(crate) fn current_now() -> &'static Thread {
     #[cfg(target_arch = "x86_64")]
@@ -323,21 +321,21 @@ pub(crate) fn current_now() -> &'static Thread {
     unsafe { &*block }
 }
 
-/// Whether this address is inside the block of the thread that asks.
+/// True if `address` lies inside the calling thread's block.
 #[inline(always)]
 pub(crate) fn is_of_this_thread(address: usize) -> bool {
     address.wrapping_sub(std::ptr::from_ref(current_now()).addr()) < BLOCK_BYTES
 }
 
-/// Takes `bytes` from the lane's chunk: returns the cursor before and moves it on, in one instruction where that is
-/// cheap, so that a signal handler between load and store cannot be given the same slot.
+/// Takes `bytes` from the lane's chunk: advances the cursor and returns its old value. One instruction where that is cheap, so that a
+/// signal handler between load and store cannot get the same slot.
 #[inline(always)]
 pub(crate) fn advance(lane: &Lane, bytes: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let mut before = bytes;
-        // SAFETY: `cursor` is an aligned word of this thread's own; without a lock prefix the exchange is atomic towards
-        // signals on this thread, which is all that is needed.
+        // SAFETY: `cursor` is an aligned word of this thread. Without a lock prefix xadd is atomic with respect to signals here, which
+        // suffices.
         unsafe {
             std::arch::asm!(
                 "xadd qword ptr [{cursor}], {before}",

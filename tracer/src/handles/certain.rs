@@ -1,25 +1,23 @@
-//! When the name of a file that was just opened is certain without asking for it. The trace gives the name as the kernel has
-//! it, without symbolic links; to ask by proc(5) takes longer than to open the file.
+//! Finds the canonical name of a just opened file without asking the kernel, if it is certain. The trace has names as the kernel knows
+//! them, without symbolic links; asking through proc(5) takes longer than opening the file.
 //!
-//! A name is *plain* if nothing on its way is a symbolic link: then it is the kernel's, since a path is made of the names of
-//! directories as one passes them, and `..` leads back where one came from. Whether a name is plain, one openat2(2) tells that
-//! must not follow links, and that fails at its end because the file is no directory (Linux 5.6); it opens nothing.
+//! A name is *plain* if no component is a symbolic link. Then it is the kernel's name: a path consists of the directories passed on the
+//! way, and `..` returns to the previous one. One openat2(2) that must not follow links checks that (Linux 5.6). It opens nothing: it
+//! demands a directory, and so fails at the file itself.
 //!
-//! What has been found out is believed again only while nothing can have changed it:
-//! * this process has not called what changes names (rename, symlink, mount and their like), nor waited for a child
-//!   that may have done so: [`changed`];
-//! * fstat(2) tells the same device and inode, and for a name that is not plain also the same time of change and one link: an
-//!   inode with one link has one name, and whatever gives it another one changes that time;
-//! * it is not older than [`BELIEVED_MS`], since other processes change names too. Only one that puts a link in the place
-//!   of a directory that it has moved elsewhere, within that time, can lead to the old name.
+//! An answer is reused only while nothing can have changed it:
+//! * this process has not changed names (rename, symlink, mount and the like), nor waited for a child that may have: [`changed`];
+//! * fstat(2) reports the same device and inode. For a name that is not plain, ctime must be equal and the link count 1: an inode with one
+//!   link has one name, and a new name changes ctime;
+//! * it is not older than [`BELIEVED_MS`], since other processes change names too. Only a process that, within that time, moves a directory
+//!   away and puts a link in its place can cause a stale name.
 //!
-//! In the same step of that clock, of some milliseconds, fstat(2) is not even asked again for a plain name, unless this process
-//! has made others: then one of them may just have put a link there. So a file that is opened again and again costs no system
-//! call.
+//! Within one step of the coarse clock (some milliseconds) even fstat(2) is skipped for a plain name. Exception: this process has made
+//! others, one of which may just have put a link there. So opening a file again and again costs no system call.
 //!
-//! Behind chroot(2), unshare(2) and setns(2) nothing is believed: the kernel is asked for each name.
+//! After chroot(2), unshare(2) and setns(2) nothing is reused: the kernel is asked for each name.
 //!
-//! Nothing is remembered of the working directory: getcwd(2) is as cheap as fstat(2).
+//! The working directory is not cached: getcwd(2) is as cheap as fstat(2).
 #![expect(unsafe_code, reason = "openat2(2), close(2), clock_gettime(2); a string of the program")]
 
 use super::paths;
@@ -31,54 +29,54 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, path_hash};
 
-/// How long a name is believed, in milliseconds of a clock that is read without a system call and steps by some of them.
+/// Maximum age of a reused name, in ms of a coarse clock that is read without a system call and advances in steps of some ms.
 const BELIEVED_MS: u64 = 10;
 
-/// How often names may have changed.
+/// Number of times that names may have changed.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
-/// Names do not mean what they meant to the rest of the job: the kernel is always asked.
+/// True if names differ from those of the rest of the job: the kernel is always asked.
 static DIFFER: AtomicBool = AtomicBool::new(false);
-/// This process has made others, which work beside it.
+/// True once this process has made others, which run beside it.
 static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
-/// openat2(2) is not to be had.
+/// True if openat2(2) is not available.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
-/// From now on the kernel is asked otherwise.
+/// Stops using openat2(2).
 pub(crate) fn do_without_openat2() {
     WITHOUT_OPENAT2.store(true, Ordering::Relaxed);
 }
 
-/// This process, or a child that it waited for, may have changed what names mean.
+/// Notes that this process, or a child that it waited for, may have changed names.
 pub(crate) fn changed() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// This process has made another one: from now on fstat(2) is asked each time.
+/// Notes that this process has made another one: fstat(2) is asked each time from now on.
 pub(crate) fn has_children() {
     HAS_CHILDREN.store(true, Ordering::Relaxed);
     changed();
 }
 
-/// From now on names may mean other things than to the rest of the job (chroot(2)), or to each thread (unshare(2), setns(2)).
+/// Notes that names may differ from those of the rest of the job (chroot(2)), or between threads (unshare(2), setns(2)).
 pub(crate) fn differ() {
     DIFFER.store(true, Ordering::Relaxed);
 }
 
-/// What the program asked to be opened: a name and the directory that it is relative to.
+/// Arguments of an open call: a name and the directory that it is relative to.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
-    /// A descriptor or AT_FDCWD.
+    /// Directory descriptor, or AT_FDCWD.
     pub(crate) at: c_int,
-    /// A string that the kernel has read.
+    /// String that the kernel has read.
     pub(crate) name: *const c_char,
 }
 
-/// A moment: how often names had changed, and when. Never 0.
+/// Time stamp: number of name changes and coarse time. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment(u64);
 
 impl Moment {
-    /// Now. Taken before what is found out, so that a change meanwhile makes it old.
+    /// Returns the current stamp. Taken before a look-up, so that a change during the look-up outdates its result.
     pub(super) fn now() -> Self {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the structure is ours; answered without a system call (vdso(7)).
@@ -88,45 +86,45 @@ impl Moment {
     }
 
     const fn new(changes: u32, ms: u64) -> Self {
-        // 2^31 ms are 24 days. The lowest bit tells a moment from none.
+        // 2^31 ms are 24 days. The lowest bit keeps a stamp from being 0.
         Self((changes as u64) << 32 | (ms << 1 & 0xffff_ffff) | 1)
     }
 
-    /// Whether what was found out at `then` (0: never) is believed at this moment.
+    /// True if an answer stamped `then` (0: never) may be reused now.
     pub(super) fn believes(self, then: u64) -> bool {
         let passed = (self.0 as u32).wrapping_sub(then as u32) >> 1;
         then != 0 && self.0 >> 32 == then >> 32 && u64::from(passed) <= BELIEVED_MS
     }
 
-    /// Whether it was found out at this very moment, as far as the clock tells.
+    /// True if `then` equals the current stamp, and this process has made no others that may have changed names since.
     fn is(self, then: u64) -> bool {
         self.0 == then && !HAS_CHILDREN.load(Ordering::Relaxed) && !process::is_shared()
     }
 
-    /// As it is kept.
+    /// Returns the stamp as stored.
     pub(super) fn raw(self) -> u64 {
         self.0
     }
 }
 
-/// What is known of the file that was opened.
+/// Knowledge about the file that was opened.
 pub(super) enum Answer {
-    /// It is this one, of this kind.
+    /// This file, of this kind.
     File(&'static File, FileKind),
-    /// It is not recorded.
+    /// Not recorded.
     NotRecorded,
-    /// Its name must be asked for; [`Later::learn`] remembers it.
+    /// Name unknown: ask the kernel, then call [`Later::learn`].
     Ask(Stat, Later),
 }
 
-/// A question that the kernel has to answer.
+/// Question for the kernel.
 pub(super) struct Later {
     moment: Moment,
-    /// Hash of the name that was asked for, made absolute; `None`: the answer is not to be remembered.
+    /// Hash of the absolute form of the name; `None`: the answer is not to be remembered.
     hash: Option<u64>,
 }
 
-/// The file that was opened as `number` when the program asked for `asked`. May change errno.
+/// Returns the file that was opened as `number` with the arguments `asked`. May change errno.
 pub(super) fn file(number: c_int, asked: Asked) -> Answer {
     let moment = Moment::now();
     if DIFFER.load(Ordering::Relaxed) {
@@ -144,12 +142,12 @@ fn ask(number: c_int, later: Later) -> Answer {
     stat(number).map_or(Answer::NotRecorded, |stat| Answer::Ask(stat, later))
 }
 
-/// As [`file`], for a name that must be made absolute; of common length, so that little of the stack is needed.
+/// Like [`file`], for a name that must be made absolute; limited to common lengths to save stack.
 #[inline(never)]
 fn relative(number: c_int, asked: Asked, name: &[u8], moment: Moment) -> Answer {
     let mut buffer = [0; paths::COMMON_BYTES];
     match paths::absolute(asked.at, name, &mut buffer, moment) {
-        // With a link in front, `..` leads elsewhere: such a name alone does not say which file it is.
+        // After a symbolic link, `..` leads elsewhere: the lexical name alone does not identify the file.
         Some((length, goes_back)) => by_path(number, asked, &buffer[..length], goes_back, moment),
         None => ask(number, Later { moment, hash: None }),
     }
@@ -162,7 +160,7 @@ fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Mo
         return Answer::File(file, file.identity.get().kind);
     }
     let Some(stat) = stat(number) else { return Answer::NotRecorded };
-    // One that was removed meanwhile has a name that only the kernel knows.
+    // A file that was removed meanwhile has a name that only the kernel knows.
     if stat.links == 0 {
         return Answer::Ask(stat, Later { moment, hash: None });
     }
@@ -186,7 +184,7 @@ fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Mo
     Answer::File(file, stat.identity.kind)
 }
 
-/// Whether there is no link on the way to the file.
+/// True if no component of the name is a symbolic link.
 fn is_plain(asked: Asked) -> bool {
     /// RESOLVE_NO_SYMLINKS of openat2(2).
     const NO_LINKS: u64 = 4;
@@ -199,7 +197,7 @@ fn is_plain(asked: Asked) -> bool {
     let number =
         unsafe { crate::sys::syscall!(libc::SYS_openat2, asked.at, asked.name, how.as_ptr(), size_of_val(&how)) };
     if number >= 0 {
-        // A directory has come in the file's place.
+        // A directory has replaced the file.
         close(number);
         return false;
     }
@@ -218,13 +216,13 @@ fn close(number: c_long) {
     unsafe { crate::sys::syscall!(libc::SYS_close, number) };
 }
 
-/// When a file's path was last found to be plain, and which inode it led to.
+/// Stamp of the last time that a file's path was found plain, and the inode it led to.
 #[derive(Default)]
 pub(crate) struct Plain {
     moment: AtomicU64,
     device: AtomicU64,
     inode: AtomicU64,
-    /// When fstat(2) was asked last, and the path believed.
+    /// Stamp of the last fstat(2) that confirmed the path.
     looked: AtomicU64,
 }
 
@@ -235,7 +233,7 @@ impl Plain {
             && self.device.load(Ordering::Relaxed) == stat.identity.device
     }
 
-    /// Threads may do this at the same time: whatever comes of it, both have found the path plain just now.
+    /// Stores a stamp. Threads may race: whatever results, both have just found the path plain.
     fn put(&self, stat: &Stat, moment: Moment) {
         self.device.store(stat.identity.device, Ordering::Relaxed);
         self.inode.store(stat.identity.inode, Ordering::Relaxed);
@@ -244,12 +242,12 @@ impl Plain {
     }
 }
 
-/// Names that are not plain, and the files that they led to; by hash, and the latest wins.
+/// Names that are not plain and their files, by hash; the latest wins.
 static LINKED: [Linked; 512] = [const { Linked::nothing() }; 512];
 
-/// A name that is not plain. All must be as it was: two names with the same hash would have to lead to the same inode.
+/// A name that is not plain. All fields must match: a wrong answer needs two names with one hash that lead to the same inode.
 struct Linked {
-    /// Of all that is below; what is half written does not add up.
+    /// Checksum of the fields below; a half-written entry does not match.
     sum: AtomicU64,
     moment: AtomicU64,
     file: AtomicPtr<File>,
@@ -265,7 +263,7 @@ impl Linked {
     }
 }
 
-/// What must be the same for the file at `file` to be believed.
+/// Checksum of all that must be equal for the entry's `file` to be reused.
 fn sum(hash: u64, stat: &Stat, moment: u64, file: *mut File) -> u64 {
     let words =
         [stat.identity.device, stat.identity.inode, stat.changed[0], stat.changed[1], moment, file.addr() as u64];
@@ -279,12 +277,12 @@ fn linked(hash: u64, stat: &Stat, now: Moment) -> Option<&'static File> {
     let linked = Linked::of(hash);
     let (file, moment) = (linked.file.load(Ordering::Acquire), linked.moment.load(Ordering::Relaxed));
     let same = now.believes(moment) && linked.sum.load(Ordering::Relaxed) == sum(hash, stat, moment, file);
-    // SAFETY: a record that never goes away, put there by `learn`: the sum is that of this address.
+    // SAFETY: a record that is never freed, stored by `learn`: the checksum matches this address.
     if same { unsafe { file.as_ref() } } else { None }
 }
 
 impl Later {
-    /// The kernel says that it is `file`.
+    /// Stores the kernel's answer for this name: `file`.
     pub(super) fn learn(&self, stat: &Stat, file: &'static File) {
         let Some(hash) = self.hash.filter(|_| stat.links == 1) else { return };
         let (linked, file) = (Linked::of(hash), std::ptr::from_ref(file).cast_mut());
@@ -304,7 +302,7 @@ mod tests {
         assert!(Moment::new(7, 1000).believes(then) && Moment::new(7, 1000 + BELIEVED_MS).believes(then));
         assert!(!Moment::new(7, 1001 + BELIEVED_MS).believes(then) && !Moment::new(8, 1000).believes(then));
         assert!(!Moment::new(0, 0).believes(0) && !Moment::new(7, 999).believes(then));
-        // The milliseconds begin again.
+        // The milliseconds wrap around.
         let then = Moment::new(7, (1 << 31) - 2).raw();
         assert!(Moment::new(7, (1 << 31) + 3).believes(then) && !Moment::new(7, (1 << 31) + 30).believes(then));
     }

@@ -1,5 +1,5 @@
-//! Open file descriptions: what dup(2) shares. A description has a position, which read(2) and write(2) move; the tracer
-//! follows it so that it need not ask the kernel at each call.
+//! Open file descriptions, shared by descriptors that dup(2) makes. Each has a file position, which read(2) and write(2) move; the tracer
+//! tracks the position to avoid asking the kernel at each call.
 #![expect(unsafe_code, reason = "lseek(2); references into reserved memory")]
 
 use super::manner::Manner;
@@ -10,45 +10,45 @@ use crate::{threads, tls};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use trace_format::meta::stream_flags;
 
-/// How the position of a description can be known.
+/// Source of a description's file position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Position {
-    /// The tracer follows it.
+    /// Tracked by the tracer.
     Followed = 0,
-    /// Somebody else moves it too (another process, a C stream): ask the kernel after each call.
+    /// Also moved by others (another process, a C stream): ask the kernel after each call.
     Shared = 1,
-    /// There is none: terminals and other character devices.
+    /// No position: terminals and other character devices.
     None = 2,
 }
 
-/// Bit beside those of a [`Manner`]: others move it who take no turns: other processes, or a thread whose turn was taken over.
+/// Bit beside those of a [`Manner`]: others move the position without taking turns (processes, or a thread whose turn was taken over).
 const OTHERS: u8 = 1;
 
-/// Where in the file a call began.
+/// File offset at which a call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
-    /// The offset, or -1.
+    /// Offset in bytes, or -1 if unknown.
     pub(crate) offset: i64,
-    /// What the call's stream says of it: bits of [`stream_flags`], among them that the offset is an estimate, since others may have
-    /// moved the position, or the end of the file, before the kernel could be asked.
+    /// Bits of [`stream_flags`] for the call's stream. One of them marks the offset as an estimate: others may have moved the position, or
+    /// the end of the file, before the kernel could be asked.
     pub(crate) marks: u8,
 }
 
 impl Placed {
-    /// Where it is known, or known to be nowhere.
+    /// An exact offset, or -1 for a known lack of one.
     #[inline(always)]
     pub(crate) const fn at(offset: i64) -> Self {
         Self { offset, marks: 0 }
     }
 
-    /// Where it may be.
+    /// An offset that is an estimate if `is_estimate`.
     #[inline(always)]
     pub(crate) const fn about(offset: i64, is_estimate: bool) -> Self {
         Self { offset, marks: if is_estimate { stream_flags::ESTIMATED } else { 0 } }
     }
 
-    /// The same for a call on a file that was opened like this.
+    /// Adds the flags of a file that was opened in this manner.
     #[inline(always)]
     pub(crate) const fn by(self, manner: Manner) -> Self {
         Self { marks: self.marks | manner.bits(), ..self }
@@ -60,31 +60,31 @@ pub(crate) struct Description {
     file: AtomicPtr<File>,
     position: AtomicI64,
     kind: AtomicU8,
-    /// Its [`Manner`] and [`OTHERS`].
+    /// [`Manner`] bits and [`OTHERS`].
     marks: AtomicU8,
-    /// Descriptors that refer to it.
+    /// Number of descriptors that refer to this description.
     references: AtomicU32,
-    /// Thread inside a call that moves the position, or 0; with [`NESTED`].
+    /// Number of the thread inside a call that moves the position, or 0; may include [`NESTED`].
     mover: AtomicU32,
     next_free: AtomicPtr<Description>,
-    /// Of the C stream on it, if there is one.
+    /// Position of the C stream on this description, if there is one.
     stream: StreamPosition,
 }
 
-// SAFETY: found only when it is whole.
+// SAFETY: records can be found only once complete.
 unsafe impl Record for Description {}
 
 static DESCRIPTIONS: Table<Description> = Table::new();
-/// Descriptions that nothing refers to. Only ever popped under `FREE_BUSY`, so a record cannot return while it is taken.
+/// Free list of descriptions without references. Popped only under `FREE_BUSY`, so a record cannot return to the list while it is taken.
 static FREE: AtomicPtr<Description> = AtomicPtr::new(std::ptr::null_mut());
 static FREE_BUSY: AtomicU8 = AtomicU8::new(0);
 
-/// Takes address space for `count` descriptions.
+/// Reserves address space for `count` descriptions.
 pub(super) fn prepare(count: usize) {
     DESCRIPTIONS.prepare(count);
 }
 
-/// A new description with one reference; `None` when the table is full.
+/// Makes a description with one reference; `None` if the table is full.
 pub(super) fn new(file: &'static File, position: Position, manner: Manner, at: i64) -> Option<&'static Description> {
     let description =
         reuse().or_else(|| DESCRIPTIONS.push(Description::of_nothing(Position::Followed)).map(|(_, new)| new))?;
@@ -101,16 +101,16 @@ pub(super) fn new(file: &'static File, position: Position, manner: Manner, at: i
     Some(description)
 }
 
-/// Stands for what nobody knows: it has no file and no position.
+/// Placeholder for an unknown description: no file, no position.
 pub(super) fn nowhere() -> &'static Description {
     static NOWHERE: Description = Description::of_nothing(Position::None);
     &NOWHERE
 }
 
-/// A call has moved the position of a description that nobody knows.
+/// True once a call has moved the position of an unknown description.
 static IN_DOUBT: AtomicBool = AtomicBool::new(false);
 
-/// A call may have moved the position of any description: from now on all are asked for, and estimates.
+/// Marks all positions as uncertain: a call may have moved any. The kernel is asked from now on, and offsets are estimates.
 #[cold]
 pub(crate) fn doubt_positions() {
     if !IN_DOUBT.swap(true, Ordering::SeqCst) {
@@ -122,7 +122,7 @@ pub(crate) fn doubt_positions() {
 }
 
 fn reuse() -> Option<&'static Description> {
-    // Whoever finds the list busy (another thread, or the code that this signal handler interrupted) makes a new record.
+    // If the list is busy (another thread, or code that this signal handler interrupted), the caller makes a new record.
     if FREE.load(Ordering::Relaxed).is_null() || FREE_BUSY.swap(1, Ordering::Acquire) != 0 {
         return None;
     }
@@ -147,16 +147,16 @@ pub(super) fn share_all() {
     FREE_BUSY.store(0, Ordering::Relaxed);
 }
 
-/// Bit of [`Description::mover`]: a signal handler has interrupted the thread there and moves the position itself, or has left that call.
+/// Bit of [`Description::mover`]: a signal handler interrupted the thread there and moves the position itself, or has left that call.
 const NESTED: u32 = 1 << 31;
 
-/// Apart, so that the usual case is a jump that is not taken.
+/// Out of line, so that the usual case is a branch not taken.
 #[cold]
 const fn nested(me: u32) -> u32 {
     me | NESTED
 }
 
-/// A number that tells this thread from the others alive; never 0, without [`NESTED`]. Where its block lies, without asking the kernel.
+/// Number that is unique among live threads, never 0, without [`NESTED`]. Derived from the address of the thread's block: no system call.
 #[inline(always)]
 fn thread_number() -> u32 {
     ((tls::number() / size_of::<tls::Thread>()) as u32 & !NESTED).max(1)
@@ -176,19 +176,19 @@ impl Description {
         }
     }
 
-    /// Its file.
+    /// Returns the file of this description.
     #[inline(always)]
     pub(crate) fn file(&self) -> &'static File {
-        // SAFETY: set before the description could be found, to a record that never goes away.
+        // SAFETY: set before the description could be found, to a record that is never freed.
         unsafe { &*self.file.load(Ordering::Relaxed) }
     }
 
-    /// One more descriptor refers to it.
+    /// Adds a reference of one more descriptor.
     pub(super) fn retain(&self) {
         self.references.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One descriptor less; the last one frees the record.
+    /// Drops one descriptor's reference; the last one frees the record.
     pub(super) fn release(&'static self) {
         if self.references.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
@@ -204,67 +204,67 @@ impl Description {
         }
     }
 
-    /// From now on somebody else moves the position too.
+    /// Marks the position as also moved by others.
     pub(crate) fn share(&self) {
         let followed = Position::Followed as u8;
         let _ = self.kind.compare_exchange(followed, Position::Shared as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// The same, and that one takes no turns: what the kernel says of the position may be what it has made of it.
+    /// Marks the position as also moved by others that take no turn: the kernel's answer may already include their moves.
     pub(crate) fn share_with_others(&self) {
         self.share();
         self.marks.fetch_or(OTHERS, Ordering::Release);
     }
 
-    /// Whether there is nothing to say of its calls but where they are: nobody else moves it, and it was opened in no special manner.
+    /// True if calls need no flags: nobody else moves the position, and the file was opened without special flags.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.marks.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether what a C stream on it tells of its position is no more than an estimate: others move it too, or the
-    /// bytes go to wherever the file ends when the buffer is emptied.
+    /// True if the position that a C stream reports is an estimate: others move it too, or its bytes are appended when the buffer is
+    /// flushed.
     #[inline(always)]
     pub(crate) fn is_in_doubt(&self, writes: bool) -> bool {
         let marks = self.marks.load(Ordering::Relaxed);
         marks & OTHERS != 0 || writes && Manner::among(marks).appends()
     }
 
-    /// Whether there is a position at all.
+    /// True if the description has a position.
     pub(crate) fn has_position(&self) -> bool {
         self.kind.load(Ordering::Relaxed) != Position::None as u8
     }
 
-    /// Whether writes go to the end of the file (O_APPEND).
+    /// True if writes go to the end of the file (O_APPEND).
     pub(crate) fn appends(&self) -> bool {
         self.manner(true).appends()
     }
 
-    /// How a call reads from it, or writes to it.
+    /// Returns the flags that apply to reads or to writes on this description.
     #[inline(always)]
     pub(crate) fn manner(&self, writes: bool) -> Manner {
         Manner::among(self.marks.load(Ordering::Relaxed)).of_call(writes)
     }
 
-    /// After fcntl(F_SETFL) with these flags, which changes some of it only.
+    /// Applies fcntl(F_SETFL) with these flags, which can change only some of them.
     pub(crate) fn set_flags(&self, flags: libc::c_int) {
         let (may, wanted) = (Manner::CHANGEABLE.bits(), Manner::of_opening(flags).bits());
         self.marks.fetch_or(wanted & may, Ordering::Relaxed);
         self.marks.fetch_and(wanted | !may, Ordering::Relaxed);
     }
 
-    /// Its writes go to the file's end from now on: a C stream made of it wants that (fdopen(3)).
+    /// Makes writes go to the end of the file: a C stream made from the descriptor requires that (fdopen(3)).
     pub(crate) fn set_appending(&self) {
         self.marks.fetch_or(Manner::APPENDING.bits(), Ordering::Relaxed);
     }
 
-    /// What is known of the position of the C stream on it.
+    /// Returns the tracked position of the C stream on this description.
     #[inline(always)]
     pub(crate) fn stream(&self) -> &StreamPosition {
         &self.stream
     }
 
-    /// Whether `mover` has had its turn all along, alone, or needs none.
+    /// True if `mover` has held its turn alone all along, or needs none.
     #[inline(always)]
     pub(crate) fn has_turn(&self, mover: &Mover) -> bool {
         match mover.thread {
@@ -273,20 +273,20 @@ impl Description {
         }
     }
 
-    /// The position is at `offset` now.
+    /// Sets the position to `offset`.
     pub(crate) fn moved_to(&self, offset: i64) {
         self.stream.forget();
         self.position.store(offset, Ordering::Relaxed);
     }
 
-    /// Before a call that moves the position. The kernel lets such calls on a regular file through one at a time; so does
-    /// this, for a bounded time, so that the order of the positions is the kernel's. Gives what [`Self::moved`] wants.
+    /// Takes a turn before a call that moves the position. The kernel serializes such calls on a regular file; so does this, for a bounded
+    /// time, to see them in the kernel's order. Pass the result to [`Self::moved`].
     #[inline(always)]
     pub(crate) fn moving(&self) -> Mover {
         if threads::is_single() {
             return self.moving_alone();
         }
-        // Turns are in vain where somebody takes none.
+        // Turns are useless if others take none.
         if self.kind.load(Ordering::Relaxed) == Position::None as u8 || self.marks.load(Ordering::Acquire) & OTHERS != 0
         {
             return Mover::AMONG_OTHERS;
@@ -294,8 +294,8 @@ impl Description {
         self.moving_among_threads()
     }
 
-    /// Where there is one thread, a call that is still under way has been interrupted by a signal handler, which makes this one; or such a
-    /// handler has left it by a jump, and nobody knows whether the kernel had moved the position by then.
+    /// Single thread: a call still in progress was interrupted by the signal handler that makes this call, or was left by a handler's jump.
+    /// In the second case it is unknown if the kernel had moved the position by then.
     #[inline(always)]
     fn moving_alone(&self) -> Mover {
         let me = thread_number();
@@ -305,7 +305,7 @@ impl Description {
         Mover { thread, alone: true }
     }
 
-    /// As [`Self::moving`], whoever else may move the position: for C streams, whose own lock cannot be held safely.
+    /// Like [`Self::moving`], but regardless of others that move the position: for C streams, whose own lock cannot be held safely.
     #[inline(always)]
     pub(crate) fn turn(&self) -> Mover {
         if threads::is_single() { Mover::NONE } else { self.moving_among_threads() }
@@ -316,21 +316,21 @@ impl Description {
         let me = thread_number();
         let mut waited = 0;
         while let Err(other) = self.mover.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
-            // A signal handler that interrupted this very thread inside such a call must not wait for it; which of the two
-            // the kernel let through first, neither knows.
+            // A signal handler that interrupted this thread inside such a call must not wait. The kernel's order of the two calls is
+            // unknown.
             if other & !NESTED == me {
                 self.mover.fetch_or(NESTED, Ordering::Relaxed);
                 return Mover::AMONG_OTHERS;
             }
-            // And nobody waits for long: a thread may have been cancelled inside the call, or be reading from a slow device. Then the
-            // turn is taken over, so that nobody waits for that thread again. It may come back at any time, so from now on nobody
-            // can be certain. That is said behind the taking, so that who has lost the turn finds that out before others take none,
-            // and within this turn, so that whoever has one later knows.
+            // Waiting is bounded: a thread may have been cancelled inside the call, or be reading from a slow device. Its turn is then
+            // taken over, so that nobody waits for it again. It may come back at any time, so positions are uncertain from now on. Mark
+            // that after taking the turn, so that the thread that lost it finds out before others stop taking turns. Mark it before ending
+            // this turn, so that later turns know.
             waited += 1;
             match waited {
                 0..SPINS => std::hint::spin_loop(),
                 SPINS..YIELDS => threads::give_way(),
-                // A thread that the kernel has put aside gets its processor back only if others sleep.
+                // A thread that the kernel has preempted gets its processor back only if others sleep.
                 YIELDS..NAPS => threads::pause(NAP_NS),
                 _ => {
                     self.mover.swap(me, Ordering::AcqRel);
@@ -342,8 +342,7 @@ impl Description {
         Mover { thread: me, alone: true }
     }
 
-    /// After such a call that moved `bytes`, by `descriptor`; `appended` says that they went to the end of the file. Returns where
-    /// it began.
+    /// Ends a call that moved `bytes` through `descriptor` (`appended`: to the end of the file), and returns its start offset.
     #[inline(always)]
     pub(crate) fn moved(&self, mover: Mover, descriptor: libc::c_int, bytes: i64, appended: bool) -> Placed {
         let follows = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
@@ -358,15 +357,15 @@ impl Description {
         placed
     }
 
-    /// Whoever has lost its turn on the way does not know what the other one did before it was here.
+    /// Marks the offset as an estimate: a thread that lost its turn does not know what the new holder did in between.
     #[cold]
     fn moved_meanwhile(&self, descriptor: libc::c_int, placed: &mut Placed) {
         *placed = Placed::about(placed.offset, placed.offset >= 0);
         self.look_again(descriptor);
     }
 
-    /// A signal handler has moved the position in the middle of this thread's own call. Where others move it at this moment, each counts
-    /// for itself, and nobody is to look.
+    /// Asks the kernel again after a signal handler moved the position during this thread's call. With several threads nothing is asked:
+    /// each counts its own bytes.
     #[cold]
     pub(crate) fn look_again(&self, descriptor: libc::c_int) {
         if threads::is_single() {
@@ -374,13 +373,13 @@ impl Description {
         }
     }
 
-    /// The kernel leaves the position behind the bytes, and it is this description's alone: so also where they are appended
-    /// the answer is exact, unless somebody else moves this very position.
+    /// Asks the kernel. It leaves the position behind the bytes, and the position belongs to this description alone. So the answer is exact
+    /// even for appended bytes, unless others move the position.
     #[cold]
     fn placed_by_asking(&self, mover: &Mover, descriptor: libc::c_int, bytes: i64) -> Placed {
         let offset = self.moved_by_others(descriptor, bytes);
         let others = self.marks.load(Ordering::Relaxed) & OTHERS != 0 || !mover.alone;
-        // A call that moved nothing began where it began, whoever else writes.
+        // A call that moved nothing has an exact offset, regardless of other writers.
         Placed::about(offset, others && offset >= 0 && bytes > 0)
     }
 
@@ -391,7 +390,7 @@ impl Description {
         }
         self.stream.forget();
         let errno = crate::errno::save();
-        // SAFETY: asks the kernel where the position is; moves nothing.
+        // SAFETY: asks the kernel for the position; moves nothing.
         let end = unsafe { crate::sys::syscall!(libc::SYS_lseek, descriptor, 0_i64, libc::SEEK_CUR) };
         errno.restore();
         if end < 0 {
@@ -401,7 +400,7 @@ impl Description {
         (end - bytes).max(0)
     }
 
-    /// Where a call that failed would have begun, if that is known without asking.
+    /// Returns the offset at which a failed call would have begun, if known without asking the kernel.
     pub(crate) fn position(&self, writes: bool) -> i64 {
         let followed = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
         if followed && !(writes && self.appends()) {
@@ -411,7 +410,7 @@ impl Description {
         }
     }
 
-    /// Where the position is, by asking the kernel if need be. Keeps errno.
+    /// Returns the position, asking the kernel if necessary. Preserves errno.
     pub(crate) fn position_asked(&self, descriptor: libc::c_int) -> i64 {
         match self.position(false) {
             trace_format::segment::NO_OFFSET => self.moved_by_others(descriptor, 0),
@@ -419,7 +418,7 @@ impl Description {
         }
     }
 
-    /// Ends a turn; false if it was over already, or a signal handler of this thread has moved the position meanwhile.
+    /// Ends a turn; false if it had been taken over, or if a signal handler of this thread moved the position meanwhile.
     #[inline(always)]
     pub(crate) fn settle(&self, mover: Mover) -> bool {
         let me = mover.thread;
@@ -440,8 +439,8 @@ impl Description {
     }
 }
 
-/// How a thread waits for its turn, by how often it has looked: it spins, yields, naps, and takes the turn over after at least
-/// 0.2 s. Where the kernel's lock or the stream's is what the other one holds, waiting costs nothing more.
+/// Number of looks at another thread's turn after which this thread yields, naps, and takes the turn over (after at least 0.2 s). Waiting
+/// costs nothing extra if the other thread holds the kernel's lock or the stream's anyway.
 const SPINS: u32 = 64;
 const YIELDS: u32 = 2_000;
 const NAPS: u32 = YIELDS + 4_000;
@@ -449,15 +448,15 @@ const NAP_NS: i64 = 50_000;
 
 /// Turn of a thread to move a position.
 pub(crate) struct Mover {
-    /// The thread's number, or 0; with [`NESTED`] where the kernel is to be asked.
+    /// Thread number, or 0; with [`NESTED`] if the kernel must be asked.
     thread: u32,
-    /// Whether nobody else can be in such a call: false if the turn was taken over.
+    /// True if no other thread can be in such a call; false if the turn was taken over.
     alone: bool,
 }
 
 impl Mover {
-    /// No turn: none is needed, since there is one thread.
+    /// No turn needed: there is one thread.
     const NONE: Self = Self { thread: 0, alone: true };
-    /// No turn: there are some who move the position and take none.
+    /// No turn taken: others move the position without taking turns.
     const AMONG_OTHERS: Self = Self { thread: 0, alone: false };
 }

@@ -1,10 +1,9 @@
-//! The descriptor table: which description a number stands for. One flat array, indexed by the number, so that a hook
-//! needs one load. A number that is not known is looked up once, whoever made it: the shell, a system call, a library
-//! that goes past the C library.
+//! Descriptor table: maps descriptor numbers to open file descriptions. One flat array indexed by number, so that a hook needs one load. An
+//! unknown number is looked up once, regardless of its origin: the shell, a raw system call, a library that bypasses the C library.
 //!
-//! Threads change what a number stands for (close(2), dup2(2), open(2)) while others use it. A change is announced before its system
-//! call and settled behind it: meanwhile the number is unknown. A call is booked on the file that it found only if its number has not been
-//! taken from that file since (`handles/target.rs`):
+//! Threads change numbers (close(2), dup2(2), open(2)) while others use them. A change is announced before its system call and settled
+//! after it; in between the number is unknown. A call is recorded under the file that it found only if its number has not been taken from
+//! that file since (`handles/target.rs`):
 //!
 //!     change: entry := unknown;  CHANGES += 1;  entry.left := CHANGES;  system call;  entry := what it stands for now
 //!     call:   seen := CHANGES;   entry?         system call;            CHANGES == seen, or entry.left <= seen
@@ -18,40 +17,39 @@ use crate::notes::Note;
 use crate::registry::File;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// One descriptor number.
+/// Entry of one descriptor number.
 struct Descriptor {
-    /// Null: not known. [`NOT_TRACED`]: looked at, not recorded. With the bit [`UNKNOWN`]: not known any more, see [`unknown`]. Else the
-    /// description.
+    /// Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: no longer known, see [`unknown`]. Else the description's address.
     state: AtomicPtr<Description>,
-    /// [`CHANGES`] when the number was last taken from a file.
+    /// Value of [`CHANGES`] when the number was last taken from a file.
     left: AtomicU64,
 }
 
 const NOT_TRACED: *mut Description = std::ptr::without_provenance_mut(1);
-/// Bit of a state that is no address; those above are how many changes are under way ([`CHANGING`]), and the change's number.
+/// Bit of a state that is not an address. The bits above hold the number of changes under way ([`CHANGING`]) and the change's number.
 const UNKNOWN: usize = 2;
 /// One change under way, of at most 255.
 const CHANGING: usize = 4;
 const NUMBER_SHIFT: u32 = 10;
 
-/// Highest number that is followed, plus one.
+/// Highest tracked descriptor number plus one.
 const CAPACITY: usize = 1 << 20;
 
-/// The array, as far as numbers have been booked, in whole pages.
+/// The array, committed up to the highest number entered so far, in whole pages.
 static AREA: Area = Area::new();
 static START: AtomicPtr<Descriptor> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// As far as the array may be looked at without asking whose table the calling thread has: all of it, or nothing ([`tables`]).
+/// Number of entries that may be read without checking which table the calling thread has: all, or none ([`tables`]).
 static REACH: AtomicUsize = AtomicUsize::new(0);
-/// Highest number that was ever booked.
+/// Highest number ever entered.
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
-/// How often a number was taken from a file.
+/// Number of times that a descriptor was taken from a file.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
-/// Numbers of changes: no two states that are not known are the same.
+/// Number of the next change: makes every unknown state unique.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Takes address space, for fewer descriptors if `scale` (a divisor) says that there is little.
+/// Reserves address space; `scale` is a divisor for systems with little of it.
 pub(crate) fn prepare(scale: usize) {
     let length = CAPACITY / scale;
     description::prepare(length);
@@ -60,23 +58,23 @@ pub(crate) fn prepare(scale: usize) {
     }
 }
 
-/// State of a number that is not known any more, while so many changes of it are under way.
+/// Makes a state for a number that is no longer known, with `under_way` changes in progress.
 fn unknown(under_way: usize) -> *mut Description {
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     std::ptr::without_provenance_mut((number << NUMBER_SHIFT) | (under_way.min(255) * CHANGING) | UNKNOWN)
 }
 
-/// How many changes are under way, of which a state tells.
+/// Returns the number of changes under way in a state.
 fn changing(state: *mut Description) -> usize {
     if state.addr() & UNKNOWN == 0 { 0 } else { (state.addr() / CHANGING) & 255 }
 }
 
-/// The same state with a change less.
+/// Returns the state with one change less under way.
 fn settled(state: *mut Description) -> *mut Description {
     state.wrapping_byte_sub(CHANGING)
 }
 
-/// The description that a state stands for.
+/// Returns the description that a state refers to.
 fn description_in(state: *mut Description) -> Option<&'static Description> {
     let is_one = !state.is_null() && state.addr() & (NOT_TRACED.addr() | UNKNOWN) == 0;
     // SAFETY: a record of the table of descriptions.
@@ -92,23 +90,23 @@ fn slot(number: libc::c_int) -> Option<&'static Descriptor> {
     if number >= LENGTH.load(Ordering::Relaxed) {
         return None;
     }
-    // SAFETY: inside what has been taken of the area.
+    // SAFETY: inside the committed part of the area.
     let slot = unsafe { START.load(Ordering::Relaxed).add(number) };
     // SAFETY: mapped; all-zero records are valid (null) and only shared.
     Some(unsafe { &*slot })
 }
 
-/// As [`slot`], for a number that is about to be booked.
+/// Like [`slot`], for a number that is about to be entered; grows the array.
 fn slot_to_book(number: libc::c_int) -> Option<&'static Descriptor> {
     let slot = slot(number).or_else(|| grow(number))?;
-    // Mostly it is not higher, and looking is cheaper.
+    // Usually the number is not higher, and a load is cheaper.
     if HIGHEST.load(Ordering::Relaxed) < number as usize {
         HIGHEST.fetch_max(number as usize, Ordering::Relaxed);
     }
     Some(slot)
 }
 
-/// Makes the array as long as this number needs; `None` if that cannot be.
+/// Grows the array to include this number; `None` if that fails.
 #[cold]
 fn grow(number: libc::c_int) -> Option<&'static Descriptor> {
     let wanted = (number as usize).checked_add(1).filter(|&length| length <= CAPACITY)? * size_of::<Descriptor>();
@@ -120,7 +118,7 @@ fn grow(number: libc::c_int) -> Option<&'static Descriptor> {
     slot(number)
 }
 
-/// Whether calls look at the array without asking whose table the calling thread has.
+/// Lets calls read the array without checking the calling thread's table, or not.
 pub(super) fn reach(freely: bool) {
     REACH.store(if freely { LENGTH.load(Ordering::Relaxed) } else { 0 }, Ordering::SeqCst);
     // Threads may have come to differ meanwhile.
@@ -129,25 +127,25 @@ pub(super) fn reach(freely: bool) {
     }
 }
 
-/// What is known of a number.
+/// Result of a table look-up.
 pub(super) enum Known {
-    /// Its description.
+    /// Recorded, with its description.
     Recorded(&'static Description),
-    /// It is not recorded.
+    /// Not recorded.
     NotRecorded,
-    /// Nothing: nobody has looked at it yet.
+    /// Unknown: nobody has looked the number up yet.
     Nothing,
-    /// The calling thread has another table.
+    /// The calling thread has another descriptor table.
     Elsewhere,
 }
 
-/// What is known of `number`.
+/// Looks up `number` in the table.
 #[inline(always)]
 pub(super) fn known(number: libc::c_int) -> Known {
     if number as usize >= REACH.load(Ordering::Relaxed) {
         return beyond(number);
     }
-    // SAFETY: inside what has been taken of the area.
+    // SAFETY: inside the committed part of the area.
     let slot = unsafe { START.load(Ordering::Relaxed).add(number as usize) };
     // SAFETY: mapped; all-zero records are valid (null) and only shared.
     of_state(unsafe { &*slot }.state.load(Ordering::Acquire))
@@ -160,7 +158,7 @@ fn of_state(state: *mut Description) -> Known {
     } else if state.addr() & (NOT_TRACED.addr() | UNKNOWN) != 0 {
         not_recorded(state)
     } else {
-        // SAFETY: no mark: a record of the table of descriptions.
+        // SAFETY: no mark bit is set, so this is a record of the table of descriptions.
         Known::Recorded(unsafe { &*state })
     }
 }
@@ -170,7 +168,7 @@ fn not_recorded(state: *mut Description) -> Known {
     if state == NOT_TRACED { Known::NotRecorded } else { Known::Nothing }
 }
 
-/// The same, for a number that the array does not reach.
+/// Looks up a number outside the range that may be read directly.
 #[cold]
 fn beyond(number: libc::c_int) -> Known {
     if tables::is_own() {
@@ -183,20 +181,20 @@ fn beyond(number: libc::c_int) -> Known {
     }
 }
 
-/// How often numbers were taken from files, until now.
+/// Returns the number of changes so far.
 #[inline(always)]
 pub(super) fn changes() -> u64 {
     CHANGES.load(Ordering::Acquire)
 }
 
-/// Whether `number` has been taken from a file since there were `seen` changes.
+/// True if `number` was taken from a file after `seen` changes.
 #[cold]
 #[inline(never)]
 pub(super) fn was_left(number: libc::c_int, seen: u64) -> bool {
     slot(number).is_none_or(|slot| slot.left.load(Ordering::Acquire) > seen)
 }
 
-/// The description behind `number`, if it is known and recorded; looks at nothing.
+/// Returns the description of `number` if known and recorded; asks nobody.
 pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Description> {
     match known(number) {
         Known::Recorded(description) => Some(description),
@@ -204,18 +202,18 @@ pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Descript
     }
 }
 
-/// A number before the kernel is asked what it stands for.
+/// State of an unknown number before the kernel is asked about it.
 #[derive(Clone, Copy)]
 pub(super) struct Unasked(*mut Description);
 
-/// Says that the kernel is about to be asked of `number`; `None` while that is changing, and if it is known by now. A number can stand for one
-/// description, another, and the first again while the kernel answers, but no two states that are not known are the same.
+/// Prepares to ask the kernel about `number`; `None` if a change is under way or the number is known by now. While the kernel answers, a
+/// number can go from one description to another and back. Unknown states are unique, so [`book`] notices.
 pub(super) fn ask(number: libc::c_int) -> Option<Unasked> {
     let state = slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire));
     (matches!(of_state(state), Known::Nothing) && changing(state) == 0).then_some(Unasked(state))
 }
 
-/// Books `number` as what the kernel said of it; false if that has changed meanwhile, or if others have booked it.
+/// Enters the kernel's answer for `number`; false if the number changed meanwhile or others entered it first.
 pub(super) fn book(number: libc::c_int, before: Unasked, description: Option<&'static Description>) -> bool {
     let Some(slot) = slot_to_book(number) else { return false };
     let state = description.map_or(NOT_TRACED, state_of);
@@ -226,13 +224,13 @@ pub(super) fn book(number: libc::c_int, before: Unasked, description: Option<&'s
     booked
 }
 
-/// What is known of `number` now that a call has made it.
+/// Returns the state of `number` right after a call has made it.
 pub(super) fn made(number: libc::c_int) -> Unasked {
     Unasked(slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire)))
 }
 
-/// Books `number` as newly opened on `file`; without a file it is known and not recorded. Before that was found out, it was `made`: should it have
-/// changed since, it is asked for again.
+/// Enters `number` as newly opened on `file`; without a file, as not recorded. `made`: its state before that was found out; if it changed
+/// since, the number becomes unknown again.
 pub(super) fn open(
     number: libc::c_int,
     made: Unasked,
@@ -246,7 +244,7 @@ pub(super) fn open(
     }
     let slot = slot_to_book(number)?;
     let description = file.and_then(|file| description::new(file, position, manner, at));
-    // A close(2) that made the number free may be about to say so.
+    // A close(2) that freed the number may not have settled its change yet.
     let number_of = |state: *mut Description| state.addr() >> NUMBER_SHIFT;
     let same = |now: *mut Description| now == made.0 || changing(made.0) != 0 && number_of(now) == number_of(made.0);
     let state = description.map_or(NOT_TRACED, state_of);
@@ -258,13 +256,13 @@ pub(super) fn open(
     description
 }
 
-/// What the number has stood for until now is no more.
+/// Replaces the state of a number and releases its old description.
 fn put(slot: &Descriptor, state: *mut Description) {
     slot.replaced(slot.state.swap(state, Ordering::AcqRel));
 }
 
 impl Descriptor {
-    /// The number stands for something else than it did `before`.
+    /// Announces and releases the description that the number referred to `before`.
     fn replaced(&self, before: *mut Description) {
         if let Some(description) = description_in(before) {
             self.leave();
@@ -272,13 +270,13 @@ impl Descriptor {
         }
     }
 
-    /// Says to calls under way that the number does not stand for what they have found. Before the system call after which it is so.
+    /// Tells calls in progress that the number no longer refers to the file they found. Called before the system call that makes it so.
     fn leave(&self) {
         let now = CHANGES.fetch_add(1, Ordering::SeqCst) + 1;
         self.left.fetch_max(now, Ordering::SeqCst);
     }
 
-    /// Begins a change; returns the state before and the one meanwhile.
+    /// Begins a change; returns the states before and during it.
     fn begin(&self) -> [*mut Description; 2] {
         let mut before = self.state.load(Ordering::Acquire);
         let meanwhile = loop {
@@ -292,15 +290,15 @@ impl Descriptor {
         [before, meanwhile]
     }
 
-    /// Ends a change: what the number stands for is asked when it is next used, unless somebody has been given it meanwhile.
+    /// Ends a change: the number is looked up at its next use, unless another thread has entered it meanwhile.
     fn end(&self) {
         let less = |state| (changing(state) != 0).then(|| settled(state));
         let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 }
 
-/// Takes `number` out of the table without giving up its description, before close(2): as soon as the kernel has closed
-/// it, another thread may get the number. Linux gives the number up whatever close(2) returns, but for EBADF.
+/// Takes `number` out of the table before close(2) but keeps its description: once the kernel has closed it, another thread may get the
+/// number. Linux frees the number whatever close(2) returns, except EBADF.
 pub(crate) fn take(number: libc::c_int) -> Taken {
     if tables::is_own() {
         let file = tables::file_elsewhere(number).inspect(|_| Note::Uncertain.count());
@@ -309,7 +307,7 @@ pub(crate) fn take(number: libc::c_int) -> Taken {
     taken(slot(number))
 }
 
-/// The same before dup2(2), which closes `number` and books it at once.
+/// Like [`take`], before dup2(2), which closes `number` and reuses it at once.
 pub(crate) fn take_to_book(number: libc::c_int) -> Taken {
     taken(if tables::is_own() { None } else { slot_to_book(number) })
 }
@@ -319,32 +317,32 @@ fn taken(slot: Option<&'static Descriptor>) -> Taken {
     Taken { slot, states, file: description_in(states[0]).map(Description::file) }
 }
 
-/// A number of which a change is under way.
+/// Descriptor number with a change under way.
 pub(crate) struct Taken {
     slot: Option<&'static Descriptor>,
-    /// Its state before and meanwhile.
+    /// States before and during the change.
     states: [*mut Description; 2],
     file: Option<&'static File>,
 }
 
 impl Taken {
-    /// The file that it stood for, if that is recorded.
+    /// Returns the recorded file that the number referred to.
     pub(crate) fn file(&self) -> Option<&'static File> {
         self.file
     }
 
-    /// It was closed.
+    /// Settles the change: the number was closed.
     pub(crate) fn close(self) {
         let Some(slot) = self.slot else { return };
         slot.end();
         description_in(self.states[0]).into_iter().for_each(Description::release);
     }
 
-    /// It stands for `description` now.
+    /// Settles the change: the number refers to `description` now.
     pub(crate) fn become_one(self, description: &'static Description) {
         let Some(slot) = self.slot else { return };
         description.retain();
-        // Where another change was under way, nobody knows which was last.
+        // With another change under way, their order is unknown.
         let alone = changing(self.states[1]) == 1;
         let change = |to| slot.state.compare_exchange(self.states[1], to, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if !alone || !change(state_of(description)) {
@@ -358,7 +356,7 @@ impl Taken {
         self.close();
     }
 
-    /// The call has failed: it stands for what it stood for.
+    /// Settles the change: the call failed, and the number refers to what it did before.
     pub(crate) fn give_back(self) {
         let Some(slot) = self.slot else { return };
         let [before, meanwhile] = self.states;
@@ -368,14 +366,14 @@ impl Taken {
     }
 }
 
-/// Forgets `number`; it is looked up when it is next used.
+/// Forgets `number`; it is looked up at its next use.
 pub(crate) fn forget(number: libc::c_int) {
     if let Some(slot) = slot(number).filter(|_| !tables::is_own()) {
         put(slot, unknown(0));
     }
 }
 
-/// Runs `call`, which closes the numbers from `first` to `last`, both included.
+/// Runs `call`, which closes the numbers from `first` to `last`, inclusive.
 pub(crate) fn take_range<T>(first: libc::c_uint, last: libc::c_uint, call: impl FnOnce() -> T) -> T {
     let behind = if tables::is_own() { 0 } else { HIGHEST.load(Ordering::Relaxed) + 1 };
     let all = || {
@@ -390,7 +388,7 @@ pub(crate) fn take_range<T>(first: libc::c_uint, last: libc::c_uint, call: impl 
     result
 }
 
-/// The numbers that are open on recorded files, as far as anybody knows.
+/// Calls `each` for all known numbers that are open on recorded files.
 pub(crate) fn each_open(mut each: impl FnMut(libc::c_int, &'static File)) {
     for number in 0..=HIGHEST.load(Ordering::Relaxed) as libc::c_int {
         if let Some(description) = known_description(number) {
@@ -399,7 +397,7 @@ pub(crate) fn each_open(mut each: impl FnMut(libc::c_int, &'static File)) {
     }
 }
 
-/// Books `new`, which a call has just made, as a duplicate of what `description` is.
+/// Enters `new`, which a call has just made, as a duplicate of `description`.
 pub(crate) fn duplicate(description: Option<&'static Description>, new: libc::c_int) {
     let Some(to) = (if tables::is_own() { None } else { slot_to_book(new) }) else { return };
     match description {
@@ -407,24 +405,24 @@ pub(crate) fn duplicate(description: Option<&'static Description>, new: libc::c_
             description.retain();
             put(to, state_of(description));
         }
-        // Known not to be recorded, or too high a number to be followed: look at the new one when it is used.
+        // Not recorded, or too high a number to be tracked: look up the new one at its next use.
         None => put(to, unknown(0)),
     }
 }
 
-/// In a forked child, and in its parent: positions are shared from now on.
+/// Marks positions as shared, in a forked child and in its parent.
 pub(crate) fn after_fork() {
     description::share_all();
     super::certain::has_children();
 }
 
-/// In a forked child, which has one thread and so one table: that of the thread that has forked.
+/// Adjusts the table in a forked child, which has one thread and one table: that of the thread that forked.
 pub(crate) fn in_child() {
     let knows = !tables::is_own();
     tables::in_child();
     for number in 0..=HIGHEST.load(Ordering::Relaxed) {
         let Some(slot) = slot(number as libc::c_int) else { break };
-        // Nobody is here who would end a change that was under way.
+        // No thread is left to end a change that was under way.
         if !knows || changing(slot.state.load(Ordering::Relaxed)) != 0 {
             put(slot, unknown(0));
         }

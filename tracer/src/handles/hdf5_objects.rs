@@ -1,5 +1,5 @@
-//! Open HDF5 files and data sets by identifier. Identifiers grow and are hardly ever used again, so a row of the table is
-//! small, and a new object takes an old one's place when its row is full; what is not found is asked for again.
+//! Open HDF5 files and data sets by identifier. Identifiers increase and are hardly ever reused, so rows of the table are small. A new
+//! object evicts an old one if its row is full; a missing object is queried again.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use crate::registry::{DataSet, File};
@@ -7,29 +7,29 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 const ROWS: usize = 1 << 10;
 const PLACES: usize = 8;
-/// Tells a data set's address from a file's; records are aligned to more than this.
+/// Address bit that distinguishes a data set from a file; records are aligned to more than this.
 const IS_DATA_SET: usize = 1;
 
-/// What an identifier stands for.
+/// Object behind an identifier.
 #[derive(Clone, Copy)]
 pub(crate) enum Hdf5Object {
-    /// An open file.
+    /// Open file.
     File(&'static File),
-    /// An open data set.
+    /// Open data set.
     DataSet(&'static DataSet),
 }
 
-/// An identifier of one of the HDF5 libraries of the process.
+/// Identifier of one of the HDF5 libraries of the process.
 #[derive(Clone, Copy)]
 pub(crate) struct Hdf5Id {
-    /// The library.
+    /// Id of the library.
     pub(crate) library: usize,
-    /// The number that it gave.
+    /// Identifier within the library.
     pub(crate) id: i64,
 }
 
 struct Place {
-    /// Identifier and library in one, or 0.
+    /// Identifier and library combined, or 0.
     key: AtomicU64,
     object: AtomicUsize,
 }
@@ -38,8 +38,8 @@ static TABLE: [[Place; PLACES]; ROWS] =
     [const { [const { Place { key: AtomicU64::new(0), object: AtomicUsize::new(0) } }; PLACES] }; ROWS];
 
 impl Hdf5Id {
-    /// The upper byte of an identifier is its type, the lower part a running number; what lies between is free for the
-    /// library's address, whose lowest and highest bits say nothing.
+    /// Combines identifier and library. The identifier's upper byte is its type, its lower part a running number. The bits in between take
+    /// the library's address, whose lowest and highest bits carry no information.
     fn key(self) -> u64 {
         (self.id as u64) ^ ((self.library as u64) << 20 & 0x00ff_ffff_ff00_0000)
     }
@@ -49,7 +49,7 @@ impl Hdf5Id {
         &TABLE[(mixed >> 54) as usize % ROWS]
     }
 
-    /// What it stands for, if that is remembered.
+    /// Returns the object, if cached.
     pub(crate) fn find(self) -> Option<Hdf5Object> {
         let key = self.key();
         let place = self.row().iter().find(|place| place.key.load(Ordering::Acquire) == key)?;
@@ -59,15 +59,15 @@ impl Hdf5Id {
             return None;
         }
         Some(if object & IS_DATA_SET != 0 {
-            // SAFETY: put there by `remember`, and records never go away.
+            // SAFETY: stored by `remember`, and records are never freed.
             Hdf5Object::DataSet(unsafe { &*((object & !IS_DATA_SET) as *const DataSet) })
         } else {
-            // SAFETY: likewise.
+            // SAFETY: stored by `remember`, and records are never freed.
             Hdf5Object::File(unsafe { &*(object as *const File) })
         })
     }
 
-    /// It stands for `object`.
+    /// Caches `object` under the identifier.
     pub(crate) fn remember(self, object: Hdf5Object) {
         let (key, row) = (self.key(), self.row());
         let mine = row.iter().find(|place| place.key.load(Ordering::Relaxed) == key);
@@ -82,7 +82,7 @@ impl Hdf5Id {
         place.key.store(key, Ordering::Release);
     }
 
-    /// It stands for nothing any more.
+    /// Forgets the identifier.
     pub(crate) fn forget(self) {
         let key = self.key();
         for place in self.row() {
@@ -91,7 +91,7 @@ impl Hdf5Id {
     }
 }
 
-/// Forgets all identifiers: HDF5 may give the same ones again.
+/// Forgets all identifiers: HDF5 may reuse them.
 pub(crate) fn forget_all() {
     TABLE.iter().flatten().for_each(|place| place.key.store(0, Ordering::Release));
 }

@@ -1,31 +1,31 @@
-//! How a file was opened, as far as it changes where transfers go and what they wait for.
+//! Open flags that change where transfers go and what they wait for.
 
 use crate::ops::Op;
 use libc::c_int;
 use trace_format::meta::stream_flags;
 use trace_format::segment::NO_OFFSET;
 
-/// RWF_NOAPPEND (Linux 6.9), which the libc crate lacks.
+/// RWF_NOAPPEND (Linux 6.9), missing in the libc crate.
 const NO_APPEND: c_int = 0x20;
 
-/// What of it a transfer's stream says: bits of [`stream_flags`].
+/// Open flags recorded with a transfer's stream: bits of [`stream_flags`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manner(u8);
 
 impl Manner {
-    /// Through the page cache, and done once it is there.
+    /// Transfers go through the page cache and are complete once there.
     pub(crate) const PLAIN: Self = Self(0);
-    /// Writes go to the file's end.
+    /// Writes go to the end of the file.
     pub(crate) const APPENDING: Self = Self(stream_flags::APPENDED);
-    /// What fcntl(2) can change of an open file (F_SETFL).
+    /// Flags that fcntl(2) can change on an open file (F_SETFL).
     pub(super) const CHANGEABLE: Self = Self(stream_flags::APPENDED | stream_flags::DIRECT);
 
-    /// From flags of open(2).
+    /// Converts flags of open(2).
     #[inline(always)]
     pub(crate) const fn of_opening(flags: c_int) -> Self {
         let mut bits = 0;
         if flags & (libc::O_APPEND | libc::O_DIRECT | libc::O_DSYNC) != 0 {
-            // O_SYNC has the bit of O_DSYNC (open(2)).
+            // O_SYNC includes the bit of O_DSYNC (open(2)).
             bits |= if flags & libc::O_APPEND != 0 { stream_flags::APPENDED } else { 0 };
             bits |= if flags & libc::O_DIRECT != 0 { stream_flags::DIRECT } else { 0 };
             bits |= if flags & libc::O_DSYNC != 0 { stream_flags::THROUGH } else { 0 };
@@ -33,31 +33,31 @@ impl Manner {
         Self(bits)
     }
 
-    /// Whether flags of pwritev2(2) make a write another than its descriptor would.
+    /// True if flags of pwritev2(2) make a write differ from the descriptor's open flags.
     #[inline(always)]
     pub(crate) const fn is_changed_by(flags: c_int) -> bool {
         flags & (libc::RWF_APPEND | NO_APPEND | libc::RWF_DSYNC | libc::RWF_SYNC) != 0
     }
 
-    /// How a call with `flags` of pwritev2(2) moves bytes of a file that was `opened` like this.
+    /// Returns the flags of a call with `flags` of pwritev2(2) on a file that was `opened` this way.
     #[inline(always)]
     pub(crate) fn of_transfer(opened: Self, op: &Op, flags: c_int) -> Self {
         let manner = opened.of_call(op.writes());
         if op.writes() && Self::is_changed_by(flags) { manner.with_call(flags) } else { manner }
     }
 
-    /// The same of an operation that another call begins, at `offset`, and where that will be: nobody knows where bytes are appended.
+    /// Returns flags and offset of an asynchronous operation at `offset`; no offset if bytes are appended, since it is unknown.
     pub(crate) fn of_operation(opened: Self, op: &Op, flags: c_int, offset: i64) -> (Self, i64) {
         let manner = if op.is_data() { Self::of_transfer(opened, op, flags) } else { Self::PLAIN };
         (manner, if op.is_data() { manner.offset(offset) } else { NO_OFFSET })
     }
 
-    /// Where a transfer begins that is told this offset, as far as that is known before its end.
+    /// Returns the start offset of a transfer with argument `told`, if known before it ends.
     pub(crate) fn offset(self, told: i64) -> i64 {
         if self.appends() { NO_OFFSET } else { told.max(NO_OFFSET) }
     }
 
-    /// Of a write with flags of pwritev2(2).
+    /// Applies the pwritev2(2) flags of a write.
     const fn with_call(self, flags: c_int) -> Self {
         let mut bits = self.0;
         bits &= if flags & NO_APPEND != 0 { !stream_flags::APPENDED } else { u8::MAX };
@@ -66,35 +66,35 @@ impl Manner {
         Self(bits)
     }
 
-    /// As bits of [`stream_flags`].
+    /// Returns the bits of [`stream_flags`].
     #[inline(always)]
     pub(crate) const fn bits(self) -> u8 {
         self.0
     }
 
-    /// From bits of [`stream_flags`], others among them.
+    /// Extracts the flags from bits of [`stream_flags`], which may include others.
     #[inline(always)]
     pub(super) const fn among(bits: u8) -> Self {
         Self(bits & (stream_flags::APPENDED | stream_flags::DIRECT | stream_flags::THROUGH))
     }
 
-    /// As a number below 8, and back.
+    /// Encodes the flags as a number below 8.
     pub(crate) const fn small(self) -> u8 {
         self.0 >> 5
     }
 
-    /// See [`Self::small`].
+    /// Decodes the result of [`Self::small`].
     pub(crate) const fn of_small(small: u8) -> Self {
         Self::among(small << 5)
     }
 
-    /// What of it concerns a call: reads go past the page cache or not.
+    /// Returns the flags that apply to a read or write: reads only bypass the page cache or not.
     #[inline(always)]
     pub(crate) const fn of_call(self, writes: bool) -> Self {
         if writes { self } else { Self(self.0 & stream_flags::DIRECT) }
     }
 
-    /// Whether writes go to the file's end.
+    /// True if writes go to the end of the file.
     #[inline(always)]
     pub(crate) const fn appends(self) -> bool {
         self.0 & stream_flags::APPENDED != 0

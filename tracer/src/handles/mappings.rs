@@ -1,26 +1,26 @@
-//! Which file lies behind an address: the mappings of recorded files, in a fixed table without locks. Two threads that
-//! change the same range at once have no result that they could rely on; the table only must not break.
+//! Memory mappings of recorded files by address, in a fixed lock-free table. Threads that change the same range at once have no defined
+//! result anyway; the table only must stay consistent.
 #![expect(unsafe_code, reason = "references to records that never go away; getauxval(3)")]
 
 use crate::registry::File;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-/// A piece of a file in memory.
+/// Entry of the table.
 struct Place {
-    /// Address; 0: free, 1: being changed.
+    /// Start address; 0: free, 1: being changed.
     start: AtomicUsize,
     length: AtomicUsize,
     offset: AtomicI64,
     file: AtomicPtr<File>,
 }
 
-/// A range of a file that lies at some addresses.
+/// File range mapped at some address.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
     start: usize,
-    /// Bytes.
+    /// Length in bytes.
     pub(crate) length: usize,
-    /// Where it begins in the file.
+    /// Offset in the file, in bytes.
     pub(crate) offset: i64,
     /// The file.
     pub(crate) file: &'static File,
@@ -29,7 +29,7 @@ pub(crate) struct Mapping {
 const CAPACITY: usize = 1024;
 const FREE: usize = 0;
 const BUSY: usize = 1;
-/// Most ranges that one call is told about.
+/// Maximum number of ranges found per look-up.
 const MOST: usize = 16;
 
 static PLACES: [Place; CAPACITY] = [const {
@@ -40,10 +40,10 @@ static PLACES: [Place; CAPACITY] = [const {
         file: AtomicPtr::new(std::ptr::null_mut()),
     }
 }; CAPACITY];
-/// Places from here on have never been used.
+/// Index from which on no place was ever used.
 static BEHIND: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes that `length` bytes of `file` from `offset` lie at `start`; false when the table is full.
+/// Enters `length` bytes of `file` from `offset`, mapped at `start`; false if the table is full.
 pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File) -> bool {
     for (index, place) in PLACES.iter().enumerate() {
         if place.start.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
@@ -58,17 +58,17 @@ pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File)
     false
 }
 
-/// The parts of mapped files that lie in a range of addresses.
+/// Parts of mapped files inside a range of addresses.
 pub(crate) struct Found([Option<Mapping>; MOST]);
 
 impl Found {
-    /// Them.
+    /// Iterates over the parts.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Mapping> {
         self.0.iter().flatten()
     }
 
-    /// Follows mremap(2), which has moved the `bytes` from `from` to `to` and made them `now` (whole pages): calls `each`
-    /// with the offset and length of what is mapped there, and says whether all of it found a place in the table.
+    /// Follows mremap(2), which moved `bytes` bytes at `from` to `to` and resized them to `now` (whole pages). Calls `each` with the
+    /// mappings there; returns true if all of them fit in the table.
     pub(crate) fn moved(
         &self,
         (from, bytes): (usize, usize),
@@ -78,7 +78,7 @@ impl Found {
         let mut all = true;
         for part in self.iter() {
             let at = part.start - from;
-            // What reached to the end grows with it; a length of less than its pages does not become one of them.
+            // A part that reached the end grows with the mapping. A length below its whole pages is not rounded up.
             let to_the_end = bytes.saturating_sub(at + part.length) < page_bytes();
             let length = if to_the_end && now > bytes { now - at } else { part.length.min(now.saturating_sub(at)) };
             if length > 0 {
@@ -90,24 +90,24 @@ impl Found {
         all
     }
 
-    /// Puts back what [`take`] took.
+    /// Undoes [`take`].
     pub(crate) fn put_back(&self) {
         self.iter().for_each(|part| _ = add(part.start, part.length, part.offset, part.file));
     }
 }
 
-/// Bytes of a page.
+/// Page size in bytes.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: no preconditions.
     (unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize).max(1)
 }
 
-/// Looks for what lies in `length` bytes from `start`.
+/// Finds parts of mapped files in `length` bytes from `start`.
 pub(crate) fn find(start: usize, length: usize) -> Option<Found> {
     search(start, length, false)
 }
 
-/// The same, and takes it out of the table; what lies around it stays.
+/// Like [`find`], and removes the parts from the table; the surrounding parts stay.
 pub(crate) fn take(start: usize, length: usize) -> Option<Found> {
     search(start, length, true)
 }
@@ -122,7 +122,7 @@ fn search(start: usize, length: usize, take: bool) -> Option<Found> {
     search_table(&PLACES[..behind.min(CAPACITY)], start, length, take, &mut found.0).then_some(found)
 }
 
-/// Fills in what is found, in one place: there may be little stack. False for nothing.
+/// Fills `found` in place, since there may be little stack; false if nothing was found.
 #[cold]
 #[inline(never)]
 fn search_table(
@@ -143,7 +143,7 @@ fn search_table(
         if take && place.start.compare_exchange(at, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             continue;
         }
-        // SAFETY: stored before the address, and a record never goes away.
+        // SAFETY: stored before the address; a record is never freed.
         let Some(file) = (unsafe { place.file.load(Ordering::Relaxed).as_ref() }) else { continue };
         let offset = place.offset.load(Ordering::Relaxed);
         let (from, to) = (start.max(at), end.min(behind));
@@ -163,7 +163,7 @@ fn search_table(
     count > 0
 }
 
-/// In the order of addresses; pieces of one map that were cut apart are one again.
+/// Sorts parts by address and rejoins adjacent pieces of one mapping.
 fn join(found: &mut [Option<Mapping>]) {
     let address = |part: Option<Mapping>| part.map_or(usize::MAX, |part| part.start);
     for end in 1..found.len() {
@@ -212,7 +212,7 @@ mod tests {
         rest.sort_unstable();
         assert_eq!(rest, [(0x2000, 0x1000), (0x4000, 0x6000)]);
         assert_eq!(told(find(0, usize::MAX)), None);
-        // Moved and grown, then cut in the middle.
+        // Moved and grown, then split in the middle.
         let page = page_bytes();
         assert!(add(0x10_0000, 2 * page - 5, 0, file));
         let mut seen = Vec::new();

@@ -1,5 +1,4 @@
-//! What the program holds: descriptors (and the open file descriptions behind them) and MPI files. Hooks ask here which
-//! file a handle stands for and where its position is.
+//! Handles of the program: descriptors, open file descriptions, MPI files. Hooks look up here which file a handle refers to, and where.
 
 mod certain;
 mod description;

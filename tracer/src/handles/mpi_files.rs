@@ -1,5 +1,4 @@
-//! Open MPI files by handle. MPI libraries hand out the same few addresses again and again; a small open-addressing table
-//! is enough, and a file that finds no place is counted as not recorded.
+//! Open MPI files by handle. MPI libraries reuse few addresses, so a small open-addressing table suffices; excess files are only counted.
 #![expect(unsafe_code, reason = "references into static memory")]
 
 use crate::ops::Op;
@@ -12,30 +11,30 @@ pub(crate) struct MpiFile {
     handle: AtomicUsize,
     file: AtomicPtr<File>,
     details: AtomicPtr<MpiDetails>,
-    /// Whether the view is still the one that MPI_File_open sets: bytes from the file's start.
+    /// True while the view is the default of MPI_File_open: bytes from the start of the file.
     pub(crate) default_view: AtomicBool,
-    /// Size of the view's etype in bytes, or 0 where it is not known.
+    /// Size of the view's etype in bytes, or 0 if unknown.
     pub(crate) etype_bytes: AtomicI64,
-    /// A size that the file has had: what ends before it needs no question.
+    /// A size that the file once had, in bytes: transfers that end below it need no query.
     pub(crate) size_seen: AtomicI64,
-    /// The split collective call in progress; a file has one at most (MPI 4.0, 14.4.5).
+    /// Split collective call in progress; at most one per file (MPI 4.0, 14.4.5).
     pub(crate) split: Split,
 }
 
-/// The first half of a split collective call.
+/// First half of a split collective call.
 pub(crate) struct Split {
-    /// Clock before it, or 0.
+    /// Ticks before the call, or 0.
     pub(crate) start: AtomicU64,
     /// Offset in the view.
     pub(crate) in_view: AtomicI64,
     /// Offset in the file.
     pub(crate) in_file: AtomicI64,
-    /// The datatype of the memory: [`Datatype::to_raw`].
+    /// Memory datatype: [`Datatype::to_raw`].
     pub(crate) datatype: AtomicU64,
 }
 
 const CAPACITY: usize = 4096;
-/// Handle of a place that was used and is free again.
+/// Handle value of a place that was used and is free again.
 const REMOVED: usize = usize::MAX;
 
 static FILES: [MpiFile; CAPACITY] = [const {
@@ -56,37 +55,37 @@ static FILES: [MpiFile; CAPACITY] = [const {
 }; CAPACITY];
 
 impl MpiFile {
-    /// Its handle.
+    /// Returns the handle.
     pub(crate) fn handle(&self) -> usize {
         self.handle.load(Ordering::Acquire)
     }
 
-    /// Its file.
+    /// Returns the file.
     pub(crate) fn file(&self) -> &'static File {
-        // SAFETY: set before the handle, to a record that never goes away.
+        // SAFETY: set before the handle, to a record that is never freed.
         unsafe { &*self.file.load(Ordering::Acquire) }
     }
 }
 
 impl MpiFile {
     fn count_viewed(&self, role: DatatypeRole, datatype: Datatype) {
-        // SAFETY: null, or set with the handle to a record that never goes away.
+        // SAFETY: null, or set with the handle to a record that is never freed.
         if let Some(details) = unsafe { self.details.load(Ordering::Acquire).as_ref() } {
             details.count_datatype(role, datatype);
         }
     }
 
-    /// It has been given a view with these datatypes.
+    /// Records a new view with these datatypes.
     pub(crate) fn set_view(&self, etype: Datatype, filetype: Datatype, viewed: Viewed) {
         self.count_viewed(DatatypeRole::Etype, etype);
         self.count_viewed(DatatypeRole::Filetype, filetype);
-        // SAFETY: null, or set with the handle to a record that never goes away.
+        // SAFETY: null, or set with the handle to a record that is never freed.
         if let Some(details) = unsafe { self.details.load(Ordering::Acquire).as_ref() } {
             details.set_view(viewed);
         }
     }
 
-    /// Counts the datatype of the memory of a call that has moved data.
+    /// Counts the memory datatype of a call that has moved data.
     #[inline]
     pub(crate) fn count_datatype(&self, op: &Op, datatype: Datatype) {
         self.count_viewed(if op.writes() { DatatypeRole::WriteBuffer } else { DatatypeRole::ReadBuffer }, datatype);
@@ -98,7 +97,7 @@ fn places(handle: usize) -> impl Iterator<Item = &'static MpiFile> {
     (0..CAPACITY).map(move |i| &FILES[(first + i) % CAPACITY])
 }
 
-/// The open file with this handle.
+/// Returns the open file with this handle.
 pub(crate) fn find(handle: usize) -> Option<&'static MpiFile> {
     for place in places(handle) {
         match place.handle.load(Ordering::Acquire) {
@@ -110,15 +109,14 @@ pub(crate) fn find(handle: usize) -> Option<&'static MpiFile> {
     None
 }
 
-/// Books `handle` as opened on `file`; false when the table is full.
+/// Enters `handle` as opened on `file`; false if the table is full.
 pub(crate) fn add(handle: usize, file: &'static File) -> bool {
     for place in places(handle) {
         let found = place.handle.load(Ordering::Acquire);
         if found != 0 && found != REMOVED && found != handle {
             continue;
         }
-        // Nobody looks for this handle before MPI_File_open has returned it, so the order of the stores does not matter
-        // but for the race for the place itself.
+        // Nobody looks up this handle before MPI_File_open returns: the order of stores matters only for the race for the place.
         if place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             place.file.store(std::ptr::from_ref(file).cast_mut(), Ordering::Release);
             let details =

@@ -1,6 +1,5 @@
-//! Nonblocking MPI-IO in progress, by the value of its request handle. A fixed table without locks: a handle is looked for
-//! in one row only, so that finding nothing is as quick as finding something, and an operation that finds no place in its
-//! row is recorded when it is submitted.
+//! Nonblocking MPI-IO in progress, by value of its request handle, in a fixed lock-free table. A handle is searched for in one row only, so
+//! a miss is as fast as a hit. An operation without a free place in its row is recorded when submitted.
 #![expect(unsafe_code, reason = "references into static memory")]
 
 use super::MpiFile;
@@ -16,10 +15,10 @@ const FREE: u8 = 0;
 const TAKEN: u8 = 1;
 /// In progress.
 const LIVE: u8 = 2;
-/// In the hands of a call that may complete it.
+/// Held by a call that may complete it.
 const HELD: u8 = 3;
 
-/// A nonblocking operation in progress.
+/// Nonblocking MPI-IO operation in progress.
 pub(crate) struct MpiRequest {
     state: AtomicU8,
     handle: AtomicUsize,
@@ -29,12 +28,12 @@ pub(crate) struct MpiRequest {
     in_view: AtomicI64,
     in_file: AtomicI64,
     asked: AtomicU64,
-    /// Place in the list of requests that the program waits for; only while it is held.
+    /// Index in the program's array of requests; valid only while held.
     index: AtomicU32,
     next: AtomicPtr<MpiRequest>,
 }
 
-/// What is known of an operation when it is submitted.
+/// Parameters of an operation, known at submission.
 #[derive(Clone, Copy)]
 pub(crate) struct Submitted {
     pub(crate) file: &'static MpiFile,
@@ -42,7 +41,7 @@ pub(crate) struct Submitted {
     pub(crate) start: u64,
     pub(crate) in_view: i64,
     pub(crate) in_file: i64,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub(crate) asked: u64,
 }
 
@@ -63,11 +62,10 @@ static TABLE: [[MpiRequest; ROW]; ROWS] = [const {
     }; ROW]
 }; ROWS];
 
-/// Places that are not free.
+/// Number of places in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether nothing is in progress: the one thing that calls which complete requests check in programs that never use
-/// nonblocking MPI-IO.
+/// True if nothing is in progress: the only check of request-completing calls in programs without nonblocking MPI-IO.
 #[inline(always)]
 pub(crate) fn none() -> bool {
     USED.load(Ordering::Relaxed) == 0
@@ -78,7 +76,7 @@ fn row(handle: usize) -> &'static [MpiRequest; ROW] {
     &TABLE[handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - ROWS.trailing_zeros())]
 }
 
-/// Books an operation under its request's handle; false if there is no place.
+/// Enters an operation under its request handle; false if its row is full.
 pub(crate) fn add(handle: usize, what: Submitted) -> bool {
     let free =
         |place: &&MpiRequest| place.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
@@ -96,7 +94,7 @@ pub(crate) fn add(handle: usize, what: Submitted) -> bool {
 }
 
 impl MpiRequest {
-    /// What was said when it was submitted.
+    /// Returns the parameters given at submission.
     pub(crate) fn submitted(&self) -> Submitted {
         let (file, op) = (self.file.load(Ordering::Relaxed), self.op.load(Ordering::Relaxed));
         Submitted {
@@ -111,20 +109,20 @@ impl MpiRequest {
         }
     }
 
-    /// Its request's handle.
+    /// Returns the request handle.
     pub(crate) fn handle(&self) -> usize {
         self.handle.load(Ordering::Relaxed)
     }
 }
 
-/// Requests that one call may complete. Nobody else finds them meanwhile, so that a handle which the library gives to a new
-/// operation before this call has returned is not mistaken for the old one.
+/// Requests that one call may complete. Nobody else finds them meanwhile: the library may reuse a handle before this call has returned, and
+/// the new operation must not be mistaken for the old one.
 pub(crate) struct Held {
     first: *const MpiRequest,
 }
 
 impl Held {
-    /// Takes those of `handles` that are of MPI-IO, with their places in the list.
+    /// Takes those of `handles` that belong to MPI-IO, with their indices.
     pub(crate) fn take(handles: impl Iterator<Item = usize>) -> Self {
         let mut held = Self { first: std::ptr::null() };
         let mut last: Option<&MpiRequest> = None;
@@ -141,12 +139,12 @@ impl Held {
         held
     }
 
-    /// Whether there are none.
+    /// True if no request is held.
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
-    /// Lets all go: `over` says of each, with its place in the list, whether its operation is over.
+    /// Releases all requests. `over` gets each with its index and returns true if its operation is complete.
     pub(crate) fn release(self, mut over: impl FnMut(usize, &'static MpiRequest) -> bool) {
         let mut at = self.first;
         // SAFETY: null or a place of the static table.
@@ -195,7 +193,7 @@ mod tests {
         });
         assert_eq!(found, [(1, 3), (3, 7)]);
         assert!(Held::take([0x9800_0003].into_iter()).is_empty());
-        // While a request is held, its handle may come again for another operation.
+        // While a request is held, its handle may be reused for another operation.
         let held = Held::take([0x9800_0007].into_iter());
         assert!(add(0x9800_0007, of(1000)));
         Held::take([0x9800_0007].into_iter()).release(|_, request| {
@@ -205,7 +203,7 @@ mod tests {
         held.release(|_, _| true);
         Held::take((0..500).map(|handle| 0x9800_0000 + handle)).release(|_, _| true);
         assert!(none());
-        // A row that is full takes no more.
+        // A full row accepts no more.
         assert!((0..ROW).all(|_| add(5, of(0))) && !add(5, of(0)));
     }
 }

@@ -1,5 +1,5 @@
-//! Files that a call names and does not open: the name made absolute, lexically, against the working directory or a
-//! descriptor's directory. Symbolic links are not followed: that would take system calls that the program does not make.
+//! Files that a call names without opening them. The name is made absolute lexically, relative to the working directory or a descriptor's
+//! directory. Symbolic links are not followed: that would take system calls that the program does not make.
 #![expect(unsafe_code, reason = "access(2); a string of the program")]
 
 use super::certain::Moment;
@@ -12,9 +12,9 @@ use libc::{c_char, c_int};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Most files that are made for names of failing calls: a search along a path must not fill the table.
+/// Maximum number of files made for names of failing calls: a search along a path must not fill the table.
 const MOST_FAILED_NAMES: u32 = 1 << 14;
-/// In counters mode, which has room for few files, a quarter of them.
+/// Limit in effect: a quarter of the files in counters mode, which has room for few.
 fn most_failed_names() -> u32 {
     match crate::config::current() {
         Some(config) if config.mode == Mode::Counters => (config.counters_files / 4) as u32,
@@ -22,14 +22,14 @@ fn most_failed_names() -> u32 {
     }
 }
 static FAILED_NAMES: AtomicU32 = AtomicU32::new(0);
-/// Most files that are made for names of calls that open nothing.
+/// Maximum number of files made for names of successful calls that open nothing.
 const MOST_NAMES: u32 = 1 << 15;
 static NAMES: AtomicU32 = AtomicU32::new(0);
-/// Most directories whose other names are told apart.
+/// Maximum number of directories whose excess names are grouped under the directory.
 const MOST_DIRECTORIES: u32 = 1 << 13;
 static DIRECTORIES: AtomicU32 = AtomicU32::new(0);
 
-/// The recorded file that a call which succeeded calls `name`, relative to the directory `at`. May change errno.
+/// Returns the recorded file that a successful call refers to by `name`, relative to the directory `at`. May change errno.
 pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
     with_path(at, name, |path| {
         let file = registry::find_file(path).or_else(|| new_name(path));
@@ -40,8 +40,8 @@ pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
     })
 }
 
-/// The file of a path that was not seen before. Programs that walk over millions of names must not fill the table: beyond a
-/// number of them the others of a directory are one, whose path is the directory's with a slash behind, as no file's is.
+/// Returns the file of a new path. Programs that walk over millions of names must not fill the table: beyond a limit, the names in one
+/// directory share a file. Its path is the directory's with a trailing slash, which no file's has.
 fn new_name(path: &[u8]) -> Option<&'static File> {
     if let Some(file) = within(&NAMES, MOST_NAMES, path) {
         return Some(file);
@@ -53,11 +53,11 @@ fn new_name(path: &[u8]) -> Option<&'static File> {
     let end = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     let directory = &path[..end];
     let known = registry::find_file(directory).or_else(|| within(&DIRECTORIES, MOST_DIRECTORIES, directory));
-    // All others are under the root.
+    // Names beyond all limits share the root.
     known.or_else(|| registry::find_or_add(b"/", Identity::default()))
 }
 
-/// Makes a file if fewer than `most` were made so.
+/// Makes a file if fewer than `most` were made under this limit.
 fn within(made: &AtomicU32, most: u32, path: &[u8]) -> Option<&'static File> {
     if made.load(Ordering::Relaxed) >= most {
         return None;
@@ -67,7 +67,7 @@ fn within(made: &AtomicU32, most: u32, path: &[u8]) -> Option<&'static File> {
     Some(file)
 }
 
-/// As [`named`], for a call that failed with `error`.
+/// Like [`named`], for a call that failed with `error`.
 pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Option<&'static File> {
     if !is_readable(name, error) {
         Note::Name.count();
@@ -76,7 +76,7 @@ pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Optio
     with_path(at, name, failed_path)
 }
 
-/// The recorded file of an absolute path on which a call failed.
+/// Returns the recorded file of an absolute path on which a call failed.
 fn failed_path(path: &[u8]) -> Option<&'static File> {
     if let Some(file) = registry::find_file(path) {
         return Some(file);
@@ -88,12 +88,12 @@ fn failed_path(path: &[u8]) -> Option<&'static File> {
     file
 }
 
-/// The same for a path that may be none that is recorded.
+/// Like `failed_path`, but first checks that the path is recorded.
 pub(crate) fn failed_canonical(path: &[u8]) -> Option<&'static File> {
     if is_recorded(path) { failed_path(path) } else { None }
 }
 
-/// Whether calls on this name are recorded; counts those that are not.
+/// True if calls on this name are recorded; counts others.
 fn is_recorded(path: &[u8]) -> bool {
     match registry::judge(path) {
         Verdict::Recorded => return true,
@@ -103,11 +103,11 @@ fn is_recorded(path: &[u8]) -> bool {
     false
 }
 
-/// Whether the string can be read. Only the kernel can tell; most errors say that it has read it.
+/// True if the string is readable. Only the kernel knows; most errors imply that it has read the string.
 fn is_readable(name: *const c_char, error: c_int) -> bool {
     match error {
         libc::EFAULT => false,
-        // These may come before the kernel looks at the name.
+        // The kernel may return these errors before it reads the name.
         libc::EINVAL | libc::ENOSYS | libc::EPERM | libc::EBADF => {
             // SAFETY: asks whether the file exists; a bad pointer is an error of the system call.
             let result = unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name, libc::F_OK) };

@@ -1,4 +1,4 @@
-//! Names made absolute, lexically: against the working directory or the directory behind a descriptor.
+//! Makes names absolute, lexically: relative to the working directory or a descriptor's directory.
 #![expect(unsafe_code, reason = "getcwd(2), statx(2), readlink(2)")]
 
 use super::certain::Moment;
@@ -6,10 +6,10 @@ use super::resolve::link_of;
 use libc::c_int;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-/// Room for a path of common length.
+/// Buffer size for a path of common length, in bytes.
 pub(super) const COMMON_BYTES: usize = 512;
 
-/// Whether a name is absolute and says nothing twice: no part of it is empty or begins with a dot.
+/// True if a name is absolute and without redundancy: no component is empty or begins with a dot.
 pub(super) fn is_normal(name: &[u8]) -> bool {
     name.len() > 1
         && name.first() == Some(&b'/')
@@ -17,8 +17,8 @@ pub(super) fn is_normal(name: &[u8]) -> bool {
         && !name.windows(2).any(|pair| pair[0] == b'/' && (pair[1] == b'/' || pair[1] == b'.'))
 }
 
-/// Writes `name`, made absolute, and returns its length and whether a part of it was `..`; `None` if it is empty, too long for
-/// `out` or relative to nothing. Changes errno.
+/// Writes the absolute form of `name` to `out`; returns its length and true if a component was `..`. `None` if the name is empty, too long
+/// for `out`, or relative to an unknown directory. Changes errno.
 pub(super) fn absolute(at: c_int, name: &[u8], out: &mut [u8], now: Moment) -> Option<(usize, bool)> {
     let first = name.first()?;
     let mut length = 0;
@@ -52,7 +52,7 @@ pub(super) fn absolute(at: c_int, name: &[u8], out: &mut [u8], now: Moment) -> O
     Some((length, goes_back))
 }
 
-/// A directory that is out of reach has a name that does not begin with a slash; one that fills `out` may be cut.
+/// Checks a directory path: the name of an unreachable one does not begin with a slash, and one that fills `out` may be truncated.
 fn whole(length: usize, out: &[u8]) -> Option<usize> {
     (length > 0 && length < out.len() && out.first() == Some(&b'/')).then_some(length)
 }
@@ -82,11 +82,11 @@ fn directory(number: c_int, out: &mut [u8], now: Moment) -> Option<usize> {
     Some(length)
 }
 
-/// Device, inode and mount of a directory: it has one name in each mount. `None` if it has been removed, or nobody can tell.
+/// Returns device, inode and mount id of a directory, which has one name per mount; `None` if it was removed or the ids are unknown.
 fn identity(number: c_int) -> Option<[u64; 3]> {
-    /// `AT_EMPTY_PATH`, and do not ask a server again.
+    /// `AT_EMPTY_PATH`, and no new query to a file server.
     const FLAGS: c_int = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    /// The mount's number (Linux 5.8, <linux/stat.h>: STATX_MNT_ID).
+    /// Mount id (Linux 5.8, <linux/stat.h>: STATX_MNT_ID).
     const MOUNT: u32 = 0x1000;
     // SAFETY: an all-zero structure is a valid one.
     let mut about: libc::statx = unsafe { std::mem::zeroed() };
@@ -100,9 +100,9 @@ fn identity(number: c_int) -> Option<[u64; 3]> {
 
 const WORDS: usize = 32;
 
-/// The path of a directory that a descriptor stood for.
+/// Cached path of a directory descriptor.
 struct Directory {
-    /// Odd while it is being written.
+    /// Sequence lock: odd while the entry is being written.
     turn: AtomicU32,
     moment: AtomicU64,
     identity: [AtomicU64; 3],
@@ -121,13 +121,13 @@ static DIRECTORIES: [Directory; 64] = [const {
 }; 64];
 
 impl Directory {
-    /// The one place where the directory may be remembered; the latest wins.
+    /// Returns the only place for a directory; the latest entry wins.
     fn of([device, inode, mount]: [u64; 3]) -> &'static Self {
         let mixed = (inode ^ device.rotate_left(32) ^ mount.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &DIRECTORIES[(mixed >> 32) as usize % DIRECTORIES.len()]
     }
 
-    /// Writes the path, if it is this directory's and still believed.
+    /// Copies the path to `out`, if the entry belongs to this directory and may still be reused.
     fn path(&self, identity: [u64; 3], now: Moment, out: &mut [u8]) -> Option<usize> {
         let turn = self.turn.load(Ordering::Acquire);
         let same = self.identity.iter().zip(identity).all(|(known, is)| known.load(Ordering::Relaxed) == is);
@@ -139,7 +139,7 @@ impl Directory {
         for (piece, word) in out[..length].chunks_mut(8).zip(&self.path) {
             piece.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[..piece.len()]);
         }
-        // Nobody has written meanwhile.
+        // Succeeds only if nobody has written meanwhile.
         fence(Ordering::Acquire);
         (self.turn.load(Ordering::Relaxed) == turn).then_some(length)
     }
@@ -148,7 +148,7 @@ impl Directory {
         let turn = self.turn.load(Ordering::Relaxed);
         let free = turn.is_multiple_of(2) && path.len() <= WORDS * 8;
         let next = turn.wrapping_add(1);
-        // Whoever finds it taken, by another thread or by what this signal handler interrupted, does without.
+        // If another thread, or code that this signal handler interrupted, is writing, the path is not cached.
         if !free || self.turn.compare_exchange(turn, next, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return;
         }
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(&out[..9], b"/the/name");
         assert_eq!(place.path([identity[0], identity[1], identity[2] + 1], now, &mut out), None);
         assert_eq!(place.path(identity, now, &mut [0; 9]), None);
-        // One that is being written is not looked at.
+        // An entry that is being written is ignored.
         place.turn.fetch_add(1, Ordering::Relaxed);
         assert_eq!(place.path(identity, now, &mut out), None);
         place.turn.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Asynchronous operations under way, in a fixed table without locks: by the address of their control block, or by what the
-//! program marks them with. One is looked for in a few places beside each other only, so that finding nothing is quick too.
+//! Asynchronous operations in progress, in a fixed lock-free table keyed by control block address or by the program's user data. An
+//! operation is searched for only in a few adjacent places, so that a miss is fast too.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use super::{Manner, Placed, Sent, Since};
@@ -8,44 +8,44 @@ use crate::ops::Op;
 use crate::registry::File;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-/// What the program knows an operation by.
+/// Key by which the program identifies an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// What it was submitted to: a context or a ring; 0 for aio(7).
+    /// Context or ring it was submitted to; 0 for aio(7).
     pub(crate) owner: usize,
-    /// Address of its control block, or its mark. Marks need not be unique.
+    /// Address of the control block, or the user data, which need not be unique.
     pub(crate) mark: u64,
 }
 
-/// An operation under way.
+/// Asynchronous operation in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Its file.
+    /// Target file, if known by now.
     pub(crate) to: Sent,
-    /// What it does.
+    /// Operation, as described in the trace.
     pub(crate) op: &'static Op,
-    /// Where.
+    /// File offset in bytes, or -1.
     pub(crate) offset: i64,
-    /// How its file was opened.
+    /// Flags with which the file was opened.
     pub(crate) manner: Manner,
-    /// Bytes of the range that it concerns, unless its end says how many it moved.
+    /// Bytes of the range; ignored if the completion reports the bytes moved.
     pub(crate) length: u64,
-    /// When it was submitted.
+    /// Submission time, in ticks.
     pub(crate) start: u64,
-    /// When it was first seen to be done, or 0.
+    /// Time at which completion was first seen, in ticks, or 0.
     pub(crate) end: u64,
-    /// Its place among those that were submitted to the same owner.
+    /// Sequence number among submissions to the same owner.
     pub(crate) turn: u64,
 }
 
 impl Pending {
-    /// Where it began, and how.
+    /// Returns offset and open flags.
     pub(crate) const fn placed(&self) -> Placed {
         Placed::at(self.offset).by(self.manner)
     }
 }
 
-/// A place for one.
+/// Table place for one operation.
 struct Place {
     state: AtomicU8,
     owner: AtomicUsize,
@@ -55,20 +55,20 @@ struct Place {
     offset: AtomicI64,
     manner: AtomicU8,
     start: AtomicU64,
-    /// Moment when an operation of aio(7), which has no owner, was first seen to be done; else its length.
+    /// aio(7), which has no owner: time at which completion was first seen. Otherwise: length in bytes.
     end_or_length: AtomicU64,
     turn: AtomicU64,
-    /// The number of [`Since`].
+    /// Descriptor number of [`Since`].
     descriptor: AtomicI32,
-    /// [`CERTAIN`], [`UNCERTAIN`], or what is to be asked: the moment of [`Since`] plus one, above [`NUMBER_BITS`] of this operation's own number.
+    /// [`CERTAIN`], [`UNCERTAIN`], or a pending check: (`seen` of [`Since`] + 1) << [`NUMBER_BITS`] | this operation's own number.
     settled: AtomicU64,
 }
 
 /// The operation's file is known.
 const CERTAIN: u64 = 0;
-/// Nobody knows which file it went to.
+/// The operation's file is unknown.
 const UNCERTAIN: u64 = 1;
-/// Numbers of operations whose descriptors are to be asked for: one place is not used by two with the same so soon.
+/// Number of the next operation with a pending check: keeps a place from being reused with the same number soon.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const NUMBER_BITS: u32 = 16;
 
@@ -79,7 +79,7 @@ const BUSY: u8 = 1;
 const LIVE: u8 = 2;
 
 const CAPACITY: usize = 4096;
-/// Places in which an operation may be.
+/// Number of places searched for an operation.
 const WINDOW: usize = 64;
 
 static PLACES: [Place; CAPACITY] = [const {
@@ -98,7 +98,7 @@ static PLACES: [Place; CAPACITY] = [const {
         settled: AtomicU64::new(CERTAIN),
     }
 }; CAPACITY];
-/// Places that are not free.
+/// Number of places in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 impl Place {
@@ -108,7 +108,7 @@ impl Place {
             && self.owner.load(Ordering::Relaxed) == key.owner
     }
 
-    /// Takes it for this thread, if it is still that operation's.
+    /// Takes the place for this thread if it still belongs to that operation.
     fn hold(&self, key: Key, turn: u64) -> bool {
         if self.state.compare_exchange(LIVE, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return false;
@@ -122,7 +122,7 @@ impl Place {
         same
     }
 
-    /// Target of its operation, which has taken its descriptor by now.
+    /// Returns the target of the operation, which has taken its descriptor by now.
     fn sent(&self) -> Sent {
         // SAFETY: null, or a record that never goes away; stored before the place was live.
         let file = unsafe { self.file.load(Ordering::Relaxed).as_ref() };
@@ -137,11 +137,11 @@ impl Place {
         }
     }
 
-    /// The operation of this number has taken its descriptor: what that stands for later is of no concern.
+    /// Fixes the target of the operation with this number, which has taken its descriptor: later changes of the descriptor do not matter.
     fn settle(&self, number: u64) {
         if number > UNCERTAIN {
             let answer = if matches!(self.sent(), Sent::Uncertain) { UNCERTAIN } else { CERTAIN };
-            // It may have been taken meanwhile, and the place be another operation's.
+            // The operation may have been taken meanwhile, and its place reused.
             let _ = self.settled.compare_exchange(number, answer, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -153,16 +153,16 @@ impl Place {
 }
 
 fn window(key: Key) -> impl Iterator<Item = (usize, &'static Place)> {
-    // Marks are addresses or small numbers: spread both.
+    // Keys are addresses or small numbers: spread both.
     let mixed = (key.mark ^ (key.owner as u64).rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let first = (mixed >> (u64::BITS - CAPACITY.trailing_zeros())) as usize;
     (0..WINDOW).map(move |step| (first + step) % CAPACITY).map(|at| (at, &PLACES[at]))
 }
 
-/// Answer of [`add`] if there is no free place.
+/// Returned by [`add`] if no place is free.
 pub(crate) const NOWHERE: u16 = u16::MAX;
 
-/// Notes that an operation is under way, and returns where; one that finds no place is counted.
+/// Enters an operation in progress and returns its place. Operations without a free place are counted.
 pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
     let free = |(_, place): &(usize, &Place)| {
         place.state.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -198,7 +198,7 @@ pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
     at as u16
 }
 
-/// The same for a control block: what it was used for before turn `first`, of which nobody has asked what became, is counted.
+/// Enters an operation with a control block. Its uses before turn `first`, whose completion was never queried, are counted and dropped.
 pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     while take_before(key, first).is_some() {
         Note::Asynchronous.count();
@@ -206,7 +206,7 @@ pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     add(key, pending)
 }
 
-/// The operation of aio(7) was seen to be done at `end`; the first time counts.
+/// Records that an aio(7) operation was seen complete at `end`; only the first time counts.
 pub(crate) fn seen_done(key: Key, end: u64) {
     if USED.load(Ordering::Relaxed) == 0 {
         return;
@@ -217,7 +217,7 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     }
 }
 
-/// The call is over that submitted an operation of this turn, noted at `place`: the kernel has taken its descriptor.
+/// Settles the operation with this turn at `place`: the submitting call has returned, so the kernel has taken the descriptor.
 pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     if let Some(place) = PLACES.get(usize::from(place)) {
         let number = place.settled.load(Ordering::Acquire);
@@ -227,25 +227,25 @@ pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     }
 }
 
-/// Settles an operation of which the place is not known.
+/// Settles an operation whose place is not known.
 pub(crate) fn settle_keyed(key: Key, turn: u64) {
     let found = window(key).find(|(_, place)| place.is(key) && place.turn.load(Ordering::Relaxed) == turn);
     found.into_iter().for_each(|(at, _)| settle(at as u16, key.owner, turn));
 }
 
-/// Target of an operation that was seen to be done.
+/// Returns the target of an operation that was seen complete.
 pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
     let (_, place) =
         window(key).find(|(_, place)| place.is(key) && place.end_or_length.load(Ordering::Relaxed) != 0)?;
     Some(place.sent())
 }
 
-/// Takes an operation out of the table: of several with one mark the one that was submitted first.
+/// Takes an operation out of the table; among several with one key, the one submitted first.
 pub(crate) fn take(key: Key) -> Option<Pending> {
     take_before(key, u64::MAX)
 }
 
-/// The same of those before a turn.
+/// Takes the first operation submitted before turn `behind`.
 fn take_before(key: Key, behind: u64) -> Option<Pending> {
     while USED.load(Ordering::Acquire) != 0 {
         let with_turn = |place: &'static Place| (place.turn.load(Ordering::Relaxed), place);
@@ -264,7 +264,7 @@ fn take_before(key: Key, behind: u64) -> Option<Pending> {
     None
 }
 
-/// The same where the ends of some were not seen: of several with one mark nobody can say which it is, so all are counted.
+/// Takes an operation if its key is unique. Several cannot be distinguished if completions were missed: all are counted and dropped.
 pub(crate) fn take_only(key: Key) -> Option<Pending> {
     let only = take(key)?;
     let others = std::iter::from_fn(|| take(key)).count() as u64;
@@ -274,7 +274,7 @@ pub(crate) fn take_only(key: Key) -> Option<Pending> {
     (others == 0).then_some(only)
 }
 
-/// Takes this very operation out of the table.
+/// Takes the operation with this key and turn out of the table.
 pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
     let (_, place) = window(key).find(|(_, place)| place.is(key) && place.turn.load(Ordering::Relaxed) == turn)?;
     place.hold(key, turn).then(|| taken(place))
@@ -299,12 +299,12 @@ fn taken(place: &'static Place) -> Pending {
     pending
 }
 
-/// How many operations wait in the table.
+/// Returns the number of operations in the table.
 pub(crate) fn waiting() -> u64 {
     USED.load(Ordering::Relaxed) as u64
 }
 
-/// What was submitted to `owner` will never be asked for: counts it and forgets it.
+/// Counts and forgets all operations submitted to `owner`: their completion will never be queried.
 pub(crate) fn abandon(owner: usize) {
     if USED.load(Ordering::Acquire) == 0 {
         return;
@@ -319,7 +319,7 @@ pub(crate) fn abandon(owner: usize) {
     }
 }
 
-/// In a forked child: its parent's operations are not its own.
+/// Forgets all operations in a forked child: they are its parent's.
 pub(crate) fn forget_all() {
     if USED.load(Ordering::Relaxed) == 0 {
         return;

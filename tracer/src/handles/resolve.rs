@@ -1,4 +1,4 @@
-//! From a descriptor or a name to a file: what is traced, under which canonical path, and why not.
+//! Resolves a descriptor or a name to a file: decides which files are traced, under which canonical path, and counts the others.
 #![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
 use super::certain::{self, Answer, Asked};
@@ -13,11 +13,10 @@ use crate::registry::{self, File, Identity, Verdict};
 use crate::{errno, threads, tls};
 use trace_format::meta::{FileKind, LayoutMoment};
 
-/// Longest path the kernel hands out (PATH_MAX).
+/// Longest path that the kernel returns (PATH_MAX), in bytes.
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// Looks at a descriptor that was just opened by the program, which asked for `asked` if it gave a name, and books it. May
-/// change errno.
+/// Resolves a descriptor that the program has just opened, by the name `asked` if given, and enters it in the table. May change errno.
 pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<&'static Description> {
     let made = descriptors::made(number);
     let found = opened_file(number, asked);
@@ -27,10 +26,10 @@ pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) 
     Some(description)
 }
 
-/// The recorded file behind a descriptor, and its kind.
+/// Returns the recorded file behind a descriptor, and its kind.
 fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static File, FileKind)> {
     if crate::sys::is_shut() {
-        // The kernel may not be asked. It is something that was opened, so most likely a file.
+        // The kernel may not be asked. The number was just opened, so it is most likely a file.
         let unknown = Identity { kind: FileKind::Regular, ..Identity::default() };
         return file_of(&nameless(0, 0), unknown).map(|file| (file, unknown.kind));
     }
@@ -49,13 +48,13 @@ fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static Fi
     Some((file, stat.identity.kind))
 }
 
-/// Reads the layouts of files that are still open, as the trace is about to be written. Changes errno.
+/// Reads the layouts of files that are still open, just before the trace is written. Changes errno.
 pub(crate) fn read_layouts_again() {
     descriptors::each_open(|number, file| {
         if !file.has_layouts() {
             return;
         }
-        // The number may stand for another file by now.
+        // The number may refer to another file by now.
         let known = file.identity.get();
         if stat(number)
             .is_some_and(|found| (found.identity.device, found.identity.inode) == (known.device, known.inode))
@@ -69,7 +68,7 @@ fn position_kind(kind: FileKind) -> Position {
     if kind == FileKind::Character { Position::None } else { Position::Followed }
 }
 
-/// What `number` stands for, if it is recorded. A number that nobody has looked at is looked at now.
+/// Returns the target of `number` if it is recorded. An unknown number is looked up now.
 #[inline(always)]
 pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     let seen = descriptors::changes();
@@ -81,18 +80,18 @@ pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     }
 }
 
-/// Keeps errno.
+/// Looks up a number of a thread with a descriptor table of its own. Preserves errno.
 #[cold]
 fn elsewhere(number: libc::c_int) -> Option<Target> {
     tables::file_elsewhere(number).map(|_| Target::uncertain(number))
 }
 
-/// Looks at a number that another thread is about to settle, which takes less than a microsecond, unless that waits for this processor: then it
-/// is given time after each few looks, a fifth of a millisecond in all.
+/// Maximum number of look-ups of a number that another thread is about to settle, which takes less than a microsecond unless that thread
+/// waits for this processor. So this thread sleeps after every few look-ups, 0.2 ms in all.
 const LOOKS: u32 = 40;
 const LOOKS_AT_ONCE: u32 = 10;
 
-/// Looks at a descriptor that somebody else made. Keeps errno.
+/// Looks up a descriptor that was opened unseen. Preserves errno.
 #[cold]
 fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
     if crate::sys::is_shut() {
@@ -107,7 +106,7 @@ fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
             Some(Looked::Recorded(description)) => return Some(Target::new(description, number, seen)),
             Some(Looked::NotRecorded) => return None,
             Some(Looked::NotOpen) => return Some(Target::not_open()),
-            // Others change it, or look at it at the same time.
+            // Others change or look up the number at the same time.
             Some(Looked::Changed) | None => {}
         }
         seen = descriptors::changes();
@@ -122,17 +121,17 @@ fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
     Some(Target::uncertain(number))
 }
 
-/// What the kernel says of a number that nobody knows.
+/// The kernel's answer about an unknown number.
 enum Looked {
     Recorded(&'static Description),
     NotRecorded,
-    /// It is not open.
+    /// Not open.
     NotOpen,
-    /// It has changed meanwhile.
+    /// Changed while the kernel was asked.
     Changed,
 }
 
-/// Asks the kernel what `number` stands for, and books it. Changes errno.
+/// Asks the kernel about `number` and enters the answer in the table. Changes errno.
 fn look_at(number: libc::c_int, before: Unasked) -> Looked {
     // SAFETY: asks for flags; fails on a number that is not open.
     let flags = unsafe { crate::sys::syscall!(libc::SYS_fcntl, number, libc::F_GETFL) };
@@ -140,11 +139,11 @@ fn look_at(number: libc::c_int, before: Unasked) -> Looked {
         return Looked::NotOpen;
     }
     let found = opened_file(number, None);
-    // SAFETY: asks where the position is; moves nothing.
+    // SAFETY: asks for the position; moves nothing.
     let at = unsafe { crate::sys::syscall!(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
     let manner = Manner::of_opening(flags as i32);
     let description = found.and_then(|(file, kind)| description::new(file, position_kind(kind), manner, at.max(0)));
-    // Whoever made it may have given it to other processes, or duplicated it.
+    // The creator may have passed it to other processes or duplicated it.
     description.into_iter().for_each(Description::share_with_others);
     match (descriptors::book(number, before, description), description) {
         (false, _) => Looked::Changed,
@@ -156,7 +155,7 @@ fn look_at(number: libc::c_int, before: Unasked) -> Looked {
     }
 }
 
-/// The recorded file of this path; counts those that are not recorded.
+/// Returns the recorded file of this path; counts files that are not recorded.
 pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> {
     let why_not = match registry::judge(path) {
         Verdict::Recorded => None,
@@ -176,16 +175,16 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
     file
 }
 
-/// What the kernel says of a descriptor without its name.
+/// Result of fstat(2).
 pub(super) struct Stat {
     pub(super) identity: Identity,
-    /// Names that the inode has.
+    /// Number of hard links.
     pub(super) links: u64,
-    /// When the inode was changed: seconds and nanoseconds.
+    /// Time of the last inode change (ctime): seconds and nanoseconds.
     pub(super) changed: [u64; 2],
 }
 
-/// What the kernel says of a descriptor; `None` for directories, pipes, sockets and the like.
+/// Runs fstat(2); `None` for directories, pipes, sockets and the like.
 pub(super) fn stat(number: libc::c_int) -> Option<Stat> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -208,7 +207,7 @@ pub(super) fn stat(number: libc::c_int) -> Option<Stat> {
     Some(Stat { identity, links: stat.st_nlink as u64, changed: [stat.st_ctime as u64, stat.st_ctime_nsec as u64] })
 }
 
-/// The recorded file behind `number`, by the name that the kernel has for it. Changes errno.
+/// Returns the recorded file behind `number` by the kernel's name for it. Changes errno.
 #[cold]
 #[inline(never)]
 fn asked_of_kernel(number: libc::c_int, stat: &Stat) -> Option<&'static File> {
@@ -224,8 +223,7 @@ fn asked_of_kernel(number: libc::c_int, stat: &Stat) -> Option<&'static File> {
     let length = usize::try_from(length).ok().filter(|length| *length < PATH_BYTES && path[0] == b'/');
     match length {
         Some(length) => file_of(&path[..length], stat.identity),
-        // Without proc(5), in a changed root directory, or where the path is longer than the kernel can tell (PATH_MAX), the
-        // file has no name that could be found out; it is still one file.
+        // Without proc(5), in a changed root directory, or beyond PATH_MAX, the name is unknown. The file is still recorded as one file.
         None => file_of(&nameless(stat.identity.device, stat.identity.inode), stat.identity),
     }
 }
@@ -252,8 +250,8 @@ fn hexadecimal(number: u64) -> [u8; 16] {
     std::array::from_fn(|i| b"0123456789abcdef"[(number >> (60 - 4 * i)) as usize & 15])
 }
 
-/// `/proc/thread-self/fd/<number>`, with its NUL, in `buffer`. Not `/proc/self`: that is empty once the main thread has
-/// ended by pthread_exit(3) while others live on.
+/// Writes `/proc/thread-self/fd/<number>`, NUL-terminated, to `buffer`. Not `/proc/self`: that is empty once the main thread has ended by
+/// pthread_exit(3) while others live on.
 pub(super) fn link_of(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
     let prefix = b"/proc/thread-self/fd/";
     buffer[..prefix.len()].copy_from_slice(prefix);
@@ -273,21 +271,21 @@ pub(super) fn link_of(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
     buffer.as_ptr()
 }
 
-/// Canonical path of what exists at `path`; `None` if nothing does. For the constructor.
+/// Returns the canonical path of an existing `path`; `None` if nothing exists there. For the constructor.
 pub(crate) fn real_path(path: &[u8]) -> Option<Vec<u8>> {
     let path = std::ffi::CString::new(path).ok()?;
     let mut out = [0_u8; PATH_BYTES];
-    // SAFETY: `out` has PATH_MAX bytes, as realpath(3) asks.
+    // SAFETY: `out` has PATH_MAX bytes, as realpath(3) requires.
     let found = unsafe { libc::realpath(path.as_ptr(), out.as_mut_ptr().cast()) };
     let end = out.iter().position(|&byte| byte == 0).filter(|_| !found.is_null())?;
     Some(out[..end].to_vec())
 }
 
-/// Canonical absolute path of `name`, for a file that is known by name only (MPI_File_open). Symbolic links are followed
-/// by opening nothing: realpath(3) where the file exists, else the name behind the working directory.
+/// Writes the canonical absolute path of `name`, for a file known by name only (MPI_File_open), and returns its length. Opens nothing: uses
+/// realpath(3) if the file exists, else appends the name to the working directory.
 pub(crate) fn canonical_path(name: &std::ffi::CStr, out: &mut [u8; PATH_BYTES]) -> usize {
     out.fill(0);
-    // SAFETY: `out` has PATH_MAX bytes, as realpath(3) asks.
+    // SAFETY: `out` has PATH_MAX bytes, as realpath(3) requires.
     let found = unsafe { libc::realpath(name.as_ptr(), out.as_mut_ptr().cast()) };
     let mut length = 0;
     if found.is_null() {

@@ -1,5 +1,4 @@
-//! The io_uring rings that the tracer knows, in a fixed table without locks: how far each was followed, which files are
-//! registered with it and, for rings that are used by system calls, where the tracer has mapped them.
+//! Known io_uring rings in a fixed lock-free table: queue progress, registered files, and our own mapping of rings used by system calls.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use super::Manner;
@@ -7,38 +6,38 @@ use crate::memory;
 use crate::registry::File;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// A ring.
+/// An io_uring ring.
 pub(crate) struct Ring {
-    /// What the program knows it by; see [`Name`]. 0: free, 1: being changed.
+    /// Value of the ring's [`Name`]. 0: free; 1: being changed.
     name: AtomicUsize,
-    /// Tells it from rings that had its name before: its operations' owner.
+    /// Unique id, since names are reused; the owner of the ring's operations.
     owner: AtomicUsize,
-    /// Entries of the submission queue that were looked at; the lower half is the queue's own index.
+    /// Number of submission queue entries seen; the lower half is the queue's own index.
     submitted: AtomicU64,
-    /// The completion queue's index up to which it was looked at.
+    /// Completion queue index up to which completions were seen.
     completed: AtomicU32,
-    /// Completions were overwritten before anybody looked at them.
+    /// True if completions were overwritten before they were seen.
     lossy: AtomicBool,
-    /// Threads that look at memory of the tracer's mapping.
+    /// Number of threads that read memory of the tracer's mapping.
     users: AtomicU32,
-    /// The tracer's mapping of it, if it has one.
+    /// The tracer's mapping of the ring, or null.
     mapped: AtomicPtr<Mapped>,
     files: AtomicPtr<AtomicPtr<File>>,
     file_room: AtomicUsize,
 }
 
-/// Room for what `hooks` needs to know of a ring that the tracer has mapped.
+/// Storage for data of `hooks` on a ring that the tracer has mapped.
 pub(crate) type Mapped = [usize; 24];
 
-// SAFETY: found only when it is whole.
+// SAFETY: records can be found only once complete.
 unsafe impl memory::Record for Mapped {}
 
-/// What the program knows a ring by.
+/// Name by which the program identifies a ring.
 #[derive(Clone, Copy)]
 pub(crate) enum Name {
-    /// The address of its submission queue's head, of liburing's.
+    /// Address of liburing's submission queue head.
     Address(usize),
-    /// Its descriptor, of one that is used by system calls.
+    /// Descriptor of a ring that is used through system calls.
     Descriptor(libc::c_int),
 }
 
@@ -46,20 +45,20 @@ impl Name {
     fn value(self) -> usize {
         match self {
             Self::Address(address) => address,
-            // No address is as small.
+            // No address is this small.
             Self::Descriptor(number) => number as usize + FIRST_DESCRIPTOR,
         }
     }
 }
 
-/// Which file is registered with a ring.
+/// File registered with a ring.
 #[derive(Clone, Copy)]
 pub(crate) enum Registered {
-    /// A recorded one.
+    /// Recorded file, with its open flags.
     Recorded(&'static File, Manner),
-    /// One that is not recorded, or none.
+    /// File that is not recorded, or no file.
     NotRecorded,
-    /// Nobody has seen what was registered.
+    /// The registration was not seen.
     Unknown,
 }
 
@@ -68,10 +67,10 @@ const BUSY: usize = 1;
 const FIRST_DESCRIPTOR: usize = 2;
 const HIGHEST_DESCRIPTOR: usize = 1 << 24;
 const CAPACITY: usize = 128;
-/// Most registered files that are followed, per ring.
+/// Maximum number of registered files tracked per ring.
 const MOST_FILES: usize = 1 << 15;
 const NOT_RECORDED: *mut File = std::ptr::without_provenance_mut(1);
-/// Bits of the address of a file in which a place keeps how it was opened.
+/// Address bits of a file pointer that hold its open flags.
 const MANNERS: usize = 7;
 const _: () = assert!(align_of::<File>() > MANNERS);
 
@@ -88,7 +87,7 @@ static RINGS: [Ring; CAPACITY] = [const {
         file_room: AtomicUsize::new(0),
     }
 }; CAPACITY];
-/// Rings from here on have never been used.
+/// Index from which on no place was ever used.
 static BEHIND: AtomicUsize = AtomicUsize::new(0);
 static OWNERS: AtomicUsize = AtomicUsize::new(1);
 
@@ -96,21 +95,21 @@ fn used() -> &'static [Ring] {
     &RINGS[..BEHIND.load(Ordering::Acquire).min(CAPACITY)]
 }
 
-/// Whether there are rings at all, or have been.
+/// True if rings exist or have existed.
 pub(crate) fn any() -> bool {
     BEHIND.load(Ordering::Relaxed) != 0
 }
 
-/// The ring of this name.
+/// Returns the ring with this name.
 pub(crate) fn find(name: Name) -> Option<&'static Ring> {
     used().iter().find(|ring| ring.name.load(Ordering::Acquire) == name.value())
 }
 
-/// Books a ring whose queues have come to these indices.
+/// Enters a ring whose queues have reached these indices.
 pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mapped) -> Option<&'static Ring> {
     for (index, ring) in RINGS.iter().enumerate() {
         if ring.name.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            // Contexts of io_submit(2) are addresses of pages, which are never odd.
+            // Contexts of io_submit(2) are page addresses, which are never odd.
             ring.owner.store(OWNERS.fetch_add(2, Ordering::Relaxed), Ordering::Relaxed);
             ring.submitted.store(submitted.into(), Ordering::Relaxed);
             ring.completed.store(completed, Ordering::Relaxed);
@@ -124,7 +123,7 @@ pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mappe
     None
 }
 
-/// The descriptors of rings that are used by system calls, from `first` to `last`.
+/// Returns rings used through system calls whose descriptors lie in `first`..=`last`.
 pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'static Ring> {
     used().iter().filter(move |ring| {
         let number = ring.name.load(Ordering::Acquire).wrapping_sub(FIRST_DESCRIPTOR);
@@ -132,68 +131,68 @@ pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'stati
     })
 }
 
-/// In a forked child, which has no rings: mappings of them are not inherited.
+/// Forgets all rings in a forked child: ring mappings are not inherited.
 pub(crate) fn forget_all() {
     for ring in used() {
-        // Whoever looked at it is not here.
+        // Threads that used the ring do not exist here.
         ring.users.store(0, Ordering::Relaxed);
         ring.free();
     }
 }
 
 impl Ring {
-    /// Owner of its operations.
+    /// Owner id of the ring's operations.
     pub(crate) fn owner(&self) -> usize {
         self.owner.load(Ordering::Relaxed)
     }
 
-    /// How many entries were looked at, in all; the lower half is the queue's index.
+    /// Number of submission queue entries seen; the lower half is the queue's index.
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted.load(Ordering::Relaxed)
     }
 
-    /// So many were.
+    /// Sets the number of submission queue entries seen.
     pub(crate) fn set_submitted(&self, submitted: u64) {
         self.submitted.store(submitted, Ordering::Relaxed);
     }
 
-    /// Completions were overwritten before anybody looked at them.
+    /// Records that completions were overwritten before they were seen.
     pub(crate) fn has_lost(&self) {
         self.lossy.store(true, Ordering::Relaxed);
     }
 
-    /// Whether some were.
+    /// True if completions were overwritten before they were seen.
     pub(crate) fn is_lossy(&self) -> bool {
         self.lossy.load(Ordering::Relaxed)
     }
 
-    /// The completion queue's index up to which it was looked at.
+    /// Completion queue index up to which completions were seen.
     pub(crate) fn completed(&self) -> u32 {
         self.completed.load(Ordering::Acquire)
     }
 
-    /// Takes the completions from `index` up to `behind` for whoever calls this; false if another thread has been faster, or the code of a
-    /// signal handler. Nothing is held meanwhile, so a look may be left by a jump.
+    /// Claims the completions from `index` up to `behind` for the caller; false if another thread or a signal handler was faster. Nothing
+    /// is locked, so a signal handler may leave the caller by a jump.
     pub(crate) fn take_completions(&self, index: u32, behind: u32) -> bool {
         self.completed.compare_exchange(index, behind, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Runs `work` on the tracer's mapping of the ring, which stays meanwhile; nothing if it is gone.
+    /// Runs `work` on the tracer's mapping of the ring, which stays mapped meanwhile; `None` if the ring is gone.
     pub(crate) fn with_mapping<T>(&self, name: Name, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.with_mapping_of(|there| there == name.value(), work)
     }
 
-    /// The same of whatever ring it is by now.
+    /// Runs `work` on the tracer's mapping of the ring currently in this place.
     pub(crate) fn with_any_mapping<T>(&self, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.with_mapping_of(|there| there != FREE && there != BUSY, work)
     }
 
-    /// First this thread says that it looks, then it asks whether the ring is there; whoever ends the ring first says that it is
-    /// gone, then asks whether anybody looks. In one order of all four, which is what SeqCst is for, one of the two sees the other.
+    /// Protocol: the reader announces itself, then checks that the ring exists. The thread that ends the ring marks it as gone, then checks
+    /// for readers. SeqCst puts all four accesses in one order, so at least one side sees the other.
     fn with_mapping_of<T>(&self, is_it: impl FnOnce(usize) -> bool, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.users.fetch_add(1, Ordering::SeqCst);
         let result = if is_it(self.name.load(Ordering::SeqCst)) {
-            // SAFETY: null, or a record in reserved memory that is reused and never given back.
+            // SAFETY: null, or a record in reserved memory that is reused and never freed.
             unsafe { self.mapped.load(Ordering::Acquire).as_ref() }.map(work)
         } else {
             None
@@ -202,8 +201,8 @@ impl Ring {
         result
     }
 
-    /// The ring is gone: `unmap` gives back what the tracer has mapped, unless another thread is just looking at it. Then it stays
-    /// mapped for good. Nothing if another thread has ended it.
+    /// Ends the ring. `unmap` releases the tracer's mapping unless another thread is reading it, in which case it stays mapped for good.
+    /// Does nothing if another thread has ended the ring.
     pub(crate) fn end(&self, unmap: impl FnOnce(&Mapped)) {
         let name = self.name.load(Ordering::Acquire);
         let there = name != FREE && name != BUSY;
@@ -223,7 +222,7 @@ impl Ring {
         self.name.store(FREE, Ordering::Release);
     }
 
-    /// Which file has this place among the registered ones.
+    /// Returns the registered file at index `at`.
     pub(crate) fn file(&self, at: usize) -> Registered {
         let Some(place) = self.place(at) else { return Registered::Unknown };
         let file = place.load(Ordering::Acquire);
@@ -234,11 +233,11 @@ impl Ring {
             return Registered::NotRecorded;
         }
         let manner = Manner::of_small((file.addr() & MANNERS) as u8);
-        // SAFETY: neither null nor the mark: a record that never goes away, with its manner in the low bits.
+        // SAFETY: neither null nor the mark: a record that is never freed, with its open flags in the low bits.
         Registered::Recorded(unsafe { &*file.map_addr(|address| address & !MANNERS) }, manner)
     }
 
-    /// This file, opened like this, or one that is not recorded, has this place now.
+    /// Registers a file at index `at`; `None`: one that is not recorded.
     pub(crate) fn set_file(&self, at: usize, file: Option<(&'static File, Manner)>) {
         self.make_room(at);
         if let Some(place) = self.place(at) {
@@ -249,7 +248,7 @@ impl Ring {
         }
     }
 
-    /// What is registered is not known any more.
+    /// Marks all registered files as unknown.
     pub(crate) fn forget_files(&self) {
         for at in 0..self.file_room.load(Ordering::Acquire) {
             if let Some(place) = self.place(at) {
@@ -262,9 +261,9 @@ impl Ring {
         if at >= self.file_room.load(Ordering::Acquire) {
             return None;
         }
-        // SAFETY: inside the reservation, which is never given back.
+        // SAFETY: inside the reservation, which is never released.
         let place = unsafe { self.files.load(Ordering::Relaxed).add(at) };
-        // SAFETY: mapped; all zero is a valid record.
+        // SAFETY: mapped; all zeros are a valid record.
         Some(unsafe { &*place })
     }
 
@@ -283,10 +282,10 @@ impl Ring {
 mod tests {
     use super::*;
 
-    /// The table is the process's.
+    /// The table is shared by all tests of the process.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-    /// A mapping as threads see it that look at a ring while others end it and set up the next one.
+    /// Threads read a ring's mapping while others end it and set up the next one.
     #[test]
     fn nobody_looks_at_a_mapping_that_is_gone() {
         const THERE: usize = 7;
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!((descriptors(0, 3).count(), descriptors(4, u32::MAX).count()), (0, 1));
         ring.end(|_| ());
         other.end(|_| ());
-        // Both are gone by now, for good.
+        // Both are gone for good by now.
         ring.end(|_| unreachable!("it is gone"));
         assert!(find(name).is_none() && descriptors(0, u32::MAX).next().is_none());
         assert!(matches!(ring.file(3), Registered::Unknown));

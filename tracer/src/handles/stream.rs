@@ -1,40 +1,39 @@
-//! Where a C stream stood after the last call that was seen, so that the next call need not ask. The C library knows the
-//! position of a stream only after a seek; until then ftello(3) asks the kernel each time.
+//! Position of a C stream after the last call that was seen, so that the next call need not ask. The C library knows the position of a
+//! stream only after a seek; until then ftello(3) asks the kernel each time.
 //!
-//! What is remembered holds only while the stream is in the buffer in which that call left it, as its pointers (the marks)
-//! show: whatever moves the stream moves one of them. It holds less if others can move the kernel's position under a stream: see `Trust`.
+//! The cached position is valid only while the stream is in the buffer in which that call left it. The buffer's pointers (the marks) show
+//! that: any move of the stream changes one of them. If others can move the kernel's position, validity is further limited: see `Trust`.
 
 use crate::notes::Note;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicUsize, Ordering};
 
-/// The pointers of a stream's buffer that a transfer moves: where it reads, the input's end, the output's start, where it
-/// writes.
+/// Pointers of a stream's buffer that a transfer moves: read position, end of input, start of output, write position.
 pub(crate) type Marks = [usize; 4];
 
-/// Who may move the kernel's position behind a stream.
+/// Parties that may move the kernel's position behind a stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Trust {
-    /// Anyone who has the descriptor: another process, the program itself by system calls. What is remembered holds while
-    /// bytes wait in the buffer: where those go is settled when the buffer is emptied, and so ask once per buffer.
+    /// Any holder of the descriptor: another process, or the program itself by system calls. The cached position is valid while bytes wait
+    /// in the buffer. Their destination is decided when the buffer is flushed, so ask once per buffer.
     Others = 0,
-    /// The stream alone: fopen(3) made the descriptor and nobody has asked for its number or forked since.
+    /// Only the stream: fopen(3) made the descriptor, and nobody has asked for its number or forked since.
     Alone = 1,
 }
 
-/// Position of the stream on a description.
+/// Cached position of the stream on a description.
 pub(crate) struct StreamPosition {
     trust: AtomicU8,
-    /// Where it was left; -1: nobody knows; [`NOT_LEFT`]: something else has moved it since.
+    /// Position in bytes; -1: unknown; [`NOT_LEFT`]: something else has moved it since.
     at: AtomicI64,
-    /// Valid unless that is [`NOT_LEFT`].
+    /// Valid unless `at` is [`NOT_LEFT`].
     marks: [AtomicUsize; 4],
 }
 
 const NOT_LEFT: i64 = i64::MIN;
 
 impl StreamPosition {
-    /// Nothing known, nobody trusted.
+    /// Makes an empty cache with the least trust.
     pub(super) const fn new() -> Self {
         Self {
             trust: AtomicU8::new(Trust::Others as u8),
@@ -43,20 +42,20 @@ impl StreamPosition {
         }
     }
 
-    /// Who may move the position, from now on; what was known is forgotten.
+    /// Sets the trust from now on, and forgets the position.
     pub(crate) fn trust(&self, trust: Trust) {
         self.trust.store(trust as u8, Ordering::Relaxed);
         self.forget();
     }
 
-    /// Something has moved the position.
+    /// Forgets the position because something has moved it.
     #[inline(always)]
     pub(crate) fn forget(&self) {
         self.at.store(NOT_LEFT, Ordering::Relaxed);
     }
 
-    /// The position, if the stream is still in the buffer in which it was left; forgets it, since a call is about to move it.
-    /// `waiting` says that the buffer holds bytes.
+    /// Returns and forgets the position if the stream is still in the same buffer, before a call moves it. `waiting`: the buffer holds
+    /// bytes.
     #[inline(always)]
     pub(crate) fn take(&self, marks: Marks, waiting: bool) -> Option<i64> {
         let at = self.at.load(Ordering::Relaxed);
@@ -65,13 +64,13 @@ impl StreamPosition {
         let [read, input_end, output, written] = marks;
         let left = |mark: usize| self.marks[mark].load(Ordering::Relaxed);
         let same = left(0) == read && left(1) == input_end && left(2) == output && left(3) == written;
-        // Not the array: it would have to lie in memory for that.
+        // Scalars, not the array: that would have to be in memory.
         let at = if same { at } else { self.moved_on(at, read, input_end, output, written) };
         (at >= 0 && trusted).then_some(at)
     }
 
-    /// Where the stream is by now that was left at `at`, elsewhere in its buffer. Code of the headers, compiled into the program,
-    /// moves on in the buffer; what it calls at the end makes us forget.
+    /// Returns the current position of a stream that was left at `at` and has moved within its buffer since. Inlined header code, such as
+    /// getc_unlocked, moves within the buffer; the function it calls at the end resets the cache.
     #[cold]
     #[inline(never)]
     fn moved_on(&self, at: i64, read: usize, input_end: usize, output: usize, written: usize) -> i64 {
@@ -79,7 +78,7 @@ impl StreamPosition {
         let (read, written) = (read.wrapping_sub(left(0)) as i64, written.wrapping_sub(left(3)) as i64);
         let same =
             input_end == left(1) && output == left(2) && read >= 0 && written >= 0 && (read == 0 || written == 0);
-        // The marks of a buffer that was left to others say nothing.
+        // Marks of a buffer under `NOT_LEFT` are meaningless.
         if !same || at == NOT_LEFT {
             return NOT_LEFT;
         }
@@ -87,7 +86,7 @@ impl StreamPosition {
         if at >= 0 { at + read + written } else { at }
     }
 
-    /// The stream was left at `at` (-1: unknown) with these marks.
+    /// Stores position `at` (-1: unknown) and marks after a call.
     #[inline(always)]
     pub(crate) fn put(&self, at: i64, marks: Marks) {
         for (mark, now) in self.marks.iter().zip(marks) {

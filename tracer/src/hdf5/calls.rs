@@ -1,17 +1,17 @@
-//! What the tracer asks HDF5, after a call that has succeeded. Each of these is local to the process, moves no data, and
-//! succeeds on what it is given: one that failed would print, and would leave its mark on the error stack.
+//! Queries to HDF5 after a successful call. Each is local to the process, moves no data, and succeeds on its arguments: a failed one would
+//! print, and would leave an entry on the error stack.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::library::{Function, Library};
 use std::ffi::{c_char, c_int, c_void};
 use trace_format::meta::Selection;
 
-/// `hid_t` since HDF5 1.10. Older ones are passed on as wide as a register.
+/// `hid_t` since HDF5 1.10. Older, narrower identifiers are passed on in a full register.
 pub(crate) type Hid = i64;
 
 /// `H5S_ALL`.
 pub(crate) const SPACE_ALL: Hid = 0;
-/// Identifiers up to here are constants with a meaning (`H5S_BLOCK`, `H5S_PLIST` of 1.14), not objects.
+/// Highest identifier that is a predefined constant (`H5S_BLOCK`, `H5S_PLIST` of 1.14), not an object.
 const LAST_CONSTANT: Hid = 15;
 /// `H5S_MAX_RANK`.
 pub(crate) const MAX_RANK: usize = 32;
@@ -20,16 +20,16 @@ const TYPE_DATA_SET: c_int = 5;
 /// `H5FD_MPIO_COLLECTIVE`.
 const COLLECTIVE: c_int = 1;
 
-/// What is known of a data space.
+/// Properties of a data space.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// What is selected.
+    /// Kind of selection.
     pub(crate) selection: Selection,
-    /// How many elements.
+    /// Number of selected elements.
     pub(crate) elements: u64,
     /// Number of dimensions.
     pub(crate) rank: usize,
-    /// Their sizes.
+    /// Size of each dimension.
     pub(crate) extent: [u64; MAX_RANK],
 }
 
@@ -46,7 +46,7 @@ macro_rules! calls {
                     let function = unsafe {
                         std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
                     };
-                    // SAFETY: called with identifiers that are open and buffers that are large enough.
+                    // SAFETY: called with open identifiers and sufficiently large buffers.
                     unsafe { function($($arg),*) }
                 }
             )+
@@ -73,24 +73,24 @@ calls! {
 }
 
 impl Library {
-    /// Whether an open object is a data set.
+    /// True if an open object is a data set.
     pub(crate) fn is_data_set(&self, id: Hid) -> bool {
         self.h5i_get_type(id) == TYPE_DATA_SET
     }
 
-    /// Path of an object inside its file, in `buffer`; empty if it has none.
+    /// Writes the path of an object inside its file to `buffer`; empty if it has none.
     pub(crate) fn path_inside<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
         let length = self.h5i_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
         text(buffer, length)
     }
 
-    /// Name by which the file of an object was opened, in `buffer`.
+    /// Writes the name under which an object's file was opened to `buffer`.
     pub(crate) fn file_name<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
         let length = self.h5f_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
         text(buffer, length)
     }
 
-    /// Size of a data set's elements in the file in bytes, 0 if unknown.
+    /// Returns the element size of a data set in the file in bytes; 0 if unknown.
     pub(crate) fn element_bytes(&self, data_set: Hid) -> u32 {
         let datatype = self.h5d_get_type(data_set);
         if datatype < 0 {
@@ -101,12 +101,12 @@ impl Library {
         size
     }
 
-    /// Size of a datatype in bytes, 0 if unknown.
+    /// Returns the size of a datatype in bytes; 0 if unknown.
     pub(crate) fn type_bytes(&self, datatype: Hid) -> u32 {
         if datatype <= LAST_CONSTANT { 0 } else { u32::try_from(self.h5t_get_size(datatype)).unwrap_or(0) }
     }
 
-    /// All of a data set.
+    /// Describes an entire data set.
     pub(crate) fn whole(&self, data_set: Hid) -> Option<Shape> {
         let space = self.h5d_get_space(data_set);
         if space < 0 {
@@ -118,7 +118,7 @@ impl Library {
         Some(shape)
     }
 
-    /// What the program's data space `space` selects of the file; `None` if it is a constant that only HDF5 understands.
+    /// Describes the file selection `space`; `None` for a constant that only HDF5 understands.
     pub(crate) fn selected(&self, space: Hid) -> Option<Shape> {
         if space <= LAST_CONSTANT {
             return None;
@@ -145,14 +145,14 @@ impl Library {
         shape
     }
 
-    /// Whether a transfer with this property list is collective. Only libraries with MPI have the property.
+    /// True if a transfer with this property list is collective. Only HDF5 built with MPI has the property.
     pub(crate) fn is_collective(&self, properties: Hid) -> bool {
         let mut mode = 0;
         properties > LAST_CONSTANT && self.h5p_get_dxpl_mpio(properties, &raw mut mode) >= 0 && mode == COLLECTIVE
     }
 }
 
-/// The string of `length` bytes that HDF5 has put into `buffer`; one that is too long is cut, and ends in NUL.
+/// Returns the string of `length` bytes that HDF5 wrote to `buffer`; a longer one was truncated and ends in NUL.
 fn text(buffer: &[u8], length: isize) -> &[u8] {
     let length = usize::try_from(length).unwrap_or(0).min(buffer.len().saturating_sub(1));
     let bytes = &buffer[..length];

@@ -1,11 +1,11 @@
-//! Who calls, and what the dynamic linker would have bound the caller's reference to: the first definition behind this
-//! library in the global scope, else one of the caller's own dependencies (a Python extension's, loaded with RTLD_LOCAL);
-//! of the version that the caller was linked with, if it was linked with one.
+//! Emulates how the dynamic linker binds a caller of HDF5: to the first definition after this library in the global scope, else in the
+//! caller's dependencies (those of a Python extension loaded with RTLD_LOCAL). If the caller was linked with a symbol version, the
+//! definition has that version.
 #![expect(unsafe_code, reason = "dladdr(3), dlsym(3), dl_iterate_phdr(3), the dynamic section of loaded objects")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// Grows whenever an object is loaded or unloaded. Wraps around.
+/// Counter of loaded and unloaded objects. Wraps around.
 pub(super) fn generation() -> u8 {
     extern "C" fn first(info: *mut libc::dl_phdr_info, size: usize, sum: *mut c_void) -> c_int {
         if size >= std::mem::offset_of!(libc::dl_phdr_info, dlpi_subs) + size_of::<u64>() {
@@ -17,23 +17,23 @@ pub(super) fn generation() -> u8 {
         1
     }
     let mut sum = 0_u64;
-    // SAFETY: `first` has the type asked for, and `sum` outlives the call.
+    // SAFETY: `first` has the required type, and `sum` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut sum).cast()) };
     sum as u8
 }
 
-/// A loaded object.
+/// Loaded object.
 pub(super) struct Object {
-    /// To look into it and what it depends on; null for the program itself, and for what is in no object.
+    /// Handle to search it and its dependencies; null for the program itself and for code outside any object.
     handle: *mut c_void,
-    /// Versions of HDF5's symbols that it was linked with.
+    /// Versions of HDF5's symbols that the object was linked with.
     versions: [Option<&'static CStr>; MOST_VERSIONS],
 }
 
-/// Most versions of HDF5's symbols that an object is taken to be linked with; one is enough to tell builds apart.
+/// Maximum number of HDF5 symbol versions per object; one suffices to distinguish builds.
 const MOST_VERSIONS: usize = 8;
 
-/// What `<link.h>` says of a loaded object, as far as it is public.
+/// Public part of `struct link_map` (`<link.h>`).
 #[repr(C)]
 struct LinkMap {
     address: usize,
@@ -48,7 +48,7 @@ struct Dynamic {
     value: usize,
 }
 
-/// `Elf64_Verneed`: an object that is needed, and a list of versions.
+/// `Elf64_Verneed`: a needed object and its list of versions.
 #[repr(C)]
 struct Needed {
     version: u16,
@@ -58,7 +58,7 @@ struct Needed {
     next: u32,
 }
 
-/// `Elf64_Vernaux`: a version that is needed of it.
+/// `Elf64_Vernaux`: a needed version.
 #[repr(C)]
 struct NeededVersion {
     hash: u32,
@@ -71,7 +71,7 @@ struct NeededVersion {
 const DT_STRTAB: i64 = 5;
 const DT_VERNEED: i64 = 0x6fff_fffe;
 const DT_VERNEEDNUM: i64 = 0x6fff_ffff;
-/// Asks dladdr1(3) for the link map.
+/// dladdr1(3) flag: return the link map.
 const RTLD_DL_LINKMAP: c_int = 2;
 
 unsafe extern "C" {
@@ -79,13 +79,13 @@ unsafe extern "C" {
 }
 
 impl Object {
-    /// The object that holds `address`; what is in none (generated code) sees the global scope.
+    /// Returns the object that contains `address`. Code outside any object (generated code) sees the global scope.
     pub(super) fn of(address: usize) -> Self {
         let mut object = Self { handle: std::ptr::null_mut(), versions: [None; MOST_VERSIONS] };
         // SAFETY: an all-zero Dl_info is a valid one.
         let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
         let mut map = std::ptr::null_mut();
-        // SAFETY: any address may be asked about; both results are ours.
+        // SAFETY: any address is allowed; both results are ours.
         let found = unsafe { dladdr1(address as *const c_void, &raw mut info, &raw mut map, RTLD_DL_LINKMAP) };
         if found == 0 || map.is_null() {
             return object;
@@ -96,19 +96,18 @@ impl Object {
         // The program itself has no name and is in the global scope.
         // SAFETY: the map's name is null or a C string.
         if !crate::sys::is_shut() && !map.name.is_null() && unsafe { *map.name } != 0 {
-            // SAFETY: RTLD_NOLOAD only takes another reference to what is loaded already.
+            // SAFETY: RTLD_NOLOAD only takes another reference to a loaded object.
             object.handle = unsafe { libc::dlopen(map.name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         }
         object
     }
 
-    /// Whether it was linked with one of several builds of HDF5.
+    /// True if the object was linked with one of several builds of HDF5.
     pub(super) fn is_versioned(&self) -> bool {
         self.versions[0].is_some()
     }
 
-    /// The definition of `name` that a reference from this object is bound to, this library's left out; null if there is
-    /// none.
+    /// Returns the definition of `name` to which a reference from this object is bound, ignoring this library; null without one.
     pub(super) fn definition(&self, name: &CStr) -> *mut c_void {
         let scopes = [libc::RTLD_NEXT, self.handle];
         let scopes = || scopes.into_iter().filter(|scope| !scope.is_null());
@@ -128,7 +127,7 @@ impl Object {
         scopes().map(plain).find(|address| !address.is_null()).unwrap_or(std::ptr::null_mut())
     }
 
-    /// Its own definition of `name`, or that of what it depends on; null if there is none.
+    /// Returns the definition of `name` in the object or its dependencies; null without one.
     pub(super) fn own(&self, name: &CStr) -> *mut c_void {
         let scope = if self.handle.is_null() { libc::RTLD_NEXT } else { self.handle };
         // SAFETY: the name ends in NUL; the scope is RTLD_NEXT or an open handle.
@@ -139,14 +138,13 @@ impl Object {
 impl Drop for Object {
     fn drop(&mut self) {
         if !self.handle.is_null() {
-            // SAFETY: gives back the reference that `of` took.
+            // SAFETY: releases the reference that `of` took.
             unsafe { libc::dlclose(self.handle) };
         }
     }
 }
 
-/// The versions of HDF5's symbols that an object was linked with: distributions that package several builds of HDF5 tell
-/// them apart so. An object is linked with one build only.
+/// Returns the HDF5 symbol versions that an object was linked with, which distinguish builds of HDF5; an object uses one build only.
 fn needed_versions(map: &LinkMap) -> [Option<&'static CStr>; MOST_VERSIONS] {
     let mut found = [None; MOST_VERSIONS];
     let (mut strings, mut needed, mut count) = (0, 0, 0);
@@ -164,19 +162,19 @@ fn needed_versions(map: &LinkMap) -> [Option<&'static CStr>; MOST_VERSIONS] {
     if strings == 0 || needed == 0 {
         return found;
     }
-    // The dynamic linker turns some of these into addresses, and leaves others relative to the object's start.
+    // The dynamic linker turns some of these into addresses and leaves others relative to the object's start.
     let absolute = |value: usize| if value < map.address { map.address + value } else { value };
     let (strings, mut at) = (absolute(strings), absolute(needed));
     let mut places = found.iter_mut();
     for _ in 0..count {
-        // SAFETY: the section has so many entries, each with the distance to the next.
+        // SAFETY: the section has `count` entries, each with the distance to the next.
         let file = unsafe { &*(at as *const Needed) };
         let mut version_at = at + file.versions as usize;
         for _ in 0..file.count {
-            // SAFETY: likewise.
+            // SAFETY: `file.count` entries, each with the distance to the next.
             let version = unsafe { &*(version_at as *const NeededVersion) };
-            // SAFETY: names lie in the string table and end in NUL; the object is not unloaded while its code is calling,
-            // and nobody keeps the name for longer.
+            // SAFETY: names are NUL-terminated in the string table. The object stays loaded while its code is calling; nobody keeps the
+            // name longer.
             let name = unsafe { CStr::from_ptr((strings + version.name as usize) as *const c_char) };
             if name.to_bytes().starts_with(b"HDF5_")
                 && let Some(place) = places.next()

@@ -1,5 +1,5 @@
-//! The copies of HDF5 that are loaded, and which of them a caller means. A copy is looked at once: all its functions are
-//! looked up then. After that a call costs a look at whether anything was loaded since, and one into a small cache.
+//! Loaded copies of HDF5, and the copy that a caller uses. All functions of a copy are looked up at its first use. Later calls cost one
+//! check for newly loaded objects and one look-up in a small cache.
 #![expect(unsafe_code, reason = "calls H5get_libversion through its address")]
 
 use super::dynamic;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 macro_rules! functions {
     ($($name:ident),+ $(,)?) => {
-        /// A function of HDF5 that is wrapped, or that the tracer calls.
+        /// HDF5 function that is wrapped, or that the tracer calls.
         #[expect(non_camel_case_types, reason = "a function has its symbol's name")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Function {
@@ -33,7 +33,7 @@ macro_rules! functions {
             },
         )+];
 
-        /// The functions that were linked in.
+        /// HDF5 functions that were linked in.
         #[cfg(dxt_static)]
         static WORDS: &[&crate::real::Word] = &[$(known!(stringify!($name)),)+];
         const FUNCTIONS: usize = [$(Function::$name),+].len();
@@ -41,40 +41,40 @@ macro_rules! functions {
 }
 
 functions! {
-    // Wrapped.
+    // Wrapped functions.
     H5Fopen, H5Fcreate, H5Fclose, H5Fflush, H5Fopen_async, H5Fcreate_async, H5Fclose_async, H5Fflush_async,
     H5Dopen1, H5Dopen2, H5Dcreate1, H5Dcreate2, H5Dcreate_anon, H5Dclose, H5Oopen, H5Oclose, H5Idec_ref, H5close,
     H5Dopen_async, H5Dcreate_async, H5Dclose_async,
     H5Dread, H5Dwrite, H5Dread_multi, H5Dwrite_multi,
     H5Dread_async, H5Dwrite_async, H5Dread_multi_async, H5Dwrite_multi_async,
-    // Called; `addresses_for` knows that they begin here.
+    // Called functions; `addresses_for` relies on the first one.
     H5get_libversion, H5Iget_type, H5Iget_name, H5Fget_name, H5Dget_space, H5Dget_type, H5Tget_size, H5Tclose, H5Sclose,
     H5Sget_select_type, H5Sget_select_npoints, H5Sis_regular_hyperslab, H5Sget_simple_extent_ndims,
     H5Sget_simple_extent_dims, H5Sget_simple_extent_npoints, H5Pget_dxpl_mpio,
 }
 
-/// Copies of HDF5 that are remembered, one for each time that one was loaded elsewhere; of more, only the memory is lost.
+/// Maximum number of remembered copies, counting each load at another address; further copies only leak memory.
 const MOST_LIBRARIES: usize = 255;
 
-/// Identifiers were ints before 1.10: such a library is called, and nothing of it is recorded.
+/// Minimum version. Older versions have `int` identifiers: their calls are passed on, not recorded.
 const OLDEST: (c_uint, c_uint) = (1, 10);
 
-/// One copy of HDF5.
+/// Copy of HDF5.
 pub(crate) struct Library {
     addresses: [usize; FUNCTIONS],
-    /// 0 not asked yet, 1 is recorded, 2 is too old.
+    /// 0: not asked yet; 1: recorded; 2: too old.
     state: AtomicU8,
 }
 
-// SAFETY: found only when it is whole.
+// SAFETY: records can be found only once complete.
 unsafe impl Record for Library {}
 
 static LIBRARIES: Table<Library> = Table::new();
 
-/// Callers and their libraries: 48 bits of the return address, 8 of the library's number plus one, 8 of the generation.
+/// Cache of callers' libraries: 48 bits of return address, 8 of library number plus one, 8 of generation.
 static CACHE: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
-/// The library that the function called from `caller` belongs to. `None` if the address is nobody's.
+/// Returns the library of the function called from `caller`; `None` if the address belongs to no object.
 pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
     let place = &CACHE[(caller ^ caller >> 8) % CACHE.len()];
     let key = (caller as u64) << 16 | u64::from(dynamic::generation());
@@ -86,7 +86,7 @@ pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
     }
     let addresses = addresses_for(caller)?;
     let known = LIBRARIES.numbered().find(|(_, library)| library.addresses == addresses);
-    // Two threads may add the same library: then it has two numbers, and its objects are found under either.
+    // Two threads may add the same library: it then has two numbers, and its objects are found under either.
     let found = known.or_else(|| add(addresses));
     if let Some((number, library)) = found {
         place.store(key | (number as u64 + 1) << 8, Ordering::Release);
@@ -95,15 +95,15 @@ pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
     crate::stack::attempt(|| &*Box::leak(Box::new(Library::new(addresses))))
 }
 
-/// Where the functions are: there is one HDF5, which the linker has found, or none.
+/// Returns the addresses of the functions: the linker has found one HDF5, or none.
 #[cfg(dxt_static)]
 fn addresses_for(_caller: usize) -> Option<[usize; FUNCTIONS]> {
     let addresses = std::array::from_fn(|index| WORDS[index].address() as usize);
     (addresses[Function::H5get_libversion as usize] != 0).then_some(addresses)
 }
 
-/// Where the functions are that `caller` means; `None` if there are none. Wrapped ones may be another tool's, which goes on
-/// to the library; what the tracer itself calls is the library's.
+/// Returns the addresses of the functions as `caller` is bound to them; `None` without HDF5. Wrapped functions may be another tool's, which
+/// calls the library. Functions that the tracer calls are the library's own.
 #[cfg(not(dxt_static))]
 #[cold]
 fn addresses_for(caller: usize) -> Option<[usize; FUNCTIONS]> {
@@ -118,7 +118,7 @@ fn addresses_for(caller: usize) -> Option<[usize; FUNCTIONS]> {
         object.definition(NAMES[Function::H5get_libversion as usize])
     };
     if anchor.is_null() {
-        // The caller is no object's code, or has made way for this call, so that its own caller seems to be it.
+        // The caller is code outside any object, or made a tail call, so that its own caller appears instead.
         anchor = loaded_symbol(NAMES[Function::H5get_libversion as usize]);
     }
     if anchor.is_null() {
@@ -136,7 +136,7 @@ fn addresses_for(caller: usize) -> Option<[usize; FUNCTIONS]> {
     Some(addresses)
 }
 
-/// The table's memory is taken late, since few programs need it, and calls are passed on even where nothing is recorded.
+/// Adds a copy to the table. Its memory is reserved late, since few programs need it; calls are passed on even without recording.
 fn add(addresses: [usize; FUNCTIONS]) -> Option<(usize, &'static Library)> {
     static PREPARE: Once = Once::new();
     PREPARE.call_once(|| LIBRARIES.prepare(MOST_LIBRARIES));
@@ -148,18 +148,18 @@ impl Library {
         Self { addresses, state: AtomicU8::new(0) }
     }
 
-    /// Where a function is; null if this copy does not have it.
+    /// Returns the address of a function; null if this copy lacks it.
     pub(crate) fn address(&self, function: Function) -> *mut c_void {
         self.addresses[function as usize] as *mut c_void
     }
 
-    /// Tells copies apart, in identifiers that are numbers of each copy's own.
+    /// Returns a value that distinguishes copies, since each copy numbers its identifiers on its own.
     pub(crate) fn id(&self) -> usize {
         self.addresses[Function::H5get_libversion as usize]
     }
 
-    /// Whether its calls are recorded. Asks the library for its version once, which is harmless just before another call:
-    /// both begin with an empty error stack.
+    /// True if calls of this copy are recorded. Asks its version once, harmless just before another call: both start with an empty error
+    /// stack.
     pub(crate) fn is_recorded(&self) -> bool {
         match self.state.load(Ordering::Relaxed) {
             0 => self.ask(),

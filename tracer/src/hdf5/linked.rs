@@ -1,6 +1,6 @@
-//! In a program that the tracer is linked into, HDF5 is there once, whoever calls.
+//! HDF5 in a program that the tracer is linked into: one copy for all callers.
 
-/// Nothing is loaded or unloaded.
+/// Returns 0: nothing is loaded or unloaded.
 pub(super) fn generation() -> u8 {
     0
 }

@@ -1,6 +1,6 @@
-//! A stretch of address space that a table or the arena lies in: reserved memory of our own, or, while the process has a
-//! spool, a part of that. It is made usable piece by piece as it grows. A part of the spool must also be backed by the file
-//! system before it is touched, since a full one would otherwise end the program with SIGBUS.
+//! Growable region of address space for a table or the arena: reserved private memory, or a part of the spool while the process has one. It
+//! is committed piece by piece as it grows. A part of the spool must also be allocated by the file system ("backed") before it is touched:
+//! a full file system would otherwise end the program with SIGBUS.
 #![expect(unsafe_code, reason = "a pointer to a count in the spool's header")]
 
 use super::{Blocked, PAGE_BYTES, clear, commit, reserve, unmap};
@@ -8,71 +8,71 @@ use crate::tls;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Backs bytes of the spool, from an address on, and makes them usable; false if the file system has no room.
+/// Function that backs bytes of the spool from an address on and makes them usable; false if the file system is full.
 pub(crate) type Back = fn(*mut u8, usize) -> bool;
 
 static BACK: OnceLock<Back> = OnceLock::new();
 
-/// The thread that is having a piece backed, or 0: one at a time, since where a file system cannot allocate, zeros are written,
-/// and must not go over what another thread has put there since; and nobody may grow what is being made smaller.
+/// Number of the thread that is backing a piece, or 0. One at a time: file systems without fallocate get zeros written, which must not
+/// overwrite another thread's data. Also, no area may grow while it is being shrunk.
 static BACKING: AtomicUsize = AtomicUsize::new(0);
-/// Times that a thread looks again, nearly all a millisecond apart, before it does without: the disk may be busy.
+/// Maximum number of tries to become the backing thread, nearly all a millisecond apart: the disk may be busy.
 const MOST_WAITS: u32 = 2_000;
 
-/// Bytes that are backed at once, at least: what is used grows by doubling.
+/// Minimum bytes backed at once; growth is by doubling.
 const LEAST_STEP: usize = 64 << 10;
 
-/// All areas that have memory, for [`each`]. Places that are null are free.
+/// All areas that have memory, for [`each`]. Null places are free.
 static ALL: [AtomicPtr<Area>; 48] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 48];
 
-/// An area.
+/// Growable region of address space.
 pub(crate) struct Area {
     start: AtomicPtr<u8>,
     capacity: AtomicUsize,
-    /// Bytes from the start that may be touched.
+    /// Usable bytes from the start.
     backed: AtomicUsize,
     used: AtomicUsize,
-    /// Where the spool's readers see how much is used; null without a spool.
+    /// Count of used bytes in the spool's header, for the spool's readers; null without a spool.
     shown: AtomicPtr<AtomicU64>,
     own_start: AtomicPtr<u8>,
     own_capacity: AtomicUsize,
-    /// Bytes of our own memory that may be touched.
+    /// Usable bytes of private memory.
     own_backed: AtomicUsize,
 }
 
-/// A part of the spool.
+/// Part of the spool.
 #[derive(Clone, Copy)]
 pub(crate) struct Lent {
-    /// Its address.
+    /// Start address.
     pub(crate) start: *mut u8,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(crate) capacity: usize,
-    /// Bytes of it that are backed already.
+    /// Bytes already backed.
     pub(crate) backed: usize,
-    /// Where readers of the spool see how many bytes are used.
+    /// Count of used bytes, for readers of the spool.
     pub(crate) used: &'static AtomicU64,
 }
 
-/// Says how parts of the spool are backed. Once.
+/// Sets the function that backs parts of the spool. Called once.
 pub(crate) fn back_by(back: Back) {
     let _ = BACK.set(back);
 }
 
-/// In a forked child: a thread that was having a piece backed is not here.
+/// Releases, in a forked child, a lock that another thread held: that thread does not exist here.
 pub(super) fn after_fork() {
     if BACKING.load(Ordering::Relaxed) != tls::number() {
         BACKING.store(0, Ordering::Relaxed);
     }
 }
 
-/// Gives every area that has memory to `each`.
+/// Calls `each` for every area that has memory.
 pub(super) fn each(each: impl FnMut(&'static Area)) {
-    // SAFETY: null, or an area that is there for good.
+    // SAFETY: null, or an area that is never freed.
     ALL.iter().filter_map(|area| unsafe { area.load(Ordering::Acquire).as_ref() }).for_each(each);
 }
 
-/// Runs `work` while nobody else has a piece backed, and no handler can come between; `None` if another thread takes long, or
-/// if a handler of a synchronous signal has interrupted this very work.
+/// Runs `work` while no other thread backs a piece and no signal handler can interrupt. `None` if another thread takes too long, or if a
+/// handler of a synchronous signal interrupted this very work.
 fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
     let me = tls::number();
     let _blocked = Blocked::all();
@@ -90,7 +90,7 @@ fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 impl Area {
-    /// An area without memory.
+    /// Makes an area without memory.
     pub(crate) const fn new() -> Self {
         Self {
             start: AtomicPtr::new(std::ptr::null_mut()),
@@ -104,7 +104,7 @@ impl Area {
         }
     }
 
-    /// Reserves `capacity` bytes of our own; false if the system refuses. For the constructor.
+    /// Reserves `capacity` bytes of private memory; false if the system refuses. For the constructor.
     pub(crate) fn prepare(&'static self, capacity: usize) -> bool {
         let start = reserve(capacity.next_multiple_of(PAGE_BYTES));
         if start.is_null() {
@@ -118,7 +118,7 @@ impl Area {
         true
     }
 
-    /// Puts it among [`ALL`].
+    /// Adds the area to [`ALL`].
     fn enlist(&'static self) {
         let this = std::ptr::from_ref(self).cast_mut();
         for place in &ALL {
@@ -129,10 +129,10 @@ impl Area {
         }
     }
 
-    /// From now on it lies in the spool, empty.
+    /// Moves the area into the spool, empty.
     ///
     /// # Safety
-    /// Nobody uses what was taken from it, now or later, and `part` stays mapped for as long as the area may be used.
+    /// Nobody uses memory taken from the area, now or later, and `part` stays mapped for as long as the area may be used.
     pub(crate) unsafe fn lend(&'static self, part: Lent) {
         self.backed.store(part.backed.min(part.capacity), Ordering::Relaxed);
         self.shown.store(std::ptr::from_ref(part.used).cast_mut(), Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl Area {
         self.enlist();
     }
 
-    /// From now on it lies in our own memory, empty. Nobody may be using it.
+    /// Moves the area into private memory, empty. Nobody may be using it.
     fn take_back(&self) {
         self.shown.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.start.store(self.own_start.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -152,27 +152,27 @@ impl Area {
         self.capacity.store(capacity, Ordering::Release);
     }
 
-    /// Empties it, in our own memory.
+    /// Empties the area and moves it into private memory.
     ///
     /// # Safety
-    /// Nobody uses what was taken from it, now or later.
+    /// Nobody uses memory taken from the area, now or later.
     pub(crate) unsafe fn forget(&self) {
         let lent = !self.shown.load(Ordering::Relaxed).is_null();
         let used = self.used();
         if !lent && used > 0 {
-            // SAFETY: the area's own memory, which nobody uses, as the caller says.
+            // SAFETY: the area's private memory, which nobody uses, as the caller promises.
             unsafe { clear(self.start(), used) };
         }
         self.take_back();
     }
 
-    /// Its first byte; null without memory.
+    /// Address of the first byte; null without memory.
     #[inline(always)]
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.load(Ordering::Relaxed)
     }
 
-    /// Bytes that there may be.
+    /// Maximum size in bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity.load(Ordering::Acquire)
     }
@@ -182,8 +182,7 @@ impl Area {
         self.used.load(Ordering::Acquire)
     }
 
-    /// Hands out bytes at the end: `wanted` says how many of those that are left, or `None` for not enough. Returns where
-    /// they begin.
+    /// Hands out bytes at the end and returns their offset. `wanted` maps the bytes left to the bytes to take, or `None` if too few.
     pub(crate) fn take(&self, mut wanted: impl FnMut(usize) -> Option<usize>) -> Option<usize> {
         let capacity = self.capacity.load(Ordering::Acquire);
         let mut at = self.used.load(Ordering::Acquire);
@@ -194,7 +193,7 @@ impl Area {
             }
             match self.used.compare_exchange_weak(at, end, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    // SAFETY: null, or what `lend` was given.
+                    // SAFETY: null, or the count given to `lend`.
                     if let Some(shown) = unsafe { self.shown.load(Ordering::Relaxed).as_ref() } {
                         shown.fetch_max(end as u64, Ordering::Release);
                     }
@@ -205,17 +204,17 @@ impl Area {
         }
     }
 
-    /// Has its first `bytes` backed, or what there is room for: nothing can be backed later.
+    /// Backs the first `bytes`, or as many as possible, because nothing can be backed later.
     pub(crate) fn back_ahead(&self, bytes: usize) {
         let end = bytes.min(self.capacity.load(Ordering::Acquire));
         let from = self.backed.load(Ordering::Acquire);
         if end > from && !self.back(end) {
-            // Where a budget is spent, there is room for a little at a time.
+            // With a spent budget there is room for only a little at a time.
             self.back(end.min((from + 1).next_multiple_of(LEAST_STEP)));
         }
     }
 
-    /// Has the bytes up to `end` backed, or more.
+    /// Backs the area up to at least `end`.
     #[cold]
     #[inline(never)]
     fn back(&self, end: usize) -> bool {
@@ -258,8 +257,7 @@ impl Area {
         false
     }
 
-    /// Gives up address space that is not in use, down to a `divisor`-th of what there is. Nobody can see that but by finding
-    /// it full earlier.
+    /// Gives up unused address space, down to 1/`divisor` of the capacity. The only visible effect is that the area is full earlier.
     pub(super) fn shrink(&self, divisor: usize) {
         alone(|| {
             let capacity = self.capacity.load(Ordering::Relaxed);
@@ -281,7 +279,7 @@ impl Area {
         });
     }
 
-    /// Address and size of our own memory, and of the part of the spool if it lies in one.
+    /// Address and size of private memory, and of the part of the spool (size 0 without one).
     pub(super) fn ranges(&self) -> [(*mut u8, usize); 2] {
         let own = (self.own_start.load(Ordering::Relaxed), self.own_capacity.load(Ordering::Acquire));
         let lent = if self.is_lent() { self.capacity.load(Ordering::Acquire) } else { 0 };
@@ -289,12 +287,12 @@ impl Area {
     }
 }
 
-/// A size of which at least what is `backed` is left.
+/// Returns capacity / `divisor`, but at least `backed`.
 fn smaller(capacity: usize, backed: usize, divisor: usize) -> usize {
     (capacity / divisor).next_multiple_of(PAGE_BYTES).max(backed).min(capacity)
 }
 
-/// Gives up what lies between two sizes of a mapping.
+/// Gives up the address space between two sizes of a mapping.
 fn cut(start: *mut u8, from: usize, to: usize) {
     let (from, to) = (from.next_multiple_of(PAGE_BYTES), to.next_multiple_of(PAGE_BYTES));
     if !start.is_null() && from < to {
@@ -316,7 +314,7 @@ mod tests {
         assert_eq!(area.take(|left| Some(left / 2)), Some(0));
         assert_eq!(area.take(|left| (left >= 2048).then_some(2048)), Some(2048));
         assert_eq!((area.take(|left| (left > 0).then_some(1)), area.used()), (None, 4096));
-        // SAFETY: only this test knows of it.
+        // SAFETY: only this test uses the area.
         unsafe { area.forget() };
         assert_eq!(area.take(|_| Some(4096)), Some(0));
     }
@@ -337,7 +335,7 @@ mod tests {
         assert_eq!(unsafe { last.read() }, 7);
         area.shrink(64);
         assert_eq!((area.used(), area.take(|_| Some(1))), (1 << 20, None));
-        // SAFETY: only this test knows of it.
+        // SAFETY: only this test uses the area.
         unsafe { area.forget() };
         assert_eq!(area.take(|_| Some(1 << 20)), Some(0));
     }

@@ -1,52 +1,50 @@
-//! Signals held back on this thread for a moment: while it holds something that a handler would wait for, or runs on a stack
-//! where a handler of the program must not.
+//! Blocks signals of a thread briefly, while it holds what a handler would wait for, or uses a stack unfit for the program's handlers.
 #![expect(unsafe_code, reason = "rt_sigprocmask(2), rt_sigtimedwait(2), sigaltstack(2)")]
 
 use crate::{errno, sys};
 
-/// Signals that the thread's own instructions raise: to hold those back would end the process.
+/// Signals raised by the thread's own instructions: if blocked, they would end the process.
 const RAISED: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
-/// The C library's signals for pthread_cancel(3) and for setuid(2) and its kin (nptl: SIGCANCEL, SIGSETXID).
+/// Signals of the C library for pthread_cancel(3), and for setuid(2) and similar (nptl: SIGCANCEL, SIGSETXID).
 const CANCEL: libc::c_int = 32;
 const SET_ID: libc::c_int = 33;
 
-/// A set of signals as the kernel sees it.
+/// Signal set as the kernel represents it.
 type Set = u64;
 
 const fn one(signal: libc::c_int) -> Set {
     1 << (signal - 1)
 }
 
-/// Signals are held back until this is dropped. Until then nobody may confine this thread either: whether a filter lets it put
-/// the mask back, who knows? Where the gate of `sys` is shut already, nothing is held.
+/// Blocks signals until dropped. Until then the program cannot confine this thread: a filter might forbid restoring the mask. Blocks
+/// nothing if the gate of `sys` is shut.
 pub(crate) struct Blocked {
     before: Option<Set>,
     _leave: Option<sys::Claim>,
 }
 
 impl Blocked {
-    /// Holds back every signal that may come from outside: for work on a stack where no handler of the program may run.
+    /// Blocks every signal that may come from outside: for work on a stack where no handler of the program may run.
     pub(crate) fn all() -> Self {
         Self::set(ALL)
     }
 
-    /// The same, but for abort(3), and the C library's own signal that changes every thread's user: for short work that may not be
-    /// left in the middle.
+    /// Blocks all but abort(3)'s signal and the C library's for setuid(2): for short work that must not be left midway.
     pub(crate) fn briefly() -> Self {
         Self::set(ALL & !one(libc::SIGABRT) & !one(SET_ID))
     }
 
-    /// Holds back cancellation only: its handler unwinds the stack.
+    /// Blocks cancellation only: its handler unwinds the stack.
     pub(crate) fn cancellation() -> Self {
         Self::set(one(CANCEL))
     }
 
-    /// Holds back SIGXFSZ only.
+    /// Blocks SIGXFSZ only.
     pub(crate) fn file_size() -> Self {
         Self::set(one(libc::SIGXFSZ))
     }
 
-    /// Runs `call` and takes away those of these `signals`, held back by this, that come of it on this thread.
+    /// Runs `call` and discards those of the blocked `signals` that it raises on this thread.
     pub(crate) fn without<const N: usize, T>(&self, signals: [libc::c_int; N], call: impl FnOnce() -> T) -> T {
         let before = pending();
         let result = call();
@@ -70,7 +68,7 @@ impl Blocked {
         result
     }
 
-    /// Keeps errno, as does the end.
+    /// Blocks a set. Preserves errno, as does dropping.
     fn set(set: Set) -> Self {
         let leave = sys::claim();
         let before = leave.as_ref().and_then(|_| change(libc::SIG_BLOCK, set));
@@ -86,7 +84,7 @@ impl Drop for Blocked {
     }
 }
 
-/// Signals that wait until they are not held back any more.
+/// Returns blocked signals that are pending.
 fn pending() -> Option<Set> {
     let mut set: Set = 0;
     // SAFETY: the set is ours, of the size given.
@@ -94,7 +92,7 @@ fn pending() -> Option<Set> {
     known.then_some(set)
 }
 
-/// Every signal but those that the thread's own instructions raise.
+/// All signals except those raised by the thread's own instructions.
 const ALL: Set = {
     let (mut set, mut at) = (Set::MAX, 0);
     while at < RAISED.len() {
@@ -104,19 +102,18 @@ const ALL: Set = {
     set
 };
 
-/// rt_sigprocmask(2), by somebody who has leave for it: the mask before; `None` if it is refused. Keeps errno.
+/// Runs rt_sigprocmask(2) for a caller inside the gate; returns the old mask, or `None` on failure. Preserves errno.
 fn change(how: libc::c_int, set: Set) -> Option<Set> {
     let errno = errno::save();
     let mut before: Set = 0;
-    // SAFETY: both sets are ours, of the size given. The raw system call: the C library's leaves its own signals out, and
-    // sets are 128 bytes there.
+    // SAFETY: both sets are ours, of this size. Raw call: the C library's function excludes its own signals, and its sets are 128 bytes.
     let done =
         unsafe { sys::pass_on!(libc::SYS_rt_sigprocmask, how, &raw const set, &raw mut before, size_of::<Set>()) == 0 };
     errno.restore();
     done.then_some(before)
 }
 
-/// Whether this thread runs on its alternate signal stack.
+/// True if this thread runs on its alternate signal stack.
 pub(crate) fn is_on_signal_stack() -> bool {
     let mut stack = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
     let none = std::ptr::null::<libc::stack_t>();

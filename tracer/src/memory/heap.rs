@@ -1,10 +1,10 @@
-//! The allocator. It is asked only by rare code: start, packing, flush. A few heaps stand side by side, each in reserved memory
-//! of its own. A thread takes one that is free and never waits for one: a handler that has interrupted an allocation takes the
-//! next, and so does a child that was forked while another thread was allocating. What is given back to a heap that is in use is
-//! left beside it, for its next user. Large pieces have mappings of their own while the system gives them.
+//! Allocator for rare code: start, packing, flush. It consists of a few heaps, each in reserved memory of its own. A thread takes a free
+//! heap and never waits for one. A signal handler that interrupted an allocation takes the next; so does a child forked while another
+//! thread was allocating. Memory freed to a busy heap is queued for its next user. Large allocations get mappings of their own while the
+//! system grants them.
 //!
-//! What cannot be had abandons the piece of work that asked for it ([`crate::stack::abandon`]). What is small and not part of such
-//! a piece, since other ranks wait for what follows, comes from a last heap, which has its memory from the start.
+//! A failed allocation abandons the work that asked for it ([`crate::stack::abandon`]). Small allocations of work that cannot be abandoned,
+//! because other ranks wait for its result, come from a last heap whose memory is reserved from the start.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use super::{PAGE_BYTES, commit, map, reserve, unmap};
@@ -13,41 +13,41 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Heaps, and address space of each: what a flush of the default buffer takes has room in one.
+/// Number of heaps and address space of each, in bytes. One heap has room for a flush of the default buffer.
 const HEAPS: usize = 8;
 const HEAP_BYTES: usize = 32 << 20;
 const LEAST_HEAP_BYTES: usize = 256 << 10;
-/// From this size on a piece has a mapping of its own.
+/// Allocations of at least this many bytes get a mapping of their own.
 const LARGE: usize = 256 << 10;
-/// Bytes that a heap grows by, at least.
+/// Minimum growth of a heap, in bytes.
 const STEP: usize = 64 << 10;
 
-/// The last heap, and what it gets at the start where there is enough.
+/// The last heap, and the bytes it gets at the start if available.
 const LAST: usize = HEAPS - 1;
 const LAST_BYTES: usize = 512 << 10;
 
-/// Where the heaps lie, one behind the other, and how much room each has.
+/// Address of the first heap, and usable bytes of each. The heaps are contiguous.
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static ROOM: AtomicUsize = AtomicUsize::new(0);
-/// Address space of each heap, of which the part behind [`ROOM`] may have been given up.
+/// Address space of each heap in bytes; the part beyond [`ROOM`] may have been given up.
 static SPAN: AtomicUsize = AtomicUsize::new(0);
 
 struct Heap {
-    /// The thread that is in it, or 0.
+    /// Number of the thread that uses the heap, or 0.
     holder: AtomicUsize,
-    /// Pieces that were given back while it was in use, linked by their first words.
+    /// Blocks freed while the heap was in use, linked by their first words.
     given_back: AtomicPtr<Piece>,
-    /// Pieces that lie before were another life's: see [`after_fork`].
+    /// Offset below which blocks belong to a previous life of the heap: see [`after_fork`].
     born: AtomicUsize,
     core: UnsafeCell<dlmalloc::Dlmalloc<Source>>,
 }
 
-/// A piece that is waiting to be free.
+/// Block that waits to be freed.
 struct Piece {
     next: *mut Piece,
 }
 
-// SAFETY: the core is touched only by whoever has set `holder`.
+// SAFETY: the core is touched only by the thread that has set `holder`.
 unsafe impl Sync for Heap {}
 
 const fn heap(number: usize) -> Heap {
@@ -60,7 +60,7 @@ const fn heap(number: usize) -> Heap {
 }
 
 static ALL: [Heap; HEAPS] = [heap(0), heap(1), heap(2), heap(3), heap(4), heap(5), heap(6), heap(7)];
-/// Bytes of each heap's room that it has taken, of which it never gives any back.
+/// Bytes of room that each heap has taken so far; never returned.
 static USED: [AtomicUsize; HEAPS] = [const { AtomicUsize::new(0) }; HEAPS];
 
 /// Reserves the heaps' address space. For the constructor.
@@ -72,7 +72,7 @@ pub(super) fn prepare() {
             SPAN.store(bytes, Ordering::Relaxed);
             ROOM.store(bytes, Ordering::Relaxed);
             START.store(start, Ordering::Release);
-            // It keeps what it has once had, and little of that is touched until it is needed.
+            // The heap keeps what it once got, and little of that is touched before it is needed.
             let size = LAST_BYTES.min(bytes / 2);
             ALL[LAST].alone(|core| {
                 // SAFETY: the size is not zero.
@@ -98,7 +98,7 @@ pub(super) fn shrink(divisor: usize) {
     }
     ROOM.store(less, Ordering::Release);
     for (number, heap) in ALL.iter().enumerate() {
-        // One that is in use may be growing: it keeps what it has.
+        // A heap in use may be growing: it keeps its room.
         heap.alone(|_| {
             let from = less.max(USED[number].load(Ordering::Relaxed)).next_multiple_of(PAGE_BYTES);
             if from < room {
@@ -116,7 +116,7 @@ pub(super) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     (0..HEAPS).map(move |number| (start.wrapping_add(number * span), if start.is_null() { 0 } else { room }))
 }
 
-/// In a forked child: a heap that another thread was in is begun anew, behind what it had; what lies before is left for good.
+/// Reinitializes, in a forked child, a heap that another thread was using, past its used memory; the used part is leaked.
 pub(super) fn after_fork() {
     let me = tls::number();
     for (number, heap) in ALL.iter().enumerate() {
@@ -124,7 +124,7 @@ pub(super) fn after_fork() {
         if holder == 0 || holder == me {
             continue;
         }
-        // SAFETY: this child has one thread, and that one is not in this heap.
+        // SAFETY: this child has one thread, which is not in this heap.
         unsafe { heap.core.get().write(dlmalloc::Dlmalloc::new_with_allocator(Source { number })) };
         heap.given_back.store(std::ptr::null_mut(), Ordering::Relaxed);
         heap.born.store(USED[number].load(Ordering::Relaxed), Ordering::Relaxed);
@@ -133,16 +133,16 @@ pub(super) fn after_fork() {
 }
 
 impl Heap {
-    /// Runs `work` in it; `None` if it is in use.
+    /// Runs `work` with exclusive use of the heap; `None` if it is in use.
     fn alone<T>(&self, work: impl FnOnce(&mut dlmalloc::Dlmalloc<Source>) -> T) -> Option<T> {
         self.holder.compare_exchange(0, tls::number(), Ordering::Acquire, Ordering::Relaxed).ok()?;
         // SAFETY: held by this call alone.
         let core = unsafe { &mut *self.core.get() };
         let mut piece = self.given_back.swap(std::ptr::null_mut(), Ordering::Acquire);
         while !piece.is_null() {
-            // SAFETY: a piece that was given back: its first word links to the next.
+            // SAFETY: a block that was freed: its first word links to the next.
             let next = unsafe { (*piece).next };
-            // SAFETY: of this heap, and nobody's any more.
+            // SAFETY: a block of this heap without an owner.
             unsafe { core.c_free(piece.cast()) };
             piece = next;
         }
@@ -151,12 +151,12 @@ impl Heap {
         Some(result)
     }
 
-    /// Leaves a piece to the heap's next user.
+    /// Queues a block to be freed by the heap's next user.
     fn leave(&self, piece: *mut u8) {
         let piece = piece.cast::<Piece>();
         let mut head = self.given_back.load(Ordering::Relaxed);
         loop {
-            // SAFETY: given back, so it is ours; every piece has room for a word, and is aligned to two.
+            // SAFETY: the block was freed, so it is ours. Every block has room for a word and is aligned to two.
             unsafe { piece.write(Piece { next: head }) };
             match self.given_back.compare_exchange_weak(head, piece, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
@@ -166,7 +166,7 @@ impl Heap {
     }
 }
 
-/// Where a heap gets its memory: the next bytes of its room.
+/// Memory source of a heap: the next bytes of its room.
 struct Source {
     number: usize,
 }
@@ -213,17 +213,16 @@ unsafe impl dlmalloc::Allocator for Source {
     }
 }
 
-/// The heap that a piece is of, and where in it; `None` for one with a mapping of its own.
+/// Returns the heap of a block and the block's offset in it; `None` for a block with its own mapping.
 fn heap_of(piece: *mut u8) -> Option<(&'static Heap, usize)> {
     let offset = piece.addr().checked_sub(START.load(Ordering::Relaxed).addr())?;
     let span = SPAN.load(Ordering::Relaxed);
     let number = offset.checked_div(span)?;
-    // What lies behind may have been given up, and be anybody's by now, even a piece with a mapping of its own.
+    // Memory past the used part may have been given up and mapped by others, even as a block with its own mapping.
     let used = USED.get(number)?.load(Ordering::Relaxed);
     Some((ALL.get(number)?, offset % span)).filter(|(_, at)| *at < used)
 }
 
-/// The allocator.
 pub(super) struct Allocator;
 
 impl Allocator {
@@ -232,7 +231,7 @@ impl Allocator {
         if super::is_to_fail() {
             return std::ptr::null_mut();
         }
-        // Before there are heaps, a mapping for each.
+        // Before the heaps exist, each allocation gets a mapping.
         if align <= PAGE_BYTES && (size >= LARGE || START.load(Ordering::Relaxed).is_null()) {
             let piece = map(size.next_multiple_of(PAGE_BYTES));
             if !piece.is_null() {
@@ -258,7 +257,7 @@ impl Allocator {
             return unmap(piece, layout.size().next_multiple_of(PAGE_BYTES));
         };
         if at >= heap.born.load(Ordering::Relaxed) {
-            // SAFETY: a piece of this heap, which its owner gives back.
+            // SAFETY: a block of this heap, freed by its owner.
             let done = heap.alone(|core| unsafe { core.free(piece, layout.size(), layout.align()) });
             if done.is_none() {
                 heap.leave(piece);
@@ -266,17 +265,17 @@ impl Allocator {
         }
     }
 
-    /// Makes a piece larger or smaller in its place or by moving its pages, where that can be.
+    /// Resizes a block in place or by moving its pages, if possible.
     fn resize(piece: *mut u8, layout: Layout, size: usize) -> Option<*mut u8> {
         let found = match heap_of(piece) {
             Some((heap, at)) if size < LARGE && at >= heap.born.load(Ordering::Relaxed) => {
-                // SAFETY: a piece of this heap, which its owner wants changed.
+                // SAFETY: a block of this heap, resized by its owner.
                 heap.alone(|core| unsafe { core.realloc(piece, layout.size(), layout.align(), size) })?
             }
             None if size >= LARGE => {
                 let (before, after) = (layout.size().next_multiple_of(PAGE_BYTES), size.next_multiple_of(PAGE_BYTES));
                 let may_move = libc::MREMAP_MAYMOVE;
-                // SAFETY: the piece's own mapping, which its owner wants changed.
+                // SAFETY: the block's own mapping, resized by its owner.
                 let moved = unsafe { crate::sys::syscall!(libc::SYS_mremap, piece, before, after, may_move) };
                 if moved == -1 { std::ptr::null_mut() } else { moved as *mut u8 }
             }
@@ -286,15 +285,15 @@ impl Allocator {
     }
 }
 
-// SAFETY: pieces are of one heap or one mapping each, as large and aligned as asked for, and given back once. An allocation
-// that fails does not return where it can be abandoned.
+// SAFETY: each block belongs to one heap or is one mapping, as large and aligned as requested, and is freed once. A failed allocation does
+// not return if it can be abandoned.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let errno = crate::errno::save();
         let mut piece = Self::find(layout);
         if piece.is_null() {
             errno.restore();
-            // Returns where there is nothing to abandon.
+            // Returns only if there is nothing to abandon.
             stack::abandon();
             piece = Self::find_in(&ALL[LAST..], layout);
         }
@@ -316,12 +315,12 @@ unsafe impl GlobalAlloc for Allocator {
             return resized;
         }
         let Ok(wanted) = Layout::from_size_align(size, layout.align()) else { return std::ptr::null_mut() };
-        // SAFETY: a layout that is not empty, as the caller promises.
+        // SAFETY: a layout of nonzero size, as the caller promises.
         let new = unsafe { self.alloc(wanted) };
         if !new.is_null() {
             // SAFETY: both have room for the smaller size, and do not overlap.
             unsafe { new.copy_from_nonoverlapping(piece, layout.size().min(size)) };
-            // SAFETY: as the caller promises; it has been copied.
+            // SAFETY: as the caller promises; the content has been copied.
             unsafe { self.dealloc(piece, layout) };
         }
         new
@@ -342,7 +341,7 @@ mod tests {
         let first = Allocator::find(layout(100));
         let (heap, _) = heap_of(first).unwrap();
         let inside = heap.alone(|_| {
-            // A handler that has interrupted this: another heap serves it, and what it gives back waits.
+            // A signal handler in here is served by another heap, and memory that it frees is queued.
             let second = Allocator::find(layout(100));
             assert!(!std::ptr::eq(heap_of(second).unwrap().0, heap));
             Allocator::give_back(first, layout(100));
@@ -358,7 +357,7 @@ mod tests {
         let back = unsafe { Allocator.realloc(moved, layout(2 * LARGE), 50) };
         assert!(heap_of(back).is_some());
         Allocator::give_back(back, layout(50));
-        // In a child, while another thread is in the heap.
+        // In a child forked while another thread was in the heap.
         heap.holder.store(1, Ordering::Relaxed);
         after_fork();
         assert!(heap_of(Allocator::find(layout(100))).unwrap().1 >= heap.born.load(Ordering::Relaxed));

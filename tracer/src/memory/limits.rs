@@ -1,5 +1,5 @@
-//! Limits of address space and of locked memory: what is reserved here must not take from the program what it would have
-//! untraced. Tables take some 1.2 GiB of address space, nearly all never touched.
+//! Limits of address space and of locked memory: reservations must not take from the program what it would have untraced. Tables reserve
+//! some 1.2 GiB of address space, nearly all never touched.
 #![expect(unsafe_code, reason = "getrlimit(2), munlock(2)")]
 
 use super::{area, heap};
@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static SCALE: AtomicUsize = AtomicUsize::new(1);
 
-/// By how much tables are made smaller where the address space is limited.
+/// Divisor of table sizes if address space is limited.
 pub(crate) fn scale() -> usize {
     SCALE.load(Ordering::Relaxed)
 }
 
-/// Least limits of address space and of data with which anything is recorded: the program needs most of what there is below them.
+/// Minimum limits of address space and of data, in bytes, for recording: below them the program needs most of it itself.
 const LEAST_SPACE: u64 = 24 << 20;
 const LEAST_DATA: u64 = 8 << 20;
 
-/// Divisor of tables below some 56 MiB of address space.
+/// Divisor of table sizes below some 56 MiB of address space.
 const SCARCE: usize = 512;
 
 /// True if there is hardly any address space.
@@ -25,7 +25,7 @@ pub(crate) fn is_scarce() -> bool {
     scale() >= SCARCE
 }
 
-/// Finds out how small tables must be; false if limits leave no room for any. For the constructor.
+/// Determines the divisor of table sizes; false if limits leave no room at all. For the constructor.
 pub(crate) fn look_at_limits() -> bool {
     let space = soft_limit(libc::RLIMIT_AS);
     if let Some(limit) = space {
@@ -35,22 +35,22 @@ pub(crate) fn look_at_limits() -> bool {
         && soft_limit(libc::RLIMIT_DATA).is_none_or(|limit| limit >= LEAST_DATA)
 }
 
-/// The soft limit of this kind; `None` if there is none.
+/// Returns the soft limit of this kind; `None` if unlimited.
 pub(crate) fn soft_limit(kind: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is ours; it is that of the system call. The raw one: a program may wrap the function.
+    // SAFETY: the structure is ours, as the system call defines it. Raw system call, since the program may wrap the function.
     let known = unsafe { crate::sys::syscall!(libc::SYS_prlimit64, 0, kind, 0_usize, &raw mut limit) } == 0;
     (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// A divisor with which tables take about a sixteenth of `limit` bytes.
+/// Returns a divisor with which tables take about 1/16 of `limit` bytes.
 fn scale_for(limit: u64) -> usize {
     let sixteenth = (limit / 16).max(1);
     ((900 << 20) / sixteenth).next_power_of_two().clamp(1, 1 << 10) as usize
 }
 
-/// From now on the process may have only `limit` bytes of address space, or of locked memory, which is measured by it: gives
-/// up what is reserved and not used, until tables take no more than they would had they been made under it.
+/// Gives up unused reservations because address space, or locked memory, which counts it, is now limited to `limit` bytes. Afterwards
+/// tables are no larger than if they had been made under that limit.
 pub(crate) fn make_room_for(limit: u64) {
     let (before, now) = (scale(), scale_for(limit));
     if now <= before {
@@ -62,18 +62,17 @@ pub(crate) fn make_room_for(limit: u64) {
     stack::shrink(now);
 }
 
-/// The program has locked its memory: ours is not part of it. What is reserved would count as locked, and be filled as it
-/// becomes usable.
+/// Unlocks our memory after the program has locked its own: reservations would count as locked, and be populated when committed.
 pub(crate) fn keep_out_of_locks() {
     area::each(|area| area.ranges().into_iter().for_each(|(start, bytes)| unlock(start, bytes)));
     heap::ranges().for_each(|(start, bytes)| unlock(start, bytes));
     stack::ranges().for_each(|(start, bytes)| unlock(start, bytes));
 }
 
-/// The same for a piece that was mapped since.
+/// Unlocks a piece of memory that was mapped later.
 pub(crate) fn unlock(start: *mut u8, bytes: usize) {
     if !start.is_null() && bytes > 0 {
-        // SAFETY: the range is ours; unlocking changes nothing that can be seen in it.
+        // SAFETY: the range is ours; unlocking has no visible effect on it.
         unsafe { crate::sys::syscall!(libc::SYS_munlock, start, bytes) };
     }
 }

@@ -1,5 +1,5 @@
-//! Room for a path: too large for the stack of a thread or a signal handler that may have only a few KiB. Borrowed from a
-//! fixed pool by a hook that has to name a file, and given back when it is done.
+//! Buffers for paths, which are too large for the stack of a thread or signal handler with only a few KiB. Borrowed from a fixed pool by a
+//! hook that must name a file, and returned when done.
 #![expect(unsafe_code, reason = "memory guarded by a word each")]
 
 use crate::tls;
@@ -7,38 +7,38 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of a loan: as many as a path may have (PATH_MAX).
+/// Size of a buffer in bytes: the maximum length of a path (PATH_MAX).
 pub(crate) const LOAN_BYTES: usize = 4096;
-/// Loans at a time. Threads that name files at the same moment, and handlers that have interrupted them.
+/// Number of buffers, for threads that name files at the same moment and for handlers that have interrupted them.
 const LOANS: usize = 64;
 
-/// Times that a thread looks for one that is free.
+/// Maximum number of tries to find a free buffer.
 const MOST_TRIES: u32 = 1_000;
 
 struct Place {
-    /// The thread that has it, or 0.
+    /// Number of the thread that has the buffer, or 0.
     holder: AtomicUsize,
     bytes: UnsafeCell<[u8; LOAN_BYTES]>,
 }
 
-// SAFETY: the bytes are touched only by whoever has set `holder`.
+// SAFETY: the bytes are touched only by the thread that has set `holder`.
 unsafe impl Sync for Place {}
 
 static PLACES: [Place; LOANS] =
     [const { Place { holder: AtomicUsize::new(0), bytes: UnsafeCell::new([0; LOAN_BYTES]) } }; LOANS];
 
-/// Bytes of what was there before, until it is dropped.
+/// Borrowed buffer with arbitrary content, returned when dropped.
 pub(crate) struct Loan(&'static Place);
 
 impl Loan {
-    /// `None` if all are lent for long.
+    /// Borrows a buffer; `None` if all stay in use for long.
     pub(crate) fn take() -> Option<Self> {
         let me = tls::number();
         let is_free = |place: &&Place| {
             place.holder.load(Ordering::Relaxed) == 0
                 && place.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
-        // Each thread begins elsewhere, so that they do not all want the first one's word.
+        // Threads start at different places, so that they do not all contend for the first one.
         let (behind, before) = PLACES.split_at(me / size_of::<tls::Thread>() % LOANS);
         for _ in 0..MOST_TRIES {
             if let Some(place) = before.iter().chain(behind).find(is_free) {
@@ -72,7 +72,7 @@ impl Drop for Loan {
     }
 }
 
-/// In a forked child: what other threads had borrowed.
+/// Frees, in a forked child, the buffers of threads that do not exist here.
 pub(super) fn after_fork() {
     let me = tls::number();
     for place in PLACES.iter().filter(|place| place.holder.load(Ordering::Relaxed) != me) {

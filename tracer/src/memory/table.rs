@@ -1,36 +1,36 @@
-//! Tables of records that are made once, never move and never go away. Making one is an atomic add. A record can be found
-//! once it is whole: one that was half made by another thread when this child was forked is never found.
+//! Append-only tables of records that never move and are never freed. Adding one is an atomic add. Records can be found only once complete:
+//! one that another thread was writing when this child was forked is never found.
 #![expect(unsafe_code, reason = "records in an area's memory")]
 
 use super::area::{Area, Lent};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a table may hold.
+/// Types that a table can hold.
 ///
 /// # Safety
-/// `VALID_WHEN_ZERO` may be true only where a record of zeros is a valid one, and where readers tolerate one that is being
-/// written: it can be found before it is made. For records whose form the spool's readers know.
+/// `VALID_WHEN_ZERO` may be true only if an all-zero record is valid and readers tolerate a record that is being written: it can be found
+/// before it is complete. Meant for records whose layout the spool's readers know.
 pub(crate) unsafe trait Record: 'static {
-    /// See above.
+    /// True if an all-zero record is valid (see Safety).
     const VALID_WHEN_ZERO: bool = false;
 }
 
-/// A record, and behind it whether it is whole.
+/// Record, followed by a flag that it is complete.
 #[repr(C)]
 struct Made<T> {
     record: T,
     ready: AtomicUsize,
 }
 
-/// A table.
+/// Append-only table of records.
 pub(crate) struct Table<T: Record> {
     area: Area,
     of: PhantomData<T>,
 }
 
 impl<T: Record> Table<T> {
-    /// Bytes from one record to the next.
+    /// Distance between records, in bytes.
     const STRIDE: usize = if T::VALID_WHEN_ZERO { size_of::<T>() } else { size_of::<Made<T>>() };
 
     /// A table without memory.
@@ -38,23 +38,23 @@ impl<T: Record> Table<T> {
         Self { area: Area::new(), of: PhantomData }
     }
 
-    /// Gives the table room for `capacity` records, or less if the system refuses. For the constructor.
+    /// Reserves room for `capacity` records, or fewer if the system refuses. For the constructor.
     pub(crate) fn prepare(&'static self, mut capacity: usize) {
         while capacity >= 64 && !self.area.prepare(capacity * Self::STRIDE) {
             capacity /= 2;
         }
     }
 
-    /// From now on its records lie in the spool.
+    /// Moves the table into the spool.
     ///
     /// # Safety
-    /// There is no record yet, and `part` stays mapped for as long as the table may be used.
+    /// The table has no record yet, and `part` stays mapped for as long as the table may be used.
     pub(crate) unsafe fn lend(&'static self, part: Lent) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe { self.area.lend(part) };
     }
 
-    /// As [`Area::back_ahead`].
+    /// See [`Area::back_ahead`].
     pub(crate) fn back_ahead(&self, bytes: usize) {
         self.area.back_ahead(bytes);
     }
@@ -62,39 +62,39 @@ impl<T: Record> Table<T> {
     /// Forgets all records.
     ///
     /// # Safety
-    /// Nobody holds a reference to one.
+    /// Nobody holds a reference to a record.
     pub(crate) unsafe fn clear(&self) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe { self.area.forget() };
     }
 
-    /// Records that there may be.
+    /// Maximum number of records.
     pub(crate) fn capacity(&self) -> usize {
         self.area.capacity() / Self::STRIDE
     }
 
-    /// Records made so far.
+    /// Number of records so far.
     pub(crate) fn len(&self) -> usize {
         self.area.used() / Self::STRIDE
     }
 
     fn place(&self, at: usize) -> *mut T {
-        // SAFETY: callers have `at` from `take`, or have compared it with what is used.
+        // SAFETY: callers have `at` from `take`, or have checked it against the used bytes.
         unsafe { self.area.start().add(at) }.cast()
     }
 
-    /// Whether the record at `place` is whole, as a word that says so; `None` where every record is.
+    /// Returns the word that is nonzero once the record at `place` is complete; `None` if records need none.
     fn ready(place: *mut T) -> Option<&'static AtomicUsize> {
         if T::VALID_WHEN_ZERO {
             return None;
         }
-        // SAFETY: the place is that of a `Made`; only an address is computed.
+        // SAFETY: the place holds a `Made`; only an address is computed.
         let ready = unsafe { &raw const (*place.cast::<Made<T>>()).ready };
         // SAFETY: aligned, mapped for good, any bits are valid.
         Some(unsafe { &*ready })
     }
 
-    /// Record `index`, if it has been made.
+    /// Returns record `index`, if it exists and is complete.
     pub(crate) fn get(&self, index: usize) -> Option<&'static T> {
         if index >= self.len() {
             return None;
@@ -103,21 +103,21 @@ impl<T: Record> Table<T> {
         if Self::ready(place).is_some_and(|ready| ready.load(Ordering::Acquire) == 0) {
             return None;
         }
-        // SAFETY: whole, or valid when all zero; aligned to less than a page, never moved, and only shared.
+        // SAFETY: complete, or valid when all zero; aligned to less than a page, never moved, and only shared.
         Some(unsafe { &*place })
     }
 
-    /// Index of a record of this table.
+    /// Returns the index of a record of this table.
     pub(crate) fn index_of(&self, record: &T) -> usize {
         (std::ptr::from_ref(record).addr() - self.area.start().addr()) / Self::STRIDE
     }
 
-    /// Places `record` and returns it with its index; `None` when the table is full.
+    /// Adds `record` and returns it with its index; `None` if the table is full.
     pub(crate) fn push(&self, record: T) -> Option<(usize, &'static T)> {
         self.push_with(|_| record)
     }
 
-    /// As [`Self::push`], for a record that has its index in it.
+    /// Like [`Self::push`], for a record that contains its own index.
     pub(crate) fn push_with(&self, record: impl FnOnce(usize) -> T) -> Option<(usize, &'static T)> {
         let at = self.area.take(|_| Some(Self::STRIDE))?;
         let (place, index) = (self.place(at), at / Self::STRIDE);
@@ -130,7 +130,7 @@ impl<T: Record> Table<T> {
         Some((index, unsafe { &*place }))
     }
 
-    /// A new record of zeros, which is valid; for one that is too large for a stack. What differs is set in its place.
+    /// Adds an all-zero record, which is valid: for records too large for a stack. The caller sets its fields in place.
     pub(crate) fn push_zeroed(&self) -> Option<&'static T> {
         const { assert!(T::VALID_WHEN_ZERO) };
         let at = self.area.take(|_| Some(Self::STRIDE))?;
@@ -138,23 +138,23 @@ impl<T: Record> Table<T> {
         Some(unsafe { &*self.place(at) })
     }
 
-    /// All records, with their indices: one that is being made is left out.
+    /// Iterates over all complete records with their indices.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &'static T)> {
         (0..self.len()).filter_map(|index| Some((index, self.get(index)?)))
     }
 
-    /// All records.
+    /// Iterates over all complete records.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'static T> {
         self.numbered().map(|(_, record)| record)
     }
 }
 
-// SAFETY: a byte is valid when zero; nobody finds bytes but through what [`Bytes::keep`] returns.
+// SAFETY: a zero byte is valid; bytes are reached only through the result of [`Bytes::keep`].
 unsafe impl Record for u8 {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Bytes that are kept for good: paths, layouts, arguments.
+/// Store of bytes that are never freed: paths, layouts, arguments.
 pub(crate) struct Bytes(Table<u8>);
 
 impl Bytes {
@@ -163,28 +163,28 @@ impl Bytes {
         Self(Table::new())
     }
 
-    /// Bytes kept so far.
+    /// Number of bytes kept so far.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// As [`Table::prepare`].
+    /// See [`Table::prepare`].
     pub(crate) fn prepare(&'static self, capacity: usize) {
         self.0.prepare(capacity);
     }
 
-    /// Keeps a copy of `bytes`; `None` when the store is full.
+    /// Keeps a copy of `bytes`; `None` if the store is full.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Option<&'static [u8]> {
         self.keep_made(bytes.len(), |place| place.copy_from_slice(bytes))
     }
 
-    /// Keeps `length` bytes that `make` writes over zeros; `None` when the store is full.
+    /// Keeps `length` bytes that `make` writes over zeros; `None` if the store is full.
     pub(crate) fn keep_made(&self, length: usize, make: impl FnOnce(&mut [u8])) -> Option<&'static [u8]> {
         let at = self.0.area.take(|_| Some(length))?;
         if length == 0 {
             return Some(&[]);
         }
-        // SAFETY: room for the bytes, given to this call alone, which nobody reads before it returns; zero or any other bytes.
+        // SAFETY: room for the bytes, given to this call alone; nobody reads them before it returns. Any bytes are valid.
         let place = unsafe { std::slice::from_raw_parts_mut(self.0.place(at), length) };
         make(place);
         Some(place)
@@ -195,14 +195,14 @@ impl Bytes {
 mod tests {
     use super::*;
 
-    // SAFETY: the default needs nothing.
+    // SAFETY: the default has no requirements.
     unsafe impl Record for u64 {}
 
     #[test]
     fn a_record_that_is_being_made_is_not_found() {
         static TABLE: Table<u64> = Table::new();
         TABLE.prepare(64);
-        // As another thread may have left it when this child was forked: taken, and not written.
+        // Left by another thread when this child was forked: taken, not written.
         assert!(TABLE.area.take(|_| Some(Table::<u64>::STRIDE)).is_some());
         assert_eq!(TABLE.push_with(|index| index as u64 + 5).unwrap(), (1, &6));
         assert_eq!((TABLE.len(), TABLE.get(0), TABLE.get(1)), (2, None, Some(&6)));

@@ -1,5 +1,5 @@
-//! The constants of each binary interface. Handles are pointers or integers; either fits a register and is passed as it
-//! is. Sources: mpi.h of MPICH 4, of Open MPI 4 and 5, and of the MPI 5.0 standard ABI (MPI 5.0, chapter 20).
+//! Constants of each MPI binary interface. Handles are pointers or integers; either fits in a register and is passed as it is. Sources:
+//! mpi.h of MPICH 4, of Open MPI 4 and 5, and of the MPI 5.0 standard ABI (MPI 5.0, chapter 20).
 #![expect(unsafe_code, reason = "a handle that a program keeps")]
 
 use super::calls::{Handle, api};
@@ -11,10 +11,10 @@ use crate::real::{object_range, variable};
 #[cfg(not(dxt_static))]
 use std::ffi::CStr;
 
-/// Constants of one interface.
+/// Constants of one binary interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abi {
-    /// Name that the trace shows.
+    /// Name shown in the trace.
     pub(crate) family: &'static str,
     /// `MPI_COMM_WORLD`.
     pub(crate) comm_world: Handle,
@@ -34,13 +34,13 @@ pub(crate) struct Abi {
     pub(crate) errors_return: Handle,
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
     pub(crate) status_ignore: usize,
-    /// Size of an `MPI_Status`.
+    /// Size of an `MPI_Status`, in bytes.
     pub(crate) status_bytes: usize,
-    /// Size of an `MPI_Request`, of which functions take arrays.
+    /// Size of an `MPI_Request` in arrays, in bytes.
     pub(crate) request_bytes: usize,
-    /// Where an `MPI_Status` has its error, in bytes.
+    /// Offset of the error code in an `MPI_Status`, in bytes.
     pub(crate) status_error: usize,
-    /// Numbers of error classes.
+    /// Values of error classes.
     pub(crate) errors: ErrorClasses,
     /// `MPI_REQUEST_NULL`.
     pub(crate) request_null: Handle,
@@ -48,15 +48,15 @@ pub(crate) struct Abi {
     pub(crate) seek_set: i32,
     /// `MPI_MODE_WRONLY`.
     pub(crate) write_only: i32,
-    /// Which datatypes are predefined.
+    /// Rule to recognize predefined datatypes.
     pub(super) predefined: Predefined,
     /// `MPI_ORDER_C` and `MPI_ORDER_FORTRAN`.
     pub(super) orders: Option<[i32; 2]>,
-    /// `MPI_COMBINER_NAMED` and the like.
+    /// Values of `MPI_COMBINER_NAMED` and the other combiners.
     pub(super) combiners: Combiners,
 }
 
-/// MPICH and what shares its interface: Intel MPI, MVAPICH, Cray MPICH (MPICH ABI Compatibility Initiative).
+/// MPICH and libraries with its interface: Intel MPI, MVAPICH, Cray MPICH (MPICH ABI Compatibility Initiative).
 const MPICH: Abi = Abi {
     family: "MPICH",
     comm_world: 0x4400_0000,
@@ -80,7 +80,7 @@ const MPICH: Abi = Abi {
     combiners: Combiners::HistoricFrom(1),
 };
 
-/// The standard ABI.
+/// The MPI 5.0 standard ABI.
 const STANDARD: Abi = Abi {
     family: "MPI ABI",
     comm_world: 0x101,
@@ -104,9 +104,9 @@ const STANDARD: Abi = Abi {
     combiners: Combiners::Standard,
 };
 
-/// Open MPI: handles are addresses of the library's variables.
+/// Open MPI: handles are addresses of variables of the library. `None` if the loaded library has none of them.
 fn open_mpi() -> Option<Abi> {
-    /// The variable's address; the function ends where there is none.
+    /// Address of a variable; returns from the function if there is none.
     macro_rules! handle {
         ($name:literal) => {{
             let address = variable!($name) as Handle;
@@ -135,7 +135,7 @@ fn open_mpi() -> Option<Abi> {
         request_null: handle!("ompi_request_null"),
         seek_set: 600,
         write_only: 4,
-        // A program may hold copies of the library's variables (R_X86_64_COPY and its like).
+        // A program may contain copies of the library's variables (R_X86_64_COPY and similar).
         predefined: Predefined::Within([object_range(api().init_address()), object_range(byte as *const _)]),
         orders: Some([0, 1]),
         combiners: Combiners::HistoricFrom(0),
@@ -143,7 +143,7 @@ fn open_mpi() -> Option<Abi> {
 }
 
 impl Abi {
-    /// A handle as it is compared with others: those of MPICH are 32 bits wide, and what a register holds above them means nothing.
+    /// Normalizes a handle for comparison: MPICH's are 32 bits wide, and the upper bits of the register are undefined.
     #[inline(always)]
     pub(crate) fn handle(&self, handle: Handle) -> Handle {
         if self.has_short_handles() { handle & u32::MAX as usize } else { handle }
@@ -153,12 +153,12 @@ impl Abi {
         self.request_bytes == size_of::<u32>()
     }
 
-    /// The handle that a program keeps at `place`; `None` if that is null.
+    /// Reads a handle of the program at `place`; `None` if `place` is null.
     pub(crate) fn handle_at(&self, place: *const Handle) -> Option<Handle> {
         if place.is_null() {
             None
         } else if self.has_short_handles() {
-            // SAFETY: the program's own handle, which a function of MPI has been given the place of.
+            // SAFETY: the program's own handle, whose address was passed to a function of MPI.
             Some(unsafe { place.cast::<u32>().read() } as usize)
         } else {
             // SAFETY: as above.
@@ -166,26 +166,26 @@ impl Abi {
         }
     }
 
-    /// Whether `info` is `MPI_INFO_NULL`.
+    /// True if `info` is `MPI_INFO_NULL`.
     pub(crate) fn is_null_info(&self, info: Handle) -> bool {
         self.handle(info) == self.handle(self.info_null)
     }
 
-    /// The interface of the MPI library that is loaded.
+    /// Returns the interface of the loaded MPI library.
     pub(crate) fn detect() -> Self {
         if is_standard() { STANDARD } else { open_mpi().unwrap_or(MPICH) }
     }
 }
 
-/// Whether the library speaks the standard ABI. It is told by its name (MPI 5.0, 20.2: libmpi_abi); one that has the function
-/// MPI_Abi_get_version may still speak its own.
+/// True if the library implements the standard ABI, judged by its name (MPI 5.0, 20.2: libmpi_abi). The function MPI_Abi_get_version proves
+/// nothing: libraries with their own ABI have it too.
 #[cfg(not(dxt_static))]
 fn is_standard() -> bool {
     let path = object_path(api().init_address()).map(CStr::to_bytes).unwrap_or_default();
     path.windows(7).any(|part| part == b"mpi_abi")
 }
 
-/// A library that was linked in has no name any more: it is taken for one that speaks its own.
+/// False: a library that was linked in has no file name, and is assumed to have its own ABI.
 #[cfg(dxt_static)]
 fn is_standard() -> bool {
     false

@@ -1,25 +1,24 @@
-//! The functions of the MPI library that the tracer itself calls, under their PMPI_ names (MPI 4.0, chapter 15), so that
-//! no tool, this one included, takes its calls for the program's.
+//! MPI functions that the tracer itself calls, as PMPI_ (MPI 4.0, chapter 15): no tool, this one included, takes them for the program's.
 #![expect(unsafe_code, reason = "C functions")]
 #![expect(clippy::too_many_arguments, reason = "MPI_Reduce takes seven")]
 
 use crate::real::{Slot, called, next};
 use std::ffi::{c_char, c_int, c_void};
 
-/// An MPI handle: a pointer or an integer, as wide as a register.
+/// MPI handle: a pointer or an integer, as wide as a register.
 pub(crate) type Handle = usize;
 
 /// `MPI_SUCCESS`, 0 in every implementation (MPI 4.0, 9.4).
 pub(crate) const SUCCESS: c_int = 0;
 
-/// Whether the program was linked with MPI's library, directly or through others.
+/// True if the program was linked with the MPI library, directly or through others.
 pub(crate) fn is_linked() -> bool {
     !next!("PMPI_Init").is_null()
 }
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $method:ident = $symbol:literal ($($arg:ident : $type:ty),*);)+) => {
-        /// The functions.
+        /// Functions of the MPI library.
         pub(crate) struct Api {
             $($method: Slot,)+
         }
@@ -49,94 +48,63 @@ macro_rules! functions {
 }
 
 functions! {
-    /// MPI_Comm_rank.
     comm_rank = "PMPI_Comm_rank"(comm: Handle, rank: *mut c_int);
-    /// MPI_Comm_size.
     comm_size = "PMPI_Comm_size"(comm: Handle, size: *mut c_int);
-    /// MPI_Comm_test_inter.
     comm_test_inter = "PMPI_Comm_test_inter"(comm: Handle, is_inter: *mut c_int);
-    /// MPI_Comm_remote_size.
     comm_remote_size = "PMPI_Comm_remote_size"(comm: Handle, size: *mut c_int);
-    /// MPI_Comm_group.
     comm_group = "PMPI_Comm_group"(comm: Handle, group: *mut Handle);
-    /// MPI_Group_translate_ranks.
     group_translate_ranks = "PMPI_Group_translate_ranks"(group: Handle, count: c_int, ranks: *const c_int, to: Handle, there: *mut c_int);
-    /// MPI_Group_free.
     group_free = "PMPI_Group_free"(group: *mut Handle);
-    /// MPI_Barrier.
     barrier = "PMPI_Barrier"(comm: Handle);
-    /// MPI_Bcast.
     bcast = "PMPI_Bcast"(buffer: *mut c_void, count: c_int, datatype: Handle, root: c_int, comm: Handle);
-    /// MPI_Exscan.
     exscan = "PMPI_Exscan"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
-    /// MPI_Allreduce.
     allreduce = "PMPI_Allreduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
-    /// MPI_Reduce.
     reduce = "PMPI_Reduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, root: c_int, comm: Handle);
     /// MPI_Op_create, with the address of an MPI_User_function.
     op_create = "PMPI_Op_create"(function: *const c_void, commutes: c_int, op: *mut Handle);
-    /// MPI_Op_free.
     op_free = "PMPI_Op_free"(op: *mut Handle);
-    /// MPI_Type_contiguous. Where a handle is an int, only the low half of the new one is written.
+    /// MPI_Type_contiguous. If handles are `int`, only the low half of `datatype` is written.
     type_contiguous = "PMPI_Type_contiguous"(count: c_int, of: Handle, datatype: *mut Handle);
-    /// MPI_Type_commit.
     type_commit = "PMPI_Type_commit"(datatype: *mut Handle);
-    /// MPI_Type_free.
     type_free = "PMPI_Type_free"(datatype: *mut Handle);
-    /// MPI_Get_library_version.
     library_version = "PMPI_Get_library_version"(text: *mut c_char, length: *mut c_int);
-    /// MPI_Get_elements_x.
     get_elements = "PMPI_Get_elements_x"(status: *const c_void, datatype: Handle, count: *mut i64);
-    /// MPI_Type_size_x.
     type_size = "PMPI_Type_size_x"(datatype: Handle, size: *mut i64);
     /// MPI_Type_get_extent_x (MPI 3.0).
     type_get_extent = "PMPI_Type_get_extent_x"(datatype: Handle, lower_bound: *mut i64, extent: *mut i64);
-    /// MPI_Error_class.
     error_class = "PMPI_Error_class"(code: c_int, class: *mut c_int);
-    /// MPI_Type_get_envelope.
     type_get_envelope = "PMPI_Type_get_envelope"(datatype: Handle, integers: *mut c_int, addresses: *mut c_int, types: *mut c_int, combiner: *mut c_int);
     /// MPI_Type_get_envelope_c (MPI 4.0).
     type_get_envelope_c = "PMPI_Type_get_envelope_c"(datatype: Handle, integers: *mut i64, addresses: *mut i64, counts: *mut i64, types: *mut i64, combiner: *mut c_int);
-    /// MPI_Type_get_contents. Where a handle is an int, only the low half of the one that is given is written.
+    /// MPI_Type_get_contents. If handles are `int`, only the low half of `to_types` is written.
     type_get_contents = "PMPI_Type_get_contents"(datatype: Handle, integers: c_int, addresses: c_int, types: c_int, to_integers: *mut c_int, to_addresses: *mut i64, to_types: *mut Handle);
-    /// MPI_Info_get_nkeys.
     info_get_nkeys = "PMPI_Info_get_nkeys"(info: Handle, count: *mut c_int);
-    /// MPI_Info_get_nthkey.
     info_get_nthkey = "PMPI_Info_get_nthkey"(info: Handle, number: c_int, key: *mut c_char);
-    /// MPI_Info_get; `room` is that for the value without its NUL.
+    /// MPI_Info_get; `room`: capacity for the value without its NUL.
     info_get = "PMPI_Info_get"(info: Handle, key: *const c_char, room: c_int, value: *mut c_char, found: *mut c_int);
-    /// MPI_Info_free.
     info_free = "PMPI_Info_free"(info: *mut Handle);
-    /// MPI_File_get_info.
     file_get_info = "PMPI_File_get_info"(file: Handle, info: *mut Handle);
-    /// MPI_File_open.
     file_open = "PMPI_File_open"(comm: Handle, name: *const c_char, mode: c_int, info: Handle, file: *mut Handle);
-    /// MPI_File_close.
     file_close = "PMPI_File_close"(file: *mut Handle);
-    /// MPI_File_write_at_all.
     file_write_at_all = "PMPI_File_write_at_all"(file: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void);
-    /// MPI_File_get_position.
     file_get_position = "PMPI_File_get_position"(file: Handle, offset: *mut i64);
-    /// MPI_File_get_byte_offset.
     file_get_byte_offset = "PMPI_File_get_byte_offset"(file: Handle, offset: i64, displacement: *mut i64);
-    /// MPI_File_get_size.
     file_get_size = "PMPI_File_get_size"(file: Handle, size: *mut i64);
-    /// MPI_File_set_errhandler.
     file_set_errhandler = "PMPI_File_set_errhandler"(file: Handle, handler: Handle);
 }
 
-/// The functions of the MPI library that is loaded.
+/// Returns the functions of the loaded MPI library.
 pub(crate) fn api() -> &'static Api {
     &API
 }
 
 impl Api {
-    /// Whether the library has the functions of MPI 4.0 with 64-bit counts.
+    /// True if the library has the functions of MPI 4.0 with 64-bit counts.
     pub(super) fn has_large_counts(&self) -> bool {
         !self.type_get_envelope_c.address().is_null()
     }
 
-    /// Where the library's code is.
+    /// Returns an address inside the library's code.
     pub(super) fn init_address(&self) -> *const c_void {
         self.comm_rank.address()
     }

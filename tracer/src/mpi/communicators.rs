@@ -1,6 +1,6 @@
-//! Communicators by handle, numbered in the order in which this process first made a collective call on them. A handle that is freed
-//! is forgotten, since the library may give it again; a number is not given again. What a communicator is, the library is asked once,
-//! behind a call on it that succeeded, and only for what it can say without other ranks.
+//! Communicators by handle, numbered in the order in which this process first made a collective call on them. A freed handle is forgotten,
+//! since the library may reuse it; numbers are not reused. The library is asked once about each communicator, after a successful call on
+//! it, and only for what it can answer without other ranks.
 #![expect(unsafe_code, reason = "records in tables")]
 
 use super::calls::{Handle, SUCCESS, api};
@@ -15,36 +15,36 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use trace_format::meta::{CommunicatorDef, WORLD};
 use trace_format::segment::NO_OFFSET;
 
-/// Communicators that get a number, beside `MPI_COMM_WORLD`.
+/// Maximum number of communicators with a number, besides `MPI_COMM_WORLD`.
 const MOST: usize = 4096;
-/// Places for handles, of which at least half are free.
+/// Places for handles; at least half of them stay free.
 const PLACES: usize = 2 * MOST;
-/// Handle of a place that was used and is free again.
+/// Handle value of a place that was used and is free again.
 const REMOVED: usize = usize::MAX;
-/// Members that a communicator is told by.
+/// Members sampled to identify a communicator.
 const SAMPLED: usize = 64;
 
-/// A communicator, and whether it is gone.
+/// Communicator, and a flag that it was freed.
 struct Communicator {
     def: CommunicatorDef,
     freed: AtomicBool,
 }
 
-// SAFETY: found only when it is whole.
+// SAFETY: records can be found only once complete.
 unsafe impl Record for Communicator {}
 
 static KNOWN: Table<Communicator> = Table::new();
 static WORLD_IS_USED: AtomicBool = AtomicBool::new(false);
 static CALLS_OF_WORLD: Calls = Calls::new();
 
-/// A handle, the number of its communicator, and the calls on it.
+/// Handle, number of its communicator, and its calls.
 struct Place {
     handle: AtomicUsize,
     number: AtomicU32,
     calls: Calls,
 }
 
-/// In memory that is not locked with the program's own; none in programs without MPI.
+/// Table of handles, in memory that is not locked with the program's own; empty in programs without MPI.
 static HANDLES: Area = Area::new();
 
 /// All places, or none.
@@ -54,7 +54,7 @@ fn table() -> &'static [Place] {
     if start.is_null() {
         return &[];
     }
-    // SAFETY: mapped for good, aligned to a page; all zero is a valid place, and places are only shared.
+    // SAFETY: mapped for good, aligned to a page; all zeros are a valid place, and places are only shared.
     unsafe { std::slice::from_raw_parts(start, count) }
 }
 
@@ -76,7 +76,7 @@ fn find(handle: Handle) -> Option<&'static Place> {
     None
 }
 
-/// Makes room for communicators: MPI has been started.
+/// Reserves memory for communicators after MPI has started.
 pub(super) fn prepare() {
     KNOWN.prepare(MOST);
     let bytes = PLACES * size_of::<Place>();
@@ -85,7 +85,7 @@ pub(super) fn prepare() {
     }
 }
 
-/// The number of the communicator with this handle, if it has one.
+/// Returns the number of the communicator with this handle, if it has one.
 #[inline]
 pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     let handle = world.abi.handle(comm);
@@ -95,7 +95,7 @@ pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     find(handle).map(|place| i64::from(place.number.load(Ordering::Acquire)))
 }
 
-/// The same behind a call of `op` on it that failed, which counts among those of which some become segments: on other ranks it may not have.
+/// Like [`number`], after a failed call of `op`. The call counts in the sampling of segments, because it may have succeeded on other ranks.
 #[cold]
 pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i64> {
     let handle = world.abi.handle(comm);
@@ -107,8 +107,8 @@ pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i
     number(world, comm)
 }
 
-/// The same behind a call of `op` on it that succeeded: it gets a number if it has none, [`NO_OFFSET`] if there is no room. With it
-/// whether the call becomes a segment.
+/// Returns the communicator's number and whether the call becomes a segment, after a successful call of `op`. A communicator without a
+/// number gets one, or [`NO_OFFSET`] if the table is full.
 #[inline(always)]
 pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool) {
     let handle = world.abi.handle(comm);
@@ -122,7 +122,7 @@ pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool
         return (i64::from(place.number.load(Ordering::Acquire)), place.calls.keeps_next(op));
     }
     let number = add(world, handle);
-    // Where there is no room, no other rank knows which are kept.
+    // Without a place, other ranks do not know which calls are kept.
     (number, find(handle).is_none_or(|place| place.calls.keeps_next(op)))
 }
 
@@ -143,8 +143,8 @@ fn add(world: &World, handle: Handle) -> i64 {
     i64::from(number)
 }
 
-/// Enters a communicator into the table; `None` if it is full. Then one that is like it and gone lends its number: whoever made and freed
-/// thousands of them uses one after the other.
+/// Enters a communicator into the table. If the table is full, reuses the number of a freed communicator of the same shape, or returns
+/// `None`. Programs that make and free thousands of communicators use one after the other.
 fn enter(def: CommunicatorDef) -> Option<u32> {
     let like = |known: &CommunicatorDef| CommunicatorDef { number: def.number, ..*known } == def;
     if KNOWN.len() >= MOST {
@@ -164,7 +164,7 @@ fn enter(def: CommunicatorDef) -> Option<u32> {
 fn put(handle: Handle, number: u32) {
     for place in places(handle) {
         let found = place.handle.load(Ordering::Acquire);
-        // Nobody else makes a collective call on this communicator at the same time (MPI 4.0, 6.14).
+        // No other thread makes a collective call on this communicator at the same time (MPI 4.0, 6.14).
         if (found == 0 || found == REMOVED)
             && place.handle.compare_exchange(found, handle, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         {
@@ -174,7 +174,7 @@ fn put(handle: Handle, number: u32) {
     }
 }
 
-/// The communicator with this handle is about to be freed: from then on the handle may be another's. Returns its number.
+/// Forgets a communicator that is about to be freed, and returns its number: its handle may be reused from then on.
 pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     let place = find(world.abi.handle(comm))?;
     let number = place.number.load(Ordering::Acquire);
@@ -183,7 +183,7 @@ pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     Some(number)
 }
 
-/// It was not freed after all.
+/// Undoes [`forget`]: the communicator was not freed.
 pub(crate) fn take_back(world: &World, comm: Handle, number: u32) {
     set_freed(number, false);
     put(world.abi.handle(comm), number);
@@ -195,7 +195,7 @@ fn set_freed(number: u32, freed: bool) {
     }
 }
 
-/// What the library says of a communicator.
+/// Asks the library about a communicator.
 fn define(world: &World, comm: Handle) -> Option<CommunicatorDef> {
     let (mut size, mut rank, mut is_inter, mut remote): (c_int, c_int, c_int, c_int) = (0, -1, 0, 0);
     let known = api().comm_size(comm, &raw mut size) == SUCCESS
@@ -214,7 +214,7 @@ fn define(world: &World, comm: Handle) -> Option<CommunicatorDef> {
     known.then_some(def)
 }
 
-/// Rank of its rank 0 in `MPI_COMM_WORLD`, and what its members are told by.
+/// Returns the `MPI_COMM_WORLD` rank of the communicator's rank 0, and a hash of sampled members.
 fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
     let (mut group, mut all): (Handle, Handle) = (0, 0);
     let count = (size.max(0) as usize).min(SAMPLED);
@@ -237,7 +237,7 @@ fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
     summary(there)
 }
 
-/// Of a process that is not in `MPI_COMM_WORLD` the rank there is negative.
+/// Summarizes sampled ranks. A process outside `MPI_COMM_WORLD` has a negative rank there.
 fn summary(there: &[c_int]) -> (i32, u64) {
     let first = there.first().copied().filter(|&rank| rank >= 0).unwrap_or(-1);
     if there.is_empty() || there.iter().any(|&rank| rank < 0) {
@@ -250,7 +250,7 @@ fn summary(there: &[c_int]) -> (i32, u64) {
     (first, trace_format::meta::path_hash(bytes.get(..4 * there.len()).unwrap_or_default()))
 }
 
-/// `MPI_COMM_WORLD`.
+/// Describes `MPI_COMM_WORLD`.
 fn world_def(world: &World) -> CommunicatorDef {
     let size = world.size;
     let count = (size.max(0) as usize).min(SAMPLED);
@@ -263,7 +263,7 @@ fn world_def(world: &World) -> CommunicatorDef {
     CommunicatorDef { number: WORLD, size, rank: world.rank, first, members, remote_size: 0 }
 }
 
-/// The communicators that have been used.
+/// Returns the communicators that have been used.
 pub(crate) fn definitions() -> Vec<CommunicatorDef> {
     used().collect()
 }
@@ -273,7 +273,7 @@ fn used() -> impl Iterator<Item = CommunicatorDef> {
     world.into_iter().chain(KNOWN.iter().map(|known| known.def))
 }
 
-/// Writes all into the journal, which has just been begun.
+/// Writes all communicators into the journal, which has just been started.
 pub(crate) fn note_all() {
     used().for_each(|def| journal::communicator(&def));
 }

@@ -1,5 +1,5 @@
-//! How a datatype was made (MPI 4.0, 5.1.13), and its extent (5.1.8). Predefined ones are told by their handle, without a call; the others
-//! are asked for each time, since handles of freed types are given again.
+//! Construction of a datatype (MPI 4.0, 5.1.13) and its extent (5.1.8). Predefined datatypes are recognized by their handle, without a
+//! call. Others are queried each time, since handles of freed types are reused.
 
 use super::abi::Abi;
 use super::calls::{Handle, SUCCESS, api};
@@ -8,7 +8,7 @@ use crate::registry::Datatype;
 use std::ffi::c_int;
 use trace_format::meta::{Combiner, extent_bin};
 
-/// The combiners of MPICH's mpi.h from 1 on, and those of Open MPI's from 0 on; both kept what MPI 3.0 removed in its place.
+/// Combiners in the order of MPICH's mpi.h (from 1 on) and Open MPI's (from 0 on); both keep those that MPI 3.0 removed in place.
 const HISTORIC: [Combiner; 20] = [
     Combiner::Named,
     Combiner::Dup,
@@ -32,26 +32,26 @@ const HISTORIC: [Combiner; 20] = [
     Combiner::ValueIndex,
 ];
 
-/// Those of the standard ABI, from 101 on, are in this format's own order.
+/// First combiner of the standard ABI, whose order is that of the trace format.
 const STANDARD_FIRST: c_int = 101;
 
-/// Which handles are predefined datatypes.
+/// Rule to recognize handles of predefined datatypes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Predefined {
-    /// MPICH: by the two highest bits of 32. Pairs such as `MPI_FLOAT_INT` look like derived ones and are asked for.
+    /// MPICH: by the handle kind in the two highest of 32 bits. Pairs such as `MPI_FLOAT_INT` look like derived types and are queried.
     ByKind,
-    /// The standard ABI: small numbers.
+    /// Standard ABI: small numbers.
     Small,
     /// Open MPI: addresses of variables of the library, or of their copies in the program.
     Within([(usize, usize); 2]),
 }
 
-/// How this library tells combiners.
+/// Numbering of combiners in this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combiners {
-    /// From this number on, in the order of mpi.h that MPICH and Open MPI share.
+    /// Order of mpi.h that MPICH and Open MPI share, from this number on.
     HistoricFrom(c_int),
-    /// The standard ABI.
+    /// Order of the standard ABI.
     Standard,
 }
 
@@ -66,7 +66,7 @@ impl Combiners {
 }
 
 impl Abi {
-    /// Whether `datatype` is known to be predefined, or is none at all.
+    /// True if `datatype` is known to be predefined, or is no datatype.
     fn is_predefined(&self, datatype: Handle) -> bool {
         match self.predefined {
             Predefined::ByKind => datatype as u32 >> 31 == 0,
@@ -77,10 +77,10 @@ impl Abi {
 }
 
 impl World {
-    /// What is to be counted of `datatype`, which a call that succeeded was given.
+    /// Returns the countable properties of `datatype`, an argument of a successful call.
     #[inline]
     pub(crate) fn datatype(&self, datatype: Handle) -> Datatype {
-        // The longest that is predefined (MPI_C_LONG_DOUBLE_COMPLEX, MPI_LONG_DOUBLE_INT) has some 32 bytes.
+        // The longest predefined types (MPI_C_LONG_DOUBLE_COMPLEX, MPI_LONG_DOUBLE_INT) have some 32 bytes.
         const PREDEFINED: Datatype = Datatype { combiner: Combiner::Named, extent_bin: Some(0) };
         if self.abi.is_predefined(datatype) { PREDEFINED } else { self.ask(datatype) }
     }
@@ -94,7 +94,7 @@ impl World {
 
     fn combiner(&self, datatype: Handle) -> Combiner {
         let mut combiner = -1;
-        // A datatype that was made with 64-bit counts may only be asked about with them.
+        // A datatype made with 64-bit counts may only be queried with them.
         let result = if self.has_large_counts {
             let [mut integers, mut addresses, mut counts, mut types] = [0; 4];
             let [integers, addresses] = [&raw mut integers, &raw mut addresses];

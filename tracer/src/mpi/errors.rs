@@ -1,11 +1,11 @@
-//! Why an MPI call failed, as an errno: the standard has error classes, whose numbers differ from library to library. The
-//! mapping is documented in docs/coverage.md and never changes, so that a trace means the same under every MPI.
+//! Maps MPI errors to errno values: the standard has error classes, whose numbers differ between libraries. The mapping is documented in
+//! docs/coverage.md and never changes, so that traces are comparable across MPI libraries.
 
 use super::abi::Abi;
 use super::calls::{SUCCESS, api};
 use std::ffi::c_int;
 
-/// Numbers of error classes (MPI 4.0, 9.4 and 14.7) that say more than that something has failed.
+/// Values of error classes (MPI 4.0, 9.4 and 14.7) that say more than that something has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorClasses {
     pub(crate) arg: c_int,
@@ -26,7 +26,7 @@ pub(crate) struct ErrorClasses {
     pub(crate) in_status: c_int,
 }
 
-/// Those of MPICH and its kin.
+/// Error classes of MPICH and compatible libraries.
 pub(super) const MPICH: ErrorClasses = ErrorClasses {
     arg: 12,
     count: 2,
@@ -46,7 +46,7 @@ pub(super) const MPICH: ErrorClasses = ErrorClasses {
     in_status: 17,
 };
 
-/// Those of Open MPI, which the standard ABI has taken over.
+/// Error classes of Open MPI, adopted by the standard ABI.
 pub(super) const OPEN_MPI: ErrorClasses = ErrorClasses {
     arg: 13,
     count: 2,
@@ -67,13 +67,13 @@ pub(super) const OPEN_MPI: ErrorClasses = ErrorClasses {
 };
 
 impl Abi {
-    /// The class of an error code.
+    /// Returns the class of an error code.
     pub(crate) fn class_of(&self, code: c_int) -> c_int {
         let mut class = code;
         if api().error_class(code, &raw mut class) == SUCCESS { class } else { code }
     }
 
-    /// The errno that stands for an error code: EIO for all that say no more than that something has failed.
+    /// Returns the errno for an error code: EIO for all classes that say no more than that something has failed.
     pub(crate) fn errno_of(&self, code: c_int) -> c_int {
         self.errno_of_class(self.class_of(code))
     }

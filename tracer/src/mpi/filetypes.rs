@@ -1,5 +1,5 @@
-//! How a filetype is made: the library's envelope and contents (MPI 4.0, 5.1.13), taken apart as far as its bytes lie at regular strides. Only asked
-//! for when a view is set, of datatypes that MPI_File_set_view has just accepted, so no call here can fail for its arguments.
+//! Decomposes a filetype by the library's envelope and contents (MPI 4.0, 5.1.13), as long as its bytes lie at regular strides. Used only
+//! when a view is set, on datatypes that MPI_File_set_view has just accepted, so no call here can fail for its arguments.
 
 use super::calls::{Handle, SUCCESS, api};
 use super::strides::Strides;
@@ -8,17 +8,17 @@ use crate::registry::Viewed;
 use std::ffi::c_int;
 use trace_format::meta::Combiner;
 
-/// Datatypes inside datatypes that are looked at.
+/// Maximum nesting depth of datatypes that is followed.
 const DEPTH: usize = 8;
-/// Integers and addresses of a datatype: subarrays of 20 dimensions, 31 pieces.
+/// Maximum integers and addresses of a datatype: subarrays of 20 dimensions, 31 blocks.
 const INTEGERS: usize = 64;
 const ADDRESSES: usize = 32;
 
-/// What a datatype is made of.
+/// Constructor arguments of a datatype.
 struct Contents {
     integers: [c_int; INTEGERS],
     addresses: [i64; ADDRESSES],
-    /// Whether addresses are among the integers, as in functions that MPI 3.0 removed.
+    /// True if addresses are among the integers, as in functions that MPI 3.0 removed.
     no_addresses: bool,
 }
 
@@ -31,14 +31,14 @@ impl Contents {
         self.integers.get(from..from.checked_add(usize::try_from(count).ok()?)?)
     }
 
-    /// Address `number`, or the integer at `at` that stands for it.
+    /// Returns address `number`, or the integer at `at` in its place.
     fn address(&self, number: usize, at: usize) -> Option<i64> {
         if self.no_addresses { self.integer(at) } else { self.addresses.get(number).copied() }
     }
 }
 
 impl World {
-    /// What is known of a view with these datatypes.
+    /// Describes a view with these datatypes.
     pub(crate) fn viewed(&self, etype: Handle, filetype: Handle) -> Viewed {
         let [etype_bytes, bytes] = [etype, filetype].map(|datatype| size(datatype).unwrap_or(0));
         let extent = extent(filetype).unwrap_or(0);
@@ -46,7 +46,7 @@ impl World {
         Viewed { etype_bytes: etype_bytes.max(0).unsigned_abs(), size: bytes.max(0).unsigned_abs(), extent, strides }
     }
 
-    /// The bytes of a datatype, if they are regular.
+    /// Returns the layout of a datatype's bytes, if regular.
     fn strides(&self, datatype: Handle, depth: usize) -> Option<Strides> {
         let (combiner, [integers, addresses, types]) = self.envelope(datatype)?;
         if combiner == Combiner::Named {
@@ -73,14 +73,14 @@ impl World {
         out
     }
 
-    /// A handle that was given with a datatype's contents is the receiver's, unless it is predefined.
+    /// Frees a handle returned with a datatype's contents, unless it is predefined.
     fn give_back(&self, mut datatype: Handle) {
         if self.envelope(datatype).is_some_and(|(combiner, _)| is_made(combiner)) {
             api().type_free(&raw mut datatype);
         }
     }
 
-    /// How a datatype was made, and of how many integers, addresses and datatypes; `None` if it was made with 64-bit counts.
+    /// Returns the combiner of a datatype and its numbers of integers, addresses and datatypes; `None` if made with 64-bit counts.
     fn envelope(&self, datatype: Handle) -> Option<(Combiner, [usize; 3])> {
         let mut combiner = -1;
         let counts = if self.has_large_counts {
@@ -101,7 +101,7 @@ impl World {
         Some((self.abi.combiners.meaning(combiner), [integers, addresses, types]))
     }
 
-    /// `inner`, which takes `extent` bytes, as a constructor has put it together.
+    /// Returns the layout of `inner`, of extent `extent` bytes, combined by a constructor.
     fn made_of(&self, combiner: Combiner, of: &Contents, inner: Strides, extent: i64) -> Option<Strides> {
         let count = of.integer(0);
         let bytes = |place: &c_int| i64::from(*place).wrapping_mul(extent);
@@ -159,7 +159,7 @@ impl World {
     }
 }
 
-/// Whether a datatype was made by the program, and not predefined.
+/// True if the program made the datatype; false if it is predefined.
 fn is_made(combiner: Combiner) -> bool {
     use Combiner::{F90Complex, F90Integer, F90Real, Named, Other, ValueIndex};
     !matches!(combiner, Named | F90Integer | F90Real | F90Complex | ValueIndex | Other)

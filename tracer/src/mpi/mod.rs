@@ -1,5 +1,5 @@
-//! The MPI library of the process, whichever it is: its binary interface, its functions, and this process's place in
-//! `MPI_COMM_WORLD`. The tracer links no MPI; everything is looked up when the program calls MPI_Init.
+//! MPI library of the process, of any implementation: its binary interface, its functions, and this process's place in `MPI_COMM_WORLD`.
+//! The tracer links no MPI; symbols are looked up when the program calls MPI_Init.
 
 mod abi;
 mod calls;

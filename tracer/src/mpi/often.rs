@@ -1,30 +1,29 @@
-//! Which of the many calls of one collective operation on one communicator become segments. All members make them in the same order
-//! (MPI 4.0, 6.1), so each finds by itself which the others keep: the first ones, then every second, every fourth, ... The rest is
-//! counted. So the meetings of a run of days have room, and an operation that is rare is kept beside one that is not.
+//! Sampling of frequent collective calls: decides which calls of one operation on one communicator become segments. All members make them
+//! in the same order (MPI 4.0, 6.1), so each finds by itself which calls others keep: the first ones, then every second, every fourth, ...
+//! The rest is counted. So collective calls of a run of days fit, and rare operations are kept beside frequent ones.
 
 use crate::ops::{COLLECTIVES, Op, collective_place};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Calls that all become segments.
+/// Number of first calls that all become segments.
 const ALL_OF: u32 = 1 << 14;
 
-/// Calls made, by operation.
+/// Number of calls made, by operation.
 pub(super) struct Calls([AtomicU32; COLLECTIVES]);
 
 impl Calls {
-    /// None.
+    /// Makes counters of zero.
     pub(super) const fn new() -> Self {
         Self([const { AtomicU32::new(0) }; COLLECTIVES])
     }
 
-    /// Of another communicator from now on.
+    /// Resets the counters for another communicator.
     #[cold]
     pub(super) fn begin(&self) {
         self.0.iter().for_each(|calls| calls.store(0, Ordering::Relaxed));
     }
 
-    /// Counts one more; returns whether it becomes a segment. Nobody else makes one on the same communicator at the same time
-    /// (MPI 4.0, 6.14).
+    /// Counts a call; true if it becomes a segment. Nobody else makes one on the same communicator at the same time (MPI 4.0, 6.14).
     #[inline(always)]
     pub(super) fn keeps_next(&self, op: &Op) -> bool {
         let Some(calls) = self.0.get(collective_place(op)) else { return true };
@@ -34,8 +33,7 @@ impl Calls {
     }
 }
 
-/// Whether the call that `before` others came before becomes a segment, from [`ALL_OF`] on: half of those kept before, for each time that
-/// the number doubles.
+/// True if the call after `before` others becomes a segment, from [`ALL_OF`] on: the sampling interval doubles each time their number does.
 #[cold]
 const fn is_kept(before: u32) -> bool {
     let doubled = before.ilog2() - ALL_OF.ilog2();

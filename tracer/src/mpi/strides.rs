@@ -1,38 +1,38 @@
-//! Blocks of bytes at regular strides, dimension by dimension: what a datatype is, as far as it is regular. No MPI here.
+//! Blocks of bytes at regular strides, per dimension: the layout of a datatype, if regular. Independent of MPI.
 
-/// Most dimensions.
+/// Maximum number of dimensions.
 pub(crate) const DIMENSIONS: usize = 6;
 
-/// A block, and how it is repeated.
+/// Block of bytes, and its repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strides {
-    /// First byte, from the datatype's origin.
+    /// Offset of the first byte from the datatype's origin.
     pub(crate) first: i64,
-    /// Bytes side by side.
+    /// Contiguous bytes per block.
     pub(crate) block: u64,
     dimensions: [(u64, u64); DIMENSIONS],
     used: usize,
 }
 
 impl Strides {
-    /// So many bytes side by side, if that is any.
+    /// Makes a contiguous block; `None` for less than one byte.
     pub(crate) fn bytes(bytes: i64) -> Option<Self> {
         let block = u64::try_from(bytes).ok().filter(|block| *block > 0)?;
         Some(Self { first: 0, block, dimensions: [(0, 0); DIMENSIONS], used: 0 })
     }
 
-    /// How often and at which stride, the innermost first.
+    /// Count and stride in bytes of each dimension, innermost first.
     pub(crate) fn dimensions(&self) -> &[(u64, u64)] {
         self.dimensions.get(..self.used).unwrap_or_default()
     }
 
-    /// Bytes from the first to the end of the last.
+    /// Bytes from the first byte to the end of the last one.
     fn span(&self) -> Option<u64> {
         let last = |(count, stride): &(u64, u64)| count.checked_sub(1)?.checked_mul(*stride);
         self.dimensions().iter().try_fold(self.block, |sum, dimension| sum.checked_add(last(dimension)?))
     }
 
-    /// `count` times the same, `stride` bytes apart; `None` if the bytes are not one behind the other then, or the dimensions too many.
+    /// Repeats the layout `count` times, `stride` bytes apart; `None` if offsets would not increase, or for too many dimensions.
     pub(crate) fn repeat(mut self, count: i64, stride: i64) -> Option<Self> {
         let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
         if count == 1 {
@@ -53,13 +53,13 @@ impl Strides {
         Some(self)
     }
 
-    /// The same at another place.
+    /// Moves the layout by `bytes`.
     pub(crate) fn moved(mut self, bytes: i64) -> Option<Self> {
         self.first = self.first.checked_add(bytes)?;
         Some(self)
     }
 
-    /// Pieces of `length` times `self`, `extent` bytes apart, at these places: if all have the same length, and the places one stride.
+    /// Places pieces of `length` times `self` (stride `extent`) at offsets; `None` unless all lengths and distances are equal.
     pub(crate) fn pieces(self, extent: i64, pieces: impl Iterator<Item = (i64, i64)> + Clone) -> Option<Self> {
         let mut places = pieces.clone();
         let (length, place) = places.next()?;

@@ -1,4 +1,4 @@
-//! This process's place among the ranks, from MPI_Init to MPI_Finalize.
+//! Place of this process among the ranks, from MPI_Init to MPI_Finalize.
 
 use super::abi::Abi;
 use super::calls::{SUCCESS, api};
@@ -9,39 +9,39 @@ use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Most bytes of a job key.
+/// Maximum length of a job key, in bytes.
 const KEY_BYTES: usize = 120;
 
-/// What was found when MPI_Init returned.
+/// Findings when MPI_Init returned.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    /// Constants of the library.
+    /// Constants of the library's binary interface.
     pub(crate) abi: Abi,
     /// Rank in `MPI_COMM_WORLD`.
     pub(crate) rank: i32,
-    /// Its size.
+    /// Size of `MPI_COMM_WORLD`.
     pub(crate) size: i32,
     /// First line of MPI_Get_library_version.
     pub(crate) version: String,
-    /// Whether the library has the functions of MPI 4.0 with 64-bit counts.
+    /// True if the library has the functions of MPI 4.0 with 64-bit counts.
     pub(super) has_large_counts: bool,
     /// Job key of rank 0; empty if nothing was exchanged.
     key: String,
-    /// Whether nothing of the job is recorded: rank 0's decision, or this rank's own if nothing was exchanged.
+    /// True if nothing of the job is recorded: rank 0's decision, or this rank's own if nothing was exchanged.
     pub(crate) job_is_left_out: bool,
-    /// Whether one program was started on all ranks, as far as the launcher tells.
+    /// True if all ranks run one program, as far as the launcher reports.
     one_program: bool,
 }
 
 impl World {
-    /// Whether all ranks can be expected to be traced alike.
+    /// True if all ranks run one program and can be expected to be traced.
     pub(crate) fn one_program(&self) -> bool {
         self.one_program
     }
 }
 
-/// Several programs started together (MPMD) need not all be traced, and a collective call would wait for those that are
-/// not. Open MPI tells their number; other launchers do not.
+/// False if several programs were started together (MPMD): some may not be traced, and a collective call would wait for them. Only Open MPI
+/// reports their number; other launchers do not.
 fn started_alike() -> bool {
     job::variable(c"OMPI_NUM_APP_CTX").is_none_or(|count| count == b"1")
 }
@@ -50,28 +50,28 @@ static WORLD: OnceLock<World> = OnceLock::new();
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 static SYNC_TICKS: AtomicU64 = AtomicU64::new(0);
 
-/// The place among the ranks, once MPI_Init has returned; kept after MPI_Finalize.
+/// Returns the place among the ranks, once MPI_Init has returned; kept after MPI_Finalize.
 pub(crate) fn world() -> Option<&'static World> {
     WORLD.get()
 }
 
-/// Whether MPI may be called now: between MPI_Init and MPI_Finalize, in the process that called MPI_Init.
+/// Returns the place among the ranks while MPI may be called: between MPI_Init and MPI_Finalize, in the process that called MPI_Init.
 pub(crate) fn active() -> Option<&'static World> {
     if ACTIVE.load(Ordering::Acquire) { WORLD.get() } else { None }
 }
 
-/// Job key that rank 0 gave to all.
+/// Returns the job key that rank 0 sent to all ranks.
 pub(crate) fn job_key() -> Option<&'static str> {
     world().map(|world| world.key.as_str()).filter(|key| !key.is_empty())
 }
 
-/// Ticks at which this rank left the aligning barrier.
+/// Returns the ticks at which this rank left the aligning barrier.
 pub(crate) fn sync_ticks() -> Option<u64> {
     Some(SYNC_TICKS.load(Ordering::Relaxed)).filter(|&ticks| ticks != 0)
 }
 
-/// MPI_Init has returned: finds out where we are, aligns the clocks and takes rank 0's job key. `leaves_out` tells by the job's key
-/// whether this process would record nothing of it; where all ranks write together, they all do what rank 0 does.
+/// Runs when MPI_Init has returned: determines the rank, aligns clocks and receives rank 0's job key. `leaves_out`: this process would not
+/// record the job; if all ranks write together, rank 0's decision applies to all.
 pub(crate) fn started(flush: FlushMode, leaves_out: bool) {
     let abi = Abi::detect();
     let (mut rank, mut size): (c_int, c_int) = (-1, 0);
@@ -95,11 +95,11 @@ pub(crate) fn started(flush: FlushMode, leaves_out: bool) {
     }
 }
 
-/// Rank 0's word on the job: nothing of it is recorded, or it is. 0: not heard.
+/// Rank 0's decision: nothing of the job is recorded, or it is. 0: not received.
 const LEFT_OUT: u8 = 1;
 const RECORDED: u8 = 2;
 
-/// One barrier, whose end is nearly the same moment on all ranks, and rank 0's job key and decision.
+/// Runs one barrier, which all ranks leave at nearly the same moment, and broadcasts rank 0's job key and decision.
 fn exchange(abi: &Abi, leaves_out: bool) -> (String, bool) {
     if api().barrier(abi.comm_world) == SUCCESS {
         SYNC_TICKS.store(clock::now(), Ordering::Relaxed);
@@ -118,7 +118,7 @@ fn exchange(abi: &Abi, leaves_out: bool) -> (String, bool) {
 }
 
 fn library_version() -> String {
-    // MPI_MAX_LIBRARY_VERSION_STRING is at most 8192 in the implementations known.
+    // MPI_MAX_LIBRARY_VERSION_STRING is at most 8192 in the known implementations.
     let (mut text, mut length) = ([0_u8; 8193], 0);
     if api().library_version(text.as_mut_ptr().cast(), &raw mut length) != SUCCESS {
         return String::new();
@@ -127,12 +127,12 @@ fn library_version() -> String {
     String::from_utf8_lossy(&text[..end]).trim().to_owned()
 }
 
-/// MPI_Finalize is about to be called: no more MPI.
+/// Runs just before MPI_Finalize: MPI is not called any more.
 pub(crate) fn ended() {
     ACTIVE.store(false, Ordering::Release);
 }
 
-/// In a forked child: MPI may not be called (MPI 4.0, 11.2.1).
+/// Forbids MPI calls in a forked child (MPI 4.0, 11.2.1).
 pub(crate) fn in_child() {
     ACTIVE.store(false, Ordering::Release);
 }

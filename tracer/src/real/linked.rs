@@ -1,16 +1,16 @@
-//! Where functions are in a program that this tracer is linked into (libdxt_static.a, `dxt-run --link-flags`): the linker has
-//! filled a table of weak references, in which what the program was linked without is null.
+//! Wrapped functions in a program that this tracer is linked into (libdxt_static.a, `dxt-run --link-flags`). The linker has filled a table
+//! of weak references; functions absent from the link are null.
 //!
-//! With `--wrap=write`, `write` in any object of the link means `__wrap_write`, which is ours, and `__real_write` the C library's
-//! (ld(1)). Since nobody names that strongly any more, `-u write` has it taken out of its archive. Each word of the table is a
-//! symbol that says so: scripts/link-flags asks nm(1) for them and for what the libraries of the link have, and makes of what both
-//! know the options. There is no other list.
+//! With `--wrap=write`, `write` in any object of the link means `__wrap_write`, which is ours, and `__real_write` is the C library's
+//! (ld(1)). No strong reference to that remains, so `-u write` extracts it from its archive. Each word of the table has a symbol that names
+//! the function. scripts/link-flags gets these symbols, and those of the libraries in the link, from nm(1), and derives the options from
+//! their intersection. There is no other list.
 #![expect(unsafe_code, reason = "symbols that the linker fills in")]
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-// The note whose name is `LINKED_NOTE`.
+// ELF note with the name `LINKED_NOTE`.
 std::arch::global_asm!(
     ".pushsection .note.dxt,\"a\",%note",
     ".p2align 2",
@@ -21,7 +21,7 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// What the linker has found of a function: the definition behind a wrapped name, and that of the plain name.
+/// Addresses that the linker has found for a function: the definition behind a wrapped name, and that of the plain name.
 #[repr(C)]
 pub(crate) struct Word {
     behind: AtomicPtr<c_void>,
@@ -29,46 +29,46 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// Address of the definition, or null if there is none.
+    /// Returns the address of the definition, or null without one.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
-        // Relaxed is enough: the word does not change once the program runs.
+        // Relaxed suffices: the word does not change once the program runs.
         let behind = self.behind.load(Ordering::Relaxed);
         if behind.is_null() { self.plain.load(Ordering::Relaxed) } else { behind }
     }
 }
 
-/// One symbol that is looked for.
+/// Wrapped symbol.
 pub(crate) struct Slot(&'static Word);
 
 impl Slot {
-    /// The slot of a word.
+    /// Makes the slot of a word.
     pub(crate) const fn new(word: &'static Word) -> Self {
         Self(word)
     }
 
-    /// Address of the next definition, or null if there is none.
+    /// Returns the address of the next definition, or null without one.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
         self.0.address()
     }
 
-    /// Nothing has to be looked up.
+    /// Does nothing: no look-up is needed.
     pub(crate) fn find_ahead(&self) {}
 
-    /// The same as [`Self::address`].
+    /// See [`Self::address`].
     #[inline(always)]
     pub(crate) fn known_address(&self) -> *mut c_void {
         self.0.address()
     }
 
-    /// Whether the next definition is of a certain library: nobody knows any more.
+    /// False: the library of a definition is unknown after linking.
     pub(crate) fn is_of(&self, _parts: &[&[u8]]) -> bool {
         false
     }
 }
 
-/// A word of the table, `dxt_<kind>_<name>`, that holds these two symbols or 0.
+/// Word of the table, `dxt_<kind>_<name>`, that holds these two symbols or 0.
 macro_rules! word {
     ($kind:literal, $name:expr, $behind:expr, $plain:expr $(, $weak:expr)?) => {{
         mod word {
@@ -89,10 +89,10 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// A word that stands elsewhere.
+/// Word that is defined elsewhere.
 macro_rules! word_of {
     ($kind:literal, $name:expr) => {{
-        // SAFETY: the assembler's, of this type; the linker has filled it in before anything runs.
+        // SAFETY: a word of this type made by the assembler; the linker has filled it in before anything runs.
         #[expect(unsafe_code, reason = "a symbol that the linker fills in")]
         unsafe extern "C" {
             #[link_name = concat!("dxt_", $kind, "_", $name)]
@@ -103,7 +103,7 @@ macro_rules! word_of {
 }
 pub(crate) use word_of;
 
-/// The slot of a wrapped function: `slot!("write")`.
+/// Slot of a wrapped function: `slot!("write")`.
 macro_rules! slot {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::word!("real", $name, concat!("__real_", $name), "0"))
@@ -111,7 +111,7 @@ macro_rules! slot {
 }
 pub(crate) use slot;
 
-/// As [`slot`], of a function whose slot stands elsewhere too.
+/// Like [`slot`], for a function that has a slot elsewhere too.
 macro_rules! slot_again {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::word_of!("real", $name))
@@ -119,7 +119,7 @@ macro_rules! slot_again {
 }
 pub(crate) use slot_again;
 
-/// The word of what the tracer itself uses, and may be wrapped besides.
+/// Word of a symbol that the tracer itself uses, and that may be wrapped besides.
 macro_rules! known {
     ($name:expr) => {
         $crate::real::word!("known", $name, concat!("__real_", $name), $name, $name)
@@ -127,7 +127,7 @@ macro_rules! known {
 }
 pub(crate) use known;
 
-/// The slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
+/// Slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
 macro_rules! called {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::known!($name))
@@ -135,7 +135,7 @@ macro_rules! called {
 }
 pub(crate) use called;
 
-/// Address of a variable or function: `global!("ompi_mpi_byte")`; null if there is none.
+/// Address of a variable or function: `global!("ompi_mpi_byte")`; null without one.
 macro_rules! global {
     ($name:expr) => {
         $crate::real::known!($name).address()
@@ -146,31 +146,31 @@ pub(crate) use global;
 pub(crate) use global as next;
 pub(crate) use global as variable;
 
-/// The tracer that records in place of this one: libdxt_tracer.so, where a dynamic linker has loaded that besides the program.
+/// Returns the tracer that records instead of this one: a libdxt_tracer.so that a dynamic linker has loaded besides the program.
 pub(crate) fn other_tracer() -> Option<super::Other> {
     if !has_dynamic_linker() {
         return None;
     }
-    // A program that is linked dynamically has dlsym(3), or an old C library and nothing preloaded.
+    // A dynamically linked program has dlsym(3), or an old C library and nothing preloaded.
     let dlsym = word!("seen", "dlsym", "0", "dlsym", "dlsym").address();
     // SAFETY: dlsym(3) has this C type.
     let dlsym = unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(dlsym) }?;
     // SAFETY: the name ends in NUL.
     let version = unsafe { dlsym(libc::RTLD_DEFAULT, super::VERSION.as_ptr()) };
-    // SAFETY: null, or that library's string.
+    // SAFETY: null, or a string of that library.
     let version = (!version.is_null()).then(|| unsafe { CStr::from_ptr(version.cast()) })?;
     Some(super::Other { version: version.to_bytes(), path: b"libdxt_tracer.so" })
 }
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const libc::c_char) -> *mut c_void;
 
-/// Whether the program has been loaded by a dynamic linker (getauxval(3), AT_BASE).
+/// True if the program was loaded by a dynamic linker (getauxval(3), AT_BASE).
 pub(crate) fn has_dynamic_linker() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_BASE) != 0 }
 }
 
-/// Shared libraries of the process, but for the C library's own: what they do by themselves is not seen.
+/// Number of shared libraries of the process, except the C library's own: their calls are not seen.
 pub(crate) fn shared_libraries() -> u64 {
     if has_dynamic_linker() { super::ranges::libraries() } else { 0 }
 }

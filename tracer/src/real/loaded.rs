@@ -1,48 +1,48 @@
-//! Where functions are in a process with a dynamic linker: a slot per symbol, filled with dlsym when the library is loaded or at
-//! the first call, whichever comes first. After that a call costs one load.
+//! Wrapped functions in a process with a dynamic linker: a slot per symbol, filled by dlsym when the library is loaded or at the first
+//! call, whichever comes first. Each call then costs one load.
 #![expect(unsafe_code, reason = "dlsym(3) and function pointers")]
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// How the names of functions begin that are not the C library's.
+/// Name prefixes of functions outside the C library.
 const OTHER_LIBRARIES: [&[u8]; 4] = [b"MPI_", b"PMPI_", b"io_", b"__io_"];
 
-/// One wrapped symbol.
+/// Wrapped symbol and its next definition.
 pub(crate) struct Slot {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
 }
 
 impl Slot {
-    /// A slot for `name`, not yet looked up.
+    /// Makes an empty slot for `name`.
     pub(crate) const fn new(name: &'static CStr) -> Self {
         Self { name, address: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Address of the next definition, or null if there is none.
+    /// Returns the address of the next definition, or null without one.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
-        // Relaxed is enough: the address is that of code mapped before anyone could call us.
+        // Relaxed suffices: the address is that of code mapped before anyone could call us.
         let address = self.address.load(Ordering::Relaxed);
         if address.is_null() { self.find() } else { address }
     }
 
-    /// Looks up the next definition ahead of its first call, but for names that C libraries before 2.38 lack: dlsym(3) allocates to say
-    /// that there is none, by system calls that a filter may forbid.
+    /// Looks up the next definition before its first call, except for names that C libraries before 2.38 lack. For those dlsym(3) would
+    /// allocate, to report the failure, by system calls that a filter may forbid.
     pub(crate) fn find_ahead(&self) {
         if !self.name.to_bytes().starts_with(b"__isoc23_") {
             self.address();
         }
     }
 
-    /// Address of the next definition if it has been looked up already: for functions that looking up may call.
+    /// Returns the address of the next definition if already looked up: for functions that the look-up may call.
     #[inline(always)]
     pub(crate) fn known_address(&self) -> *mut c_void {
         self.address.load(Ordering::Relaxed)
     }
 
-    /// Whether the next definition is in an object whose path has all of these parts: a name may be another library's too.
+    /// True if the path of the object with the next definition contains all `parts`: other libraries may use the same name.
     pub(crate) fn is_of(&self, parts: &[&[u8]]) -> bool {
         let path = object_path(self.address()).map(CStr::to_bytes).unwrap_or_default();
         parts.iter().all(|part| path.windows(part.len()).any(|here| here == *part))
@@ -52,7 +52,7 @@ impl Slot {
     fn find(&self) -> *mut c_void {
         let mut address = next_symbol(self.name);
         if address.is_null() && OTHER_LIBRARIES.iter().any(|prefix| self.name.to_bytes().starts_with(prefix)) {
-            // A library that was loaded with RTLD_LOCAL (by a Python extension, say) is not in the global scope.
+            // A library loaded with RTLD_LOCAL (by a Python extension, for example) is not in the global scope.
             address = loaded_symbol(self.name);
         }
         self.address.store(address, Ordering::Relaxed);
@@ -60,9 +60,9 @@ impl Slot {
     }
 }
 
-/// Finds `name` in any loaded object other than this library, in load order.
+/// Finds `name` in any loaded object except this library, in load order.
 pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
-    // dlopen(3) may look at files.
+    // dlopen(3) may access files.
     if crate::sys::is_shut() {
         return std::ptr::null_mut();
     }
@@ -73,7 +73,7 @@ pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
     }
 
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
-        // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the Search below.
+        // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the `Search` below.
         let search = unsafe { &mut *search.cast::<Search<'_>>() };
         // SAFETY: as above.
         let object = unsafe { (*info).dlpi_name };
@@ -81,14 +81,14 @@ pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
         if object.is_null() || unsafe { *object } == 0 {
             return 0;
         }
-        // SAFETY: RTLD_NOLOAD only takes another reference to what is loaded already.
+        // SAFETY: RTLD_NOLOAD only takes another reference to a loaded object.
         let handle = unsafe { libc::dlopen(object, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if handle.is_null() {
             return 0;
         }
-        // SAFETY: valid handle and name. It also looks into the object's dependencies.
+        // SAFETY: valid handle and name. The search includes the object's dependencies.
         let address = unsafe { libc::dlsym(handle, search.name.as_ptr()) };
-        // SAFETY: gives back the reference taken above.
+        // SAFETY: releases the reference taken above.
         unsafe { libc::dlclose(handle) };
         if address.is_null() || object_of(address) == search.own {
             return 0;
@@ -99,13 +99,13 @@ pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
 
     let own = object_of(loaded_symbol as *const c_void);
     let mut search = Search { name, own, found: std::ptr::null_mut() };
-    // SAFETY: `visit` has the type asked for and `search` outlives the call.
+    // SAFETY: `visit` has the required type and `search` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found
 }
 
-/// The tracer that records in place of this one, if there are several in the process: the first in the order in which symbols are found. One
-/// of 0.2.0, which knows of no other, records wherever it stands; it is known by its file's name.
+/// Returns the tracer that records instead of this one, if the process has several: the first in symbol search order. A tracer of version
+/// 0.2.0 ignores others and records wherever it stands; it is recognized by its file name.
 pub(crate) fn other_tracer() -> Option<super::Other> {
     struct Search {
         own: *const c_void,
@@ -113,7 +113,7 @@ pub(crate) fn other_tracer() -> Option<super::Other> {
     }
 
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
-        // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the Search below.
+        // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the `Search` below.
         let search = unsafe { &mut *search.cast::<Search>() };
         // SAFETY: as above.
         let info = unsafe { &*info };
@@ -126,62 +126,62 @@ pub(crate) fn other_tracer() -> Option<super::Other> {
         if !crate::job::basename(path.to_bytes()).starts_with(b"libdxt_tracer") {
             return 0;
         }
-        // SAFETY: RTLD_NOLOAD only takes another reference to what is loaded already.
+        // SAFETY: RTLD_NOLOAD only takes another reference to a loaded object.
         let handle = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if handle.is_null() {
             return 0;
         }
         // SAFETY: valid handle and name.
         let has_version = !unsafe { libc::dlsym(handle, super::VERSION.as_ptr()) }.is_null();
-        // SAFETY: gives back the reference taken above.
+        // SAFETY: releases the reference taken above.
         unsafe { libc::dlclose(handle) };
-        // What has a version, and is not the first, looks for the others itself.
+        // A tracer that has a version and is not first looks for others itself.
         search.found = (!has_version).then_some(path);
         libc::c_int::from(!has_version)
     }
 
     let first = global_symbol(super::VERSION);
-    // By a function: the name of the version may lead to the first library.
+    // By the address of a function: the version symbol may resolve to the first library.
     let own = object_of(other_tracer as *const c_void);
     if !first.is_null() && object_of(first) != own {
-        // SAFETY: that library's string.
+        // SAFETY: a string of that library.
         let version = unsafe { CStr::from_ptr(first.cast()) };
         let path = object_path(first).map_or(b"".as_slice(), CStr::to_bytes);
         return Some(super::Other { version: version.to_bytes(), path });
     }
     let mut search = Search { own, found: None };
-    // SAFETY: `visit` has the type asked for and `search` outlives the call.
+    // SAFETY: `visit` has the required type and `search` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found.map(|path| super::Other { version: b"0.2.0", path: path.to_bytes() })
 }
 
-/// The definition of `name` behind this library's in the global scope; null if there is none.
+/// Returns the definition of `name` after this library's in the global scope; null without one.
 pub(crate) fn next_symbol(name: &CStr) -> *mut c_void {
     // SAFETY: `name` ends in NUL; RTLD_NEXT asks for the definition after this library's.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
-/// The definition of `name` that the program itself would find, this library's included; null if there is none.
+/// Returns the definition of `name` that the program itself would find, including this library's; null without one.
 pub(crate) fn global_symbol(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends in NUL.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// As [`global_symbol`], or of any loaded object.
+/// Returns the definition of `name` in the global scope, else in any loaded object; null without one.
 pub(crate) fn global_or_loaded_symbol(name: &CStr) -> *mut c_void {
     let address = global_symbol(name);
     if address.is_null() { loaded_symbol(name) } else { address }
 }
 
-/// Load address of the object that holds `address`: tells objects apart.
+/// Returns the load address of the object that contains `address`, which identifies the object.
 fn object_of(address: *const c_void) -> *const c_void {
     object_info(address).map_or(std::ptr::null(), |info| info.dli_fbase.cast_const())
 }
 
-/// Path of the object that holds `address`.
+/// Returns the path of the object that contains `address`.
 pub(crate) fn object_path(address: *const c_void) -> Option<&'static CStr> {
     let name = object_info(address)?.dli_fname;
-    // SAFETY: dladdr gives null or a C string that lives as long as the object, which is never unloaded while it is used.
+    // SAFETY: dladdr gives null or a C string that lives as long as the object, which is never unloaded while used.
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
 }
 
@@ -192,23 +192,23 @@ fn object_info(address: *const c_void) -> Option<libc::Dl_info> {
         dli_sname: std::ptr::null(),
         dli_saddr: std::ptr::null_mut(),
     };
-    // SAFETY: any address may be asked about; `info` is ours.
+    // SAFETY: any address is allowed; `info` is ours.
     (unsafe { libc::dladdr(address, &raw mut info) } != 0).then_some(info)
 }
 
-/// The slot of a wrapped function: `slot!("write")`.
+/// Slot of a wrapped function: `slot!("write")`.
 macro_rules! slot {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::terminated(concat!($name, "\0")))
     };
 }
 pub(crate) use slot;
-/// As [`slot`], of a function whose slot stands elsewhere too.
+/// Like [`slot`], for a function that has a slot elsewhere too.
 pub(crate) use slot as slot_again;
-/// The slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
+/// Slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
 pub(crate) use slot as called;
 
-/// Address of a variable or function that the program itself would find: `global!("gnu_get_libc_version")`; null if there is none.
+/// Address of a variable or function that the program itself would find: `global!("gnu_get_libc_version")`; null without one.
 macro_rules! global {
     ($name:expr) => {
         $crate::real::global_symbol($crate::real::terminated(concat!($name, "\0")))
@@ -216,7 +216,7 @@ macro_rules! global {
 }
 pub(crate) use global;
 
-/// Address of the definition behind this library's in the global scope: `next!("PMPI_Init")`; null if there is none.
+/// Address of the definition after this library's in the global scope: `next!("PMPI_Init")`; null without one.
 macro_rules! next {
     ($name:expr) => {
         $crate::real::next_symbol($crate::real::terminated(concat!($name, "\0")))
@@ -224,7 +224,7 @@ macro_rules! next {
 }
 pub(crate) use next;
 
-/// Address of a variable of an MPI library, which may have been loaded for a library only; null if there is none.
+/// Address of a variable of an MPI library, which may have been loaded by another library only; null without one.
 macro_rules! variable {
     ($name:expr) => {
         $crate::real::global_or_loaded_symbol($crate::real::terminated(concat!($name, "\0")))

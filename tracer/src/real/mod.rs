@@ -1,5 +1,5 @@
-//! The next definition of every wrapped function, and whatever else of other libraries is looked for: the one place that knows
-//! whether a dynamic linker finds it (`loaded`) or the static one has (`linked`, in libdxt_static.a).
+//! Next definitions of all wrapped functions, and other symbols of other libraries. This is the only module that knows whether a dynamic
+//! linker (`loaded`) or the static linker (`linked`, in libdxt_static.a) resolves them.
 #![expect(unsafe_code, reason = "getauxval(3), a symbol for others to find")]
 
 #[cfg(dxt_static)]
@@ -21,13 +21,13 @@ pub(crate) use ranges::object_range;
 
 use std::ffi::CStr;
 
-/// Name of the note (elf(5), PT_NOTE) by which others know that a program has a tracer linked in.
+/// Name of the ELF note (elf(5), PT_NOTE) that marks a program with a tracer linked in.
 pub(crate) const LINKED_NOTE: &[u8] = b"DXT tracer\0";
 
-/// Name of a symbol that libdxt_tracer.so alone has.
+/// Name of a symbol that only libdxt_tracer.so has.
 const VERSION: &CStr = c"dxt_tracer_version";
 
-/// Version, as a string: tells another tracer in the process that this one is there. Tracers of 0.2.0 have none.
+/// Version string, by which another tracer in the process recognizes this one. Tracers of version 0.2.0 have none.
 #[cfg(not(dxt_static))]
 #[unsafe(no_mangle)]
 #[used]
@@ -37,15 +37,15 @@ static dxt_tracer_version: [u8; env!("CARGO_PKG_VERSION").len() + 1] = {
     version
 };
 
-/// A tracer that records in this process, in place of this one.
+/// Tracer that records in this process instead of this one.
 pub(crate) struct Other {
-    /// Its version.
+    /// Version string.
     pub(crate) version: &'static [u8],
     /// Path of its library.
     pub(crate) path: &'static [u8],
 }
 
-/// A symbol's name, which a macro has ended with NUL.
+/// Converts a symbol name that a macro has terminated with NUL.
 #[cfg(not(dxt_static))]
 pub(crate) const fn terminated(name: &'static str) -> &'static std::ffi::CStr {
     match std::ffi::CStr::from_bytes_with_nul(name.as_bytes()) {
@@ -54,15 +54,15 @@ pub(crate) const fn terminated(name: &'static str) -> &'static std::ffi::CStr {
     }
 }
 
-/// True if the program runs with more rights than who has started it (getauxval(3), AT_SECURE), who then may not tell it what to write.
+/// True if the program has more privileges than the user who started it (getauxval(3), AT_SECURE), who must not control its output.
 pub(crate) fn is_secure() -> bool {
     // SAFETY: no preconditions; the kernel has put the answer on the stack.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// A value that says nothing: what a wrapped function answers that the C library does not have, where -1 would be wrong.
+/// Neutral return value of a wrapped function that the C library lacks, for types where -1 would be wrong.
 pub(crate) trait Nothing {
-    /// It.
+    /// The neutral value.
     const NOTHING: Self;
 }
 
@@ -76,7 +76,7 @@ macro_rules! nothing {
 
 nothing!(() = (), i32 = 0, u32 = 0, i64 = 0, isize = 0, usize = 0);
 
-/// The same, with errno.
+/// Sets errno to ENOSYS and returns the neutral value.
 pub(crate) fn none<T: Nothing>() -> T {
     crate::errno::set(libc::ENOSYS);
     T::NOTHING
@@ -84,11 +84,10 @@ pub(crate) fn none<T: Nothing>() -> T {
 
 /// Defines wrapped functions: `hooks! { TABLE; /// doc  [name, alias](arg: type, ...) -> type = |real| body; ... }`.
 ///
-/// Each name becomes an exported C function with its own slot; `real` in the body is the next definition. `TABLE` is the
-/// list of all slots of the family, for the constructor. A function that the C library does not have answers `missing`.
+/// Each name becomes an exported C function with its own slot; `real` in the body is the next definition. `TABLE` lists all slots of the
+/// family, for the constructor. A function that the C library lacks returns `missing`.
 ///
-/// An entry has the type that the libc crate gives the function, if it has the name; `unlike "why"` before the names of one lifts
-/// that.
+/// An entry has the type that the libc crate gives the function, if it has the name; `unlike "why"` before an entry's names lifts that.
 macro_rules! hooks {
     ($table:ident, missing = $missing:expr;
      $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
@@ -128,7 +127,7 @@ macro_rules! hooks {
         $(#[$doc])*
         ///
         /// # Safety
-        /// As the function of this name that it wraps: arguments are passed on as they are.
+        /// See the wrapped function of this name: arguments are passed on unchanged.
         #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
         #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
         pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
@@ -140,7 +139,7 @@ macro_rules! hooks {
             let function = unsafe {
                 std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
             };
-            // SAFETY: the arguments are the caller's own, who promised what this function asks for, or stand for them.
+            // SAFETY: the arguments are the caller's own, who promised this function's requirements, or stand for them.
             let $real = move |$($arg: $type),*| -> $ret { unsafe { function($($arg),*) } };
             $body
         }
@@ -148,5 +147,5 @@ macro_rules! hooks {
 }
 pub(crate) use hooks;
 
-/// Compiles only for two functions of one type: a wrapped function has the type that the libc crate gives it.
+/// Compiles only if both functions have one type: a wrapped function has the type that the libc crate gives it.
 pub(crate) const fn same_type<F: Copy>(_ours: F, _theirs: F) {}

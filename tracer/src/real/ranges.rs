@@ -1,16 +1,16 @@
-//! Which addresses the objects of the process have.
+//! Address ranges of the loaded objects of the process.
 #![expect(unsafe_code, reason = "dl_iterate_phdr(3)")]
 
 use std::ffi::c_void;
 
-/// First address of the object that holds `address`, and the one behind its last; 0 and 0 if there is none.
+/// Returns the first address of the object that contains `address`, and the address past its end; (0, 0) without an object.
 pub(crate) fn object_range(address: *const c_void) -> (usize, usize) {
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
         // SAFETY: the pointer given to dl_iterate_phdr below.
         let range = unsafe { &mut *search.cast::<(usize, usize)>() };
         // SAFETY: dl_iterate_phdr passes a valid info.
         let info = unsafe { &*info };
-        // SAFETY: the object's program headers, as many as it says.
+        // SAFETY: the object's program headers, as many as it reports.
         let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
         let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let spans = loaded.map(|header| {
@@ -25,11 +25,11 @@ pub(crate) fn object_range(address: *const c_void) -> (usize, usize) {
         1
     }
     let mut range = (address as usize, 0);
-    // SAFETY: `visit` has the type asked for and `range` outlives the call.
+    // SAFETY: `visit` has the required type and `range` outlives the call.
     if unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut range).cast()) } == 1 { range } else { (0, 0) }
 }
 
-/// Shared libraries of the process whose calls a tracer that is linked into the program does not see: all but the C library's own.
+/// Number of shared libraries whose calls a linked-in tracer does not see: all but the C library's own.
 #[cfg(dxt_static)]
 pub(super) fn libraries() -> u64 {
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, count: *mut c_void) -> libc::c_int {
@@ -55,7 +55,7 @@ pub(super) fn libraries() -> u64 {
         0
     }
     let mut count = 0_u64;
-    // SAFETY: `visit` has the type asked for and `count` outlives the call.
+    // SAFETY: `visit` has the required type and `count` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut count).cast()) };
     count
 }

@@ -1,12 +1,11 @@
-//! Stacks of the tracer's own, and work that may be abandoned. A thread of the program may have 16 KiB of stack, a signal handler
-//! 8, so what needs more than a little (making the spool, packing, the flush) runs elsewhere. And such work allocates: where
-//! memory is used up it is given up in the middle, by a jump back to where it was begun. What it held is lost; whoever began it
-//! puts back what it had claimed.
+//! The tracer's own stacks, and work that can be abandoned. A thread of the program may have 16 KiB of stack, a signal handler 8, so larger
+//! work (making the spool, packing, flush) runs on a stack of the tracer. Such work allocates: if memory runs out it is abandoned midway,
+//! by a jump back to its start. Its resources are leaked; the code that started it restores its own claims.
 //!
-//! Bounds: a fixed number of stacks, reserved at the start and made usable when first taken. A thread that finds none does
-//! without the work. While a hook's work is on such a stack, signals are held back, since a handler of the program must not
-//! run there; at the end of the process, which may take long, only where it would be on the program's signal stack otherwise.
-//! MPI and other libraries' code are never called from one.
+//! Bounds: a fixed number of stacks, reserved at the start and committed when first taken. A thread that finds none skips the work. While a
+//! hook's work is on such a stack, signals are blocked, since a handler of the program must not run there. At the end of the process, which
+//! may take long, they are blocked only if the calling code runs on the program's signal stack. Code of MPI and other libraries is never
+//! called on such a stack.
 #![expect(unsafe_code, reason = "switches stacks")]
 
 mod switch;
@@ -15,18 +14,18 @@ use crate::memory::{self, Blocked, PAGE_BYTES};
 use crate::tls;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Stacks, where there is address space for them: one for each thread that packs, and for those that end.
+/// Number of stacks if address space is unlimited: one per packing or ending thread.
 const STACKS: usize = 20;
-/// The same where address space is limited.
+/// Number of stacks if address space is limited.
 const FEW_STACKS: usize = 6;
-/// From this scale on, only two are kept: some ten MiB are all there is.
+/// Scale from which on only two stacks are kept: total address space is some 10 MiB.
 const TINY: usize = 64;
-/// Bytes of a stack, the unused page below it included: more than any work here needs, and room for the program's handlers.
+/// Size of a stack in bytes, including its guard page: more than any work here needs, with room for the program's handlers.
 const STACK_BYTES: usize = 1 << 20;
 const SMALL_STACK_BYTES: usize = 256 << 10;
-/// What must be left of a stack for more work on it.
+/// Minimum bytes left on a stack to run more work on it.
 const ENOUGH_BYTES: usize = 192 << 10;
-/// Times that a thread looks for a free stack.
+/// Maximum number of tries to find a free stack.
 const MOST_TRIES: u32 = 1_000;
 
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
@@ -34,7 +33,7 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 struct Place {
-    /// The thread that is on it, or 0.
+    /// Number of the thread on this stack, or 0.
     holder: AtomicUsize,
     usable: AtomicBool,
 }
@@ -54,19 +53,19 @@ pub(crate) fn prepare() {
     }
 }
 
-/// For tests, which run side by side.
+/// Reserves the stacks once for all tests, which run in parallel.
 #[cfg(test)]
 pub(crate) fn prepare_once() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(prepare);
 }
 
-/// Where they lie.
+/// Address and size of the reservation.
 fn range() -> (*mut u8, usize) {
     (START.load(Ordering::Relaxed), COUNT.load(Ordering::Acquire) * BYTES.load(Ordering::Relaxed))
 }
 
-/// Those of them that have not been given up.
+/// Returns addresses and sizes of the stacks that have not been given up.
 pub(crate) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     let (start, each) = (START.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
     let kept = PLACES.iter().take(COUNT.load(Ordering::Acquire)).enumerate();
@@ -74,29 +73,29 @@ pub(crate) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     kept.map(move |(number, _)| (start.wrapping_add(number * each), each))
 }
 
-/// Gives up the stacks that are not in use, but for a few.
+/// Gives up unused stacks, except a few.
 pub(crate) fn shrink(scale: usize) {
     let (count, bytes) = (COUNT.load(Ordering::Acquire), BYTES.load(Ordering::Relaxed));
     let kept = if scale < TINY { FEW_STACKS } else { 2 };
     for (number, place) in PLACES.iter().enumerate().take(count).skip(kept) {
-        // Held for good from now on, by nobody.
+        // Held for good from now on, by no thread.
         if place.holder.compare_exchange(0, GONE, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             memory::unmap(START.load(Ordering::Relaxed).wrapping_add(number * bytes), bytes);
         }
     }
 }
 
-/// Holder of a stack that is not there any more.
+/// Holder of a stack that was given up.
 const GONE: usize = usize::MAX;
 
-/// In a forked child: the stacks of threads that are not here.
+/// Frees, in a forked child, the stacks of threads that do not exist here.
 pub(crate) fn after_fork() {
     let me = tls::number();
     let others = |place: &&Place| ![me, GONE].contains(&place.holder.load(Ordering::Relaxed));
     PLACES.iter().filter(others).for_each(|place| place.holder.store(0, Ordering::Relaxed));
 }
 
-/// A stack that is this call's until it is dropped.
+/// Stack owned until dropped.
 struct Own {
     place: &'static Place,
     top: usize,
@@ -115,7 +114,7 @@ impl Own {
                 let bytes = BYTES.load(Ordering::Relaxed);
                 let bottom = START.load(Ordering::Relaxed).wrapping_add(number * bytes);
                 let own = Self { place, top: bottom.addr() + bytes };
-                // The lowest page stays as it is: to run over the end must not go unnoticed.
+                // The lowest page stays a guard page: an overflow must not go unnoticed.
                 let usable = place.usable.load(Ordering::Relaxed)
                     || memory::commit(bottom.wrapping_add(PAGE_BYTES), bytes - PAGE_BYTES);
                 place.usable.store(usable, Ordering::Relaxed);
@@ -136,29 +135,29 @@ impl Drop for Own {
     }
 }
 
-/// Whether this thread is on one of the stacks, with enough left of it.
+/// True if this thread is on one of the stacks, with enough left of it.
 fn has_room() -> bool {
     let (start, bytes) = range();
     let here = std::ptr::from_ref(&bytes).addr();
     let (at, each) = (here.wrapping_sub(start.addr()), BYTES.load(Ordering::Relaxed));
-    // One that was given up may be a stack of the program's by now.
+    // The memory of a stack that was given up may be a stack of the program's by now.
     let is_ours = || PLACES.get(at / each).is_some_and(|place| place.holder.load(Ordering::Relaxed) == tls::number());
     at < bytes && is_ours() && at % each > ENOUGH_BYTES.min(each / 2)
 }
 
-/// Runs `work` where it is; `None` if it was abandoned for want of memory.
+/// Runs `work` on the current stack; `None` if it was abandoned for lack of memory.
 pub(crate) fn attempt<T>(work: impl FnOnce() -> T) -> Option<T> {
     run(work, 0)
 }
 
-/// Runs the work of a hook on a stack of our own, with signals held back; `None` if there is no stack or no memory.
+/// Runs a hook's work on a stack of the tracer with signals blocked; `None` without a stack or memory.
 pub(crate) fn in_hook<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _blocked = Blocked::all();
     elsewhere(work)
 }
 
-/// The same at the end of the process, or of a program, which may take long: a handler may come, unless there is a signal stack
-/// that it would begin anew although we have been called from it.
+/// Runs work at the end of the process or before exec(3), which may take long. Signal handlers may run, unless this thread is on the signal
+/// stack, whose content a handler on it would overwrite.
 pub(crate) fn at_end<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _blocked = if memory::is_on_signal_stack() { Blocked::all() } else { Blocked::cancellation() };
     elsewhere(work)
@@ -172,7 +171,7 @@ fn elsewhere<T>(work: impl FnOnce() -> T) -> Option<T> {
     run(work, own.top)
 }
 
-/// What is run and what comes of it, on the stack of whoever began it.
+/// Work and its result, on the stack of the code that started it.
 struct Job<F, T> {
     work: Option<F>,
     result: Option<T>,
@@ -184,26 +183,26 @@ extern "C" fn start<T, F: FnOnce() -> T>(job: *mut u8) {
     job.result = job.work.take().map(|work| work());
 }
 
-/// Runs `work` on the stack that ends at `top`, or on this one for 0.
+/// Runs `work` on the stack that ends at `top`, or on the current one for 0.
 fn run<T, F: FnOnce() -> T>(work: F, top: usize) -> Option<T> {
     let thread = tls::current();
     let (outer, busy) = (thread.scope.get(), thread.busy.get());
     let mut job = Job { work: Some(work), result: None };
     let mut saved = 0_usize;
     thread.scope.set((&raw mut saved).expose_provenance());
-    // SAFETY: `start` gets the job it knows; the stack is this call's alone until it returns.
+    // SAFETY: `start` gets the job it expects; the stack belongs to this call alone until it returns.
     unsafe { switch::enter(start::<T, F>, (&raw mut job).cast(), top, &raw mut saved) };
     thread.scope.set(outer);
     thread.busy.set(busy);
     job.result
 }
 
-/// Gives up the work that this thread is in, as if it had no result: does not return. Returns if it is in none.
+/// Abandons the work in progress on this thread, as if it had no result: does not return. Returns if there is none.
 pub(crate) fn abandon() {
     let scope = std::ptr::with_exposed_provenance::<usize>(tls::current().scope.get());
     // SAFETY: null, or `saved` of a `run` that waits on this thread.
     if let Some(saved) = unsafe { scope.as_ref() } {
-        // SAFETY: `enter` has put it there, and waits. Frames between are left as they are; whatever they own is leaked.
+        // SAFETY: set by `enter`, which waits. Frames in between are dropped without unwinding; what they own is leaked.
         unsafe { switch::leave(*saved) };
     }
 }
@@ -222,7 +221,7 @@ mod tests {
         let nested = in_hook(|| {
             let there = [7_u8; 10_000];
             assert!(inside(there.as_ptr().addr()));
-            // On the same stack, and given up alone.
+            // On the same stack, and abandoned alone.
             let lost: Option<u8> = in_hook(|| {
                 tls::current().busy.set(5);
                 abandon();
@@ -234,7 +233,7 @@ mod tests {
         assert_eq!(at_end(|| 5), Some(5));
         assert_eq!(attempt(|| inside((&raw const here).addr())), Some(false));
         abandon();
-        // None is held for good.
+        // No stack is held for good.
         let me = tls::number();
         assert!(PLACES.iter().all(|place| place.holder.load(Ordering::Relaxed) != me));
     }

@@ -1,16 +1,16 @@
-//! The switch itself: calls a function on another stack, and a way back to where that was done. Callee-saved registers and the
-//! floating-point modes are kept, as setjmp(3) keeps them; the frame chains to the caller's, so that debuggers find it.
+//! Stack switch: calls a function on another stack, and can jump back to the start of that call. Preserves callee-saved registers and
+//! floating-point modes, as setjmp(3) does. The frame chains to the caller's, so debuggers can unwind it.
 //!
-//! A library that is compiled so is not marked for shadow stacks, which the C library therefore leaves off.
+//! This code is not marked as compatible with shadow stacks; the C library therefore leaves them off.
 
 use std::arch::global_asm;
 
 unsafe extern "C" {
-    /// Calls `function(argument)` on the stack that ends at `top`, or on this one for 0, and writes to `saved` what [`leave`]
-    /// takes. Returns 0, or 1 after `leave`.
+    /// Calls `function(argument)` on the stack that ends at `top`, or on the current one for 0, and stores the argument for [`leave`] in
+    /// `saved`. Returns 0, or 1 after `leave`.
     #[link_name = "dxt_stack_enter"]
     pub(super) fn enter(function: extern "C" fn(*mut u8), argument: *mut u8, top: usize, saved: *mut usize) -> usize;
-    /// Returns from the `enter` that has saved this.
+    /// Returns from the `enter` that stored `saved`.
     #[link_name = "dxt_stack_leave"]
     pub(super) fn leave(saved: usize) -> !;
 }
