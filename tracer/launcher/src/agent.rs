@@ -1,4 +1,5 @@
-//! The agent beside the run (--live, --live-to): `dxt-analyze live`, which reads what processes record while they do; it touches none of them.
+//! Agent beside the run (--live, --live-to): `dxt-analyze live`, which reads the records of running processes without touching the
+//! processes.
 
 use crate::launch::{Kind, base};
 use crate::options::Options;
@@ -15,47 +16,47 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Time in which an agent should watch.
+/// Maximum time to wait until the agents watch.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An agent that runs.
+/// Running agent.
 pub(crate) struct Agent {
     process: i32,
-    /// Where each agent makes a file when it watches; removed when this is dropped.
+    /// Directory in which each agent creates a file once it watches; removed on drop.
     ready: Option<TempDir>,
-    /// True if a launcher starts it on nodes.
+    /// True if a launcher starts the agents on the nodes.
     is_launched: bool,
 }
 
-/// Why there is no agent, so that the command is not started.
+/// Reason why there is no agent; the command is then not started.
 pub(crate) enum NotStarted {
-    /// The agent ended, or could not be started: the message.
+    /// Message: the agent ended, or could not be started.
     Because(String),
-    /// A signal told dxt-run to end.
+    /// Signal that asked dxt-run to end.
     Signal(i32),
 }
 
-/// What the agent needs to know of the run.
+/// Properties of the run that the agent needs.
 pub(crate) struct Of<'a> {
     pub(crate) options: &'a Options,
     pub(crate) kind: Kind,
     pub(crate) analyze: &'a Path,
-    /// Where spools lie.
+    /// Directory of the spools.
     pub(crate) spools: &'a OsStr,
-    /// True if that directory is made for this run.
+    /// True if that directory was created for this run.
     pub(crate) is_of_run: bool,
-    /// Where traces go, which all nodes can write.
+    /// Output directory of traces, writable on all nodes.
     pub(crate) output: &'a Path,
 }
 
-/// The options of `dxt-analyze live`.
+/// Returns the options of `dxt-analyze live`.
 pub(crate) fn arguments(options: &Options) -> Vec<OsString> {
     let serve = options.live.then(|| "--serve".into());
     serve.into_iter().chain(options.live_to.iter().flat_map(|to| ["--to".into(), to.clone()])).collect()
 }
 
 impl Agent {
-    /// Starts it and waits until it watches: what is over at once would not be seen by an agent that comes late.
+    /// Starts the agent and waits until it watches: an agent that starts late would miss short programs.
     pub(crate) fn start(of: &Of<'_>, processes: &mut Processes) -> Result<Self, NotStarted> {
         let program = of.options.command[0].to_string_lossy();
         let mut launch = launch(of);
@@ -66,7 +67,7 @@ impl Agent {
         if is_launched {
             own_files(&mut live);
             if of.is_of_run {
-                // On other nodes the directory is there before its first spool, so that none comes and goes unwatched.
+                // Create the directory on other nodes before their first spool, so that no spool comes and goes unwatched.
                 let make = "mkdir -p -m 700 -- \"$0\" && exec \"$@\"";
                 launch.extend(["sh", "-c", make].map(OsString::from));
                 launch.push(of.spools.to_owned());
@@ -86,7 +87,7 @@ impl Agent {
         if let Ok(error) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3) {
             command.stdout(error);
         }
-        // A terminal's interrupt is for the command.
+        // A terminal's interrupt is meant for the command.
         let failed = |error| {
             NotStarted::Because(format!("failed to run {}: {error}: {program} was not started", first.display()))
         };
@@ -94,7 +95,7 @@ impl Agent {
         let agent = Self { process, ready, is_launched };
         let began = Instant::now();
         while !agent.all_watch(agents) {
-            // It has ended, and has said why: before anything was lost.
+            // The agent has ended and reported why, before anything was lost.
             if let Some(status) = processes.ended(process) {
                 if agent.all_watch(agents) {
                     break;
@@ -116,13 +117,13 @@ impl Agent {
         Ok(agent)
     }
 
-    /// True if so many agents watch, of which each makes a file.
+    /// True if `agents` agents watch; each has created a file.
     fn all_watch(&self, agents: usize) -> bool {
         let files = self.ready.iter().filter_map(|ready| std::fs::read_dir(ready.path()).ok()).flatten();
         files.count() >= agents
     }
 
-    /// Ends it when it has had time to see what was recorded last, and says what it lacks.
+    /// Ends the agent after a last chance to read new records, and reports incomplete output.
     pub(crate) fn end(self, processes: &mut Processes) {
         let until = Instant::now() + Duration::from_millis(500);
         while processes.ended(self.process).is_none() && Instant::now() < until {
@@ -132,7 +133,7 @@ impl Agent {
         match code(processes.wait_patiently(self.process)) {
             0 => {}
             3 => say!("what was passed on lacks something: dxt-analyze live ended with 3 (it says what above)"),
-            // A launcher that was told to end.
+            // Usual exit code of a launcher after SIGTERM.
             143 if self.is_launched => {}
             143 => say!("dxt-analyze live was ended before it had passed on everything"),
             code => say!("dxt-analyze live failed: it ended with {code} (it says why above)"),
@@ -140,12 +141,12 @@ impl Agent {
     }
 }
 
-/// Exit code as a shell has it.
+/// Returns the exit code as a shell reports it.
 pub(crate) fn code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// What starts an agent on each node. In a job of Slurm's one comes to each node beside whatever launches the ranks.
+/// Returns the command that starts one agent per node. In a Slurm job, srun starts one on each node beside the launcher of the ranks.
 fn launch(of: &Of<'_>) -> Vec<OsString> {
     if let Some(given) = of.options.live_launch.as_ref().filter(|given| !given.is_empty()) {
         let words = given.as_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -164,7 +165,7 @@ fn launch(of: &Of<'_>) -> Vec<OsString> {
     .to_vec()
 }
 
-/// Gives each node files of its own: agents that write one file would be in each other's way.
+/// Adds the node's name to output files: agents on several nodes must not write one file.
 fn own_files(live: &mut [OsString]) {
     const FILES: [&str; 5] = ["connector:", "csv:", "events:", "intervals:", "parquet:"];
     for at in 1..live.len() {
@@ -178,7 +179,8 @@ fn own_files(live: &mut [OsString]) {
     }
 }
 
-/// Arguments as they may be shown: who may read a job's output need not know what opens a database.
+/// Returns the agent's arguments for display, without what follows a destination's kind: a job's output must not reveal database
+/// credentials.
 pub(crate) fn shown(options: &Options) -> Vec<u8> {
     let mut line = Vec::new();
     for word in arguments(options) {
@@ -194,7 +196,7 @@ pub(crate) fn shown(options: &Options) -> Vec<u8> {
     line
 }
 
-/// Where the spools of a run lie: a directory of its own, or the one that was asked for.
+/// Returns the directory of the run's spools: its own, or the requested one.
 pub(crate) fn spools(own: Option<&PathBuf>, asked: Option<OsString>) -> OsString {
     own.map(|own| own.clone().into_os_string()).or(asked).unwrap_or_default()
 }

@@ -1,27 +1,27 @@
-//! Asks the tracer's library whether it can be loaded here, and what it makes of the settings.
+//! Check, by running the tracer's library, that it can be loaded here and accepts the settings.
 
 use crate::settings::Settings;
 use crate::texts::print_error;
 use std::path::Path;
 
-/// What the tracer says of the settings, or why it cannot be loaded here.
+/// Result of the check.
 pub(crate) enum Verdict {
-    /// It can be loaded, and is content with the settings.
+    /// The library can be loaded and accepts the settings.
     Fine,
-    /// It would not trace.
+    /// The tracer rejects the settings.
     Refused,
-    /// The dynamic linker cannot load it.
+    /// The dynamic linker cannot load the library; holds the reason.
     CannotLoad(String),
 }
 
-/// Asks the tracer itself, which alone knows its rules, and prints what it says.
+/// Lets the tracer itself check the settings, since only it knows the rules, and prints its messages.
 pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
     let (loads, said) = probe(|command| {
         command.envs(settings.0.iter().map(|(name, value)| (name, value))).env("DXT_ENABLE", format!("check:{mode}"));
     });
     let refuses = |line: &&str| line.contains("cannot be preloaded") && line.contains(&*library.to_string_lossy());
     if !loads || said.lines().any(|line| refuses(&line)) {
-        // Where nothing runs without it either, it is not the library's fault.
+        // If nothing runs without the library either, the library is not the cause.
         if probe(|command| {
             command.env_remove("LD_PRELOAD");
         })
@@ -42,10 +42,10 @@ pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
     verdict
 }
 
-/// Word with which dxt-run does nothing: it is the program that the library is tried with.
+/// Argument with which dxt-run exits at once: the program on which the library is tried.
 pub const PROBE: &str = "--end-at-once";
 
-/// Runs a program that does nothing; true if it could, and what was printed on standard error.
+/// Runs a program that does nothing; returns true if it could run, and its standard error.
 fn probe(set: impl Fn(&mut std::process::Command)) -> (bool, String) {
     let program = std::env::current_exe().unwrap_or_else(|_| "true".into());
     let mut command = std::process::Command::new(program);

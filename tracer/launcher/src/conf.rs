@@ -1,11 +1,11 @@
-//! A site's configuration (DXT_CONFIG), as far as dxt-run itself goes by it. The tracer reads it, too.
+//! Configuration of a site (DXT_CONFIG), as far as dxt-run itself uses it. The tracer reads it too.
 
 use crate::texts::os;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A configuration that was read, or none.
+/// Configuration that was read, or none.
 #[derive(Default)]
 pub(crate) struct Conf {
     pub(crate) path: Option<PathBuf>,
@@ -19,7 +19,7 @@ impl Conf {
         Ok(Self { path: Some(path.canonicalize().map_err(failed)?), text })
     }
 
-    /// The value of a variable, without quotes or a remark. The last line counts.
+    /// Returns the value of a variable, without quotes or a comment. The last line counts.
     pub(crate) fn get(&self, name: &str) -> Option<OsString> {
         let mut values = self.text.split(|byte| *byte == b'\n').filter_map(|line| {
             let rest = line.trim_ascii().strip_prefix(name.as_bytes())?.trim_ascii_start();
@@ -28,12 +28,12 @@ impl Conf {
         values.next_back().filter(|value| !value.is_empty()).map(|value| os(value.to_vec()))
     }
 
-    /// The variable of the environment, or else of the configuration.
+    /// Returns a variable of the environment, else of the configuration.
     pub(crate) fn set(&self, name: &str) -> Option<OsString> {
         crate::texts::variable(name).or_else(|| self.get(name))
     }
 
-    /// The permissions of traces (DXT_TRACE_MODE), if they are set.
+    /// Returns the permissions of traces (DXT_TRACE_MODE), if set.
     pub(crate) fn trace_mode(&self) -> Option<u32> {
         let mode = self.set("DXT_TRACE_MODE")?;
         u32::from_str_radix(std::str::from_utf8(mode.as_bytes()).ok()?, 8).ok()
@@ -50,7 +50,7 @@ fn value(text: &[u8]) -> &[u8] {
     text[..end].trim_ascii_end()
 }
 
-/// What stands before `byte`, if it is there.
+/// Returns the text before `byte`, if `byte` occurs.
 fn until(text: &[u8], byte: u8) -> Option<&[u8]> {
     text.iter().position(|known| *known == byte).map(|at| &text[..at])
 }

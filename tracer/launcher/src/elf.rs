@@ -1,4 +1,4 @@
-//! What a program's file says of whether a preloaded library reaches it.
+//! Inspection of a program's file: does a preloaded library reach it?
 
 use crate::files;
 use crate::texts::{has, os};
@@ -13,38 +13,38 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Whether a preloaded library reaches a program.
+/// Effect of LD_PRELOAD on a program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// It does, or nothing speaks against it.
+    /// The library is loaded, or nothing indicates otherwise.
     Reached,
-    /// It is linked statically, without the tracer.
+    /// Statically linked, without the tracer.
     Static,
-    /// It is setuid or setgid.
+    /// Setuid or setgid.
     Privileged,
-    /// It would not start with the library, or its dynamic linker would complain: why.
+    /// Would fail to start or complain with the library; holds the reason.
     Foreign(String),
 }
 
-/// Of an ELF file.
+/// Properties of an ELF file.
 #[derive(PartialEq, Eq)]
 struct Kind {
     is_64: bool,
     machine: u16,
-    /// Its dynamic linker.
+    /// Dynamic linker.
     loader: Option<PathBuf>,
 }
 
-/// Longest chain of scripts that the kernel follows.
+/// Maximum number of nested script interpreters that the kernel follows.
 const MOST_SCRIPTS: usize = 4;
 
-/// Looks at the file of a program, or at that of what interprets it.
+/// Inspects the program, or the interpreter of a script.
 pub(crate) fn reach(program: &Path, library: &Path) -> Reach {
     let program = interpreter(program, MOST_SCRIPTS);
     let Some(kind) = kind(&program) else { return Reach::Reached };
     let mode = program.metadata().map_or(0, |file| file.permissions().mode());
     let Some(loader) = &kind.loader else {
-        // Into some a tracer is linked, and a dynamic linker loads libraries itself.
+        // A tracer may be linked in, and a dynamic linker run as a program loads libraries itself.
         let is_reached = has(&beginning(&program, 4096), b"DXT tracer") || program.canonicalize().ok() == own_loader();
         return if is_reached { Reach::Reached } else { Reach::Static };
     };
@@ -54,7 +54,7 @@ pub(crate) fn reach(program: &Path, library: &Path) -> Reach {
     foreign(&program, &kind, loader, library).map_or(Reach::Reached, Reach::Foreign)
 }
 
-/// Why the library cannot be loaded into a program with this dynamic linker.
+/// Returns the reason why the library cannot be loaded into a program with this dynamic linker.
 fn foreign(program: &Path, kind: &Kind, loader: &Path, library: &Path) -> Option<String> {
     let ours = self::kind(library)?;
     if !kind.is_64 && ours.is_64 {
@@ -72,7 +72,7 @@ fn foreign(program: &Path, kind: &Kind, loader: &Path, library: &Path) -> Option
     if !is_glibc(&place) {
         return Some(format!("it is for another C library ({})", loader.display()));
     }
-    // Another glibc lists what it would load, without running the program.
+    // Another glibc: let it list what it would load, without running the program.
     let mut list = Command::new(program);
     list.env("LD_TRACE_LOADED_OBJECTS", "1").env("LD_PRELOAD", library).stdin(Stdio::null());
     let loads = list.output().is_ok_and(|output| {
@@ -85,17 +85,17 @@ fn foreign(program: &Path, kind: &Kind, loader: &Path, library: &Path) -> Option
     (!loads).then(|| format!("it is for another glibc ({})", loader.display()))
 }
 
-/// The dynamic linker of this program.
+/// Returns the dynamic linker of dxt-run.
 fn own_loader() -> Option<PathBuf> {
     kind(&std::env::current_exe().ok()?)?.loader?.canonicalize().ok()
 }
 
-/// True for a dynamic linker of glibc, whatever its name.
+/// True for glibc's dynamic linker, regardless of its name.
 fn is_glibc(loader: &Path) -> bool {
     std::fs::read(loader).is_ok_and(|bytes| has(&bytes, b"\0GLIBC_PRIVATE\0") && has(&bytes, b"\0_dl_"))
 }
 
-/// The program that interprets a script; itself, if it is none.
+/// Returns the interpreter of a script; the program itself if it is no script.
 fn interpreter(program: &Path, depth: usize) -> PathBuf {
     let line = beginning(program, 256);
     let Some(line) = line.strip_prefix(b"#!").filter(|_| depth > 0) else { return program.to_owned() };
@@ -108,7 +108,7 @@ fn interpreter(program: &Path, depth: usize) -> PathBuf {
     interpreter(&place, depth - 1)
 }
 
-/// The first bytes of a file.
+/// Returns the first bytes of a file.
 fn beginning(file: &Path, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(file) {
@@ -117,7 +117,7 @@ fn beginning(file: &Path, most: u64) -> Vec<u8> {
     bytes
 }
 
-/// What kind of ELF file it is; `None` if it is none or cannot be read.
+/// Returns the properties of an ELF file; `None` if it is none or cannot be read.
 fn kind(file: &Path) -> Option<Kind> {
     let data = ReadCache::new(File::open(file).ok()?);
     match FileKind::parse(&data).ok()? {

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Finds a file of the project: beside the library that was named, beside dxt-run, where it is installed, or where cargo builds it.
+/// Finds a file of the project: beside the given library, beside dxt-run, in the installation, or in cargo's target directory.
 pub(crate) fn ours(name: &str, library: Option<&Path>) -> Option<PathBuf> {
     let beside = library.and_then(Path::parent).map(|folder| folder.join(name));
     let here = std::env::current_exe().and_then(|exe| exe.canonicalize()).ok();
@@ -16,7 +16,7 @@ pub(crate) fn ours(name: &str, library: Option<&Path>) -> Option<PathBuf> {
     std::iter::once(beside).chain(places).chain([built]).flatten().find(|file| file.exists())
 }
 
-/// The program that a word stands for, as execvp(3) finds it.
+/// Returns the program that execvp(3) would find for a word.
 pub(crate) fn program(word: &OsStr) -> Option<PathBuf> {
     let runs = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     if word.as_bytes().contains(&b'/') {
@@ -26,7 +26,7 @@ pub(crate) fn program(word: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| !word.is_empty() && runs(file))
 }
 
-/// An absolute path without links, of which not all need be there.
+/// Resolves links as far as the path exists, and makes it absolute.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -43,7 +43,7 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
     out
 }
 
-/// The current directory; of one that is gone the name that the shell left.
+/// Returns the current directory; if it was deleted, the name in PWD.
 pub(crate) fn current() -> PathBuf {
     std::env::current_dir().ok().or_else(|| variable("PWD").map(PathBuf::from)).unwrap_or_else(|| "/".into())
 }

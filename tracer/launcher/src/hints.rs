@@ -1,4 +1,4 @@
-//! What `dxt-analyze advise` wrote (--hints). What the user has set, here or as an option of the launcher, goes first.
+//! Advice from `dxt-analyze advise` (--hints). Settings of the user, in the environment or as launcher options, take precedence.
 
 use crate::settings::Settings;
 use crate::texts::{os, say};
@@ -6,10 +6,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Beginnings of variables that advice may set.
+/// Prefixes of variables that advice may set.
 const PREFIXES: [&str; 4] = ["MPICH_", "I_MPI_", "HDF5_", "DXT_"];
 
-/// Adds what a directory advises; returns what Open MPI's launcher hands on to its ranks by itself. Its option --mca goes before that.
+/// Adds the advice in a directory; returns the variables that Open MPI's launcher passes to its ranks itself, and its option --mca
+/// overrides.
 pub(crate) fn add(
     settings: &mut Settings,
     directory: &Path,
@@ -57,7 +58,7 @@ pub(crate) fn add(
     Ok(launched)
 }
 
-/// True if nobody has set the variable; says so otherwise.
+/// True if the variable is not set yet; otherwise reports that.
 fn is_free(name: &str, settings: &Settings, command: &[OsString], directory: &Path) -> bool {
     let sets = |word: &OsString| {
         word.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'=')
@@ -69,7 +70,7 @@ fn is_free(name: &str, settings: &Settings, command: &[OsString], directory: &Pa
     !is_set
 }
 
-/// Names and values of a file's lines; remarks are left out.
+/// Returns names and values of a file's lines, without comments.
 fn lines(file: &Path) -> Vec<(String, Vec<u8>)> {
     let text = if file.is_file() { std::fs::read(file).unwrap_or_default() } else { Vec::new() };
     let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));

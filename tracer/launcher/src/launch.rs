@@ -1,5 +1,5 @@
-//! What runs: a program, a wrapper such as env(1), or an MPI launcher, which gets the variables for its ranks, on every node, and is not
-//! traced itself.
+//! Kinds of commands: a program, a wrapper such as env(1), or an MPI launcher, which passes the variables to its ranks on every node and
+//! is not traced itself.
 
 use crate::place::temporary;
 use crate::settings::Settings;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::NamedTempFile;
 
-/// How variables come to what is traced.
+/// Path by which variables reach the traced program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Program,
     Wrapper,
-    /// A launcher that hands on its environment.
+    /// Launcher that passes on its environment.
     Environment,
     OpenMpi,
     Hydra,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 const WRAPPERS: [&str; 11] =
     ["env", "timeout", "nice", "nohup", "setsid", "stdbuf", "taskset", "numactl", "time", "ionice", "chrt"];
 
-/// The last part of a word's path.
+/// Returns the last component of a word's path.
 pub(crate) fn base(word: &OsStr) -> String {
     Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned()
 }
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// Whose it is, as it says itself.
+    /// Determines the MPI implementation from the launcher's `--version` output.
     fn of_mpirun(program: &OsStr) -> Self {
         let said = Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
         let said = said.map(|output| output.stdout).unwrap_or_default();
@@ -62,14 +62,14 @@ impl Kind {
     }
 }
 
-/// A file that says what runs (Open MPI's --app, MPICH's -configfile, srun's --multi-prog), and the place of its word.
+/// Returns a file that lists the programs to run (Open MPI's --app, MPICH's -configfile, srun's --multi-prog), and the index of its word.
 pub(crate) fn listing(kind: Kind, words: &[OsString]) -> Option<(usize, PathBuf)> {
     let at = words.iter().enumerate().skip(1).find_map(|(at, word)| {
         let found = match (kind, word.to_str()) {
             (Kind::OpenMpi, Some("-app" | "--app")) | (Kind::Hydra, Some("-configfile" | "--configfile")) => {
                 Some(at + 1)
             }
-            // The file stands where the program would: it is the first word that is one and begins with ranks.
+            // The file takes the program's place: it is the first word that names a file with lines that begin with ranks.
             (Kind::Environment, Some("--multi-prog")) => (at + 1..words.len()).find(|at| lists_ranks(&words[*at])),
             _ => return is_program(word).then_some(None),
         };
@@ -79,7 +79,7 @@ pub(crate) fn listing(kind: Kind, words: &[OsString]) -> Option<(usize, PathBuf)
     file.is_file().then_some((at, file))
 }
 
-/// True for a word with a slash that is a program, where the options of a launcher end.
+/// True for a word with a slash that names a program: the launcher's options end there.
 pub(crate) fn is_program(word: &OsStr) -> bool {
     word.as_bytes().contains(&b'/') && crate::files::program(word).is_some()
 }
@@ -91,7 +91,7 @@ fn lists_ranks(word: &OsStr) -> bool {
     text.split(|byte| *byte == b'\n').any(begins)
 }
 
-/// What is run: words, the variables of dxt-run's child, and a file that is removed when this is dropped.
+/// Command to run: words, extra variables of the child, and a temporary file that is deleted on drop.
 pub(crate) struct Run {
     pub(crate) words: Vec<OsString>,
     pub(crate) variables: Vec<(String, OsString)>,
@@ -101,7 +101,7 @@ pub(crate) struct Run {
 const LIST: &str = "OMPI_MCA_mca_base_env_list";
 
 impl Run {
-    /// Hands the settings on by the launcher's own means.
+    /// Passes the settings on by the launcher's own means.
     pub(crate) fn new(
         kind: Kind,
         words: &[OsString],
@@ -121,7 +121,7 @@ impl Run {
         run
     }
 
-    /// Open MPI refuses -x beside its other way to pass variables on, so what uses that gets ours in the same way.
+    /// Passes the settings to Open MPI, which refuses -x beside mca_base_env_list: if that list is used, they are appended to it.
     fn hand_to_open_mpi(&mut self, settings: &Settings, listing: Option<(usize, PathBuf)>) {
         let mut list = OsString::new();
         for (name, value) in &settings.0 {
@@ -160,7 +160,8 @@ impl Run {
         }
     }
 
-    /// With --app, options of the command line do not count, and lines are split at spaces, whatever quotes say.
+    /// Copies the --app file with -x options in each line: with --app, Open MPI ignores options of the command line, and splits lines at
+    /// spaces even inside quotes.
     fn copy_listing(&mut self, settings: &Settings, at: usize, file: &Path) {
         let mut options: Vec<u8> = Vec::new();
         let mut through = Vec::new();

@@ -1,5 +1,5 @@
-//! Runs a command under the tracer and reports the traces it wrote. The library is what the program is made of; the analyzer makes man page
-//! and completions of its options.
+//! Runs a command under the tracer and reports the traces it wrote. The program is a thin wrapper of this library; the analyzer generates
+//! man page and completions from its options.
 
 mod agent;
 mod check;

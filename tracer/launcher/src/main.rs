@@ -1,5 +1,4 @@
-//! `dxt-run`. Rust's own `main` would give the command open descriptors in place of closed ones and would change what signals do: this one
-//! begins before that.
+//! `dxt-run`. Replaces Rust's own `main`, which would open closed standard descriptors for the command and change signal actions.
 #![no_main]
 #![expect(unsafe_code, reason = "`main` is the C library's, which has one name")]
 
@@ -8,7 +7,7 @@ use std::ffi::{c_char, c_int};
 use std::mem::forget;
 use std::os::fd::AsRawFd;
 
-/// Runs it.
+/// Runs dxt-run.
 // SAFETY: no other part of the program has this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
@@ -16,8 +15,8 @@ pub extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
     if words.get(1).is_some_and(|word| word == dxt_run::PROBE) {
         return 0;
     }
-    // Of standard input, output and error those that are closed are open here, so that no other file is taken for one, and closed again in
-    // what dxt-run starts.
+    // Opens standard input, output and error if closed, so that no other file gets their numbers; they are closed again in the processes
+    // that dxt-run starts.
     while let Ok(file) = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         if file.as_raw_fd() > 2 {
             break;

@@ -1,4 +1,4 @@
-//! The command line. clap reads it; `dxt-analyze generate` makes the man page and the completions of it.
+//! Command line, parsed by clap; `dxt-analyze generate` makes the man page and the completions from it.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, ValueHint};
@@ -22,7 +22,7 @@ Examples:
 
 const USAGE: &str = "dxt-run [options] [--] COMMAND [ARGUMENT...]";
 
-/// The command line.
+/// Command line of dxt-run.
 #[derive(Debug, Parser)]
 #[command(
     name = "dxt-run",
@@ -42,7 +42,7 @@ const USAGE: &str = "dxt-run [options] [--] COMMAND [ARGUMENT...]";
     disable_version_flag = true
 )]
 pub struct Options {
-    /// Where traces are written; made if absent (default: DXT_OUTPUT_DIR or the current directory)
+    /// Directory for traces; created if absent (default: DXT_OUTPUT_DIR or the current directory)
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, allow_hyphen_values = true)]
     pub output: Option<OsString>,
     /// Keep exact counters instead of segments, in bounded memory (docs/counters.md)
@@ -51,60 +51,58 @@ pub struct Options {
     /// Cap on the segment buffer of each process, such as 4M (default) or 1G
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub buffer_max: Option<OsString>,
-    /// How an MPI program's trace is written: auto, collective or process
+    /// Write an MPI program's trace in this mode: auto, collective or process
     #[arg(long, value_name = "MODE", allow_hyphen_values = true)]
     pub flush: Option<OsString>,
-    /// A site's configuration (DXT_CONFIG); its DXT_OUTPUT_DIR counts where neither -o nor the environment says otherwise
+    /// Configuration file of the site (DXT_CONFIG); -o and the environment override its DXT_OUTPUT_DIR
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, allow_hyphen_values = true)]
     pub config: Option<PathBuf>,
-    /// Watch it while it runs: a page on 127.0.0.1, whose address is printed (docs/live.md)
+    /// Show the run while it runs: a web page on 127.0.0.1, whose address is printed (docs/live.md)
     #[arg(long)]
     pub live: bool,
-    /// Pass calls or sums on while it runs, as dxt-analyze live --to does; may be given again. In the names of files, %h is the node
+    /// Export calls or sums during the run, as dxt-analyze live --to does; repeatable; %h in file names is the node
     #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
     pub live_to: Vec<OsString>,
-    /// Starts the agent on each node, such as 'srun --overlap --ntasks-per-node=1' (of srun's jobs on several nodes: that is the
-    /// default; else one agent, on this node)
+    /// Start one agent per node by this command (default: 'srun --overlap --ntasks-per-node=1' on several Slurm nodes, else one here)
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     pub live_launch: Option<OsString>,
-    /// Use what `dxt-analyze advise` wrote there (docs/advice.md); what is set already goes first
+    /// Use the hints that `dxt-analyze advise` wrote to DIR (docs/advice.md); settings that exist already take precedence
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, allow_hyphen_values = true)]
     pub hints: Option<PathBuf>,
-    /// The tracer library, if it is not where dxt-run looks for it
+    /// Tracer library, if it is not where dxt-run looks for it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, allow_hyphen_values = true)]
     pub lib: Option<PathBuf>,
-    /// Print what would be set and run, as lines for a shell, and do neither
+    /// Print the settings and the command as shell lines, and run nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Print the options that link the tracer into a static program, and end. What it is linked with besides the C library follows,
-    /// such as mpicc or -lhdf5 (docs/static.md)
+    /// Print the link options for a static program that links these besides libc, such as mpicc or -lhdf5, and exit (docs/static.md)
     #[arg(long, value_name = "LIBRARY|COMPILER", num_args = 0.., allow_hyphen_values = true)]
     pub link_flags: Option<Vec<OsString>>,
-    /// Print the path of the tracer library, for LD_PRELOAD, and end
+    /// Print the path of the tracer library, for LD_PRELOAD, and exit
     #[arg(long)]
     pub print_preload: bool,
     /// Let the tracer report what it writes
     #[arg(short, long)]
     pub verbose: bool,
-    /// Do not report which traces were written, or that none was
+    /// Do not report the traces written, nor that none was
     #[arg(short, long)]
     pub quiet: bool,
-    /// Print the version and the files that would be used, and end
+    /// Print the version and the files that would be used, and exit
     #[arg(short = 'V', long)]
     pub version: bool,
-    /// Print this text
+    /// Print this help
     #[arg(short, long, action = clap::ArgAction::Help)]
     help: Option<bool>,
-    /// The command and its arguments: the first word that is no option begins it
+    /// Command and its arguments; begins with the first word that is no option
     #[arg(value_name = "COMMAND", trailing_var_arg = true, num_args = 1.., value_hint = ValueHint::CommandWithArguments, hide = true)]
     pub command: Vec<OsString>,
 }
 
 impl Options {
-    /// Reads the command line; `Err` is the text to print and whether it goes to standard output, where the user asked for it.
+    /// Parses the command line. `Err` is the text to print, and true if it goes to standard output because the user asked for it.
     ///
     /// # Errors
-    /// If it makes no sense, or asks for help.
+    /// If the command line is invalid or asks for help.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, (String, bool)> {
         let options = Self::try_parse_from(words).map_err(|error| told(&error))?;
         let runs_nothing = options.version || options.print_preload || options.link_flags.is_some();
@@ -152,7 +150,7 @@ mod tests {
         assert_eq!(read(&["--", "-odd"]).unwrap().command, ["-odd"]);
         assert_eq!(read(&["-o", "-x", "app"]).unwrap().output.as_deref(), Some("-x".as_ref()));
         assert_eq!(read(&["app", "--", "x"]).unwrap().command, ["app", "--", "x"]);
-        // What follows is the linker's.
+        // Words after --link-flags belong to the linker.
         let linked = read(&["--lib", "l", "--link-flags", "-lz", "mpicc", "-o", "--"]).unwrap();
         assert_eq!(linked.link_flags.unwrap()[..3], ["-lz", "mpicc", "-o"]);
         assert_eq!(read(&["--link-flags"]).unwrap().link_flags, Some(vec![]));

@@ -1,4 +1,4 @@
-//! Where traces go: the pattern for the tracer, the same as a path, and the directories that are made.
+//! Output location: the pattern for the tracer, the corresponding path, and the directories to create.
 
 use crate::conf::Conf;
 use crate::files::{current, resolved};
@@ -10,19 +10,19 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where traces go.
+/// Output location of traces.
 pub(crate) struct Place {
-    /// For the tracer, in which placeholders may be left.
+    /// Pattern for the tracer; placeholders may be left in it.
     pub(crate) pattern: OsString,
-    /// The directory, as far as this process can tell.
+    /// Directory by this process's expansion of the pattern.
     pub(crate) directory: PathBuf,
-    /// Directory above the user's own, if the pattern names a user: the tracer makes what is below, and looks whose it is.
+    /// Parent of the user's own directory, if the pattern names a user: the tracer creates the rest and checks its owner.
     above: Option<PathBuf>,
 }
 
 impl Place {
-    /// Takes what -o names as it is; a pattern of the environment or of a configuration is the tracer's business (docs/configuration.md),
-    /// but for `%j` and where it begins.
+    /// Takes the directory of -o literally. In a pattern from the environment or a configuration, expands only `%j` and relative paths;
+    /// the rest is up to the tracer (docs/configuration.md).
     pub(crate) fn new(output: Option<&OsStr>, conf: &Conf, number: &OsStr) -> Self {
         let number: Vec<u8> = number
             .as_bytes()
@@ -56,16 +56,16 @@ impl Place {
         Self { pattern: os(pattern), directory, above }
     }
 
-    /// True if the tracer makes the directory, as a user's own.
+    /// True if the tracer creates the directory, as a user's own.
     pub(crate) fn is_of_user(&self) -> bool {
         self.above.is_some()
     }
 
-    /// Makes the directory. Whoever may read traces may enter the directories that are made for them, whatever the umask.
+    /// Creates the directory. Users who may read traces may also enter new directories, regardless of the umask.
     pub(crate) fn make(&self, conf: &Conf) -> std::io::Result<()> {
         let missing: Vec<&Path> = self.directory.ancestors().take_while(|place| !place.exists()).collect();
         std::fs::create_dir_all(&self.directory).or_else(|error| {
-            // Below a directory that the umask has closed nothing can be made, but by root.
+            // If the umask closes a new directory, only root can create anything below it.
             if self.directory.is_dir() { Ok(()) } else { Err(error) }
         })?;
         if let Some(mode) = conf.trace_mode() {
@@ -76,7 +76,7 @@ impl Place {
         Ok(())
     }
 
-    /// True if the directories from the user's own on are the user's, who then may write there.
+    /// True if this user owns all directories from the user's own one on, so that the user may write there.
     pub(crate) fn is_own(&self) -> bool {
         let Some(above) = &self.above else { return true };
         let user = rustix::process::geteuid().as_raw();
@@ -84,7 +84,7 @@ impl Place {
         of_user.all(|place| place.metadata().map_or(true, |known| known.uid() == user))
     }
 
-    /// The traces that are there.
+    /// Returns the existing traces.
     pub(crate) fn traces(&self) -> BTreeSet<PathBuf> {
         let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
@@ -93,7 +93,7 @@ impl Place {
     }
 }
 
-/// A pattern as a path.
+/// Expands a pattern to a path.
 fn path_of(pattern: &[u8]) -> OsString {
     os(expanded(pattern, |letter| match letter {
         b'%' => Some(b"%".to_vec()),
@@ -103,8 +103,8 @@ fn path_of(pattern: &[u8]) -> OsString {
     }))
 }
 
-/// `DEVICE:INODE:BOOT:PATH` of a directory that was made for the run, by which the tracer knows it from another of that path in another root
-/// directory or behind another mount; `None` if that cannot be told.
+/// Returns `DEVICE:INODE:BOOT:PATH` of a directory created for this run, by which the tracer recognizes it; the same path in another root
+/// directory or behind another mount is another directory. `None` if unknown.
 pub(crate) fn made(directory: &Path) -> Option<OsString> {
     let known = directory.metadata().ok()?;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -112,13 +112,13 @@ pub(crate) fn made(directory: &Path) -> Option<OsString> {
     Some(os([numbers.as_bytes(), directory.as_os_str().as_bytes()].concat()))
 }
 
-/// A directory for this run's spools, so that they can be told from others'; with the reason, if none can be made.
+/// Creates a directory for this run's spools alone; on failure returns the temporary directory in which it could not be created.
 pub(crate) fn spools() -> Result<PathBuf, PathBuf> {
     let temporary = temporary();
     let made = tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(&temporary);
     let Ok(made) = made else { return Err(temporary) };
     let place = made.keep();
-    // Whatever the umask.
+    // Regardless of the umask.
     let _ = std::fs::set_permissions(&place, Permissions::from_mode(0o700));
     Ok(place)
 }
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(own.pattern, "/no/7_a_b/50%%u/%u/x");
         assert_eq!(own.directory, Path::new(&format!("/no/7_a_b/50%u/{user}/x")));
         assert_eq!(own.above.as_deref(), Some(Path::new("/no/7_a_b/50%u")));
-        // A name that looks like a pattern is none.
+        // A literal name that looks like a pattern is not expanded.
         let named = place(Some("/no/%u"), "");
         assert_eq!((named.pattern.to_str(), named.is_of_user()), (Some("/no/%%u"), false));
         assert_eq!(named.directory, Path::new("/no/%u"));

@@ -1,4 +1,4 @@
-//! Processes that dxt-run starts: it waits for them, passes signals on, and, as the first process of a container, takes in orphans.
+//! Child processes of dxt-run: waiting, signal forwarding and, as the first process of a container, adoption of orphans.
 
 use crate::signals::{ENDING, Signals, send};
 use rustix::process::WaitOptions;
@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Children that have been started and how those ended that are over.
+/// Started children, with the status of those that have ended.
 pub(crate) struct Processes {
     pub(crate) signals: Signals,
     ended: BTreeMap<i32, ExitStatus>,
@@ -19,22 +19,22 @@ impl Processes {
         Self { signals, ended: BTreeMap::new() }
     }
 
-    /// Starts a process; `ignored` signals do not end it.
+    /// Starts a process that ignores the `ignored` signals.
     pub(crate) fn start(&self, command: &mut Command, ignored: &'static [i32]) -> io::Result<i32> {
         let child = self.signals.hand_on(command, ignored).spawn()?;
         Ok(child.id().cast_signed())
     }
 
-    /// How a process ended, if it has.
+    /// Returns the exit status of a process, if it has ended.
     pub(crate) fn ended(&mut self, process: i32) -> Option<ExitStatus> {
-        // All children: those of processes that have ended come to the first process of a container.
+        // Reaps all children: the first process of a container inherits orphans.
         while let Ok(Some((child, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             self.ended.insert(child.as_raw_nonzero().get(), ExitStatus::from_raw(status.as_raw()));
         }
         self.ended.get(&process).copied()
     }
 
-    /// Waits for the command, which gets the signals that dxt-run gets. Those of a terminal went to the whole foreground group.
+    /// Waits for the command and forwards signals to it, except those that a terminal sends to the whole foreground process group.
     pub(crate) fn wait_and_forward(&mut self, process: i32) -> ExitStatus {
         loop {
             if let Some(status) = self.ended(process) {
@@ -51,7 +51,7 @@ impl Processes {
         }
     }
 
-    /// Waits for a process that finishes what the command has left. The first signal to end is passed over, and the second ends it.
+    /// Waits for a process that completes the command's leftovers. Ignores the first ending signal; the second one kills the process.
     pub(crate) fn wait_patiently(&mut self, process: i32) -> ExitStatus {
         let mut asked = 0;
         loop {
@@ -67,7 +67,7 @@ impl Processes {
         }
     }
 
-    /// Waits for some time, or until a child ends; the signal, if one tells dxt-run to end.
+    /// Waits for `time`, or until a child ends; returns an ending signal that arrives meanwhile.
     pub(crate) fn pause(&self, time: Duration) -> Option<i32> {
         let end = Instant::now() + time;
         loop {

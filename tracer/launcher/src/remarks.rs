@@ -1,4 +1,4 @@
-//! Names programs that cannot be traced before they run, and why, as far as their files tell.
+//! Warnings, before the run, about programs that cannot be traced, judging by their files.
 
 use crate::elf::{Reach, reach};
 use crate::files::program;
@@ -9,17 +9,17 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What was found of the programs that a command names.
+/// Findings about the programs that a command names.
 pub(crate) struct Remarks<'a> {
     library: &'a Path,
-    /// Programs that are not traced, each said once.
+    /// Programs that are not traced; each is reported once.
     pub(crate) untraced: BTreeSet<PathBuf>,
-    /// The first program that would not start with the library, and why.
+    /// First program that would not start with the library, and the reason.
     pub(crate) foreign: Option<(PathBuf, String)>,
 }
 
 impl<'a> Remarks<'a> {
-    /// Looks at all programs that the command is known to start.
+    /// Inspects all programs that the command is known to start.
     pub(crate) fn new(kind: Kind, words: &[OsString], listing: Option<&Path>, library: &'a Path) -> Self {
         let mut remarks = Self { library, untraced: BTreeSet::new(), foreign: None };
         match kind {
@@ -32,7 +32,7 @@ impl<'a> Remarks<'a> {
                     remark_on_environment(&crate::launch::base(&words[0]), &words[1..]);
                 }
                 words[1..].split(|word| word == ":").for_each(|words| remarks.remark_on_words(words));
-                // In files of programs, each line has options, or ranks, and then a program.
+                // In files that list programs, each line has options or ranks, then a program.
                 let text = listing.map(|file| std::fs::read(file).unwrap_or_default()).unwrap_or_default();
                 for line in text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().starts_with(b"#")) {
                     let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -44,7 +44,7 @@ impl<'a> Remarks<'a> {
         remarks
     }
 
-    /// Of words that hold options and then a program: all that may be the program, which is the first with a slash.
+    /// Inspects words that hold options and then a program: the first program with a slash, and all candidates before it.
     fn remark_on_words(&mut self, words: &[OsString]) {
         for word in words {
             let bytes = word.as_bytes();
@@ -82,7 +82,7 @@ impl<'a> Remarks<'a> {
     }
 }
 
-/// Names what keeps the variables from ranks, of a launcher that otherwise hands its environment on.
+/// Reports options that keep the variables from the ranks of a launcher that otherwise passes on its environment.
 fn remark_on_environment(launcher: &str, words: &[OsString]) {
     let mut export = std::env::var("SLURM_EXPORT_ENV").unwrap_or_else(|_| "ALL".to_owned());
     let mut kept = None;
@@ -117,7 +117,7 @@ fn remark_on_environment(launcher: &str, words: &[OsString]) {
     }
 }
 
-/// Variables that may have left out all that there was.
+/// Returns a note on the filter variables that may have left out everything.
 pub(crate) fn filters(settings: &crate::settings::Settings) -> String {
     const FILTERS: [&str; 7] =
         ["DXT_INCLUDE", "DXT_EXCLUDE", "DXT_RANKS", "DXT_APPS", "DXT_LAYERS", "DARSHAN_EXCLUDE_DIRS", "DXT_CONFIG"];
@@ -126,7 +126,7 @@ pub(crate) fn filters(settings: &crate::settings::Settings) -> String {
     if set.is_empty() { String::new() } else { format!(" ({} may leave out what there was)", set.join(", ")) }
 }
 
-/// True if a user's Slurm job has several nodes, with srun to reach them.
+/// Returns the number of nodes of a user's Slurm job, if more than one and srun can reach them.
 pub(crate) fn slurm_nodes() -> Option<String> {
     let nodes = variable("SLURM_JOB_NUM_NODES")?.into_string().ok()?;
     (nodes.parse::<u64>().is_ok_and(|nodes| nodes > 1) && program("srun".as_ref()).is_some()).then_some(nodes)

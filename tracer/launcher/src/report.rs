@@ -1,4 +1,4 @@
-//! After the run: what killed processes have left becomes a trace, and what was written is reported, or why nothing was.
+//! After the run: recovery of data from killed processes, and the report of the traces written or of the reason why there is none.
 
 use crate::conf::Conf;
 use crate::files::program;
@@ -13,10 +13,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Signals that a recovery is kept from: they were meant for the command.
+/// Signals ignored by a recovery: they were meant for the command.
 const HELD_OFF: [i32; 4] = crate::signals::ENDING;
 
-/// Makes traces of what processes left behind that were killed, or that could not write where the traces go.
+/// Recovers traces from the spools of processes that were killed or could not write their trace.
 pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option<&Path>, processes: &mut Processes) {
     for done in files(spools, "done") {
         let _ = std::fs::remove_file(done);
@@ -26,7 +26,7 @@ pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option
     } else if !files(spools, "spool").is_empty() {
         if let Some(analyze) = analyze {
             if place.is_of_user() {
-                // A user's own directory is nobody else's.
+                // A user's own directory is closed to others.
                 rustix::process::umask(Mode::from_raw_mode(0o077));
                 let _ = place.make(conf);
             }
@@ -48,7 +48,7 @@ pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option
     }
 }
 
-/// Files below a directory with this ending.
+/// Returns the files below a directory with this extension.
 fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -62,17 +62,17 @@ fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What the report needs to know of the run.
+/// Properties of the run for the report.
 pub(crate) struct Of<'a> {
     pub(crate) command: &'a OsStr,
     pub(crate) kind: Kind,
-    /// True if a program was named before as one that is not traced.
+    /// True if a program was already reported as not traced.
     pub(crate) is_remarked: bool,
     pub(crate) filters: String,
     pub(crate) output: &'a Path,
 }
 
-/// Reports the traces that are new, or why there may be none.
+/// Reports the new traces, or the reason why there may be none.
 pub(crate) fn written(of: &Of<'_>, new: &BTreeSet<PathBuf>, status: ExitStatus) {
     let (program_name, output) = (of.command.display(), of.output.display());
     match new.len() {

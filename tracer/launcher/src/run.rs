@@ -1,4 +1,4 @@
-//! The run from its options to its end.
+//! Course of a run, from the options to the final report.
 
 use crate::agent::{self, Agent, NotStarted};
 use crate::check::{Verdict, ask};
@@ -20,19 +20,19 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How dxt-run ends.
+/// Termination of dxt-run itself.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With an exit code.
+    /// By this exit code.
     Code(i32),
-    /// By a signal.
+    /// By this signal.
     Signal(i32),
 }
 
-/// Exit code where an option or a variable makes no sense.
+/// Exit code for an invalid option or variable.
 const WRONG_USE: i32 = 2;
 
-/// Does what the command line says.
+/// Executes the command line.
 #[must_use]
 pub fn run(words: Vec<OsString>, signals: Signals) -> Ending {
     let options = match Options::read(words) {
@@ -89,7 +89,7 @@ fn analyzer(library: Option<&Path>) -> Option<PathBuf> {
     ours("dxt-analyze", library).or_else(|| program("dxt-analyze".as_ref()))
 }
 
-/// Runs the script that looks into libraries; it ends with what it says.
+/// Runs the script that prints link flags; ends with the script's status.
 fn link_flags(library: &Path, words: &[OsString], signals: Signals) -> Result<Ending, String> {
     let archive = library.with_file_name("libdxt_static.a");
     if !archive.exists() {
@@ -141,12 +141,12 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
         return untraced(options, &format!("which cannot be loaded into {}: {why}", program.display()), signals);
     }
     let is_remarked = !remarks.untraced.is_empty();
-    // All ranks write one file together, which those that are not traced cannot: the others would wait for them for ever.
+    // A collective trace needs all ranks: ranks that are not traced would block the others forever.
     if kind.is_launcher() && is_remarked && settings.get("DXT_FLUSH").is_none() {
         settings.add("DXT_FLUSH", "process");
     }
 
-    // Spools go where this run's can be told from others'. On other nodes the directory is made by whoever needs it.
+    // A directory for this run's spools alone. On other nodes the first process that needs it creates it.
     let asked = conf.set("DXT_SPOOL");
     let mut spools = None;
     if !options.dry_run {
@@ -162,7 +162,7 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
                     settings.add_made("DXT_SPOOL_ID", &made);
                     spools = Some(made);
                 }
-                // Without one each process does as well as it can by itself.
+                // Without the directory, each process chooses a place by itself.
                 Err(temporary) => say!(
                     "failed to make a directory in {}: of processes that are killed nothing is recovered here",
                     temporary.display()
@@ -200,7 +200,7 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
         }
     }
     let before = place.traces();
-    // What came while nothing ran yet.
+    // Signals that arrived before the command was started.
     if let Some(signal) = processes.pause(std::time::Duration::ZERO) {
         if let Some(agent) = agent {
             agent.end(&mut processes);
@@ -239,13 +239,13 @@ fn of_run(run: &Run) -> Command {
     command
 }
 
-/// Says why a program could not be started; returns the exit code for that, as env(1) has it.
+/// Reports why a program could not be started; returns the exit code of env(1) for it.
 fn not_run(program: &OsStr, error: &io::Error) -> i32 {
     say!("failed to run {}: {error}", program.display());
     if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// Becomes the command, without the tracer.
+/// Replaces this process by the command, without the tracer.
 fn untraced(options: &Options, why: &str, signals: Signals) -> Result<Ending, String> {
     let words = &options.command;
     say!("{} runs without the tracer, {why}", words[0].display());
@@ -258,12 +258,12 @@ fn untraced(options: &Options, why: &str, signals: Signals) -> Result<Ending, St
     Ok(Ending::Code(not_run(&words[0], &error)))
 }
 
-/// Words as a shell reads them, a space before each.
+/// Returns the words quoted for a shell, each after a space.
 fn line(words: &[OsString]) -> Vec<u8> {
     words.iter().flat_map(|word| [b" ".to_vec(), quoted(word)].concat()).collect()
 }
 
-/// Prints what would be set and run.
+/// Prints the variables that would be set and the command that would run.
 fn dry_run(options: &Options, kind: Kind, settings: &Settings, launched: &[(String, OsString)], run: &Run) {
     let mut out = Vec::new();
     for (name, value) in settings.0.iter().chain(launched) {

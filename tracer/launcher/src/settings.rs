@@ -1,4 +1,4 @@
-//! Variables that the command gets: of options, of the environment, of the configuration.
+//! Variables for the command, from options, environment and configuration.
 
 use crate::conf::Conf;
 use crate::options::Options;
@@ -7,11 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Variables with their values, in the order in which they are handed on.
+/// Variables and values, in the order in which they are passed on.
 #[derive(Default)]
 pub(crate) struct Settings(pub(crate) Vec<(String, OsString)>);
 
-/// Schedulers' numbers of jobs; the first that is set counts.
+/// Job number variables of schedulers; the first one set counts.
 const JOB_NUMBERS: [&str; 10] = [
     "SLURM_JOB_ID",
     "PBS_JOBID",
@@ -25,7 +25,7 @@ const JOB_NUMBERS: [&str; 10] = [
     "JOB_ID",
 ];
 
-/// What a site leaves out of jobs and not out of a program that is traced by hand.
+/// Variables by which a site skips jobs; ignored for a program that the user traces explicitly.
 const OF_SITES: [&str; 5] = ["DXT_PROCESSES", "DXT_SAMPLE", "DXT_MIN_RUN_TIME", "DXT_MIN_IO", "DXT_MIN_CALLS"];
 
 impl Settings {
@@ -33,7 +33,7 @@ impl Settings {
         self.0.push((name.to_owned(), value.as_ref().to_owned()));
     }
 
-    /// Which directory was made for the run, instead of what the environment says of another run's.
+    /// Identifies the directory created for this run, replacing another run's value from the environment.
     pub(crate) fn add_made(&mut self, name: &str, directory: &Path) {
         self.0.retain(|(known, _)| known != name);
         if let Some(made) = crate::place::made(directory) {
@@ -45,7 +45,7 @@ impl Settings {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
     }
 
-    /// Those that options and the configuration's place say by themselves.
+    /// Returns the settings given by options and by the configuration's path.
     pub(crate) fn of_options(options: &Options, conf: &Conf) -> Self {
         let mut settings = Self::default();
         let given = [("DXT_BUFFER_MAX", &options.buffer_max), ("DXT_FLUSH", &options.flush)];
@@ -66,7 +66,7 @@ impl Settings {
         settings
     }
 
-    /// What else is set of the tracer's variables goes to every node, too.
+    /// Adds the tracer's other variables of the environment, so that they reach every node.
     pub(crate) fn add_environment(&mut self, conf: &Conf) {
         let mut of_environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         of_environment.sort();
@@ -84,7 +84,7 @@ impl Settings {
         }
     }
 
-    /// The tracer first: a library before it would keep its calls from it. Other copies of the tracer are left out.
+    /// Puts the tracer first in LD_PRELOAD, since a library before it would hide calls from it; leaves out other copies of the tracer.
     pub(crate) fn add_preload(&mut self, library: &Path) {
         let mut all = library.as_os_str().to_owned();
         let before = variable("LD_PRELOAD").unwrap_or_default();
@@ -105,7 +105,7 @@ impl Settings {
             all.push(OsStr::from_bytes(other));
         }
         self.add("LD_PRELOAD", all);
-        // A program with AddressSanitizer's shared library ends at once where another library was loaded before that.
+        // A program with AddressSanitizer's shared library ends at once if another library was loaded before it.
         let options = variable("ASAN_OPTIONS").map_or_else(Vec::new, OsString::into_vec);
         if !has(&options, ASAN_ORDER) {
             let colon: &[u8] = if options.is_empty() { b"" } else { b":" };
@@ -116,10 +116,10 @@ impl Settings {
 
 const ASAN_ORDER: &[u8] = b"verify_asan_link_order=";
 
-/// Symbols that a tracer's library exports, whatever its file is called; 0.2.0 has the second.
+/// Symbols exported by any tracer library, regardless of its file name; version 0.2.0 has the second.
 const SYMBOLS: [&[u8]; 2] = [b"\0dxt_tracer_version\0", b"\0dxt_tracer_is_preloaded\0"];
 
-/// True for a tracer's library, by its name or by what is in it.
+/// True for a tracer library, by its name or its symbols.
 fn is_tracer(place: &Path) -> bool {
     let named = place.file_name().is_some_and(|name| has(name.as_bytes(), b"dxt_tracer"));
     named || std::fs::read(place).is_ok_and(|bytes| SYMBOLS.iter().any(|symbol| has(&bytes, symbol)))
@@ -130,7 +130,7 @@ pub(crate) fn is_live(options: &Options) -> bool {
     options.live || !options.live_to.is_empty()
 }
 
-/// The name of this run's job, and the number that `%j` stands for.
+/// Returns this run's job name, and the number that replaces `%j`.
 pub(crate) fn job(conf: &Conf) -> (OsString, OsString) {
     let named = conf.set("DXT_JOB_ID");
     let number = named.clone().or_else(|| JOB_NUMBERS.iter().find_map(|name| variable(name)));

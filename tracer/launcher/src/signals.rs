@@ -1,4 +1,5 @@
-//! Signals: what dxt-run was started with, which signals it takes and passes on, and how it ends by one. The only unsafe code here.
+//! Signals: the inherited signal state, the signals that dxt-run takes and forwards, and its own end by a signal. The only unsafe code
+//! here.
 #![expect(unsafe_code, reason = "the C library's functions on signals have no safe form in rustix")]
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, setrlimit};
@@ -9,7 +10,7 @@ use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-/// Signals that are passed on to the command.
+/// Signals forwarded to the command.
 const FORWARDED: [i32; 8] = [
     libc::SIGTERM,
     libc::SIGINT,
@@ -21,20 +22,20 @@ const FORWARDED: [i32; 8] = [
     libc::SIGTSTP,
 ];
 
-/// Signals that tell dxt-run to end.
+/// Signals that end dxt-run.
 pub(crate) const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
-/// A signal that was taken.
+/// Signal that was taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) signal: i32,
-    /// True if the kernel sent it, as it does to the whole foreground group of a terminal: the command has it already.
+    /// True if sent by the kernel, as to the whole foreground process group of a terminal: the command has received it too.
     pub(crate) by_kernel: bool,
-    /// Process that sent it otherwise.
+    /// Sending process, if not the kernel.
     pub(crate) sender: i32,
 }
 
-/// The state of signals that dxt-run was started with, which the command gets, and the signals that dxt-run takes.
+/// Signal state that dxt-run was started with, which the command inherits, and the signals that dxt-run takes.
 #[derive(Clone, Copy)]
 pub struct Signals {
     mask: libc::sigset_t,
@@ -44,20 +45,20 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Blocks the signals that dxt-run takes, so that they wait until it looks. Ignored ones stay ignored.
+    /// Blocks the signals that dxt-run takes, so that they stay pending until it waits. Ignored signals stay ignored.
     #[must_use]
     pub fn take() -> Self {
         let mut waiting: Vec<i32> =
             FORWARDED.into_iter().filter(|signal| action(*signal, None).sa_sigaction != libc::SIG_IGN).collect();
         waiting.push(libc::SIGCHLD);
         let taken = set_of(&waiting);
-        // With SIGCHLD ignored the kernel keeps no child's status.
+        // With SIGCHLD ignored the kernel keeps no exit status of children.
         let child = action(libc::SIGCHLD, Some(libc::SIG_DFL));
         let pipe = action(libc::SIGPIPE, Some(libc::SIG_IGN));
         Self { mask: change_mask(libc::SIG_BLOCK, &taken), child, pipe, taken }
     }
 
-    /// Lets `command` start with the state that dxt-run was started with, but for `ignored` signals.
+    /// Lets `command` start with the inherited signal state, except for `ignored` signals.
     pub(crate) fn hand_on<'c>(&self, command: &'c mut Command, ignored: &'static [i32]) -> &'c mut Command {
         let state = *self;
         let restore = move || {
@@ -88,18 +89,18 @@ impl Signals {
                 // SAFETY: zeroes are a valid siginfo_t, which the call has filled in.
                 let info = unsafe { info.assume_init() };
                 let by_kernel = info.si_code > 0;
-                // SAFETY: signals of kill(2) and of children have a process; the field of others is some number.
+                // SAFETY: signals from kill(2) and from children have a pid there; for others the field is an arbitrary number.
                 let sender = unsafe { info.si_pid() };
                 return Some(Arrival { signal, by_kernel, sender });
             }
-            // A stop and its end interrupt it.
+            // Stopping and continuing the process interrupts the call.
             if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
                 return None;
             }
         }
     }
 
-    /// Stops this process as `signal` would have: the caller goes on with SIGCONT.
+    /// Stops this process as `signal` would have; returns after SIGCONT.
     pub(crate) fn stop(&self, signal: i32) {
         raise(signal);
         change_mask(libc::SIG_UNBLOCK, &set_of(&[signal]));
@@ -107,14 +108,14 @@ impl Signals {
     }
 }
 
-/// Sends a signal; a process that is gone gets none.
+/// Sends a signal, unless the process is gone.
 pub(crate) fn send(process: i32, signal: i32) {
     // SAFETY: kill(2) takes numbers only.
     unsafe { libc::kill(process, signal) };
 }
 
-/// Ends this process by `signal`, without a core file: the command may have left its own. Returns where the kernel does not do so, as of a
-/// container's first process.
+/// Ends this process by `signal`, without a core file, since the command may have left its own. Returns if the kernel does not end it, as
+/// for the first process of a container.
 pub fn end_by(signal: i32) {
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
@@ -130,12 +131,12 @@ fn raise(signal: i32) {
 
 fn set_of(signals: &[i32]) -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: it fills the set in.
+    // SAFETY: sigemptyset(3) initializes the set.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: sigemptyset(3) has filled it in.
+    // SAFETY: sigemptyset(3) has initialized it.
     let mut set = unsafe { set.assume_init() };
     for signal in signals {
-        // SAFETY: it changes a set that lives here.
+        // SAFETY: the set is a local variable.
         unsafe { libc::sigaddset(&raw mut set, *signal) };
     }
     set
@@ -149,7 +150,7 @@ fn change_mask(how: i32, set: &libc::sigset_t) -> libc::sigset_t {
     old
 }
 
-/// Sets what a signal does, if asked for; returns what it did.
+/// Sets the action of a signal, if given; returns the old one.
 fn action(signal: i32, handler: Option<libc::sighandler_t>) -> libc::sigaction {
     // SAFETY: zeroes are a valid sigaction: no handler, no flags, an empty mask.
     let mut old: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -165,6 +166,6 @@ fn action(signal: i32, handler: Option<libc::sighandler_t>) -> libc::sigaction {
 }
 
 fn restore(signal: i32, old: &libc::sigaction) {
-    // SAFETY: the action is the default, to ignore, or what sigaction(2) has said.
+    // SAFETY: the action is SIG_DFL, SIG_IGN, or one returned by sigaction(2).
     unsafe { libc::sigaction(signal, old, null_mut()) };
 }

@@ -1,10 +1,10 @@
-//! Small things on bytes and texts: messages, quoting for a shell, placeholders of patterns.
+//! Helpers for bytes and text: messages, quoting for a shell, placeholders of patterns.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Prints `dxt-run: ...` on standard error in one write; a closed one does not matter.
+/// Prints `dxt-run: ...` to standard error in one write; ignores errors such as a closed standard error.
 macro_rules! say {
     ($($words:tt)*) => { $crate::texts::print_error(&format!($($words)*)) };
 }
@@ -14,13 +14,13 @@ pub(crate) fn print_error(words: &str) {
     let _ = std::io::stderr().write_all(format!("dxt-run: {words}\n").as_bytes());
 }
 
-/// Prints to standard output; whoever reads it may have closed it.
+/// Prints to standard output; ignores errors, since the reader may have closed it.
 pub(crate) fn print(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_@%+=:./-".contains(byte);
@@ -36,7 +36,7 @@ pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     bytes.iter().flat_map(escaped).collect()
 }
 
-/// `NAME=value` as one word.
+/// Returns `NAME=value` as one word.
 pub(crate) fn joined(name: &str, value: &OsStr) -> OsString {
     let mut word = OsString::from(name);
     word.push("=");
@@ -44,7 +44,7 @@ pub(crate) fn joined(name: &str, value: &OsStr) -> OsString {
     word
 }
 
-/// Replaces each `%x` by what `with` has for x, if anything.
+/// Replaces each `%x` for which `with` returns a value.
 pub(crate) fn expanded(pattern: &[u8], mut with: impl FnMut(u8) -> Option<Vec<u8>>) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::new(), pattern);
     while let Some((byte, behind)) = rest.split_first() {
@@ -60,7 +60,7 @@ pub(crate) fn expanded(pattern: &[u8], mut with: impl FnMut(u8) -> Option<Vec<u8
     out
 }
 
-/// Text without what a pattern would take for a placeholder.
+/// Escapes percent signs, so that a pattern takes the text literally.
 pub(crate) fn doubled(text: &OsStr) -> Vec<u8> {
     text.as_bytes()
         .iter()
@@ -69,7 +69,7 @@ pub(crate) fn doubled(text: &OsStr) -> Vec<u8> {
         .collect()
 }
 
-/// True if `part` stands somewhere in `bytes`.
+/// True if `part` occurs in `bytes`.
 pub(crate) fn has(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|known| known == part)
 }
@@ -78,7 +78,7 @@ pub(crate) fn os(bytes: Vec<u8>) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// A variable that is set and not empty.
+/// Returns a variable that is set and not empty.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -1,16 +1,17 @@
-//! Stands for an append against the cut: `record.rs` (`append`, `once_more`), `late.rs` (`is_left_behind`, `switch`), `state.rs`
-//! (`park`), `buffer/marks.rs` (`take`, `settle`), `ends.rs` (`write_alone`, `end` with `Next::Destructors`) and `gate::barrier`.
-//! Each segment whose call returned is found once: in the trace, in the arena without a mark when the trace could not be written,
-//! in the late arena when it could; or, if the process was killed at any step of the cut, in the trace or by who recovers its spool.
+//! Model of an append concurrent with the cut, which takes the segments for the trace at the end: `record.rs` (`append`, `once_more`),
+//! `late.rs` (`is_left_behind`, `switch`), `state.rs` (`park`), `buffer/marks.rs` (`take`, `settle`), `ends.rs` (`write_alone`, `end`
+//! with `Next::Destructors`) and `gate::barrier`. Each segment whose call returned must be found exactly once: in the trace; in the arena
+//! without a mark, if the trace could not be written; in the late arena, if it could; or, if the process was killed at any step of the
+//! cut, in the trace or by the recovery of its spool.
 //!
-//! The append has no barrier between the store of its end and its look at the state, only one for the compiler. membarrier(2) has
-//! each other thread that runs execute a full barrier somewhere between the call's begin and end, and one that does not run has
-//! executed one when it was put aside. Where that barrier falls before the append's store, the append's look comes after it too
-//! and sees `Parked`; where it falls behind the store, the cut sees the segment. Those two outcomes are what two SeqCst fences, one
-//! on each side, allow: so here both execute one. The wrong model without the append's is what would be without membarrier(2).
+//! The append has only a compiler barrier between the store of its end and its load of the state. membarrier(2) makes each other running
+//! thread execute a full barrier between the call's begin and end; a thread that is not running executed one when it was descheduled. If
+//! that barrier falls before the append's store, the append's load comes after it too and sees `Parked`; if it falls after the store, the
+//! cut sees the segment. Two SeqCst fences, one on each side, allow exactly these two outcomes, so the model uses them. The wrong model
+//! without the append's fence shows the behavior without membarrier(2).
 //!
-//! The gate has a model of its own; a late slot is simply there. Who is parked sleeps until the state is another one or the process is
-//! gone; the lock of that orders nothing that the look at the state does not order too.
+//! The gate has a model of its own; a late slot is simply present. A parked thread sleeps until the state changes or the process is gone;
+//! the mutex used for that orders nothing that the load of the state does not order too.
 
 use crate::explore;
 use loom::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
@@ -34,7 +35,7 @@ enum Fault {
     MarksStay,
 }
 
-/// What becomes of the cut.
+/// Outcome of the cut.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Written,
@@ -55,7 +56,7 @@ impl Slot {
         self.end.store(id, Ordering::Release);
     }
 
-    /// Which segment is there, by an end that `counts`.
+    /// Returns the segment in this slot if its end `counts`.
     fn segment(&self, counts: impl Fn(u64) -> bool) -> Option<u64> {
         let end = self.end.load(Ordering::Acquire);
         let id = end & !MARKS;
@@ -69,7 +70,7 @@ impl Slot {
 struct Process {
     fault: Fault,
     state: AtomicU8,
-    /// Whether the cut is over, or the process is gone; for those who sleep.
+    /// True once the cut is over or the process is gone; sleeping threads wait for it.
     over: Mutex<bool>,
     wakes: Condvar,
     arena: [Slot; APPENDERS],
@@ -84,7 +85,7 @@ impl Process {
             fence(Ordering::SeqCst);
         }
         if self.state.load(Ordering::Relaxed) != ON && self.is_left_behind(slot) {
-            // Into the late arena, by the thread's own append, which finds the state no plainer.
+            // Into the late arena, by the thread's own append, which sees no clearer state.
             self.late[me].store(me as u64 + 1);
         }
     }
@@ -114,7 +115,7 @@ impl Process {
         }
     }
 
-    /// Returns the trace, if it is there under its name, and the header's `CUT`.
+    /// Runs the cut; returns the trace, if it exists under its name, and the header's `CUT`.
     fn cut(&self, fate: Fate) -> (Option<Vec<u64>>, u32) {
         let is_killed = |step: usize| fate == Fate::Killed(step);
         let (mut trace, mut cut) = (None, 0);
@@ -170,12 +171,12 @@ fn ending(fault: Fault, fate: Fate) {
     let in_trace = trace.is_some();
     let gone = if in_trace || cut == 2 { MARKS } else { WRITTEN };
     let mut found = trace.unwrap_or_default();
-    // The spool of what was written is removed: only who is killed before leaves it.
+    // The spool of a written trace is removed: only a process killed before that leaves one.
     if fate != Fate::Written {
         found.extend(process.arena.iter().filter_map(|slot| slot.segment(|end| end & gone == 0)));
     }
     if fate == Fate::Failed {
-        // The next trace takes what has no mark.
+        // The next trace takes the segments without a mark.
         assert!(process.arena.iter().all(|slot| slot.end.load(Ordering::Relaxed) & MARKS == 0), "a mark has stayed");
     }
     found.extend(process.late.iter().filter_map(|slot| slot.segment(|_| true)));

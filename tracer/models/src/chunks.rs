@@ -1,14 +1,18 @@
-//! Stands for the life of a chunk: filled by its thread (`record.rs`), `Full` (`arena.rs`, `filled`), claimed (`claim_full`, `chunk.rs`
-//! `is_complete`), packed (`packed.rs`, `store`, `put`; `landing.rs`) and used again or made a chunk of blocks (`erase`, `give`,
-//! `become_packed`); with a reader outside that follows what `trace-format/SPOOL.md` lets it rely on. At any moment it finds each
-//! segment at least once, under its thread and sequence number, by which it knows a segment that it finds twice.
+//! Model of a chunk's life: filled by its thread (`record.rs`), full (`arena.rs`, `filled`), claimed (`claim_full`; `chunk.rs`,
+//! `is_complete`), packed (`packed.rs`, `store`, `put`; `landing.rs`), then reused or made a chunk of blocks (`erase`, `give`,
+//! `become_packed`). Meanwhile a reader outside of the process follows the guarantees of `trace-format/SPOOL.md`. At any time it must
+//! find each segment at least once, under its thread and sequence number, by which it recognizes a segment found twice.
 //!
-//! The reader (`trace-format/src/spool/read/snapshot.rs`) looks in this order: first the slots, with the chunk's thread and sequence
-//! number before and after, and takes none of them if one has changed; then the landing places; then the blocks. For who reads while the owner runs, the erasing must not be seen
-//! before the block: a Release fence stands before it, and one of Acquire behind the reader's slots. (Who reads the spool of a process that
-//! was killed needs none, since that one's stores are all there.)
+//! The reader (`trace-format/src/spool/read/snapshot.rs`) looks in this order:
+//! 1. the slots, with the chunk's thread and sequence number before and after; it drops them all if either has changed
+//! 2. the staging places
+//! 3. the blocks
 //!
-//! A block is its length and the two segments of its chunk; of slots there are ends only, since `append_and_cut` and `copies` have the rest.
+//! For a reader that runs beside the owner, the erasing must not become visible before the block: a Release fence precedes the erasing,
+//! and an Acquire fence follows the reader's slots. (The spool of a killed process needs none, since all its stores have arrived.)
+//!
+//! A block consists of its length and the two segments of its chunk; slots consist of their ends only, since `append_and_cut` and
+//! `copies` model the rest.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -19,7 +23,7 @@ const ACTIVE: u32 = 1;
 const FULL: u32 = 2;
 const PACKING: u32 = 3;
 const PACKED: u32 = 4;
-/// The ends of the segments that the chunk is filled with, and the one of its next owner.
+/// End times of the segments that fill the chunk, and of its next owner's first segment.
 const ENDS: [u64; 2] = [5, 6];
 const NEXT_END: u64 = 7;
 
@@ -34,12 +38,12 @@ enum Fault {
     TakenForAnothers,
 }
 
-/// Where the block goes.
+/// Destination of the block.
 #[derive(Clone, Copy, PartialEq)]
 enum Goes {
-    /// Into a chunk that holds blocks.
+    /// A chunk that holds blocks.
     Elsewhere,
-    /// Into the chunk that it came from.
+    /// The chunk that the segments came from.
     Here,
 }
 
@@ -63,7 +67,7 @@ impl Block {
     }
 }
 
-/// One chunk that changes hands; its place for a block, once it holds blocks; another chunk that does; a landing place.
+/// One chunk that changes hands, its own block once it holds blocks, a block in another chunk, and a staging place.
 struct Spool {
     fault: Fault,
     full: AtomicU32,
@@ -77,7 +81,7 @@ struct Spool {
 }
 
 impl Spool {
-    /// The last call is interrupted after it has got its slot, and a handler's finds the chunk full.
+    /// Fills the chunk: the last call is interrupted after it has got its slot, and a signal handler's call finds the chunk full.
     fn fill(&self) {
         self.state.store(FULL, Ordering::Release);
         self.full.fetch_add(1, Ordering::Release);
@@ -127,7 +131,7 @@ impl Spool {
             self.other_block.put(ends);
             self.erase();
         }
-        // Given to the thread that packed, whose first chunk it is.
+        // Given to the thread that packed, as its first chunk.
         self.thread.store(1, Ordering::Relaxed);
         self.sequence.store(0, Ordering::Relaxed);
         self.state.store(ACTIVE, Ordering::Release);
@@ -138,7 +142,7 @@ impl Spool {
         [&self.state, &self.thread, &self.sequence].map(|word| word.load(Ordering::Acquire))
     }
 
-    /// What a reader finds of thread 0.
+    /// Returns the segments of thread 0 that a reader finds.
     fn read(&self) -> Vec<u64> {
         let blocks = || [&self.landing, &self.own_block, &self.other_block].map(Block::read).concat();
         let mut found = if self.fault == Fault::ReadsBlocksFirst { blocks() } else { Vec::new() };
@@ -157,7 +161,7 @@ impl Spool {
     }
 }
 
-/// What becomes of a chunk of thread 0: it is packed while a reader looks, or, if it is not filled, while it is being filled.
+/// Runs the life of a chunk of thread 0: packed while a reader looks or, unless `is_filled`, while it is being filled.
 fn life(fault: Fault, goes: Goes, is_filled: bool) {
     let spool = Arc::new(Spool {
         fault,
@@ -175,7 +179,7 @@ fn life(fault: Fault, goes: Goes, is_filled: bool) {
         spool.fill();
     }
     let packer = thread::spawn(move || packer.make_room(goes));
-    // All three at once are more orders than can be tried.
+    // All three at once have more interleavings than can be explored.
     let other = thread::spawn(move || {
         if is_filled {
             return other.read();

@@ -1,11 +1,11 @@
-//! Stands for a slot that is emptied and used again (`buffer/chunk.rs` `erase`, `buffer/policy.rs` `fold_scratch`,
-//! `buffer/counting/waiting.rs` `empty`; then `record.rs` `append`) while a reader outside copies it, as `trace-format/SPOOL.md` says
-//! (`trace-format/src/spool/read/snapshot.rs` `slots`). A copy takes a slot's words in whatever order, so it may meet the end of one
-//! segment and the rest of another. So the reader copies twice, with an Acquire fence between, and takes what is the same in both and has
-//! an end: that is a whole segment.
+//! Model of a slot that is emptied and reused (`buffer/chunk.rs` `erase`, `buffer/policy.rs` `fold_scratch`, `buffer/counting/waiting.rs`
+//! `empty`; then `record.rs` `append`) while a reader outside of the process copies it, as in `trace-format/SPOOL.md`
+//! (`trace-format/src/spool/read/snapshot.rs` `slots`). A copy reads a slot's words in any order, so it may mix the end of one segment
+//! with words of another. Therefore the reader copies twice, with an Acquire fence between, and accepts a slot that is equal in both
+//! copies and has an end.
 //!
-//! Why: whatever of the next segment the first copy meets was stored behind a Release fence that stands after the emptying, so the second
-//! copy does not meet the end of the segment before any more.
+//! Reason: the next segment is stored after a Release fence that follows the emptying. If the first copy sees any word of it, the second
+//! copy no longer sees the end of the previous segment.
 //!
 //! A slot is its end and one word for the rest.
 
@@ -19,11 +19,11 @@ enum Fault {
     None,
     /// The reader copies once.
     OneCopy,
-    /// It copies twice and compares ends only.
+    /// The reader copies twice but compares ends only.
     EndsOnly,
-    /// It has no fence between its copies.
+    /// The reader has no fence between its copies.
     NoReadersFence,
-    /// The owner has none between the emptying and the next segment.
+    /// The owner has no fence between the emptying and the next segment.
     NoOwnersFence,
 }
 
@@ -45,7 +45,7 @@ impl Slot {
         }
     }
 
-    /// The word and the end.
+    /// Returns the word and the end.
     fn copy(&self, end_first: bool) -> [u64; 2] {
         let first = if end_first { &self.end } else { &self.word }.load(Ordering::Relaxed);
         let second = if end_first { &self.word } else { &self.end }.load(Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Slot {
     }
 }
 
-/// A slot that has a segment, or none yet, gets another one while it is copied.
+/// Stores a segment into an empty or (`is_filled`) used slot while a reader copies it.
 fn used_again(fault: Fault, is_filled: bool, end_first: bool) {
     let first = u64::from(is_filled);
     let slot = Arc::new(Slot { word: AtomicU64::new(first), end: AtomicU64::new(first) });

@@ -1,9 +1,9 @@
-//! Stands for `gate.rs` (`pass`, `alone`): nobody is behind the gate while somebody has it alone, who sees all that was done there,
-//! and is seen by who comes next. Whoever wants it alone waits by yields, and gives up
-//! after a few, as the code does.
+//! Model of `gate.rs` (`pass`, `alone`): no thread is inside while another has the gate alone. That thread sees all earlier work, and
+//! later threads see its work. A thread that wants the gate alone waits by yielding, and gives up after a few attempts, as in the code.
 //!
-//! Who passes counts itself in and then looks whether it is closed; who wants it alone closes it and then looks who is inside. The
-//! code counts on one order of these four, all SeqCst; here fences stand between the two of each.
+//! A passing thread increments the number inside and then loads `closed`; a thread that wants to be alone sets `closed` and then loads
+//! the number inside. The code relies on a total order of these four accesses, all SeqCst; the model has a fence between the two accesses
+//! of each.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -24,14 +24,14 @@ struct Gate {
     fault: Fault,
     inside: AtomicU32,
     closed: AtomicBool,
-    /// What is worked on: those at it now, and works done, which are counted without an atomic add by who is alone.
+    /// Protected state: passing threads, threads alone, and operations done, which the thread alone increments without an atomic add.
     here: AtomicU32,
     alone: AtomicU32,
     done: AtomicU32,
 }
 
 impl Gate {
-    /// False if it still waits: every look at a gate that is closed is like the first.
+    /// Passes the gate; false if it is closed: each further attempt is like the first.
     fn pass(&self) -> bool {
         if self.fault == Fault::LooksFirst {
             if self.closed.load(Ordering::SeqCst) {

@@ -1,9 +1,10 @@
-//! Stands for `handles/rings.rs` (`with_mapping_of`, `end`, `add`): threads look at the tracer's mapping of a ring while others (close,
-//! munmap) end it, and set up the next one under the same name. Nobody looks behind an end: what is looked at is unmapped by nobody
-//! meanwhile; and a mapping is unmapped once at most.
+//! Model of `handles/rings.rs` (`with_mapping_of`, `end`, `add`): threads read the tracer's mapping of a ring while others (close,
+//! munmap) end the ring and set up the next one under the same name. Invariants: a mapping is not unmapped while it is read, and at most
+//! once.
 //!
-//! Who looks says so and then asks for the name; who ends takes the name away and then asks who looks. The code counts on one order
-//! of these four, all SeqCst; here fences stand between the two of each. A mapping is a number, unmapping it a mark.
+//! A reader announces itself and then loads the name; an end takes the name away and then loads the number of readers. The code relies on
+//! a total order of these four accesses, all SeqCst; the model has a fence between the two accesses of each. A mapping is a number, its
+//! unmapping a counter.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -26,9 +27,9 @@ struct Ring {
     fault: Fault,
     name: AtomicUsize,
     users: AtomicU32,
-    /// The mapping's number, or 0.
+    /// Number of the mapping, or 0.
     mapped: AtomicUsize,
-    /// How often each mapping was unmapped.
+    /// Unmap count of each mapping.
     unmapped: [AtomicU32; 3],
 }
 
@@ -43,7 +44,7 @@ impl Ring {
         fence(Ordering::SeqCst);
         let mapping = if self.fault == Fault::LooksBeforeItSays { before } else { mapping() };
         if mapping != 0 {
-            // Twice: it stays as long as it is looked at. The newest value, as an access of unmapped memory would find out.
+            // Twice: the mapping stays while it is read. `fetch_add` loads the newest value, as an access to unmapped memory would.
             for _ in 0..2 {
                 assert_eq!(self.unmapped[mapping].fetch_add(0, Ordering::Relaxed), 0, "looks at what is unmapped");
             }
@@ -83,7 +84,7 @@ impl Ring {
     }
 }
 
-/// A ring while these go on.
+/// Runs the given functions concurrently on one ring.
 fn a_ring<const N: usize>(fault: Fault, threads: [fn(&Ring); N]) {
     let ring = Arc::new(Ring {
         fault,

@@ -1,9 +1,9 @@
-//! Stands for `memory/area.rs` (`take`, `back`, `alone`) and `memory/table.rs` (`push_with`, `get`, `numbered`), and for what lies in
-//! an area and is shown by a word that is stored last: a record of the journal, the header of a chunk. Threads push records, while
-//! one of the process iterates and one outside goes by what the spool shows as used. Nobody finds a record that is half made, two
-//! records never share a place, nobody touches what is not backed, and backing, which may write zeros, goes over no record.
+//! Model of `memory/area.rs` (`take`, `back`, `alone`) and `memory/table.rs` (`push_with`, `get`, `numbered`), and of objects in an area
+//! that a word stored last publishes: a journal record, the header of a chunk. Threads push records while another thread iterates and a
+//! reader outside of the process follows the spool's used size. Invariants: no reader finds a partial record, no two records share a
+//! place, no access precedes backing, and backing, which may write zeros, never overwrites a record.
 //!
-//! Here a record is two words and its ready word, and a piece that is backed is one record.
+//! In the model a record is two words and its ready word, and the unit of backing is one record.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -12,7 +12,7 @@ use loom::thread;
 
 const CAPACITY: usize = 2;
 
-/// What a wrong model does otherwise.
+/// Defect of a wrong model.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
@@ -34,7 +34,7 @@ struct Table {
     backing: AtomicUsize,
     backed: AtomicUsize,
     used: AtomicUsize,
-    /// What readers of the spool see as used.
+    /// Used size as published to readers of the spool.
     shown: AtomicUsize,
     places: [Made; CAPACITY],
 }
@@ -66,7 +66,7 @@ impl Table {
         }
     }
 
-    /// As `alone` around `back_alone`, where a file system that cannot allocate has zeros written.
+    /// Backs places up to `end`, like `alone` around `back_alone` on a file system without fallocate(2), where zeros are written.
     fn back(&self, me: usize, end: usize) {
         let together = self.fault == Fault::BackTogether;
         while !together && self.backing.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -96,7 +96,7 @@ impl Table {
         Some(at)
     }
 
-    /// The records below `used`: who made them.
+    /// Returns the makers of the records below `used`.
     fn found(&self, used: usize) -> Vec<usize> {
         let whole = |place: &&Made| {
             assert!(place.backed.load(Ordering::Relaxed), "shown before it was backed");
@@ -111,7 +111,7 @@ impl Table {
     }
 }
 
-/// Two threads push, while `reads` goes on.
+/// Runs two pushing threads concurrently with `reads`.
 fn pushing(fault: Fault, reads: fn(&Table)) {
     let table = Table::new(fault);
     let pushers: Vec<_> = [1, 2]

@@ -1,9 +1,9 @@
-//! Stands for `handles/description.rs` (`moving`, `moving_among_threads`, `moved`, `settle`, `share_with_others`): threads that move one
-//! position take turns around the kernel's call, so that each is told the offset at which the kernel had it begin. Where a turn is taken
-//! over, since its owner does not come back for long, all who may be told a wrong offset know that it is an estimate: who took the turn
-//! over, who lost it, and who has a turn of its own while that one is still under way.
+//! Model of `handles/description.rs` (`moving`, `moving_among_threads`, `moved`, `settle`, `share_with_others`): threads that move one
+//! position are serialized around the kernel's call (each takes a turn), so that each gets the offset at which its transfer really began.
+//! If a turn is taken over because its owner does not return for long, every thread whose offset may be wrong must know that it is an
+//! estimate: the thread that took the turn over, the one that lost it, and any that gets a turn while the lost one is still under way.
 //!
-//! The kernel lets such calls through one at a time: here an atomic add. A wait that ends is a number of looks.
+//! The kernel serializes such calls: here an atomic add. A bounded wait is a number of looks.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -25,9 +25,9 @@ struct Description {
     kernel: AtomicU64,
     position: AtomicU64,
     mover: AtomicU32,
-    /// The position is no longer followed.
+    /// True if the position is no longer tracked.
     shared: AtomicBool,
-    /// Some take no turns.
+    /// True if some threads take no turns.
     others: AtomicBool,
 }
 
@@ -37,8 +37,7 @@ impl Description {
         self.others.store(true, Ordering::Release);
     }
 
-    /// Moves the position by `bytes`; what the tracer says of the offset, whether that is an estimate, and what is true. `None` if it
-    /// still waits.
+    /// Moves the position by `bytes`; returns (offset by the tracer, true if an estimate, true offset). `None` if still waiting.
     fn call(&self, me: u32, bytes: u64, takes_over: bool, fault: Fault) -> Option<(u64, bool, u64)> {
         let (mut turn, mut alone) = (me, true);
         if fault == Fault::NoTurns {
@@ -75,7 +74,7 @@ impl Description {
     }
 }
 
-/// Three threads that move the position; if `takes_over`, none of them waits for long.
+/// Runs three threads that move the position; with `takes_over`, none of them waits for long.
 fn moving(fault: Fault, takes_over: bool) {
     let description = Arc::new(Description::default());
     let movers = [(1, 10), (2, 100), (3, 1000)].map(|(me, bytes)| {

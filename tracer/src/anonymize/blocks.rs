@@ -1,9 +1,10 @@
-//! What the trace says of job and process. Each function names all fields, and says of each that holds a text what becomes of it.
+//! Anonymization of the job block and the process block. Each function destructures all fields, so that a new text field cannot be
+//! forgotten.
 
 use super::{fingerprint, hash, is_on, path, word};
 use trace_format::meta::{DataSetDef, HintDef, Job, JobInfo, Mount, Process, ProcessInfo};
 
-/// Settings whose values are numbers and words of the tracer's own; in the others there may be names.
+/// Settings with numbers and fixed words as values; all other values may contain names and are hashed.
 const PLAIN_SETTINGS: [&str; 19] = [
     "DXT_ENABLE",
     "DXT_COUNTERS_FILES",
@@ -26,7 +27,7 @@ const PLAIN_SETTINGS: [&str; 19] = [
     "DXT_JOB_BYTES",
 ];
 
-/// How the keys of hints begin that MPI and its libraries know (MPI 4.0, 14.2.8; ROMIO; OMPIO; PnetCDF). Others are the program's.
+/// Prefixes of hint keys known to MPI and its libraries (MPI 4.0, 14.2.8; ROMIO; OMPIO; PnetCDF). Other keys belong to the program.
 const KNOWN_HINTS: [&[u8]; 18] = [
     b"access_style",
     b"cb_",
@@ -47,7 +48,7 @@ const KNOWN_HINTS: [&[u8]; 18] = [
     b"striping_",
     b"start_iodevice",
 ];
-/// Values of hints that are words of MPI's.
+/// Hint values defined by MPI.
 const KNOWN_VALUES: [&[u8]; 12] = [
     b"enable",
     b"disable",
@@ -63,15 +64,15 @@ const KNOWN_VALUES: [&[u8]; 12] = [
     b"sequential",
 ];
 
-/// Users of anonymous traces have numbers from here on, where hardly a system has users: nobody is taken for somebody else.
+/// First user id in anonymous traces; hardly a system uses ids from here on, so that no user is mistaken for another.
 const USERS: u32 = 1 << 31;
 
-/// The job block as it may be told.
+/// Returns the job block, anonymized if that is on.
 pub(crate) fn job(job: Job) -> Job {
     if !is_on() {
         return job;
     }
-    // Names of files come as they are told.
+    // `names` arrives anonymized.
     let Job { info, ops, names, settings, mounts } = job;
     let JobInfo { key, scheduler, uid, exe, args, cwd, start_unix_ns, mpi, tracer } = info;
     let info = JobInfo {
@@ -96,7 +97,7 @@ pub(crate) fn job(job: Job) -> Job {
     Job { info, ops, names, settings, mounts }
 }
 
-/// `SLURM_JOB_ID=123.0` with the job's id hashed and its step left.
+/// Hashes the job's id in `SLURM_JOB_ID=123.0` and keeps the step.
 fn job_id(scheduler: &str) -> String {
     let Some((variable, value)) = scheduler.split_once('=') else { return word(scheduler.as_bytes()) };
     let step = value.rsplit_once('.').filter(|(_, step)| step.bytes().all(|byte| byte.is_ascii_digit()));
@@ -106,7 +107,7 @@ fn job_id(scheduler: &str) -> String {
     }
 }
 
-/// What a process is, as it may be told. Nodes keep their names: reports name slow ones.
+/// Returns the process information, anonymized if that is on. Node names stay: reports name slow nodes.
 pub(crate) fn process_info(mut info: ProcessInfo) -> ProcessInfo {
     if !is_on() {
         return info;
@@ -131,7 +132,7 @@ pub(crate) fn process_info(mut info: ProcessInfo) -> ProcessInfo {
     info
 }
 
-/// Makes a process block one that may be told. `info` and the names of files come so.
+/// Anonymizes a process block if that is on. `info` and the names of files arrive anonymized.
 pub(crate) fn process(process: &mut Process) {
     if !is_on() {
         return;
@@ -141,7 +142,7 @@ pub(crate) fn process(process: &mut Process) {
         threads: _,
         files: _,
         streams: _,
-        // Of a file system's, with the names of its pools.
+        // Belongs to the file system, with the names of its pools.
         layouts: _,
         missing: _,
         notes: _,

@@ -1,9 +1,11 @@
-//! DXT_ANONYMIZE: what names something of a user's is told by a hash with the site's key. The key never leaves the process.
+//! DXT_ANONYMIZE: identifying strings are recorded as hashes with the site's key. The key never leaves the process.
 //!
-//! Nothing is hashed later than it is kept outside of the process, in a trace or a spool, and there are three doors on the way: a file
-//! gets the name that it is told by when it is first seen (`registry`), what is said of job and process comes from `describe`, and what a process
-//! block says besides goes through [`process`] when it is encoded. The last two name every field of what passes, so that a new
-//! one does not compile before somebody has decided what becomes of it.
+//! Identifying strings leave the process, in a trace or a spool, only through three functions, which hash them before:
+//! - `registry` names a file when it is first seen
+//! - `describe` supplies the job and process information
+//! - [`process`] filters the rest of a process block when it is encoded
+//!
+//! The last two destructure all fields, so that a new field does not compile until somebody has decided on its treatment.
 
 mod blocks;
 mod paths;
@@ -17,21 +19,21 @@ use siphasher::sip128;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Fewest bytes of a key.
+/// Minimum length of a key, in bytes.
 const LEAST_KEY_BYTES: usize = 16;
-/// Bytes of a hash as it is told: 64 bits in hexadecimal.
+/// Length of a recorded hash, in bytes: 64 bits in hexadecimal.
 const DIGITS: usize = 16;
 
-/// The hash: SipHash-2-4 (Aumasson, Bernstein 2012), a pseudorandom function as long as its key is secret. Needs neither memory nor more than 100
-/// bytes of stack, and some 30 ns for a name.
+/// Hash function SipHash-2-4 (Aumasson, Bernstein 2012), pseudorandom as long as its key is secret. Takes no heap memory, at most 100
+/// bytes of stack, and some 30 ns per name.
 static HASH: OnceLock<SipHasher24> = OnceLock::new();
-/// The key could not be read: hashes are of a random one.
+/// True if the key could not be read, so that hashes use a random key.
 static WITHOUT_KEY: AtomicBool = AtomicBool::new(false);
 
-/// From now on names are hashed with the key in the file at `path`. For the constructor.
+/// Starts hashing names with the key in the file at `path`. For the constructor.
 ///
 /// # Errors
-/// Why it cannot be read; then names are hashed with a key that nobody knows.
+/// The reason why the key cannot be read; names are then hashed with a random key.
 pub(crate) fn begin(path: &[u8]) -> Result<(), String> {
     let key = config::content(path).and_then(|key| match key.len() {
         LEAST_KEY_BYTES.. => Ok(key),
@@ -51,22 +53,22 @@ pub(crate) fn begin(path: &[u8]) -> Result<(), String> {
     }
 }
 
-/// From now on names are hashed with a key that nobody knows: whether they may be told cannot be found out.
+/// Starts hashing names with a random key, for a process that cannot know if names may be recorded.
 pub(crate) fn begin_without_key() {
     let _ = HASH.set(SipHasher24::new_with_keys(random::number(), random::number()));
 }
 
-/// Whether names are hashed.
+/// True if names are hashed.
 pub(crate) fn is_on() -> bool {
     HASH.get().is_some()
 }
 
-/// Whether there is no key though there should be: then nothing is to be told.
+/// True if the required key is missing: nothing may be recorded then.
 pub(crate) fn lacks_key() -> bool {
     WITHOUT_KEY.load(Ordering::Relaxed)
 }
 
-/// Tells keys apart, and no more of them.
+/// Returns a value that distinguishes keys but reveals nothing else about them.
 fn fingerprint() -> String {
     word(b"the key of this trace")
 }
@@ -75,7 +77,7 @@ fn hash(text: &[u8]) -> u64 {
     HASH.get().map_or(0, |hash| hash.hash(text))
 }
 
-/// The hash of a text as it is told; nothing of nothing.
+/// Returns the hash of a text in hexadecimal; an empty text stays empty.
 fn word(text: &[u8]) -> String {
     if text.is_empty() { String::new() } else { String::from_utf8_lossy(&digits(text)).into_owned() }
 }
@@ -85,12 +87,12 @@ fn digits(text: &[u8]) -> [u8; DIGITS] {
     std::array::from_fn(|i| b"0123456789abcdef"[(hash >> (60 - 4 * i) & 15) as usize])
 }
 
-/// A name of a program's file in the name of a trace.
+/// Returns a name from the program as it may appear in a trace's file name.
 pub(crate) fn in_file_name(name: &[u8]) -> Vec<u8> {
     if is_on() { digits(name).to_vec() } else { name.to_vec() }
 }
 
-/// For tests, which run side by side: a key.
+/// Sets a key for tests, which run concurrently.
 #[cfg(test)]
 fn begin_for_tests() {
     let _ = HASH.set(SipHasher24::new_with_keys(1, 2));

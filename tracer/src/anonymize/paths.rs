@@ -1,9 +1,9 @@
-//! Paths: each part is hashed by itself, so that what lies in one directory still does, and a file is still on its file system. The ending
-//! stays if it is one of those that say what kind of data it is and nothing of whose.
+//! Paths: each component is hashed on its own, so that files in one directory stay together, and stay on their file system. The extension
+//! is kept if it names a data format, which reveals nothing about the user.
 
 use super::{DIGITS, digits};
 
-/// Endings that stay: formats of data.
+/// Extensions that are kept: data formats.
 const ENDINGS: [&[u8]; 48] = [
     b"h5",
     b"hdf5",
@@ -55,17 +55,17 @@ const ENDINGS: [&[u8]; 48] = [
     b"zip",
 ];
 
-/// Parts that are hashed one by one; those behind them as one.
+/// Maximum number of hashes per path; the last one covers all remaining components.
 const MOST_PARTS: usize = 64;
 
-/// The hashed path's length.
+/// Returns the length of the hashed path, in bytes.
 pub(crate) fn path_bytes(path: &[u8]) -> usize {
     let mut bytes = 0;
     each(path, |part| bytes += part.len());
     bytes
 }
 
-/// Writes the hashed path, which has [`path_bytes`]. Allocates nothing.
+/// Writes the hashed path, which takes [`path_bytes`]. Allocates nothing.
 pub(crate) fn path_into(path: &[u8], out: &mut [u8]) {
     let mut rest = out;
     each(path, |part| {
@@ -76,14 +76,14 @@ pub(crate) fn path_into(path: &[u8], out: &mut [u8]) {
     });
 }
 
-/// The hashed path.
+/// Returns the hashed path.
 pub(crate) fn path(path: &[u8]) -> Vec<u8> {
     let mut out = vec![0; path_bytes(path)];
     path_into(path, &mut out);
     out
 }
 
-/// Shows the pieces of the hashed path.
+/// Calls `with` for each piece of the hashed path.
 fn each(path: &[u8], mut with: impl FnMut(&[u8])) {
     let parts = path.splitn(MOST_PARTS, |&byte| byte == b'/');
     for (number, part) in parts.enumerate() {
@@ -102,7 +102,7 @@ fn each(path: &[u8], mut with: impl FnMut(&[u8])) {
     }
 }
 
-/// The ending of a name, if it may be told.
+/// Returns the extension of a name, if it may be kept.
 fn ending(name: &[u8]) -> Option<&'static [u8]> {
     let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0)?;
     ENDINGS.into_iter().find(|known| name[dot + 1..].eq_ignore_ascii_case(known))
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn long_paths_are_bounded() {
         let deep = "/x".repeat(2000);
-        // In front of the first slash is nothing.
+        // The component before the first slash is empty.
         assert_eq!(hashed(&deep).len(), (MOST_PARTS - 1) * (DIGITS + 1));
         assert_ne!(hashed(&deep), hashed(&format!("{deep}y")));
     }

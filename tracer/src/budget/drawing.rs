@@ -1,10 +1,10 @@
-//! What this process draws from the pot of its node, and gives back: a good deal at once, so that the pot is seldom opened, and never more
-//! than its share. Threads of one process take turns. May be called wherever the spool grows or a file gets a name, also in a signal handler:
-//! takes no memory, and keeps errno.
+//! This process's reservation from its node quota: taken in large portions, so that the quota file is opened rarely, never above the
+//! process's share, and returned when unused. Threads of one process are serialized. May be called wherever the spool grows or a file
+//! gets a name, also in a signal handler: allocates nothing and preserves errno.
 //!
-//! Where the pot cannot be asked in time, that is no answer: the process goes on as the pot's last word was, at first as if it had its share
-//! to itself, and has the pot know of what it has taken as soon as that can be asked. It waits for that shortly as it begins, and once more before it writes or when
-//! it gives back.
+//! If the quota file cannot be accessed in time, the process continues by its last answer, initially as if it owned its share. Once the
+//! file is accessible, it registers the bytes taken meanwhile. It waits for the file briefly at start, and once more before it writes or
+//! returns bytes.
 #![expect(unsafe_code, reason = "shares what is leaked")]
 
 use super::part;
@@ -16,59 +16,59 @@ use crate::{anonymize, errno, job, random, spool, sys, threads, tls};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Bytes of the job's budget that are this process's.
+/// Bytes of the job's budget reserved for this process.
 static RESERVED: AtomicU64 = AtomicU64::new(0);
 
-/// What this process may draw on.
+/// Quota that this process may reserve from.
 pub(super) struct Source {
     pot: Pot,
-    /// Bytes of the node's part.
+    /// Bytes of the job's budget that belong to this node.
     part: u64,
-    /// Bytes that are this process's at most, as far as is known before MPI_Init.
+    /// Upper bound for this process, in bytes, by what is known before MPI_Init.
     pub(super) share: u64,
 }
 
-/// Null if there is no budget, or no job that others could be of. Kept for good.
+/// Null without a budget, or without a job that could have other processes. Never freed.
 static SOURCE: AtomicPtr<Source> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether the pot can be used.
+/// State of the node quota: not known yet, in use, or unusable.
 static STANDING: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const USED: u8 = 1;
 const UNUSABLE: u8 = 2;
 
-/// The thread that changes the pot, or 0: one at a time. Times that another looks, nearly all a millisecond apart.
+/// The thread that changes the quota, or 0. `MOST_WAITS` bounds another thread's retries, nearly all 1 ms apart.
 static CHANGING: AtomicUsize = AtomicUsize::new(0);
 const MOST_WAITS: u32 = 300;
 
-/// Times in a row that the pot had nothing, or could not be asked, and how often it is not asked before it is asked again: twice as often
-/// each time.
+/// Exponential backoff: consecutive failures (quota exhausted or not accessible), and the number of requests to skip before the next
+/// attempt, 2^failures.
 static FAILED: AtomicU32 = AtomicU32::new(0);
 static SKIPS: AtomicU64 = AtomicU64::new(0);
 const MOST_DOUBLINGS: u32 = 20;
-/// The same where it could not be asked, which costs little without a wait.
+/// Cap on the backoff if the quota was not accessible: an attempt without waiting is cheap.
 const MOST_UNASKED_DOUBLINGS: u32 = 6;
 
-/// The pot's last word was that it has nothing.
+/// True if the quota was exhausted at the last answer.
 static IS_EMPTY: AtomicBool = AtomicBool::new(false);
 
-/// Times that this process has waited in vain since the pot has last answered: once to take, and once more to settle.
+/// Waits without success since the quota last answered: at most one to reserve, and one more to settle.
 static IN_VAIN: AtomicU32 = AtomicU32::new(0);
 const MOST_TO_TAKE: u32 = 1;
 const MOST_IN_VAIN: u32 = 2;
 
-/// Milliseconds that a process waits as it begins: it loses nothing if that is in vain.
+/// Wait at process start, in ms: a process loses nothing if the wait is in vain.
 const WAIT_TO_BEGIN: u32 = 20;
 
-/// It is counted that this process could not ask the pot.
+/// True if this process is counted in the trace as one that could not access the quota.
 static NOTED: AtomicBool = AtomicBool::new(false);
 
-/// One part in so many of a node's part is taken at once, within these bounds.
+/// Portion reserved at once: 1/`QUANTA` of the node's part, within the bounds below, in bytes.
 const QUANTA: u64 = 1 << 10;
 const LEAST_QUANTUM: u64 = 64 << 10;
 const MOST_QUANTUM: u64 = 4 << 20;
 
-/// Finds out which pot there may be. For the constructor, when it is known who this process is.
+/// Determines the quota file of this process, if any. For the constructor, once the identity of the process is known.
 pub(crate) fn prepare(config: &Config, environment: &impl Environment) {
     let Some(identity) = job::identity() else { return };
     let (Some(job), Some(whole)) = (config.site.job_bytes, &identity.whole) else { return };
@@ -86,23 +86,23 @@ pub(crate) fn prepare(config: &Config, environment: &impl Environment) {
 }
 
 impl Source {
-    /// Directory of the pot.
+    /// Returns the directory of the quota file.
     pub(super) fn directory(&self) -> &CStr {
         self.pot.directory()
     }
 }
 
-/// Whether [`prepare`] has found that there may be one.
+/// True if [`prepare`] has found that there may be a node quota.
 pub(super) fn is_prepared() -> bool {
     !SOURCE.load(Ordering::Acquire).is_null()
 }
 
-/// What this process draws on; `None` if it has its share to itself. Only where there is a budget.
+/// Returns the quota to reserve from; `None` if this process has its share to itself. Only if there is a budget.
 pub(super) fn source() -> Option<&'static Source> {
     if STANDING.load(Ordering::Relaxed) == UNUSABLE {
         return None;
     }
-    // SAFETY: null, or leaked.
+    // SAFETY: null, or leaked and thus never freed.
     let source = unsafe { SOURCE.load(Ordering::Acquire).as_ref() };
     if source.is_none() {
         is_unusable();
@@ -110,18 +110,18 @@ pub(super) fn source() -> Option<&'static Source> {
     source
 }
 
-/// There can be no pot, or none any more: said once.
+/// Marks the quota as unusable for good; counts that once in the trace.
 fn is_unusable() {
     if STANDING.swap(UNUSABLE, Ordering::Relaxed) != UNUSABLE && !NOTED.swap(true, Ordering::Relaxed) {
         Note::OwnShare.count();
     }
 }
 
-/// Runs `change` while no other thread of this process changes the pot, and no handler can come between; `None` if another thread takes
-/// long. Keeps errno.
+/// Runs `change` while no other thread of this process changes the quota and no signal handler can interrupt; `None` if another thread
+/// takes long. Preserves errno.
 fn changing<T>(change: impl FnOnce() -> T) -> Option<T> {
     let errno = errno::save();
-    // Also abort(3): the handler that comes of it gives back, and would wait for what it has interrupted.
+    // Blocks SIGABRT too: its handler returns bytes, and would wait for the code that it has interrupted.
     let blocked = Blocked::all();
     let changed = alone(change);
     drop(blocked);
@@ -144,17 +144,17 @@ fn alone<T>(change: impl FnOnce() -> T) -> Option<T> {
     Some(result)
 }
 
-/// What comes of asking the pot.
+/// Outcome of a reservation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Covered,
-    /// There is not as much as asked for.
+    /// Less is left than was requested.
     Nothing,
-    /// It could not be asked in time.
+    /// The quota could not be accessed in time.
     None,
 }
 
-/// How long the pot is waited for, if it was waited for in vain less often.
+/// Wait for the quota's lock, in ms, unless `most_in_vain` waits have failed already.
 #[derive(Clone, Copy)]
 struct Wait {
     ms: u32,
@@ -166,12 +166,12 @@ const TO_TAKE: Wait = Wait { ms: MOST_WAIT, most_in_vain: MOST_TO_TAKE };
 const TO_SETTLE: Wait = Wait { ms: MOST_WAIT, most_in_vain: MOST_IN_VAIN };
 
 impl Source {
-    /// Whether the pot covers `bytes` of this process in all.
+    /// True if the reservation covers `bytes` of this process in total.
     fn has(bytes: u64) -> bool {
         bytes <= RESERVED.load(Ordering::Relaxed)
     }
 
-    /// Changes the pot. What cannot be asked is told in the trace until it can.
+    /// Changes the quota. While it is not accessible, the trace counts this process ([`Note::OwnShare`]).
     fn ask(&self, making: Making, wait: Wait, change: &dyn Fn(u64) -> u64) -> Result<(u64, u64), Trouble> {
         let in_vain = IN_VAIN.load(Ordering::Relaxed);
         let patience = if in_vain < wait.most_in_vain { Patience::Waits(wait.ms) } else { Patience::Hardly };
@@ -196,15 +196,15 @@ impl Source {
         changed
     }
 
-    /// Has the pot cover `needed` bytes of this process in all, or at least `least` of those that it does not cover yet.
+    /// Raises the reservation to `needed` bytes in total, or at least by `least` of the missing ones.
     fn draw(&self, needed: u64, least: u64, wait: Wait) -> Answer {
         let drawn = changing(|| {
-            // Another thread may have been here.
+            // Another thread may have reserved meanwhile.
             let have = RESERVED.load(Ordering::Relaxed);
             let Some(lacking) = needed.checked_sub(have).filter(|&lacking| lacking > 0) else { return Answer::Covered };
             let most = super::share().unwrap_or(u64::MAX).saturating_sub(have);
             let take = |reserved: u64| reserved + self.portion(lacking, least.min(lacking), most, reserved);
-            // Who has had something of it had a directory.
+            // A process that has reserved before had a directory.
             let making = if STANDING.load(Ordering::Relaxed) == USED { Making::Pot } else { Making::All };
             match self.ask(making, wait, &take) {
                 Ok((before, after)) => {
@@ -212,7 +212,7 @@ impl Source {
                     if after > before { Answer::Covered } else { Answer::Nothing }
                 }
                 Err(Trouble::ForNow) => Answer::None,
-                // There is none: this process has its share.
+                // No quota: this process has its share.
                 Err(Trouble::ForGood) => Answer::Covered,
             }
         });
@@ -231,14 +231,14 @@ impl Source {
         answer
     }
 
-    /// What a process gets that lacks so many bytes and may have `most`, when so many are reserved.
+    /// Bytes granted to a process that lacks `lacking` and may have up to `most` more, when `reserved` are taken on the node.
     fn portion(&self, lacking: u64, least: u64, most: u64, reserved: u64) -> u64 {
         let rest = self.part.saturating_sub(reserved);
         if lacking <= rest.min(most) {
             let quantum = (self.part / QUANTA).clamp(LEAST_QUANTUM, MOST_QUANTUM);
             lacking.next_multiple_of(quantum).min(most).min(rest)
         } else if least <= rest.min(most) {
-            // Who comes next is to have something, too: a shell keeps what it has until all that it starts have ended.
+            // Half of the rest, so that later processes get some too: a shell keeps its reservation until all its children have ended.
             (rest / 2).max(least).min(most)
         } else {
             0
@@ -246,8 +246,8 @@ impl Source {
     }
 }
 
-/// Whether this process may leave `bytes` in all: the pot covers them, or there is none, or it could not be asked and had something when it
-/// last could. Only where there is a budget.
+/// True if this process may leave `bytes` in total: the quota covers them, or does not exist, or is not accessible and was not exhausted
+/// at its last answer. Only if there is a budget.
 pub(super) fn covers(bytes: u64) -> bool {
     let Some(pot) = source() else { return true };
     if Source::has(bytes) {
@@ -262,7 +262,7 @@ pub(super) fn covers(bytes: u64) -> bool {
     source().is_none() || Source::has(bytes) || !IS_EMPTY.load(Ordering::Relaxed)
 }
 
-/// Asks again where the pot could not be asked: it is to cover `bytes` of this process in all. Only where there is a budget.
+/// Retries to reserve `bytes` in total if the quota was not accessible. Only if there is a budget.
 pub(super) fn ask_again(bytes: u64) {
     let Some(pot) = source().filter(|_| NOTED.load(Ordering::Relaxed)) else { return };
     if !Source::has(bytes) {
@@ -272,23 +272,23 @@ pub(super) fn ask_again(bytes: u64) {
     }
 }
 
-/// The pot is to be asked next time, however often it had nothing.
+/// Resets the backoff: the next request goes to the quota.
 pub(crate) fn asks_anew() {
     SKIPS.store(0, Ordering::Relaxed);
 }
 
-/// What the pot has for a process that begins.
+/// Reservation of a process at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// All that it wants, or there is none.
+    /// All that it needs, or there is no quota.
     Whole,
-    /// Less.
+    /// Less than it needs.
     Part,
     /// Nothing.
     Nothing,
 }
 
-/// Draws `needed` bytes for this process in all, or at least some `least` of them. Only where there is a budget.
+/// Reserves `needed` bytes in total for this process at its start, or at least `least`. Only if there is a budget.
 pub(super) fn begin(needed: u64, least: u64) -> Beginning {
     let answer = match source() {
         Some(source) if !Source::has(needed) => source.draw(needed, least, TO_BEGIN),
@@ -296,17 +296,17 @@ pub(super) fn begin(needed: u64, least: u64) -> Beginning {
     };
     match answer {
         Answer::Nothing => Beginning::Nothing,
-        // It takes no more at once than where little is left, as long as the pot does not know of it.
+        // Until the quota knows of this process, it takes no more at once than where little is left.
         Answer::None if IS_EMPTY.load(Ordering::Relaxed) => Beginning::Nothing,
         Answer::None => Beginning::Part,
-        // It may have turned out to be none.
+        // The quota may have turned out not to exist.
         Answer::Covered if source().is_none() || Source::has(needed) => Beginning::Whole,
         Answer::Covered => Beginning::Part,
     }
 }
 
-/// This process leaves `needed` bytes, and for now wants no more: gives back the others, or has the pot know of them, as far as there is room.
-/// Only where there is a budget.
+/// Sets the reservation to the `needed` bytes that this process leaves and wants for now: returns the excess, or registers the missing
+/// bytes if there is room. Only if there is a budget.
 pub(super) fn keep_only(needed: u64) {
     let Some(source) = source() else { return };
     let settle = || {
@@ -319,14 +319,14 @@ pub(super) fn keep_only(needed: u64) {
             Some(more) => reserved + more.min(source.part.saturating_sub(reserved)),
         };
         let making = match STANDING.load(Ordering::Relaxed) {
-            // Where there is no pot, there is nothing to give back.
+            // Without a quota file there is nothing to return.
             _ if needed <= have => Making::Nothing,
             USED => Making::Pot,
             _ => Making::All,
         };
         match source.ask(making, TO_SETTLE, &change) {
             Ok((before, after)) => {
-                // What somebody has cleaned up is gone.
+                // If the quota file was deleted, the registered bytes are lost.
                 RESERVED.store(if needed < have { needed } else { have + (after - before) }, Ordering::Relaxed);
                 true
             }
@@ -337,25 +337,27 @@ pub(super) fn keep_only(needed: u64) {
     changing(|| while !settle() {});
 }
 
-/// What of this process the pot knows beside `bytes`, and which pot that is: for the next program that it becomes.
+/// Returns the quota's job number and the bytes reserved for this process beyond `bytes`, for the program that it executes next.
 pub(super) fn known_beside(bytes: u64) -> Option<(u64, u64)> {
     let source = source()?;
     Some((source.pot.job(), RESERVED.load(Ordering::Relaxed).saturating_sub(bytes)))
 }
 
-/// A file is gone for which the pot of `job` had reserved `bytes`, as [`known_beside`] told.
+/// Returns the `bytes` that the quota of `job` had reserved for a file that no longer exists, as [`known_beside`] reported them.
 pub(super) fn is_gone(job: u64, bytes: u64) {
     let Some(source) = source().filter(|source| source.pot.job() == job && bytes > 0) else { return };
     changing(|| {
         let give_back = |reserved: u64| reserved.saturating_sub(bytes);
         if source.ask(Making::Nothing, TO_TAKE, &give_back) == Err(Trouble::ForNow) {
-            // It is this process's now, which gives it back with the rest, or, as a launcher, keeps it: less is left than there is.
+            // The bytes count for this process now, which returns them with the rest, or, as a launcher, keeps them: errs on the safe
+            // side.
             RESERVED.fetch_add(bytes, Ordering::Relaxed);
         }
     });
 }
 
-/// In a forked child, which has nothing yet, and says for itself whether the pot can be used. Where its parent has waited in vain, it does not.
+/// Resets the state in a forked child, which has reserved nothing and finds out itself if the quota is usable. If its parent has waited
+/// in vain, the child does not wait.
 pub(super) fn in_child() {
     pot::in_child();
     CHANGING.store(0, Ordering::Relaxed);
@@ -377,12 +379,12 @@ mod tests {
     use crate::config;
     use std::ffi::{CStr, CString};
 
-    /// No file is opened, none is named, and nobody waits for anybody.
+    /// Without a budget no file is opened, no name is set, and no thread waits.
     #[test]
     fn without_a_budget_there_is_no_pot() {
         let environment: &[(&CStr, &str)] = &[(c"DXT_ENABLE", "trace"), (c"DXT_JOB_ID", "7"), (c"SLURM_JOB_ID", "7")];
         prepare(&config::read(&environment).ok().flatten().unwrap(), &environment);
-        // Whoever asked for a turn would get none.
+        // A thread that needed the lock would not get it.
         CHANGING.store(usize::MAX, Ordering::Relaxed);
         assert!(covers_trace(u64::MAX / 2) && begin_spool(1 << 40) && !is_least() && !is_spent_on_names());
         assert!(Piece::Segments.take(1 << 40) && Piece::Others.take(1 << 40));
@@ -399,15 +401,15 @@ mod tests {
         let source = |part: u64| Source { pot: Pot::new(CString::default(), "x", 0).unwrap(), part, share: part };
         let (k, all) = (1 << 10, u64::MAX);
         let gigabytes = source(1 << 30);
-        // Quanta; the last one is what is there.
+        // Whole quanta; the last portion is the rest.
         assert_eq!(gigabytes.portion(k, k, all, 0), 1 << 20);
         assert_eq!(gigabytes.portion(k, k, all, (1 << 30) - 2 * k), 2 * k);
         assert_eq!(gigabytes.portion(k, k, all, 1 << 30), 0);
         assert_eq!(gigabytes.portion(k, k, all, 2 << 30), 0);
-        // A share is the most, and nothing is too little.
+        // The share is the upper bound; less than needed is never granted.
         assert_eq!(gigabytes.portion(3 * k, 3 * k, 5 * k, 0), 5 * k);
         assert_eq!(gigabytes.portion(3 * k, 3 * k, 2 * k, 0), 0);
-        // A beginning is content with less.
+        // A process at its start accepts less.
         let small = source(256 * k);
         let begin = |reserved: u64, most: u64| small.portion(320 * k, 16 * k, most, reserved);
         assert_eq!([0, 128 * k, 236 * k, 241 * k].map(|reserved| begin(reserved, all)), [128 * k, 64 * k, 16 * k, 0]);

@@ -1,11 +1,12 @@
-//! DXT_JOB_BYTES: what a process may leave in files. Each rank has an equal share of the job's bytes as an upper bound, any other process
-//! the part of its node ([`part`]). What they really take they draw ([`drawing`]) from the node's [`pot`], a file that all of the job's
-//! processes there share, and give back at their end what their traces did not take; one that is killed gives nothing back. So the sum of them
-//! holds, however many there are. Where there can be no pot, each process has its share, and nobody counts them; so it is for as long as
-//! somebody holds the pot up.
+//! DXT_JOB_BYTES: budget for the bytes that a job leaves in files.
+//! - Upper bound per rank: job bytes / ranks. Per other process: job bytes / nodes ([`part`]).
+//! - Within it, a process reserves what it needs ([`drawing`]) from the node quota ([`pot`]), a file shared by all of the job's processes
+//!   on a node. At its end it returns what its traces did not take. A killed process returns nothing. So the sum is bounded for any
+//!   number of processes.
+//! - While there is no quota file, or another process blocks it, each process has its share, and the sum is not checked.
 //!
-//! A process that ends as it should leaves a trace (`flush::budget`); one that is killed leaves a spool and perhaps a spill: of these, a
-//! quarter of the share is for names, without which nothing could be recovered, and what counters do not take of the rest is for segments.
+//! A process that ends normally leaves a trace (`flush::budget`). A killed process leaves a spool and perhaps a spill file: 1/4 of the
+//! share is for names, without which nothing can be recovered, and the rest minus the counters is for segments.
 
 mod drawing;
 mod part;
@@ -20,52 +21,52 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes of segments in the traces of this process so far.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
-/// Bytes that segments have in the spool and beside it, and bytes of all else there.
+/// Bytes of segments in the spool and beside it, and bytes of everything else there.
 static SEGMENTS: AtomicU64 = AtomicU64::new(0);
 static OTHERS: AtomicU64 = AtomicU64::new(0);
-/// How often segments were refused room for the budget's sake.
+/// Number of times that segments were refused room because of the budget.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of this process's traces, and of the one that is being written.
+/// Bytes of this process's finished traces, and of the trace that is being written.
 static LEFT: AtomicU64 = AtomicU64::new(0);
 static GOING: AtomicU64 = AtomicU64::new(0);
 
-/// The pot was empty when the spool was made, which is as small as can be.
+/// True if the quota was exhausted when the spool was created, which then has its minimum size.
 static IS_LEAST: AtomicBool = AtomicBool::new(false);
 
-/// A pot with less than that is empty for a process that begins.
+/// Quota below which a starting process counts it as exhausted, in bytes.
 const LEAST_BEGINNING: u64 = 16 << 10;
 
-/// One part in so many of a share is for names.
+/// Divisor of the share that gives the part for names.
 const NAMES_PART: u64 = 4;
-/// Names of a few files are told, and some segments are kept on their way into the trace, however small the share is.
+/// Minimum for names and for segments on their way into the trace, in bytes, however small the share is.
 const LEAST_NAMES: u64 = 8 << 10;
 const LEAST_SEGMENTS: u64 = 256 << 10;
-/// So many bytes of segments lie in a spool that is as small as can be, until they are counted.
+/// Segment bytes in a spool of minimum size, before segments are folded into counters.
 pub(crate) const LEAST_ARENA: u64 = 8 << 10;
-/// What the spool of a process with few threads has beside segments and names: its header, counters, and a block on its way.
+/// Spool bytes besides segments and names, of a process with few threads: header, counters, and a block in transit.
 const COUNTERS: u64 = 256 << 10;
-/// Pieces of this size are never refused to what is no segment: counters are exact, and calls have files.
+/// Largest piece that is never refused to names and counters, in bytes: counters stay exact, and calls keep their files.
 const SMALL_PIECE: u64 = 128 << 10;
 
-/// About what is written of a file besides its path, and of a stream with counters; both are compressed afterwards.
+/// Approximate size of a file entry without its path, and of a stream with counters, in bytes before compression.
 pub(crate) const FILE_BYTES: u64 = 48;
 pub(crate) const STREAM_BYTES: u64 = 64;
 
-/// This process's share; `None`: there is no budget.
+/// Returns this process's share in bytes; `None` if there is no budget.
 pub(crate) fn share() -> Option<u64> {
     let job = config::current()?.site.job_bytes?;
     let own = job / mpi::world().map_or(1, |world| u64::from(world.size.unsigned_abs()).max(1));
     Some(source().map_or(own, |source| own.min(source.share)))
 }
 
-/// Whether a trace of so many bytes finds room beside those that there are. The spool gives way to it.
+/// True if a trace of `bytes` fits beside the existing traces; the spool is not counted, since it gives way to the trace.
 pub(crate) fn covers_trace(bytes: u64) -> bool {
     share().is_none() || covers(LEFT.load(Ordering::Relaxed) + bytes)
 }
 
-/// A spool is about to be made, usually of `bytes` at its beginning: whether there is room for that. If not, it is to be as small as can be,
-/// and may grow if the pot has anything at all.
+/// Reserves `bytes` for a spool that is about to be created; true if granted in full. Otherwise the spool must start at its minimum size,
+/// and may grow if the quota was not exhausted.
 pub(crate) fn begin_spool(bytes: u64) -> bool {
     let Some(share) = share() else { return true };
     let begun = drawing::begin(LEFT.load(Ordering::Relaxed) + bytes, LEAST_BEGINNING.min(share));
@@ -73,18 +74,18 @@ pub(crate) fn begin_spool(bytes: u64) -> bool {
     begun == Beginning::Whole
 }
 
-/// Whether the spool was made as small as can be, and nothing is to be kept in it but counters.
+/// True if the spool has its minimum size and keeps nothing but counters.
 pub(crate) fn is_least() -> bool {
     IS_LEAST.load(Ordering::Relaxed)
 }
 
-/// A trace of so many bytes is about to be written.
+/// Notes the size of a trace that is about to be written.
 pub(crate) fn goes_into(bytes: usize) {
     GOING.store(bytes as u64, Ordering::Relaxed);
 }
 
-/// Nothing more is to be written, for now: gives back what traces and spool do not take, and has the pot know of what they do, as far as
-/// there is room in it. Keeps errno.
+/// Returns what traces and spool do not use when nothing more is to be written for now, and registers what they do use if there is room.
+/// Preserves errno.
 pub(crate) fn give_back() {
     if share().is_none() {
         return;
@@ -93,7 +94,7 @@ pub(crate) fn give_back() {
     drawing::keep_only(LEFT.load(Ordering::Relaxed) + spool);
 }
 
-/// A trace is about to be written, which tells whether the pot could be asked: asks once more, if it could not.
+/// Retries a reservation that failed because the quota was not accessible. Called before a trace is written, which reports the outcome.
 pub(crate) fn ask_again() {
     if share().is_some() {
         let spool = SEGMENTS.load(Ordering::Relaxed) + OTHERS.load(Ordering::Relaxed);
@@ -101,25 +102,25 @@ pub(crate) fn ask_again() {
     }
 }
 
-/// Which pot knows of this process's spool, and of how many bytes; zeros if none does. The spool stays when the process becomes another
-/// program, and whoever takes it away then gives them back ([`is_gone`]).
+/// Returns the quota's job number and the bytes that it counts for this process's spool; zeros if none. The spool stays when the process
+/// executes another program, and the process that removes it returns those bytes ([`is_gone`]).
 pub(crate) fn known_of_spool() -> (u64, u64) {
     share().and_then(|_| drawing::known_beside(LEFT.load(Ordering::Relaxed))).unwrap_or_default()
 }
 
-/// A spool has been taken away that said so of itself. A process that is not traced may have a pot and no settings.
+/// Returns the bytes of a removed spool with this record. A process that is not traced may have a quota but no settings.
 pub(crate) fn is_gone((job, bytes): (u64, u64)) {
     if share().is_some() || drawing::is_prepared() {
         drawing::is_gone(job, bytes);
     }
 }
 
-/// Bytes of segments in this process's traces.
+/// Returns the bytes of segments in this process's traces.
 pub(crate) fn written() -> u64 {
     WRITTEN.load(Ordering::Relaxed)
 }
 
-/// The trace that was to be written is there, with so many bytes of segments; or (`written` is false) is not.
+/// Ends the writing of a trace: `written` is true if it exists, with `bytes` of segments.
 pub(crate) fn settle(bytes: u64, written: bool) {
     let going = GOING.swap(0, Ordering::Relaxed);
     if written {
@@ -128,14 +129,14 @@ pub(crate) fn settle(bytes: u64, written: bool) {
     }
 }
 
-/// Whether no more files and data sets are to get names of their own.
+/// True if no more files and data sets may get names of their own.
 pub(crate) fn is_spent_on_names() -> bool {
     let Some(share) = share() else { return false };
     let names = registry::table_bytes().max(spool::journal_bytes());
     names >= LEAST_NAMES && (names >= share / NAMES_PART || !covers_trace(names))
 }
 
-/// What a piece of the spool is for.
+/// Purpose of a piece of the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// Segments, packed or not.
@@ -152,7 +153,7 @@ impl Piece {
         }
     }
 
-    /// Whether the spool, or what is beside it, may become larger by `bytes`, which then are taken.
+    /// Reserves `bytes` of growth for the spool or the files beside it; false if refused.
     pub(crate) fn take(self, bytes: usize) -> bool {
         let Some(share) = share() else { return true };
         let (bytes, names) = (bytes as u64, share / NAMES_PART);
@@ -160,7 +161,7 @@ impl Piece {
         let others = (names + COUNTERS).max(OTHERS.load(Ordering::Relaxed));
         let most = match self {
             Self::Segments => share.saturating_sub(others + written()).max(least),
-            // What is used grows by doubling while there is enough.
+            // Tables in use grow by doubling while there is enough.
             Self::Others if bytes > SMALL_PIECE => names,
             Self::Others => u64::MAX,
         };
@@ -176,7 +177,7 @@ impl Piece {
         taken
     }
 
-    /// Whether `bytes` that were taken may be: the pot covers them, or they are among what every process has.
+    /// True if `bytes` just taken are permitted: the quota covers them, or they are within the minimum of every process.
     fn is_covered(self, bytes: u64, least: u64) -> bool {
         let segments = SEGMENTS.load(Ordering::Relaxed);
         covers(LEFT.load(Ordering::Relaxed) + segments + OTHERS.load(Ordering::Relaxed))
@@ -186,26 +187,26 @@ impl Piece {
             }
     }
 
-    /// What was taken is not there, or not any more.
+    /// Returns bytes that were taken for a piece that does not exist or no longer exists.
     pub(crate) fn give_back(self, bytes: usize) {
         let left = |taken: u64| Some(taken.saturating_sub(bytes as u64));
         let _ = self.taken().fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
     }
 }
 
-/// Holds the directory of the pot, if there is one.
+/// Keeps the directory of the quota file open, if there is one.
 pub(crate) fn hold_directory() {
     if let Some(source) = share().and_then(|_| source()) {
         held::open(For::Budget, source.directory());
     }
 }
 
-/// Whether segments that find no room find none for the budget's sake.
+/// True if segments were refused room because of the budget.
 pub(crate) fn has_refused() -> bool {
     REFUSED.load(Ordering::Relaxed) > 0
 }
 
-/// In a forked child, which has its own share and has left nothing yet.
+/// Resets the state in a forked child, which has its own share and has left nothing yet.
 pub(crate) fn in_child() {
     WRITTEN.store(0, Ordering::Relaxed);
     SEGMENTS.store(0, Ordering::Relaxed);

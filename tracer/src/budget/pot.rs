@@ -1,15 +1,16 @@
-//! The pot: a file of one number, the bytes of DXT_JOB_BYTES that a job's processes on this node have reserved. Each opens it, locks it,
-//! changes the number, and closes it again. Who finds that nothing is reserved any more takes the file away: a job that leaves nothing leaves
-//! no pot.
+//! The node quota file: one number, the bytes of DXT_JOB_BYTES that a job's processes on this node have reserved. Each process opens the
+//! file, locks it, changes the number and closes it. A process that brings the number to zero deletes the file: a job that leaves nothing
+//! leaves no quota file.
 //!
-//! Bounds: a dozen system calls where nobody interferes, a few hundred bytes of stack, no memory, and no waits longer than [`MOST_WAITS`] ms
-//! in all, however often the pot comes and goes meanwhile: whoever holds the lock may be stopped. Who need not have an answer does not wait
-//! ([`Patience`]). The lock belongs to the open file, not to the process (fcntl(2), F_OFD_SETLK), and is given up before that is closed; a
-//! child that another thread forks meanwhile has the same open file, and closes its own. Who is killed in between leaves no lock.
+//! Bounds: a dozen system calls without contention, a few hundred bytes of stack, no allocation, at most [`MOST_WAITS`] ms of waiting in
+//! total, even if the file comes and goes. The wait is bounded because the process that holds the lock may be stopped. Callers that can
+//! do without an answer do not wait ([`Patience`]). The lock belongs to the open file description, not to the process (fcntl(2),
+//! F_OFD_SETLK), and is released before the close; a child forked meanwhile by another thread shares the description and closes its copy.
+//! A process killed in between leaves no lock.
 //!
-//! Others may write to the directory, too. What lies under the name is believed only if it is a regular file of this user's that has no
-//! other name, nobody else may write to, and is a pot of this job or empty; no link is followed, and nothing else is ever written to. Whose
-//! it is, is seen before its lock is waited for: another user may hold that for ever.
+//! Other users may be able to write to the directory. The file is trusted only if it is a regular file of this user without further hard
+//! links, not writable by others, and either empty or this job's quota file; symbolic links are not followed, and no other file is ever
+//! written to. Ownership is checked before waiting for the lock, since another user could hold it forever.
 #![expect(unsafe_code, reason = "open(2), fcntl(2), stat(2), pread(2), pwrite(2), mkdir(2), unlink(2)")]
 
 use crate::{errno, held, threads};
@@ -17,61 +18,61 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use trace_format::meta::path_hash;
 
-/// A pot's name and what is in it.
+/// Location of a quota file and the job that it belongs to.
 #[derive(Debug)]
 pub(super) struct Pot {
     directory: CString,
     path: CString,
-    /// Tells the job's pot from others.
+    /// Number that distinguishes the job's quota file from others.
     job: u64,
 }
 
-/// Why the number could not be changed.
+/// Reason why the number could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// Another process has the lock for long, there is no descriptor left, or the program has confined itself: it may be better next time.
+    /// Transient: another process holds the lock for long, no descriptor is left, or the program has confined itself.
     ForNow,
-    /// It cannot be made, locked or written to, or is no pot.
+    /// Permanent: the file cannot be created, locked or written to, or is no quota file.
     ForGood,
 }
 
-/// Whether a lock that another has is waited for.
+/// Time to wait for a lock held by another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// So many milliseconds, at most [`MOST_WAITS`].
+    /// Up to this many milliseconds, at most [`MOST_WAITS`].
     Waits(u32),
-    /// Hardly: the processor is given way a few times.
+    /// Only a few yields of the processor.
     Hardly,
 }
 
-/// What is made where there is no pot.
+/// Objects to create if there is no quota file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Making {
-    /// The pot, and its directory.
+    /// The file and its directory.
     All,
-    /// The pot.
+    /// The file.
     Pot,
-    /// Nothing: then nothing is reserved.
+    /// Nothing; the reserved number is then 0.
     Nothing,
 }
 
-/// The file's words: what it is, of which job, bytes that are reserved, and a hash of the others.
+/// Layout of the file, in 8-byte words: magic, job, reserved bytes, hash of the other words.
 const WORDS: usize = 4;
 const BYTES: usize = WORDS * 8;
 const MAGIC: u64 = u64::from_le_bytes(*b"DXTPOT\0\x01");
 
-/// Times that a process looks whether it may have the lock, a millisecond apart but for the first few, each time that it opens the pot.
+/// Maximum waits of 1 ms for the lock in total; the `YIELDS` attempts before them, at each open, only yield.
 pub(super) const MOST_WAITS: u32 = 100;
 const YIELDS: u32 = 20;
-/// Times that a pot is opened which somebody has taken away meanwhile.
+/// Maximum opens of a quota file that other processes delete meanwhile.
 const MOST_OPENS: u32 = 8;
 
-/// The pot's descriptor while there is one, and which file that is: a forked child closes its own, whether the lock was had or waited for.
+/// Descriptor of the open quota file, and the file's identity: a forked child closes its copy, locked or not.
 static OPEN: AtomicI32 = AtomicI32::new(-1);
 static OPEN_DEVICE: AtomicU64 = AtomicU64::new(0);
 static OPEN_INODE: AtomicU64 = AtomicU64::new(0);
 
-/// An open pot, locked or not, and whether it was made by that.
+/// Open quota file, locked or not; `is_new` if this open created it.
 struct Opened {
     file: libc::c_int,
     is_new: bool,
@@ -79,7 +80,7 @@ struct Opened {
 
 impl Opened {
     fn open(path: &CStr, flags: libc::c_int) -> Result<Self, libc::c_int> {
-        // Nobody at the other end of a pipe is waited for.
+        // O_NONBLOCK: never waits for the other end of a planted FIFO.
         let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let (at, name) = held::at(path);
         // SAFETY: the name ends in NUL. Raw system calls throughout, since the functions may be wrapped.
@@ -96,7 +97,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Asks for the lock.
+    /// Tries to take the lock.
     fn lock(&self) -> Result<(), libc::c_int> {
         let lock = whole_file(libc::F_WRLCK);
         // SAFETY: the structure is ours.
@@ -104,7 +105,7 @@ impl Opened {
         if done { Ok(()) } else { Err(errno::save().value()) }
     }
 
-    /// The same for as long as `waits` lasts, milliseconds that are left.
+    /// Takes the lock, waiting for up to `waits` ms; decrements `waits` by the ms spent.
     fn wait_for_lock(&self, waits: &mut u32) -> Result<(), Trouble> {
         let mut yields = 0;
         loop {
@@ -146,9 +147,10 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // The program may be about to confine itself, and wait for this thread: nothing of it may stay then (`sys::finish`).
+        // The program may be about to confine itself, waiting for this thread: neither lock nor descriptor may stay behind then
+        // (`sys::finish`).
         let unlocked = whole_file(libc::F_UNLCK);
-        // Not all of its copies may be closed now.
+        // Explicit unlock: copies of the descriptor may still be open.
         // SAFETY: the structure is ours.
         unsafe { crate::sys::finish!(libc::SYS_fcntl, self.file, libc::F_OFD_SETLK, &raw const unlocked) };
         OPEN.store(-1, Ordering::Release);
@@ -172,25 +174,25 @@ fn about(file: libc::c_int) -> Option<libc::stat> {
     known.then_some(about)
 }
 
-/// Whether nobody but this user could have written to it, as far as a file tells by itself.
+/// True if only this user could have written to the file, judging by its owner and mode.
 fn is_ours(about: &libc::stat) -> bool {
     about.st_mode & libc::S_IFMT == libc::S_IFREG
         && about.st_uid == crate::job::effective_user()
         && about.st_mode & 0o177 == 0
 }
 
-/// In a forked child: another thread may have had the pot open.
+/// Closes the quota file in a forked child, since another thread of the parent may have had it open.
 pub(super) fn in_child() {
     let open = OPEN.swap(-1, Ordering::Relaxed);
     let which = (OPEN_DEVICE.load(Ordering::Relaxed), OPEN_INODE.load(Ordering::Relaxed));
-    // The number may be another file's here.
+    // The descriptor number may belong to another file here.
     if open >= 0 && which.1 != 0 && about(open).is_some_and(|about| (about.st_dev, about.st_ino) == which) {
-        // SAFETY: the tracer's own.
+        // SAFETY: the tracer's own descriptor.
         unsafe { crate::sys::syscall!(libc::SYS_close, open) };
     }
 }
 
-/// Of what is in the file, but for the last word.
+/// Returns the hash of all words but the last.
 fn check(words: &[u64; WORDS]) -> u64 {
     let mut bytes = [0; BYTES];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words.iter().take(WORDS - 1)) {
@@ -200,24 +202,24 @@ fn check(words: &[u64; WORDS]) -> u64 {
 }
 
 impl Pot {
-    /// The pot called `name` in `directory`, of the job with this number.
+    /// Returns the quota file called `name` in `directory`, for this job number.
     pub(super) fn new(directory: CString, name: &str, job: u64) -> Option<Self> {
         let path = CString::new([directory.to_bytes(), b"/", name.as_bytes()].concat()).ok()?;
         Some(Self { directory, path, job })
     }
 
-    /// Directory of the file.
+    /// Returns the directory of the file.
     pub(super) fn directory(&self) -> &CStr {
         &self.directory
     }
 
-    /// Tells the job's pot from others.
+    /// Returns the number that distinguishes the job's quota file from others.
     pub(super) const fn job(&self) -> u64 {
         self.job
     }
 
-    /// Changes the number of reserved bytes as `change` says; returns it as it was, and as it is. For one thread of a process at a
-    /// time, with signals held back, or a handler would wait for what it has interrupted. Keeps errno.
+    /// Applies `change` to the number of reserved bytes; returns (before, after). For one thread of a process at a time, with signals
+    /// blocked: a handler would wait for the code that it has interrupted. Preserves errno.
     pub(super) fn change(
         &self,
         making: Making,
@@ -227,7 +229,7 @@ impl Pot {
         let saved = errno::save();
         let changed = self.changed(making, patience, change);
         saved.restore();
-        // What is refused then is no trouble of the pot's.
+        // A system call refused by confinement says nothing about the quota file.
         if crate::sys::is_shut() { changed.map_err(|_| Trouble::ForNow) } else { changed }
     }
 
@@ -237,7 +239,7 @@ impl Pot {
         patience: Patience,
         change: impl FnOnce(u64) -> u64,
     ) -> Result<(u64, u64), Trouble> {
-        // A file over RLIMIT_FSIZE would end the program with SIGXFSZ.
+        // A write beyond RLIMIT_FSIZE would end the program with SIGXFSZ.
         if crate::spool::size_limit() < BYTES as u64 {
             return Err(Trouble::ForGood);
         }
@@ -252,7 +254,7 @@ impl Pot {
             };
             let about = file.about().ok_or(Trouble::ForGood)?;
             if !is_ours(&about) {
-                // A file system without permissions.
+                // The file system does not support permissions.
                 if file.is_new {
                     self.remove(&about);
                 }
@@ -260,7 +262,7 @@ impl Pot {
             }
             file.wait_for_lock(&mut waits)?;
             let about = file.about().ok_or(Trouble::ForGood)?;
-            // Somebody has cleaned up.
+            // Another process has deleted the file meanwhile.
             if about.st_nlink == 0 {
                 continue;
             }
@@ -272,7 +274,7 @@ impl Pot {
                 let mut words = [MAGIC, self.job, after, 0];
                 words[WORDS - 1] = check(&words);
                 if !file.write(words.map(u64::to_le)) {
-                    // One that says nothing is of no use.
+                    // An empty file is of no use.
                     if about.st_size == 0 {
                         self.remove(&about);
                     }
@@ -284,11 +286,11 @@ impl Pot {
         Err(Trouble::ForNow)
     }
 
-    /// What the file says; `None` if it is not to be believed.
+    /// Returns the number of reserved bytes; `None` if the file is not trusted.
     fn read(&self, file: &Opened, about: &libc::stat) -> Option<u64> {
         match about.st_size {
             _ if !is_ours(about) || about.st_nlink != 1 => None,
-            // Just made.
+            // Just created.
             0 => Some(0),
             size if size == BYTES as i64 => {
                 let words = file.read()?.map(u64::from_le);
@@ -299,7 +301,7 @@ impl Pot {
         }
     }
 
-    /// Takes it away, which is locked. Who has opened it meanwhile sees that.
+    /// Deletes the locked file. Processes that have opened it meanwhile see its link count of 0.
     fn remove(&self, locked: &libc::stat) {
         // SAFETY: an all-zero stat is a valid one.
         let mut there: libc::stat = unsafe { std::mem::zeroed() };
@@ -307,20 +309,20 @@ impl Pot {
         let (path, into) = (name.as_ptr(), &raw mut there);
         // SAFETY: the name ends in NUL, the structure is ours.
         let known = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, here, path, into, no_links) } == 0;
-        // Somebody may have put another file in its place.
+        // Another file may have been put in its place.
         if known && (there.st_dev, there.st_ino) == (locked.st_dev, locked.st_ino) {
             // SAFETY: the name ends in NUL.
             unsafe { crate::sys::syscall!(libc::SYS_unlinkat, here, path, 0) };
         }
     }
 
-    /// Opens it, made if there is none and it may be; `None` if there is none otherwise.
+    /// Opens the file, and creates it if missing and `making` allows that; `None` if missing and not to be created.
     fn open(&self, making: Making) -> Result<Option<Opened>, Trouble> {
         for tried in 0..MOST_OPENS {
             let made = match Opened::open(&self.path, 0) {
                 Err(libc::ENOENT) if making == Making::Nothing => return Ok(None),
                 Err(libc::ENOENT) => Opened::open(&self.path, libc::O_CREAT | libc::O_EXCL).inspect(|file| {
-                    // Whatever the umask: it will be opened again.
+                    // Regardless of the umask: it will be opened again.
                     // SAFETY: the descriptor is ours. A file system without permissions refuses.
                     unsafe { crate::sys::syscall!(libc::SYS_fchmod, file.file, 0o600) };
                 }),
@@ -328,9 +330,9 @@ impl Pot {
             };
             match made {
                 Ok(file) => return Ok(Some(file)),
-                // Somebody was first.
+                // Another process was first.
                 Err(libc::EEXIST | libc::EINTR) => {}
-                // The directory of spools, which is made with the first of them.
+                // The directory of spools is created together with the first of them.
                 Err(libc::ENOENT) if tried == 0 && making == Making::All && !held::is_in_force() => {
                     let (here, name) = (libc::AT_FDCWD, &self.directory);
                     // SAFETY: the name ends in NUL; a failure shows when the file is made.

@@ -1,22 +1,22 @@
-//! `DXT_ENABLE=check`, or `check:MODE` for what MODE would make of them: nothing is recorded; what is wrong with the settings is said, and which variables look like ours and are not.
-//! dxt-run asks so before it starts a program.
+//! `DXT_ENABLE=check`, or `check:MODE` for validation as in that mode: nothing is recorded; invalid settings and misspelled variables are
+//! reported. dxt-run does so before it starts a program.
 
 use super::source::{Environment, FROM_ENVIRONMENT, VARIABLES};
 
-/// Changes of single characters up to which a name is taken for a mistyped one.
+/// Maximum edit distance at which a name counts as misspelled.
 const MOST_CHANGES: usize = 4;
 
-/// Whether settings are to be looked at only.
+/// True if settings are to be validated only.
 pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
     matches!(environment.get(c"DXT_ENABLE"), Some(b"check" | b"check:trace" | b"check:counters"))
 }
 
-/// Whether that is asked for without saying for which mode.
+/// True if a check is requested without a mode.
 pub(super) fn is_of_any_mode(environment: &impl Environment) -> bool {
     environment.get(c"DXT_ENABLE") == Some(b"check")
 }
 
-/// Variables of the environment that begin as ours do and are none, each with the known one that is nearest.
+/// Returns unknown variables of the environment with our prefix, each with the most similar known name.
 pub(crate) fn unknown(environment: &impl Environment) -> Vec<(Vec<u8>, Option<&'static str>)> {
     let mut all: Vec<Vec<u8>> = Vec::new();
     environment.each_name(&mut |name| {
@@ -34,7 +34,7 @@ pub(crate) fn unknown(environment: &impl Environment) -> Vec<(Vec<u8>, Option<&'
         .collect()
 }
 
-/// Ours, or one of those that tests and module files use.
+/// True for our variables and for those of tests and module files.
 fn is_known(name: &[u8]) -> bool {
     FROM_ENVIRONMENT.iter().any(|known| known.to_bytes() == name)
         || name.starts_with(b"DXT_TRACER")
@@ -42,11 +42,11 @@ fn is_known(name: &[u8]) -> bool {
         || VARIABLES.iter().any(|known| known.to_bytes() == name)
 }
 
-/// The variable that may have been meant.
+/// Returns the most similar known variable, if similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let known = VARIABLES.iter().chain(&FROM_ENVIRONMENT).filter_map(|known| known.to_str().ok());
     let (changes, known) = known.map(|known| (strsim::levenshtein(name, known), known)).min()?;
-    // Of a short name nearly all would be another's.
+    // With a short name nearly every variable would be similar.
     let most = MOST_CHANGES.min(name.len().saturating_sub("DXT_".len()) / 2);
     (changes <= most).then_some(known)
 }

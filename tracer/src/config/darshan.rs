@@ -1,18 +1,18 @@
-//! Darshan's variables, read where ours are not set: those of Darshan 3.4 and 3.5 (darshan-runtime's documentation, "Environment variables") that
-//! say the same as one of ours. Values that Darshan would not take either are errors of ours, under Darshan's name.
+//! Variables of Darshan 3.4 and 3.5 (darshan-runtime's documentation, "Environment variables") with the meaning of one of ours, read
+//! where ours is not set. Values that Darshan would reject are errors here too, reported under Darshan's name.
 
 use super::source::Environment;
 use crate::filters::Ranks;
 use std::ffi::{CStr, CString};
 
-/// An environment in which Darshan's variables stand for ours.
+/// Environment in which Darshan's variables stand in for ours.
 pub(crate) struct WithDarshan<'a, E> {
     environment: &'a E,
-    /// Our name, the value, and Darshan's name.
+    /// Tuples (our name, value, Darshan's name) of the variables taken from Darshan.
     translated: Vec<(&'static CStr, Vec<u8>, &'static str)>,
 }
 
-/// Those that say the same in the same words.
+/// Pairs of variables with equal meaning and equal values.
 const ALIKE: [(&CStr, &CStr); 4] = [
     (c"DXT_SMALL_IO_TRIGGER", c"DARSHAN_DXT_SMALL_IO_TRIGGER"),
     (c"DXT_UNALIGNED_IO_TRIGGER", c"DARSHAN_DXT_UNALIGNED_IO_TRIGGER"),
@@ -39,20 +39,20 @@ impl<'a, E: Environment> WithDarshan<'a, E> {
         } else if enables_triggers(environment) {
             add(c"DXT_ENABLE", Some(b"trace".to_vec()), c"DXT_TRIGGER_CONF_PATH");
         }
-        // In MiB.
+        // DARSHAN_MODMEM is in MiB.
         let memory = set(c"DARSHAN_MODMEM").map(|value| [value, b"M"].concat());
         add(c"DXT_BUFFER_MAX", memory, c"DARSHAN_MODMEM");
         let timing = environment.get(c"DARSHAN_INTERNAL_TIMING").map(|_| b"2".to_vec());
         add(c"DXT_VERBOSE", timing, c"DARSHAN_INTERNAL_TIMING");
         add(c"DXT_LAYERS", layers(environment), c"DARSHAN_MOD_DISABLE");
         add(c"DXT_RANKS", ranks(environment), c"DARSHAN_RANK_EXCLUDE");
-        // The name of another variable.
+        // DARSHAN_JOBID holds the name of another variable.
         let job = set(c"DARSHAN_JOBID").and_then(|name| set(&CString::new(name).ok()?).map(<[u8]>::to_vec));
         add(c"DXT_JOB_ID", job, c"DARSHAN_JOBID");
         Self { environment, translated }
     }
 
-    /// The variable by which the user has set `ours`.
+    /// Returns the name of the variable with which the user has set `ours`.
     pub(crate) fn name_of(&self, ours: &'static str) -> &'static str {
         let found = self.translated.iter().find(|(name, ..)| name.to_bytes() == ours.as_bytes());
         found.map_or(ours, |(.., darshan)| darshan)
@@ -70,7 +70,7 @@ impl<E: Environment> Environment for WithDarshan<'_, E> {
     }
 }
 
-/// Whether Darshan is told to do nothing, and we are not told otherwise.
+/// True if DARSHAN_DISABLE is set and DXT_ENABLE is not.
 pub(super) fn is_disabled(environment: &impl Environment) -> bool {
     let ours = environment.get(c"DXT_ENABLE").filter(|value| !value.is_empty());
     ours.is_none() && environment.get(c"DARSHAN_DISABLE").is_some()
@@ -85,19 +85,19 @@ fn modules<'e>(environment: &'e impl Environment, name: &CStr) -> impl Iterator<
     environment.get(name).unwrap_or_default().split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Whether DXT's modules are asked for.
+/// True if DARSHAN_MOD_ENABLE enables a DXT module.
 fn enables_dxt(environment: &impl Environment) -> bool {
     modules(environment, c"DARSHAN_MOD_ENABLE").any(|module| matches!(module, b"DXT_POSIX" | b"DXT_MPIIO" | b"*"))
 }
 
-/// Whether a file of triggers, and nothing else, switches DXT on.
+/// True if only a trigger file switches DXT on.
 fn enables_triggers(environment: &impl Environment) -> bool {
     let set = |name: &CStr| environment.get(name).is_some_and(|value| !value.is_empty());
     let switched = environment.get(c"DXT_DISABLE_IO_TRACE").is_some() || set(c"DXT_ENABLE_IO_TRACE");
     set(c"DXT_TRIGGER_CONF_PATH") && !switched
 }
 
-/// The layers that are left when modules are disabled; `None` if all are.
+/// Returns the layers that remain when Darshan modules are disabled; `None` if all remain.
 fn layers(environment: &impl Environment) -> Option<Vec<u8>> {
     let disabled = |module: &[u8]| modules(environment, c"DARSHAN_MOD_DISABLE").any(|one| one == module);
     let layers: [(&[u8], bool); 5] = [
@@ -111,18 +111,18 @@ fn layers(environment: &impl Environment) -> Option<Vec<u8>> {
     (left.len() < layers.len()).then(|| left.join(&b','))
 }
 
-/// All ranks but those that are excluded and not included again, as DXT_RANKS says it; `None` if none is excluded.
+/// Returns the ranks to trace in the syntax of DXT_RANKS: all but excluded ranks that are not included again; `None` if none is excluded.
 fn ranks(environment: &impl Environment) -> Option<Vec<u8>> {
     let list = |name: &CStr| environment.get(name).filter(|value| !value.is_empty()).map(<[u8]>::to_vec);
     let excluded = list(c"DARSHAN_RANK_EXCLUDE")?;
     let all = |list: &[u8]| list.split(|&byte| byte == b',').any(|item| item.trim_ascii() == b"*");
     let rest = if all(&excluded) { Some(Vec::new()) } else { Ranks::parse(&excluded).map(|ranks| ranks.others()) };
-    // What makes no sense is passed on to where that is said.
+    // An invalid list is passed on, to be reported where DXT_RANKS is read.
     let Some(mut rest) = rest else { return Some(excluded) };
     if let Some(included) = list(c"DARSHAN_RANK_INCLUDE") {
         rest.push(if all(&included) { ":".to_owned() } else { String::from_utf8_lossy(&included).into_owned() });
     }
-    // Nobody: the last number that there is.
+    // No rank at all: the largest number, which no rank has.
     Some(if rest.is_empty() { i32::MAX.to_string().into_bytes() } else { rest.join(",").into_bytes() })
 }
 
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(config(&[(c"DARSHAN_DISABLE", "1")]), Ok(None));
         let all = config(&[(c"DXT_ENABLE_IO_TRACE", "1")]).unwrap().unwrap();
         assert!(!all.filters.triggers.are_set() && all.filters.described.is_empty());
-        // Ours counts where both are set.
+        // Our variable takes precedence.
         let ours = config(&[(c"DXT_SMALL_IO_TRIGGER", ".9"), (c"DXT_ENABLE", "trace")]).unwrap().unwrap();
         assert_eq!(ours.filters.triggers.small, crate::filters::Share::parse(b".9"));
         std::fs::write(&path, "# nothing\n").unwrap();

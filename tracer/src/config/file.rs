@@ -1,15 +1,15 @@
-//! DXT_CONFIG: a file of variables for a whole site, `NAME=value` line by line. Read by the constructor, with system calls
-//! of its own, since the functions may be wrapped.
+//! DXT_CONFIG: a file of variables for a whole site, one `NAME=value` per line. Read by the constructor through direct system calls,
+//! since the C functions may be wrapped.
 #![expect(unsafe_code, reason = "open(2), read(2), close(2)")]
 
 use super::check::nearest;
 use super::source::{Environment, VARIABLES};
 use std::ffi::{CStr, CString};
 
-/// Largest file, in bytes.
+/// Maximum size of the file, in bytes.
 const MOST_BYTES: usize = 64 << 10;
 
-/// The variables of a file.
+/// Variables of a configuration file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct File {
     path: Vec<u8>,
@@ -23,18 +23,17 @@ struct Line {
     value: Vec<u8>,
 }
 
-/// What is wrong with a file.
+/// Error in a configuration file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadFile {
     pub(crate) path: Vec<u8>,
-    /// Line, from 1; 0 if it is the file as a whole.
+    /// Line, from 1; 0 for the file as a whole.
     pub(crate) line: usize,
     pub(crate) why: String,
 }
 
 impl File {
-    /// The file that DXT_CONFIG names, without lines if it names none; and the first thing that is wrong with it. Lines that can be read are
-    /// kept beside others that cannot.
+    /// Reads the file that DXT_CONFIG names (no lines if none); returns its valid lines and its first error.
     pub(crate) fn named_in(environment: &impl Environment) -> (Self, Option<BadFile>) {
         match environment.get(c"DXT_CONFIG") {
             None | Some(b"") => (Self::default(), None),
@@ -49,20 +48,20 @@ impl File {
         }
     }
 
-    /// Whether DXT_CONFIG names one.
+    /// True if DXT_CONFIG names a file.
     pub(crate) fn is_named(&self) -> bool {
         !self.path.is_empty()
     }
 }
 
-/// An environment with a file behind it: what the environment sets, even to nothing, counts.
+/// Environment backed by a configuration file; a variable that the environment sets, even to nothing, takes precedence.
 pub(crate) struct Layered<'a, E> {
     pub(crate) environment: &'a E,
     pub(crate) file: &'a File,
 }
 
 impl<E: Environment> Layered<'_, E> {
-    /// Path and line of the file that set `name`, if the environment does not.
+    /// Returns path and line of the file that set `name`, unless the environment does.
     pub(crate) fn place_of(&self, name: &str) -> Option<(&[u8], usize)> {
         let line = self.file.lines.iter().rfind(|line| line.name.to_bytes() == name.as_bytes())?;
         self.environment.get(line.name).is_none().then_some((&self.file.path, line.number))
@@ -80,10 +79,10 @@ impl<E: Environment> Environment for Layered<'_, E> {
     }
 }
 
-/// The bytes of the file at `path`, which are at most 64 KiB.
+/// Returns the content of the file at `path`, at most 64 KiB.
 pub(crate) fn content(path: &[u8]) -> Result<Vec<u8>, String> {
     let path = CString::new(path).map_err(|error| error.to_string())?;
-    // Not to wait for a writer, should it be a pipe.
+    // O_NONBLOCK: does not wait for a writer, in case it is a FIFO.
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
     // SAFETY: the name ends in NUL.
     let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
@@ -116,7 +115,7 @@ fn last_error() -> String {
     std::io::Error::from_raw_os_error(crate::errno::save().value()).to_string()
 }
 
-/// The lines that set something; and the first that makes no sense, and why.
+/// Returns the lines that set a variable, and the first invalid line with the reason.
 fn parse(text: &[u8]) -> (Vec<Line>, Option<(usize, String)>) {
     let (mut lines, mut wrong) = (Vec::new(), None);
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -132,7 +131,7 @@ fn parse(text: &[u8]) -> (Vec<Line>, Option<(usize, String)>) {
     (lines, wrong)
 }
 
-/// Name and value of a line.
+/// Returns name and value of a line.
 fn setting(line: &[u8]) -> Result<(&'static CStr, &[u8]), String> {
     let equals = line.iter().position(|&byte| byte == b'=').ok_or("no NAME=value")?;
     let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
@@ -145,7 +144,7 @@ fn setting(line: &[u8]) -> Result<(&'static CStr, &[u8]), String> {
     Ok((name, unquoted(value)?))
 }
 
-/// The value without its quotes and the remark behind it.
+/// Returns the value without quotes and without a trailing comment.
 fn unquoted(value: &[u8]) -> Result<&[u8], String> {
     if value.contains(&0) {
         return Err("a NUL".into());

@@ -1,4 +1,4 @@
-//! The filters' variables.
+//! Variables of the filters.
 
 use super::source::Environment;
 use super::trigger_file::TriggerFile;
@@ -6,13 +6,13 @@ use super::values::{BadValue, bad, size};
 use crate::filters::{Apps, Filters, Layers, Pattern, Ranks, Share};
 use std::ffi::CStr;
 
-/// Largest size that a length is compared with: 1 TiB, more than the length of a segment can be.
+/// Maximum of size thresholds, in bytes: 1 TiB, more than the length of a segment can be.
 const LARGEST_SIZE: usize = 1 << 40;
 
-/// Reads them.
+/// Reads the filters.
 ///
 /// # Errors
-/// The first one whose value makes no sense.
+/// The first variable with an invalid value.
 pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> {
     let mut filters = Filters::default();
     let mut described = Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
         described.push((name, String::from_utf8_lossy(value).into_owned()));
         Ok(())
     };
-    // Darshan has all traced then, whatever the triggers say.
+    // Darshan traces everything then, regardless of triggers.
     let all = environment.get(c"DXT_ENABLE_IO_TRACE").is_some_and(|value| !matches!(value, b"" | b"0"));
     let mut trigger_file = TriggerFile::default();
     if !all {
@@ -66,7 +66,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
         triggers.small_bytes = bytes as u64;
         Some(())
     })?;
-    // Without its trigger it leaves nothing out.
+    // Without its trigger the size leaves nothing out.
     described.retain(|(name, _)| *name != "DXT_SMALL_IO_SIZE" || filters.triggers.small.is_some());
     if let Some((name, value)) = described.iter_mut().find(|(name, _)| *name == "DXT_TRIGGER_CONF_PATH") {
         let path = std::mem::replace(value, trigger_file.lines.join("; "));

@@ -1,10 +1,10 @@
-//! DXT_OUTPUT_ID and DXT_SPOOL_ID, which dxt-run sets: the directory that it has made for the run, by device, inode, boot of the machine and
-//! path. In another root directory, or behind another mount, that path leads to another directory or to none, which then is not made.
+//! DXT_OUTPUT_ID and DXT_SPOOL_ID, set by dxt-run: the directory created for the run, by device, inode, boot id and path. In another root
+//! directory or behind another mount, the path means another directory or none; the tracer then does not create it.
 
 use crate::{held, job};
 use std::ffi::CString;
 
-/// A directory that was made for the run.
+/// Directory created for the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
     device: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// Of a variable's value, `DEVICE:INODE:BOOT:PATH`, numbers in decimal and the boot's as in random(4); `None` if it makes no sense.
+    /// Parses `DEVICE:INODE:BOOT:PATH`, with decimal numbers and a boot id as in random(4); `None` if invalid.
     pub(super) fn parse(value: &[u8]) -> Option<Self> {
         let mut parts = value.splitn(4, |&byte| byte == b':');
         let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse().ok();
@@ -23,7 +23,8 @@ impl Made {
         (boot != [0; 16] && path.starts_with(b"/")).then_some(Self { device, inode, boot, path })
     }
 
-    /// True if `path` is the directory's and leads elsewhere here. On another node it may: there, whoever needs the directory makes it.
+    /// True if `path` is the directory's path but means another directory here. False on other nodes, where a process that needs it
+    /// creates it.
     pub(crate) fn is_elsewhere(&self, path: &[u8]) -> bool {
         let Ok(name) = CString::new(path) else { return false };
         self.path == path

@@ -1,6 +1,5 @@
-//! The settings, read once when the library is loaded: what they are, how values are read, and where variables come from.
-//! A value that makes no sense turns tracing off with one line on standard error; the program runs on as if the library
-//! were not there.
+//! Settings, read once when the library is loaded. An invalid value turns tracing off with one line on standard error; the program runs
+//! on as without the library.
 
 pub(crate) mod check;
 mod darshan;
@@ -28,7 +27,7 @@ use std::sync::OnceLock;
 
 static CURRENT: OnceLock<Config> = OnceLock::new();
 
-/// The settings; `None` while tracing is off.
+/// Returns the settings; `None` while tracing is off.
 pub(crate) fn current() -> Option<&'static Config> {
     CURRENT.get()
 }
@@ -38,7 +37,7 @@ pub(crate) fn adopt(config: Config) {
     let _ = CURRENT.set(config);
 }
 
-/// What becomes of segments when the buffer is full.
+/// Returns the policy for segments when the buffer is full.
 pub(crate) fn overflow() -> Overflow {
     current().map_or(Overflow::Fold, |config| config.overflow)
 }

@@ -1,31 +1,31 @@
-//! DXT_OUTPUT_DIR: a directory, or a pattern of one for each user, job and day.
+//! DXT_OUTPUT_DIR: a directory, or a pattern with a directory for each user, job and day.
 
-/// Where traces are written, with places to fill in: `%u` user, `%j` job, `%d` day, `%%` a percent sign.
+/// Output directory pattern with placeholders: `%u` user, `%j` job, `%d` day, `%%` a percent sign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutputDir(Vec<u8>);
 
-/// What is filled in.
+/// Values of the placeholders.
 pub(crate) struct Filling<'a> {
-    /// Number of the user.
+    /// User id.
     pub(crate) user: u32,
-    /// Name of the job.
+    /// Job name.
     pub(crate) job: &'a str,
     /// Day, as YYYY-MM-DD.
     pub(crate) day: &'a str,
 }
 
-/// A directory whose places are filled in.
+/// Directory with placeholders filled in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Filled {
-    /// Its path.
+    /// Path of the directory.
     pub(crate) path: Vec<u8>,
-    /// How much of the path comes before the first directory that is to be the user's own: all of it if none is.
+    /// Length of the path before the first directory that must be the user's own, in bytes; the whole path if there is none.
     pub(crate) shared_bytes: usize,
 }
 
 impl OutputDir {
-    /// Of a variable's value; `None` if it makes no sense. Behind a directory of a user's own (`%u`) others may follow that are made anew
-    /// for each job or day; in front of it none can be, since whoever made it would shut out everybody else.
+    /// Parses the variable; `None` if invalid. A user's own directory (`%u`) may contain directories for each job or day, but not the
+    /// reverse: the user who created the directory of a job or day would shut out all others.
     pub(super) fn parse(value: &[u8]) -> Option<Self> {
         let (mut own, mut made_anew, mut rest) = (false, false, value.iter());
         while let Some(&byte) = rest.next() {
@@ -41,12 +41,12 @@ impl OutputDir {
         Some(Self(value.to_vec()))
     }
 
-    /// The directory where nothing is to be filled in.
+    /// Returns the directory if the pattern has no placeholders.
     pub(crate) fn as_it_is(&self) -> Option<&[u8]> {
         (!self.0.contains(&b'%')).then_some(self.0.as_slice())
     }
 
-    /// With what is to be filled in. What a job is called leads nowhere else.
+    /// Fills in the placeholders. A job name cannot lead out of the directory.
     pub(crate) fn fill(&self, with: &Filling<'_>) -> Filled {
         let (mut path, mut own, mut rest) = (Vec::new(), None, self.0.iter());
         while let Some(&byte) = rest.next() {
@@ -69,7 +69,7 @@ impl OutputDir {
     }
 }
 
-/// What stands for a byte of a job's name: dots too could lead out of the directory.
+/// Returns a safe substitute for a byte of a job name; dots are replaced too, since they could lead out of the directory.
 const fn harmless(byte: u8) -> u8 {
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') { byte } else { b'_' }
 }

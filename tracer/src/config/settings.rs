@@ -1,4 +1,4 @@
-//! The settings and their defaults.
+//! The tracer's settings and their defaults.
 
 use super::made::Made;
 use super::output_dir::OutputDir;
@@ -10,88 +10,88 @@ use crate::memory;
 use std::ffi::CStr;
 use trace_format::profile::MEMORY_ALIGNMENT;
 
-/// What is kept of a call.
+/// Level of detail recorded per call (`DXT_ENABLE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// A segment.
+    /// One segment per call.
     Trace,
     /// Counters per file and operation, profiles per file and layer; in bounded memory.
     Counters,
 }
 
-/// How traces are written at MPI_Finalize.
+/// Output layout chosen at MPI_Finalize (`DXT_FLUSH`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FlushMode {
-    /// One file by all ranks together; a file per process where that is not possible.
+    /// One file written collectively by all ranks; one file per process where that is not possible.
     #[default]
     Auto,
-    /// As `Auto`, and says so when it had to fall back.
+    /// Like `Auto`, but reports a fallback to one file per process.
     Collective,
-    /// A file per process; no communication at all.
+    /// One file per process; no communication at all.
     Process,
 }
 
-/// What becomes of segments when the buffer is full.
+/// Policy for segments when the buffer is full (`DXT_OVERFLOW`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Overflow {
-    /// They are encoded and compressed in memory; what does not fit even so is folded.
+    /// Encode and compress them in memory; fold into counters what does not fit even so.
     #[default]
     Compact,
-    /// They are encoded, compressed and appended to a file on this node.
+    /// Encode and compress them, and append them to a node-local file.
     Spill,
-    /// They are folded into counters.
+    /// Fold them into counters.
     Fold,
 }
 
-/// Where what is recorded is kept, so that it survives the process.
+/// Storage of the recorded data, so that it survives the process (`DXT_SPOOL`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Spool {
-    /// In this temporary directory (`TMPDIR`; may be empty), or another of this node.
+    /// This temporary directory (`TMPDIR`; may be empty), or another one on this node.
     Auto(Vec<u8>),
-    /// In this directory.
+    /// This directory.
     In(Vec<u8>),
-    /// In memory only.
+    /// Process memory only.
     Off,
 }
 
-/// The settings.
+/// Settings of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
-    /// What is kept of a call.
+    /// Level of detail recorded per call.
     pub(crate) mode: Mode,
-    /// Files that have counters of their own, in counters mode.
+    /// Maximum number of files with counters of their own, in counters mode.
     pub(crate) counters_files: usize,
-    /// Where traces are written; empty for the working directory at start.
+    /// Output directory of traces; empty for the working directory at start.
     pub(crate) output_dir: OutputDir,
-    /// The directory of traces that was made for the run.
+    /// Output directory that dxt-run created for this run, if any.
     pub(crate) output_made: Option<Made>,
     /// Permissions of traces (chmod(2)).
     pub(crate) trace_mode: u32,
     /// Cap on the segment buffer of one process, in bytes.
     pub(crate) buffer_max: usize,
-    /// Cap on the buffer of collective calls of MPI, in bytes.
+    /// Cap on the buffer for collective MPI calls, in bytes.
     pub(crate) mpi_buffer_max: usize,
-    /// What to do when one is full.
+    /// Policy for full buffers.
     pub(crate) overflow: Overflow,
-    /// What survives the process.
+    /// Storage of recorded data.
     pub(crate) spool: Spool,
-    /// The directory of spools that was made for the run.
+    /// Spool directory that dxt-run created for this run, if any.
     pub(crate) spool_made: Option<Made>,
-    /// Others want to see what the process does while it runs: it cannot do without times.
+    /// True if another process watches this one while it runs (`DXT_LIVE`); timing then cannot be switched off.
     pub(crate) live: bool,
-    /// Bytes at whose multiples memory counts as aligned: a power of two.
+    /// Alignment by which buffer addresses count as aligned, in bytes: a power of two.
     pub(crate) mem_align: usize,
-    /// Whether calls are timed.
+    /// True if calls are timed.
     pub(crate) timing: bool,
-    /// How to flush.
+    /// Output layout at MPI_Finalize.
     pub(crate) flush: FlushMode,
-    /// 0 quiet, 1 says what was written, 2 says more.
+    /// Verbosity: 0 is quiet, 1 reports what was written, 2 reports more.
     pub(crate) verbose: u8,
-    /// The configuration file, or empty.
+    /// Path of the configuration file, or empty.
     pub(crate) file: Vec<u8>,
-    /// What is left out.
+    /// The user's filters.
     pub(crate) filters: Filters,
-    /// What a site leaves out as a whole.
+    /// Settings of the site.
     pub(crate) site: Site,
 }
 
@@ -106,14 +106,14 @@ impl Overflow {
 }
 
 impl Config {
-    /// Whether what is recorded lies in a spool, where one can be made.
+    /// True if recorded data goes to a spool, provided that one can be created.
     pub(crate) fn is_spooled(&self) -> bool {
-        // What is only counted takes less space in the process's own memory.
+        // In counters mode, process memory takes less space than a spool.
         let is_scarce = self.mode == Mode::Counters && memory::is_scarce();
         self.spool != Spool::Off && !is_scarce
     }
 
-    /// The settings that shape a trace, as (variable, value).
+    /// Returns the settings that shape a trace, as (variable, value).
     pub(crate) fn describe(&self) -> Vec<(String, String)> {
         let mut all = match self.mode {
             Mode::Counters => vec![
@@ -127,7 +127,7 @@ impl Config {
                 ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
             ],
         };
-        // For whoever recovers one.
+        // For the recovery of the trace from a spool.
         if self.trace_mode != DEFAULT_TRACE_MODE {
             all.push(("DXT_TRACE_MODE".to_owned(), format!("{:04o}", self.trace_mode)));
         }
@@ -149,32 +149,32 @@ impl Config {
     }
 }
 
-/// Largest value of `DXT_MEM_ALIGN`: that of a huge page.
+/// Maximum of `DXT_MEM_ALIGN`, in bytes: the size of a huge page.
 const LARGEST_ALIGNMENT: usize = 1 << 30;
 
-/// Default of `DXT_TRACE_MODE`: a trace tells what a program did with which files, which is its user's business.
+/// Default of `DXT_TRACE_MODE`: owner only, since a trace reveals which files a program used and how.
 const DEFAULT_TRACE_MODE: u32 = 0o600;
 /// Default of `DXT_BUFFER_MAX`: 4 MiB.
 pub(crate) const DEFAULT_BUFFER_MAX: usize = 4 << 20;
-/// Least value of `DXT_BUFFER_MAX`: room for a few chunks.
+/// Minimum of `DXT_BUFFER_MAX`, in bytes: room for a few chunks.
 pub(crate) const LEAST_BUFFER_MAX: usize = 16 << 10;
-/// Largest value of `DXT_BUFFER_MAX`: 1 TiB.
+/// Maximum of `DXT_BUFFER_MAX`: 1 TiB.
 pub(crate) const LARGEST_BUFFER_MAX: usize = 1 << 40;
 
 /// Default of `DXT_MPI_BUFFER_MAX`: 256 KiB.
 pub(crate) const DEFAULT_MPI_BUFFER_MAX: usize = 256 << 10;
-/// Largest value of `DXT_MPI_BUFFER_MAX`: 1 GiB.
+/// Maximum of `DXT_MPI_BUFFER_MAX`: 1 GiB.
 const LARGEST_MPI_BUFFER_MAX: usize = 1 << 30;
 
 /// Default of `DXT_COUNTERS_FILES`.
 pub(crate) const DEFAULT_COUNTERS_FILES: usize = 1024;
-/// Least and largest value of `DXT_COUNTERS_FILES`.
+/// Range of `DXT_COUNTERS_FILES`.
 pub(crate) const COUNTERS_FILES: std::ops::RangeInclusive<usize> = 64..=1 << 20;
 
 /// Reads the settings; `None` if tracing is off.
 ///
 /// # Errors
-/// The first variable whose value makes no sense.
+/// The first variable with an invalid value.
 pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, BadValue> {
     let Some(mode) = mode(environment)? else { return Ok(None) };
     let counters_files = match environment.get(c"DXT_COUNTERS_FILES") {
@@ -191,7 +191,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     };
     let mpi_buffer_max = match environment.get(c"DXT_MPI_BUFFER_MAX") {
         None | Some(b"") => DEFAULT_MPI_BUFFER_MAX,
-        // In whole slots.
+        // Rounded down to whole slots of 32 bytes.
         Some(value) => {
             size(value).filter(|&bytes| bytes <= LARGEST_MPI_BUFFER_MAX).map(|bytes| bytes & !31).ok_or_else(|| {
                 bad("DXT_MPI_BUFFER_MAX", value, "a size up to 1G, such as 65536 or 1M; 0 keeps counters only")
@@ -222,7 +222,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     };
     let can_be_untimed = (mode == Mode::Counters || super::check::is_of_any_mode(environment)) && !live;
     let timing = match environment.get(c"DXT_TIMING") {
-        // Darshan 2's switch for the same thing.
+        // Darshan 2's equivalent switch.
         None | Some(b"") => !can_be_untimed || environment.get(c"DARSHAN_DISABLE_TIMING").is_none(),
         Some(b"on") => true,
         Some(b"off") if can_be_untimed => false,
@@ -260,7 +260,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(value) => permissions(value)
             .ok_or_else(|| bad("DXT_TRACE_MODE", value, "permissions in octal from 0600 to 0666, such as 0640"))?,
     };
-    // Obeyed by the time that this is read (`confined::may_start`).
+    // Only validated here: `confined::may_start` has acted on it before.
     if let Some(value) = environment.get(c"DXT_SECCOMP").filter(|value| !matches!(*value, b"" | b"trust")) {
         return Err(bad("DXT_SECCOMP", value, "trust, or nothing"));
     }
@@ -289,7 +289,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     }))
 }
 
-/// An environment in which tracing is on.
+/// Environment with tracing switched on; all other variables come from the inner environment.
 pub(crate) struct Enabled<'a, E>(pub(crate) &'a E);
 
 impl<E: Environment> Environment for Enabled<'_, E> {
@@ -302,8 +302,8 @@ impl<E: Environment> Environment for Enabled<'_, E> {
     }
 }
 
-/// The settings of a process whose own make no sense: it records nothing, and its ranks only do what all do together, if they do. `None` where
-/// each writes by itself.
+/// Returns minimal settings for a process whose own settings are invalid: it records nothing and only takes part in the collective flush.
+/// `None` if each process flushes on its own.
 pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
     struct Least<'a, E>(&'a E);
     impl<E: Environment> Environment for Least<'_, E> {
@@ -324,7 +324,8 @@ pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
     read(&Least(environment)).ok().flatten().filter(|config| config.flush != FlushMode::Process)
 }
 
-/// True if tracing is off by the environment alone, whatever a file says, or since nothing there turns it on. Allocates nothing.
+/// True if the environment alone rules tracing out: it switches tracing off, or has nothing that could switch it on (a configuration file
+/// could). Allocates nothing.
 pub(crate) fn is_off(environment: &impl Environment) -> bool {
     let is_set = |name| environment.get(name).is_some_and(|value| !value.is_empty());
     let by_name = matches!(environment.get(c"DXT_ENABLE"), Some(b"off" | b"0"));
@@ -337,15 +338,15 @@ pub(crate) fn is_off(environment: &impl Environment) -> bool {
 
 fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
     match environment.get(c"DXT_ENABLE") {
-        // 1 and 0, as of `DXT_ENABLE_IO_TRACE`.
+        // 1 and 0, as in `DXT_ENABLE_IO_TRACE`.
         Some(b"trace" | b"1" | b"check" | b"check:trace") => Ok(Some(Mode::Trace)),
         Some(b"counters" | b"check:counters") => Ok(Some(Mode::Counters)),
         Some(b"off" | b"0") => Ok(None),
-        // Darshan's switch for the same thing.
+        // Darshan's equivalent switch.
         None | Some(b"") => match environment.get(c"DXT_ENABLE_IO_TRACE") {
             Some(b"1") => Ok(Some(Mode::Trace)),
             None | Some(b"" | b"0") => Ok(None),
-            // Darshan takes any value; its documentation once had 4.
+            // Darshan accepts any value; its documentation once used 4.
             Some(value) if value.iter().all(u8::is_ascii_digit) => Ok(Some(Mode::Trace)),
             Some(value) => Err(bad("DXT_ENABLE_IO_TRACE", value, "1 or 0")),
         },

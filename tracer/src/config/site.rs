@@ -1,54 +1,54 @@
-//! What a site sets to have the tracer on for all jobs: which processes and jobs are left out as a whole, and how much a job may write.
+//! Settings of a site that traces all jobs by default: processes and jobs to leave out as a whole, and the limit on a job's bytes.
 
 use super::source::Environment;
 use super::values::{BadValue, bad, seconds, size};
 use crate::filters::Share;
 use std::ffi::CStr;
 
-/// The settings.
+/// Site settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Site {
     /// DXT_PROCESSES=mpi: processes without MPI are left out.
     pub(crate) mpi_only: bool,
-    /// What a process without MPI must do to have a trace.
+    /// Thresholds below which a process without MPI gets no trace.
     pub(crate) least: Least,
-    /// DXT_SAMPLE: the share of jobs that are traced.
+    /// DXT_SAMPLE: share of jobs that are traced.
     pub(crate) sample: Option<Share>,
-    /// DXT_JOB_BYTES: most bytes of a job's trace.
+    /// DXT_JOB_BYTES: maximum size of a job's traces, in bytes.
     pub(crate) job_bytes: Option<u64>,
-    /// DXT_KILL_SWITCH: where this file exists when a process starts, nothing is traced; empty for none.
+    /// DXT_KILL_SWITCH: file whose existence at process start switches tracing off; empty for none.
     pub(crate) kill_switch: Vec<u8>,
-    /// DXT_ANONYMIZE: the file with the key that names are hashed with; empty for none.
+    /// DXT_ANONYMIZE: file with the key for hashing names; empty for none.
     pub(crate) anonymize: Vec<u8>,
-    /// The variables that are set and leave something out, and their values, for the trace.
+    /// Variables that are set and leave something out, with their values, for the trace.
     pub(super) described: Vec<(&'static str, String)>,
 }
 
-/// The least that a process without MPI must do to have a trace.
+/// Thresholds that a process without MPI must reach to get a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Least {
     /// DXT_MIN_RUN_TIME, in ns.
     pub(crate) run_time_ns: u64,
     /// DXT_MIN_IO: bytes read and written.
     pub(crate) bytes: Option<u64>,
-    /// DXT_MIN_CALLS: calls on files, whatever they did.
+    /// DXT_MIN_CALLS: calls on files, of any kind.
     pub(crate) calls: Option<u64>,
 }
 
 impl Site {
-    /// Whether a process without MPI may be left out for what it does.
+    /// True if a process without MPI may be left out.
     pub(crate) fn judges_processes(&self) -> bool {
         self.mpi_only || self.least != Least::default()
     }
 }
 
 impl Least {
-    /// Whether a process that ran for so long has run long enough.
+    /// True if `run_time_ns` reaches the threshold.
     pub(crate) const fn has_run(&self, run_time_ns: u64) -> bool {
         run_time_ns >= self.run_time_ns
     }
 
-    /// Whether so many bytes and calls are enough: of two limits that are set, either is.
+    /// True if the bytes or the calls reach their threshold; with no threshold set, always true.
     pub(crate) fn has_done(&self, bytes: u64, calls: u64) -> bool {
         let reached = |limit: Option<u64>, sum: u64| limit.map(|limit| sum >= limit);
         let (of_bytes, of_calls) = (reached(self.bytes, bytes), reached(self.calls, calls));
@@ -56,16 +56,16 @@ impl Least {
     }
 }
 
-/// Reads them.
+/// Reads the site settings.
 ///
 /// # Errors
-/// The first one whose value makes no sense.
+/// The first variable with an invalid value.
 pub(super) fn read(environment: &impl Environment) -> Result<Site, BadValue> {
     let mut site = Site::default();
     let mut take = |variable: &'static CStr, expected: &'static str, parse: &mut dyn FnMut(&[u8]) -> Option<bool>| {
         let Some(value) = environment.get(variable).filter(|value| !value.is_empty()) else { return Ok(()) };
         let name = variable.to_str().unwrap_or_default();
-        // What leaves nothing out need not be told.
+        // Settings that leave nothing out are not reported.
         if parse(value).ok_or_else(|| bad(name, value, expected))? {
             site.described.push((name, String::from_utf8_lossy(value).into_owned()));
         }
@@ -105,7 +105,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Site, BadValue> {
         found.kill_switch = absolute(value)?;
         Some(false)
     })?;
-    // The trace tells the key's fingerprint, not where it lies.
+    // The trace reports the key's fingerprint, not its location.
     take(c"DXT_ANONYMIZE", "the path of a file, from / on", &mut |value| {
         found.anonymize = absolute(value)?;
         Some(false)

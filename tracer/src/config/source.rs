@@ -1,11 +1,11 @@
-//! Where variables come from, and which there are.
+//! Sources of variables, and the list of known variables.
 
 use std::ffi::CStr;
 
-/// The variables that a configuration file may not set: they are obeyed before there is one.
+/// Variables that a configuration file may not set: they take effect before the file is read.
 pub(super) const FROM_ENVIRONMENT: [&CStr; 2] = [c"DXT_CONFIG", c"DXT_SECCOMP"];
 
-/// The variables that a configuration file may set: all others.
+/// Variables that a configuration file may set: all others.
 pub(super) const VARIABLES: [&CStr; 37] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
@@ -46,12 +46,12 @@ pub(super) const VARIABLES: [&CStr; 37] = [
     c"DXT_ANONYMIZE",
 ];
 
-/// Looks a variable up in an environment.
+/// Source of variables.
 pub(crate) trait Environment {
-    /// The variable's value.
+    /// Returns the value of a variable.
     fn get(&self, name: &CStr) -> Option<&[u8]>;
 
-    /// Shows the name of each variable.
+    /// Calls `see` with the name of each variable.
     fn each_name(&self, see: &mut dyn FnMut(&[u8]));
 }
 

@@ -1,21 +1,21 @@
-//! DXT_TRIGGER_CONF_PATH: Darshan's file of triggers (darshan-runtime 3.1.8 to 3.3.1, "Using the Darshan eXtended Tracing (DXT) module"), a trigger in each
-//! line: `FILE regex`, `RANK regex`, `SMALL_IO share`, `UNALIGNED_IO share`.
+//! DXT_TRIGGER_CONF_PATH: Darshan's trigger file (darshan-runtime 3.1.8 to 3.3.1, "Using the Darshan eXtended Tracing (DXT) module"), one
+//! trigger per line: `FILE regex`, `RANK regex`, `SMALL_IO share`, `UNALIGNED_IO share`.
 
 use super::file::content;
 use crate::filters::{Expression, Share, Triggers};
 
-/// What a file says.
+/// Content of a trigger file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TriggerFile {
     pub(super) triggers: Triggers,
-    /// Its lines, as they were understood.
+    /// Valid lines.
     pub(super) lines: Vec<String>,
-    /// Lines that are left out, and why.
+    /// Ignored lines, by number, with the reason.
     pub(super) wrong: Vec<(usize, String)>,
 }
 
 impl TriggerFile {
-    /// Reads the file at `path`; `None` if that is not possible or nothing in it is a trigger.
+    /// Reads the file at `path`; `None` if it cannot be read or has no valid trigger.
     pub(super) fn read(path: &[u8]) -> Option<Self> {
         let found = Self::parse(&content(path).ok()?);
         (!found.lines.is_empty()).then_some(found)
@@ -24,7 +24,7 @@ impl TriggerFile {
     fn parse(text: &[u8]) -> Self {
         let mut found = Self::default();
         for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
-            // Darshan takes all of a line for the expression; its documentation has remarks behind them.
+            // Darshan takes the whole line for the expression; its documentation has comments at the end of lines.
             let remark = line.windows(2).position(|pair| pair[0].is_ascii_whitespace() && pair[1] == b'#');
             let line = line[..remark.unwrap_or(line.len())].trim_ascii();
             if line.is_empty() || line.starts_with(b"#") {
@@ -45,7 +45,7 @@ impl TriggerFile {
             b"" => Err("no regular expression".to_owned()),
             _ => Expression::parse(value).map_err(str::to_owned),
         };
-        // Either of two is enough to keep a file: the least of them decides.
+        // Either of two triggers is enough to keep a file: the lower share decides.
         let share = |set: Option<Share>| {
             let share = Share::parse(value).ok_or("no share from 0 to 1, such as .5")?;
             Ok::<_, String>(Some(set.map_or(share, |set| set.min(share))))

@@ -1,6 +1,6 @@
-//! How values are read.
+//! Parsing of values.
 
-/// A variable whose value makes no sense.
+/// Variable with an invalid value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadValue {
     pub(crate) variable: &'static str,
@@ -8,12 +8,12 @@ pub(crate) struct BadValue {
     pub(crate) expected: &'static str,
 }
 
-/// The error for `value`.
+/// Returns the error for `value`.
 pub(super) fn bad(variable: &'static str, value: &[u8], expected: &'static str) -> BadValue {
     BadValue { variable, value: value.to_vec(), expected }
 }
 
-/// A size in bytes with an optional binary suffix K, M, G or T.
+/// Parses a size in bytes with an optional binary suffix K, M, G or T.
 pub(super) fn size(value: &[u8]) -> Option<usize> {
     let (digits, shift) = match value.split_last()? {
         (b'k' | b'K', rest) => (rest, 10),
@@ -25,14 +25,14 @@ pub(super) fn size(value: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
-/// Seconds, as a decimal number up to 1e9, in ns.
+/// Parses decimal seconds up to 1e9; returns ns.
 pub(super) fn seconds(value: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b == b'.' || b.is_ascii_digit()))?;
     let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds <= 1e9)?;
     Some((seconds * 1e9) as u64)
 }
 
-/// Permissions of a file in octal: its user reads and writes it, nobody runs it.
+/// Parses octal file permissions: readable and writable by the owner, executable by nobody.
 pub(super) fn permissions(value: &[u8]) -> Option<u32> {
     let digits = value.iter().all(u8::is_ascii_digit);
     let mode = u32::from_str_radix(std::str::from_utf8(value).ok().filter(|_| digits)?, 8).ok()?;

@@ -1,19 +1,18 @@
-//! DXT_APPS: which programs are recorded.
+//! DXT_APPS: programs to record.
 
 use super::pattern::items;
 
 /// Globs for the last component of the executable's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Apps {
-    /// Only these; all if there is none.
+    /// Programs to record; all if empty.
     only: Vec<Vec<u8>>,
-    /// Not these.
+    /// Programs not to record.
     never: Vec<Vec<u8>>,
 }
 
 impl Apps {
-    /// Of globs, apart from each other by commas or colons; one behind `!` names what is not recorded. `None` if it makes
-    /// no sense.
+    /// Parses globs separated by commas or colons; a glob after `!` excludes programs. `None` if invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let mut apps = Self::default();
         for item in items(text, b",:") {
@@ -29,7 +28,7 @@ impl Apps {
         (apps != Self::default()).then_some(apps)
     }
 
-    /// Whether a program of this path is recorded.
+    /// True if a program of this path is recorded.
     pub(crate) fn choose(&self, executable: &[u8]) -> bool {
         let name = crate::job::basename(executable);
         let is_in = |list: &[Vec<u8>]| list.iter().any(|glob| fast_glob::glob_match(glob, name));

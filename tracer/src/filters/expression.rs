@@ -1,31 +1,31 @@
-//! Regular expressions as POSIX has them (extended ones, `regex.h`), for Darshan's trigger files. Not the C library's: theirs takes memory
-//! and locks where a path is compared, which may be in a signal handler's flush. Bytes, as in the C locale; no back references, and
-//! none of GNU's own escapes. Time is bounded by text times expression.
+//! POSIX extended regular expressions (`regex.h`) for Darshan's trigger files. Not the C library's implementation, which allocates and
+//! locks while it matches, possibly inside a signal handler's flush. Works on bytes, as in the C locale; no back references, none of
+//! GNU's escapes. Time is O(text × expression).
 
-/// Most steps of a program: repetitions are written out.
+/// Maximum steps of a program, with repetitions expanded.
 const MOST_STEPS: usize = 4096;
-/// Most parentheses in each other.
+/// Maximum nesting depth of parentheses.
 const MOST_DEPTH: usize = 64;
-/// Most repetitions that an interval may ask for, as in `limits.h` (RE_DUP_MAX).
+/// Maximum count in an interval, as in `limits.h` (RE_DUP_MAX).
 const MOST_REPEATS: usize = 255;
 
-/// A step of the machine that matches.
+/// Step of the matching automaton.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// Takes one byte of the set.
+    /// Consumes one byte of the set.
     Take(Set),
-    /// Goes on at both places.
+    /// Continues at both steps.
     Fork(usize, usize),
-    /// Goes on at the place.
+    /// Continues at the step.
     Jump(usize),
-    /// Only at the text's beginning.
+    /// Matches only at the beginning of the text.
     Begin,
-    /// Only at its end.
+    /// Matches only at the end of the text.
     End,
     Found,
 }
 
-/// A set of bytes.
+/// Set of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Set([u64; 4]);
 
@@ -49,15 +49,15 @@ impl Set {
     }
 }
 
-/// A regular expression.
+/// Compiled regular expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expression(Vec<Step>);
 
 impl Expression {
-    /// Of what the user wrote.
+    /// Compiles the user's expression.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, &'static str> {
         let mut parser = Parser { rest: text, depth: 0 };
         let mut program = parser.alternatives()?;
@@ -65,12 +65,12 @@ impl Expression {
         Ok(Self(program))
     }
 
-    /// Whether a part of `text` matches.
+    /// True if any part of `text` matches.
     pub(crate) fn is_in(&self, text: &[u8]) -> bool {
         let mut at: Vec<usize> = Vec::new();
         for place in 0..=text.len() {
             let mut met = vec![false; self.0.len()];
-            // A match may begin at each place.
+            // A match may start at any position.
             at.push(0);
             let mut next = Vec::new();
             while let Some(step) = at.pop() {
@@ -113,7 +113,7 @@ impl Parser<'_> {
         follows
     }
 
-    /// Branches apart by bars, up to the end or the parenthesis that closes them.
+    /// Parses alternatives separated by `|`, up to the end or the closing parenthesis.
     fn alternatives(&mut self) -> Result<Vec<Step>, &'static str> {
         let mut all = self.branch()?;
         while self.follows(b'|') {
@@ -193,7 +193,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `{2}`, `{2,}`, `{,3}` or `{2,3}`, behind its brace.
+    /// Parses `2}`, `2,}`, `,3}` or `2,3}`: an interval after its opening brace.
     fn interval(&mut self) -> Result<(usize, Option<usize>), &'static str> {
         const WRONG: &str = "an interval that makes no sense";
         let end = self.rest.iter().position(|byte| *byte == b'}').ok_or(WRONG)?;
@@ -211,7 +211,7 @@ impl Parser<'_> {
         if most.is_some_and(|most| most < least) { Err(WRONG) } else { Ok((least, most)) }
     }
 
-    /// A set, behind its bracket.
+    /// Parses a bracket expression after its opening bracket.
     fn bracket(&mut self) -> Result<Set, &'static str> {
         const OPEN: &str = "a bracket that does not end";
         let others = self.follows(b'^');
@@ -229,7 +229,7 @@ impl Parser<'_> {
                 continue;
             }
             let first = self.element(byte)?;
-            // A minus before the closing bracket is one.
+            // A minus just before the closing bracket is literal.
             if self.rest.first() == Some(&b'-') && self.rest.get(1).is_some_and(|next| *next != b']') {
                 self.rest = &self.rest[1..];
                 let byte = self.next().ok_or(OPEN)?;
@@ -244,7 +244,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What begins with `byte` in a bracket: itself, or `[.x.]` or `[=x=]`.
+    /// Parses a bracket element that begins with `byte`: the byte itself, `[.x.]` or `[=x=]`.
     fn element(&mut self, byte: u8) -> Result<u8, &'static str> {
         match self.rest.first() {
             Some(&kind @ (b'.' | b'=')) if byte == b'[' => match self.named(kind)? {
@@ -256,7 +256,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands between `[:` and `:]`, or other marks.
+    /// Returns the text up to `:]`, or up to the same with another mark.
     fn named(&mut self, mark: u8) -> Result<&[u8], &'static str> {
         let inside = &self.rest[1..];
         let end = inside.windows(2).position(|two| *two == [mark, b']']).ok_or("a bracket that does not end")?;
@@ -265,7 +265,7 @@ impl Parser<'_> {
     }
 }
 
-/// The bytes of a class.
+/// Returns the membership test of a character class.
 fn class(name: &[u8]) -> Result<fn(&u8) -> bool, &'static str> {
     Ok(match name {
         b"alpha" => u8::is_ascii_alphabetic,
@@ -284,7 +284,7 @@ fn class(name: &[u8]) -> Result<fn(&u8) -> bool, &'static str> {
     })
 }
 
-/// Puts `steps`, whose places count from their own beginning, behind `all`.
+/// Appends `steps`, whose targets are relative to their own start, to `all`.
 fn append(all: &mut Vec<Step>, steps: &[Step]) -> Result<(), &'static str> {
     let base = all.len();
     if base + steps.len() > MOST_STEPS {
@@ -298,7 +298,7 @@ fn append(all: &mut Vec<Step>, steps: &[Step]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// `steps` at least `least` and at most `most` times.
+/// Returns `steps` repeated `least` to `most` times.
 fn repeated(steps: &[Step], least: usize, most: Option<usize>) -> Result<Vec<Step>, &'static str> {
     let mut all = Vec::new();
     for _ in 0..least {
@@ -362,10 +362,10 @@ mod tests {
         assert!(!slow.is_in(&[b'a'; 4096]));
     }
 
-    /// What the C library says; `None` if it takes no such expression.
+    /// Result of the C library's matcher; `None` if it rejects the expression.
     fn by_the_c_library(expression: &[u8], texts: &[Vec<u8>]) -> Option<Vec<bool>> {
         let (expression, mut compiled) = (CString::new(expression).unwrap(), std::mem::MaybeUninit::uninit());
-        // SAFETY: the expression ends in NUL, and there is room for what becomes of it.
+        // SAFETY: the expression ends in NUL, and there is room for the compiled one.
         if unsafe { libc::regcomp(compiled.as_mut_ptr(), expression.as_ptr(), libc::REG_EXTENDED | libc::REG_NOSUB) }
             != 0
         {
@@ -373,7 +373,7 @@ mod tests {
         }
         let matches = |text: &Vec<u8>| {
             let text = CString::new(text.clone()).unwrap();
-            // SAFETY: compiled above; nothing is asked for but whether it matches.
+            // SAFETY: compiled above; no submatches are requested.
             unsafe { libc::regexec(compiled.as_ptr(), text.as_ptr(), 0, std::ptr::null_mut(), 0) == 0 }
         };
         let found = texts.iter().map(matches).collect();

@@ -1,10 +1,9 @@
-//! DXT_LAYERS: through which interfaces calls are recorded. Asked when a stream is made, so that a call through an interface
-//! that is recorded costs nothing more.
+//! DXT_LAYERS: interfaces whose calls are recorded. Checked when a stream is created, so that recorded calls have no extra cost.
 
 use super::pattern::items;
 use trace_format::op::Layer;
 
-/// The layers that are left out.
+/// Layers that are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layers {
     left_out: u8,
@@ -18,13 +17,13 @@ const NAMES: [(&[u8], Layer); 5] = [
     (b"mpi", Layer::Mpi),
 ];
 
-/// A bit for each layer that can be named; none for others, which are always recorded.
+/// Returns the bit of a layer that can be named; 0 for all others, which are always recorded.
 fn bit(layer: Layer) -> u8 {
     NAMES.iter().position(|(_, named)| *named == layer).map_or(0, |place| 1 << place)
 }
 
 impl Layers {
-    /// Of the names of those that are recorded, apart from each other by commas; `None` if it makes no sense.
+    /// Parses the names of recorded layers, separated by commas; `None` if invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let all = NAMES.iter().fold(0, |bits, (_, layer)| bits | bit(*layer));
         let mut left_out = all;
@@ -35,7 +34,7 @@ impl Layers {
         (left_out != all).then_some(Self { left_out })
     }
 
-    /// Whether calls through `layer` are recorded.
+    /// True if calls through `layer` are recorded.
     pub(crate) fn contain(self, layer: Layer) -> bool {
         self.left_out & bit(layer) == 0
     }

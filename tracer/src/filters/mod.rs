@@ -1,5 +1,5 @@
-//! What the user wants left out: by path, application, rank, layer and size. Decided where something is first seen, and
-//! counted; nothing here allocates but what reads the settings.
+//! User filters by path, application, rank, layer and size. Applied when an object is first seen; what is left out is counted. Only the
+//! code that reads the settings allocates.
 
 mod apps;
 mod expression;
@@ -17,7 +17,7 @@ pub(crate) use pattern::Pattern;
 pub(crate) use ranks::Ranks;
 pub(crate) use triggers::{Accesses, Share, Triggers};
 
-/// The filters that are set.
+/// Filters in effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filters {
     /// DXT_INCLUDE, DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS.
@@ -32,25 +32,25 @@ pub(crate) struct Filters {
     pub(crate) min_size: u64,
     /// DXT_SMALL_IO_TRIGGER, DXT_SMALL_IO_SIZE, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH.
     pub(crate) triggers: Triggers,
-    /// The variables that are set and their values, for the trace.
+    /// Variables that are set, with their values, for the trace.
     pub(crate) described: Vec<(&'static str, String)>,
-    /// What was left out of the variables' values, for the user.
+    /// Ignored parts of the variables' values, as messages to the user.
     pub(crate) left_out: Vec<String>,
 }
 
 impl Filters {
-    /// Whether a process of this executable and this number, -1 if it has none, is recorded.
+    /// True if a process of this executable and rank (-1 if none) is recorded.
     pub(crate) fn chooses(&self, executable: &[u8], rank: i32) -> bool {
         self.apps.choose(executable) && self.ranks.as_ref().is_none_or(|ranks| rank < 0 || ranks.contain(rank))
     }
 }
 
-/// The triggers, if one is set.
+/// Returns the triggers, if any is set.
 pub(crate) fn triggers() -> Option<&'static Triggers> {
     current().map(|filters| &filters.triggers).filter(|triggers| triggers.are_set())
 }
 
-/// The filters in effect; `None` while tracing is off.
+/// Returns the filters in effect; `None` while tracing is off.
 pub(crate) fn current() -> Option<&'static Filters> {
     crate::config::current().map(|config| &config.filters)
 }

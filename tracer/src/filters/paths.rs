@@ -2,30 +2,30 @@
 
 use super::pattern::{Pattern, items};
 
-/// What the variables say of a path.
+/// Decision about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// It is recorded.
+    /// Recorded.
     Recorded,
-    /// DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS names it.
+    /// Excluded by DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS.
     Excluded,
-    /// DXT_INCLUDE does not name it.
+    /// Not matched by DXT_INCLUDE.
     NotIncluded,
 }
 
-/// Which paths are recorded. What is excluded is, whatever includes it.
+/// Path filters. Exclusion takes precedence over inclusion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Paths {
-    /// Only these; all if there is none.
+    /// Paths to record; all if empty.
     pub(crate) include: Vec<Pattern>,
-    /// Not these.
+    /// Paths not to record.
     pub(crate) exclude: Vec<Pattern>,
-    /// Also what the system and the MPI library open for themselves.
+    /// True if files that the system and the MPI library open for themselves are recorded too.
     pub(crate) no_defaults: bool,
 }
 
 impl Paths {
-    /// Takes in DARSHAN_EXCLUDE_DIRS: directories, apart from each other by commas, or `none`. `None` if it makes no sense.
+    /// Adds DARSHAN_EXCLUDE_DIRS: directories separated by commas, or `none`. `None` if invalid.
     pub(crate) fn exclude_directories(&mut self, value: &[u8]) -> Option<()> {
         if value.trim_ascii() == b"none" {
             self.no_defaults = true;
@@ -36,7 +36,7 @@ impl Paths {
         Some(())
     }
 
-    /// Adds what patterns mean where a symbolic link is in their path: open files are known by their real paths.
+    /// Adds each pattern with symbolic links in its path resolved, since open files are known by their real paths.
     pub(crate) fn follow_links(&mut self, real_path: impl Fn(&[u8]) -> Option<Vec<u8>>) {
         for list in [&mut self.include, &mut self.exclude] {
             let real: Vec<Pattern> = list.iter().filter_map(|pattern| pattern.real(&real_path)).collect();
@@ -44,12 +44,12 @@ impl Paths {
         }
     }
 
-    /// Whether every path is recorded, as far as these variables go.
+    /// True if these variables exclude no path.
     pub(crate) fn are_all(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
     }
 
-    /// What is said of `path`, an absolute one.
+    /// Returns the decision about the absolute path `path`.
     pub(crate) fn choose(&self, path: &[u8]) -> Choice {
         if self.exclude.iter().any(|pattern| pattern.matches(path)) {
             Choice::Excluded

@@ -1,18 +1,18 @@
 //! Path patterns. Matching works on bytes, allocates nothing and does not recurse, since it may happen in a signal handler.
 
-/// A pattern.
+/// Path pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// A path without wildcards, without its last slash: it and what is below.
+    /// Absolute path without wildcards and without its trailing slash: matches the path and everything below.
     Path(Vec<u8>),
-    /// The same, anywhere: a path behind any slash; with its own slash in front.
+    /// Relative path without wildcards, stored with a leading slash: matches after any slash, and everything below.
     Anywhere(Vec<u8>),
-    /// A glob that the whole path must match.
+    /// Glob that the whole path must match.
     Glob(Vec<u8>),
 }
 
 impl Pattern {
-    /// Of what the user wrote; `None` if it makes no sense.
+    /// Parses a pattern of the user; `None` if invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let rooted = text.starts_with(b"/");
         if !text.iter().any(|byte| b"*?[\\".contains(byte)) {
@@ -22,7 +22,7 @@ impl Pattern {
         }
         let mut glob = if rooted { Vec::new() } else { b"**/".to_vec() };
         for &byte in text {
-            // The library would take braces for alternatives, which a list with commas cannot hold.
+            // fast_glob would take braces for alternatives, which a comma-separated list cannot hold.
             if byte == b'{' || byte == b'}' {
                 glob.push(b'\\');
             }
@@ -34,12 +34,12 @@ impl Pattern {
         fast_glob::validate(&glob).is_ok().then_some(Self::Glob(glob))
     }
 
-    /// The directory `path`, whatever is in its name.
+    /// Returns a pattern for the directory `path`, taken literally.
     pub(crate) fn directory(path: &[u8]) -> Option<Self> {
         path.starts_with(b"/").then(|| Self::Path(path.strip_suffix(b"/").unwrap_or(path).to_vec()))
     }
 
-    /// The same with the part in front of the first wildcard as `real_path` has it; `None` if that knows no such path.
+    /// Resolves the part before the first wildcard through `real_path`; `None` if there is no such path.
     pub(super) fn real(&self, real_path: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Self> {
         match self {
             Self::Path(path) if !path.is_empty() => real_path(path).map(Self::Path),
@@ -60,13 +60,13 @@ impl Pattern {
         }
     }
 
-    /// The patterns of a list, apart from each other by commas or colons.
+    /// Parses patterns separated by commas or colons.
     pub(crate) fn list(text: &[u8]) -> Option<Vec<Self>> {
         let all: Option<Vec<Self>> = items(text, b",:").map(Self::parse).collect();
         all.filter(|all| !all.is_empty())
     }
 
-    /// Whether `path`, an absolute one, is meant.
+    /// True if the absolute path `path` matches.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
         match self {
             Self::Path(whole) => path.strip_prefix(whole.as_slice()).is_some_and(ends_name),
@@ -79,12 +79,12 @@ impl Pattern {
     }
 }
 
-/// Whether a name ends where `rest` begins.
+/// True if a path component ends before `rest`.
 fn ends_name(rest: &[u8]) -> bool {
     rest.is_empty() || rest.starts_with(b"/")
 }
 
-/// The items of a list, without white space around them and without empty ones.
+/// Returns the items of a list, trimmed, without empty ones.
 pub(super) fn items<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     text.split(|byte| separators.contains(byte)).map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
 }

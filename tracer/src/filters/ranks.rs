@@ -1,18 +1,18 @@
-//! DXT_RANKS: which ranks are recorded.
+//! DXT_RANKS: ranks to record.
 
 use super::pattern::items;
 
-/// Ranks, as ranges with both ends in them.
+/// Ranks, as inclusive ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ranks(Vec<(i32, i32)>);
 
 impl Ranks {
-    /// Of numbers and ranges, such as `0:3,12,20:`; `None` if it makes no sense. A range without a beginning begins at 0,
-    /// one without an end has none.
+    /// Parses numbers and ranges, such as `0:3,12,20:`; `None` if invalid. A range without a first rank begins at 0, one without a last
+    /// rank is unbounded.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let number = |text: &[u8], default: i32| match text {
             b"" => Some(default),
-            // No sign.
+            // Digits only, no sign.
             digits if digits.iter().all(u8::is_ascii_digit) => std::str::from_utf8(digits).ok()?.parse().ok(),
             _ => None,
         };
@@ -28,7 +28,7 @@ impl Ranks {
         ranges.filter(|ranges| !ranges.is_empty()).map(Self)
     }
 
-    /// All others, as ranges that [`Self::parse`] takes; none if there are none.
+    /// Returns the complement, as ranges that [`Self::parse`] accepts; empty if no rank is left.
     pub(crate) fn others(&self) -> Vec<String> {
         let mut ranges = self.0.clone();
         ranges.sort_unstable();
@@ -45,7 +45,7 @@ impl Ranks {
         others
     }
 
-    /// Whether `rank` is one of them.
+    /// True if `rank` is in one of the ranges.
     pub(crate) fn contain(&self, rank: i32) -> bool {
         self.0.iter().any(|&(first, last)| (first..=last).contains(&rank))
     }

@@ -1,17 +1,18 @@
-//! DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER and Darshan's file of triggers: files whose accesses are of a kind, or that are named, keep their
-//! segments, and so do all files of ranks that are. Decided when the trace is written, from all accesses of the file in this process.
+//! DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER and Darshan's trigger file. A file keeps its segments if its accesses or its name match
+//! a trigger; a rank that matches keeps those of all its files. Decided when the trace is written, from all of this process's accesses to
+//! the file.
 
 use super::Expression;
 
-/// Default of DXT_SMALL_IO_SIZE in bytes, as Darshan has it: an access of fewer is small.
+/// Default of DXT_SMALL_IO_SIZE, in bytes, as in Darshan: a smaller access is small.
 const SMALL_BYTES: u64 = 10 << 10;
 
-/// A share of all accesses, in millionths.
+/// Share of all accesses, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Share(u32);
 
 impl Share {
-    /// Of a decimal number from 0 to 1.
+    /// Parses a decimal number from 0 to 1.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let text =
             std::str::from_utf8(text).ok().filter(|text| text.bytes().all(|b| b == b'.' || b.is_ascii_digit()))?;
@@ -19,29 +20,29 @@ impl Share {
         Some(Self((share * 1e6).round() as u32))
     }
 
-    /// Whether a number that is chosen among all 64-bit ones at random falls within it.
+    /// True if a uniformly random 64-bit number falls within the share.
     pub(crate) fn contains(self, random: u64) -> bool {
         u128::from(random) * 1_000_000 < u128::from(self.0) << 64
     }
 
-    /// Whether `part` of `whole` is as much; nothing is no share of nothing.
+    /// True if `part / whole` reaches the share; false if `whole` is 0.
     fn is_reached(self, part: u64, whole: u64) -> bool {
         whole > 0 && u128::from(part) * 1_000_000 >= u128::from(self.0) * u128::from(whole)
     }
 }
 
-/// The triggers. Any of them keeps a file.
+/// Trigger conditions; any one of them keeps a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Triggers {
-    /// Share of small accesses from which on a file's segments are kept.
+    /// Minimum share of small accesses.
     pub(crate) small: Option<Share>,
-    /// An access of fewer bytes is small.
+    /// Size below which an access is small, in bytes.
     pub(crate) small_bytes: u64,
-    /// The same for accesses that begin beside a stripe's or block's boundary.
+    /// Minimum share of accesses that do not begin at a stripe or block boundary.
     pub(crate) unaligned: Option<Share>,
-    /// Paths of files.
+    /// Expressions for paths of files.
     pub(crate) files: Vec<Expression>,
-    /// Ranks, as decimal numbers.
+    /// Expressions for ranks, as decimal numbers.
     pub(crate) ranks: Vec<Expression>,
 }
 
@@ -51,30 +52,30 @@ impl Default for Triggers {
     }
 }
 
-/// Accesses to a file.
+/// Access counts of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accesses {
-    /// All.
+    /// All accesses.
     pub(crate) all: u64,
-    /// Small ones.
+    /// Small accesses.
     pub(crate) small: u64,
-    /// Unaligned ones.
+    /// Unaligned accesses.
     pub(crate) unaligned: u64,
 }
 
 impl Triggers {
-    /// Whether one is set.
+    /// True if any trigger is set.
     pub(crate) const fn are_set(&self) -> bool {
         self.small.is_some() || self.unaligned.is_some() || !self.files.is_empty() || !self.ranks.is_empty()
     }
 
-    /// Whether all files of a rank are kept; one that has no number (-1) is rank 0, as in Darshan.
+    /// True if all files of a rank are kept; a process without a rank (-1) counts as rank 0, as in Darshan.
     pub(crate) fn keep_all_of(&self, rank: i32) -> bool {
         let rank = rank.max(0).to_string();
         self.ranks.iter().any(|ranks| ranks.is_in(rank.as_bytes()))
     }
 
-    /// Whether the segments of the file at `path` with these accesses are kept.
+    /// True if the segments of the file at `path` with these accesses are kept.
     pub(crate) fn keep(&self, path: &[u8], accesses: &Accesses) -> bool {
         let reached = |share: Option<Share>, part| share.is_some_and(|share| share.is_reached(part, accesses.all));
         reached(self.small, accesses.small)

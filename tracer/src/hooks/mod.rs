@@ -1,5 +1,5 @@
-//! The wrapped functions, one table per family. A hook touches the real symbol, the re-entrancy guard, the clock, the
-//! handle table and `record`; nothing else. To wrap another function, add an entry to the table of its family.
+//! Wrapped functions, one table per family. A hook uses only the real symbol, the re-entrancy guard, the clock, the handle table and
+//! `record`. To wrap another function, add an entry to the table of its family.
 
 mod hdf5;
 #[cfg(not(dxt_static))]
@@ -15,8 +15,8 @@ mod variadic;
 pub(crate) use process::look_at_programs;
 pub(crate) use uring::{prepare as prepare_rings, unseen as unseen_by_rings};
 
-/// Every slot that must be found before the program runs: close(2) and others are called in signal handlers, where dlsym
-/// must not be. Makes no system call. MPI's are found at the first call, since the library may be loaded late.
+/// Resolves every slot needed before the program runs: close(2) and others are called in signal handlers, where dlsym(3) is not allowed.
+/// Makes no system call. MPI functions are resolved at their first call, since the library may be loaded late.
 pub(crate) fn resolve_all() {
     let families = [
         posix::OPENING,
@@ -54,7 +54,7 @@ pub(crate) fn resolve_all() {
     posix::prepare();
 }
 
-/// Finds what is found at its first call as a rule, as far as it is there: later there may be no system calls.
+/// Resolves the slots that are normally resolved at their first call, if their library is loaded: system calls may be forbidden later.
 pub(crate) fn resolve_late() {
     if crate::mpi::world().is_some() {
         resolve_mpi();
@@ -63,12 +63,12 @@ pub(crate) fn resolve_late() {
     posix::resolve_late();
 }
 
-/// The same for MPI's functions, once the program has started MPI.
+/// Resolves MPI's functions, once the program has initialized MPI.
 fn resolve_mpi() {
     for slot in mpi::FAMILIES.into_iter().flatten() {
         slot.address();
     }
-    // To look for what is not there takes long.
+    // Searching for missing symbols takes long.
     for family in mpi::LARGE {
         let is_there = family.first().is_some_and(|slot| !slot.address().is_null());
         for slot in family.iter().filter(|_| is_there) {

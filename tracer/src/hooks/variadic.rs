@@ -1,5 +1,5 @@
-//! The names of the variadic functions. What they do is C (variadic.c), but the linker exports from a library of this kind
-//! only what Rust defines; so each name is a jump that leaves registers and stack, where the arguments lie, as they are.
+//! Exported names of variadic functions. They are implemented in C (variadic.c), but from this kind of library the linker exports only
+//! symbols defined in Rust; so each name is a jump that preserves registers and stack, which hold the arguments.
 #![expect(unsafe_code, reason = "naked functions")]
 
 use std::arch::naked_asm;
@@ -13,7 +13,7 @@ macro_rules! variadic {
         $(#[$doc])*
         ///
         /// # Safety
-        /// As the function of this name that it wraps, whose arguments it passes on.
+        /// See the wrapped function of this name: arguments are passed on unchanged.
         #[unsafe(naked)]
         #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
         #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
@@ -30,21 +30,21 @@ macro_rules! variadic {
 compile_error!("a jump to a C function must be written for this processor, in tracer/src/hooks/variadic.rs");
 
 variadic! {
-    /// execl(3), by execv(3).
+    /// execl(3), through execv(3).
     execl = dxt_execl;
-    /// execlp(3), by execvp(3).
+    /// execlp(3), through execvp(3).
     execlp = dxt_execlp;
-    /// execle(3), by execve(2).
+    /// execle(3), through execve(2).
     execle = dxt_execle;
-    /// fprintf(3), by vfprintf(3).
+    /// fprintf(3), through vfprintf(3).
     fprintf = dxt_fprintf;
-    /// printf(3), by vprintf(3).
+    /// printf(3), through vprintf(3).
     printf = dxt_printf;
-    /// dprintf(3), by vdprintf(3).
+    /// dprintf(3), through vdprintf(3).
     dprintf = dxt_dprintf;
-    /// fscanf(3) of old programs, by vfscanf(3).
+    /// fscanf(3) of old programs, through vfscanf(3).
     fscanf = dxt_fscanf;
-    /// scanf(3) of old programs, by vscanf(3).
+    /// scanf(3) of old programs, through vscanf(3).
     scanf = dxt_scanf;
     /// fscanf(3) of C99.
     __isoc99_fscanf = dxt_isoc99_fscanf;
@@ -54,19 +54,19 @@ variadic! {
     __isoc23_fscanf = dxt_isoc23_fscanf;
     /// scanf(3) of C23.
     __isoc23_scanf = dxt_isoc23_scanf;
-    /// fprintf(3) as programs compiled with _FORTIFY_SOURCE call it.
+    /// fprintf(3) as compiled with _FORTIFY_SOURCE.
     __fprintf_chk = dxt_fprintf_chk;
-    /// printf(3), likewise.
+    /// printf(3) as compiled with _FORTIFY_SOURCE.
     __printf_chk = dxt_printf_chk;
-    /// dprintf(3), likewise.
+    /// dprintf(3) as compiled with _FORTIFY_SOURCE.
     __dprintf_chk = dxt_dprintf_chk;
-    /// fwprintf(3), by vfwprintf(3).
+    /// fwprintf(3), through vfwprintf(3).
     fwprintf = dxt_fwprintf;
-    /// wprintf(3), by vwprintf(3).
+    /// wprintf(3), through vwprintf(3).
     wprintf = dxt_wprintf;
-    /// fwscanf(3) of old programs, by vfwscanf(3).
+    /// fwscanf(3) of old programs, through vfwscanf(3).
     fwscanf = dxt_fwscanf;
-    /// wscanf(3) of old programs, by vwscanf(3).
+    /// wscanf(3) of old programs, through vwscanf(3).
     wscanf = dxt_wscanf;
     /// fwscanf(3) of C99.
     __isoc99_fwscanf = dxt_isoc99_fwscanf;
@@ -76,8 +76,8 @@ variadic! {
     __isoc23_fwscanf = dxt_isoc23_fwscanf;
     /// wscanf(3) of C23.
     __isoc23_wscanf = dxt_isoc23_wscanf;
-    /// fwprintf(3) as programs compiled with _FORTIFY_SOURCE call it.
+    /// fwprintf(3) as compiled with _FORTIFY_SOURCE.
     __fwprintf_chk = dxt_fwprintf_chk;
-    /// wprintf(3), likewise.
+    /// wprintf(3) as compiled with _FORTIFY_SOURCE.
     __wprintf_chk = dxt_wprintf_chk;
 }

@@ -1,4 +1,4 @@
-//! Pots of one process, of many at once, and files that are none.
+//! Quota files used by one process and by many at once, and planted files.
 
 use super::*;
 use std::os::fd::AsRawFd;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One at a time: a process has one pot open at most.
+/// Serializes the tests: a process has at most one quota file open.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn place(name: &str) -> PathBuf {
@@ -18,7 +18,7 @@ fn place(name: &str) -> PathBuf {
 }
 
 impl Pot {
-    /// As who wants something.
+    /// Changes the number with full patience, creating everything.
     fn asked(&self, change: impl FnOnce(u64) -> u64) -> Result<(u64, u64), Trouble> {
         self.change(Making::All, Patience::Waits(MOST_WAITS), change)
     }
@@ -38,11 +38,11 @@ fn a_pot_keeps_its_number() {
     assert_eq!(one.asked(|reserved| reserved + 6), Ok((5, 11)));
     let about = below.join("pot").metadata().unwrap();
     assert_eq!((about.mode() & 0o777, about.len(), below.metadata().unwrap().mode() & 0o777), (0o600, 32, 0o700));
-    // Nothing is left where nothing is reserved.
+    // The file is deleted when nothing is reserved.
     assert_eq!(one.asked(|_| 0), Ok((11, 0)));
     assert!(!below.join("pot").exists());
     assert_eq!(one.asked(|reserved| reserved + 3), Ok((0, 3)));
-    // Taken away, it begins anew; one of another job is none.
+    // A deleted file restarts at 0; a file of another job is rejected.
     std::fs::remove_file(below.join("pot")).unwrap();
     assert_eq!(one.asked(|reserved| reserved), Ok((0, 0)));
     assert_eq!(one.asked(|reserved| reserved + 1), Ok((0, 1)));
@@ -106,7 +106,7 @@ fn a_lock_that_is_never_given_up_is_not_waited_for() {
     held.wait_for_lock(&mut 0).unwrap();
     errno::set(4711);
     assert_eq!((pot.asked(|_| 10), errno::save().value()), (Err(Trouble::ForNow), 4711));
-    // A copy of the open file, as in a forked child, keeps no lock.
+    // A copy of the descriptor, as in a forked child, does not keep the lock.
     // SAFETY: the descriptor is ours.
     let copy = unsafe { libc::dup(held.file) };
     drop(held);
@@ -116,7 +116,7 @@ fn a_lock_that_is_never_given_up_is_not_waited_for() {
     std::fs::remove_dir_all(place).unwrap();
 }
 
-/// A lock that is held as long as the file is.
+/// Takes the lock, which is held until the returned file is closed.
 fn hold(path: &Path) -> std::fs::File {
     let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
     let lock = whole_file(libc::F_WRLCK);
@@ -125,7 +125,7 @@ fn hold(path: &Path) -> std::fs::File {
     file
 }
 
-/// What comes of it, and the shortest time that it took: this process does not always have a processor.
+/// Returns the result and the shortest duration of five calls: this process may not always get a processor.
 fn shortest<T: PartialEq + std::fmt::Debug>(call: impl Fn() -> T) -> (T, Duration) {
     let one = || {
         let begun = Instant::now();
@@ -193,7 +193,7 @@ fn a_forked_child_has_no_pot_open_that_another_thread_waits_for() {
         unsafe { libc::_exit(i32::from(!is_closed)) };
     }
     let mut status = 0;
-    // SAFETY: the number is ours.
+    // SAFETY: `status` is ours.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
     drop((waits, held));
@@ -226,7 +226,7 @@ fn nothing_is_made_to_give_back() {
     std::fs::remove_dir_all(place).unwrap();
 }
 
-/// The gate shuts while a thread has the lock: it gives it up, and the descriptor with it, before the program is confined.
+/// A thread that holds the lock while the program confines itself releases lock and descriptor before that takes effect.
 #[test]
 fn who_confines_itself_keeps_no_lock() {
     let name = "budget::pot::tests::who_confines_itself_keeps_no_lock";
@@ -246,7 +246,7 @@ fn who_confines_itself_keeps_no_lock() {
         assert_eq!(unsafe { libc::fcntl(file, libc::F_GETFD) }, -1);
         drop(hold(&Path::new(&directory).join("pot")));
         assert_eq!(pot.asked(|_| 1), Err(Trouble::ForNow));
-        // Nothing is finished any more.
+        // `finish!` makes no system calls any more.
         // SAFETY: no preconditions.
         assert_eq!(unsafe { crate::sys::finish!(libc::SYS_getpid) }, -1);
         return;
@@ -260,7 +260,7 @@ fn who_confines_itself_keeps_no_lock() {
     std::fs::remove_dir_all(place).unwrap();
 }
 
-/// Processes that reserve, leave something, and give the rest back, all at once.
+/// Processes that reserve, leave some bytes, and return the rest, all at once.
 #[test]
 fn many_processes_take_no_more_than_there_is() {
     const PART: u64 = 1_000_000;
@@ -274,7 +274,7 @@ fn many_processes_take_no_more_than_there_is() {
             seed ^= seed << 17;
             seed % most
         };
-        // What is not changed now is tried again: the sum is to be exact.
+        // Transient failures are retried: the sum must be exact.
         let change = |by: &dyn Fn(u64) -> u64| {
             loop {
                 match pot.asked(by) {
@@ -288,7 +288,7 @@ fn many_processes_take_no_more_than_there_is() {
             let (before, after) =
                 change(&|reserved| if reserved + wanted <= PART { reserved + wanted } else { reserved });
             assert!(before <= PART && after <= PART, "{before} {after}");
-            // Often nothing is left at first, and the pot comes and goes.
+            // In most early rounds nothing is left, so that the file comes and goes.
             let stays = if round < 60 { 0 } else { number(20).min(after - before) };
             change(&|reserved| reserved.checked_sub(after - before - stays).unwrap());
             left += stays;

@@ -1,4 +1,4 @@
-//! Data sets are opened, made and closed (HDF5 reference manual, H5D and H5O). What is asked of HDF5 about them is asked once.
+//! Opening, creating and closing of data sets (HDF5 reference manual, H5D and H5O). Properties are queried from HDF5 once per data set.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::files::file_of_object;
@@ -11,20 +11,20 @@ use crate::{mpi, tls};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use trace_format::segment::NO_OFFSET;
 
-/// Whether HDF5 can be asked about an object that was just opened.
+/// Availability of an object just opened for queries to HDF5.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opened {
-    /// It is open, and knows its path, by which it was opened.
+    /// Open, and HDF5 knows the path by which it was opened.
     Named,
-    /// It is open, and has no path yet.
+    /// Open, without a path yet.
     Nameless,
-    /// It may be open later, if the program waits for events; a question might wait for that. One that is made has this
-    /// datatype and space.
+    /// Possibly open only after the program has waited for events, which a query might wait for too. A data set that is being created has
+    /// this datatype and space.
     Later { events: Hid, datatype: Hid, space: Hid },
 }
 
-/// Remembers the data set that `id` stands for, with all that HDF5 says of it. `opened`: when the call returned that opened it. Not to be
-/// recorded.
+/// Registers the data set of `id` with all properties that HDF5 reports. `opened` is the end of the call that opened it. HDF5 calls made
+/// here must not be recorded.
 fn learn(library: &Library, id: Hid, named: bool, opened: Option<u64>) -> Option<&'static DataSet> {
     let file = file_of_object(library, id)?;
     let mut path = [0; PATH_BYTES];
@@ -41,8 +41,8 @@ fn learn(library: &Library, id: Hid, named: bool, opened: Option<u64>) -> Option
     Some(set)
 }
 
-/// The data set that `id` stands for, which may have been opened in a way that is not wrapped. An object that was found
-/// by its address has no path until HDF5 searches the file for it; that is left out where the search might be collective.
+/// Returns the data set of `id`, even if opened by a function that is not wrapped. An object found by its address has no path until HDF5
+/// searches the file for it; the search is skipped where it might be collective.
 pub(super) fn data_set(library: &Library, id: Hid) -> Option<&'static DataSet> {
     match (Hdf5Id { library: library.id(), id }).find() {
         Some(Hdf5Object::DataSet(set)) => Some(set),
@@ -51,13 +51,13 @@ pub(super) fn data_set(library: &Library, id: Hid) -> Option<&'static DataSet> {
     }
 }
 
-/// A data set that is opened in the background: as its caller named it.
+/// Registers a data set that is opened in the background, under the name that the caller passed.
 fn expected(library: &Library, id: Hid, location: Hid, name: *const c_char) -> Option<&'static DataSet> {
     let (file, group) = match (Hdf5Id { library: library.id(), id: location }).find()? {
         Hdf5Object::File(file) => (file, b"/"),
         Hdf5Object::DataSet(_) => return None,
     };
-    // SAFETY: HDF5 has taken it for a string.
+    // SAFETY: HDF5 has accepted it as a string.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     let mut path = [0; PATH_BYTES];
     let slash = usize::from(!name.starts_with(group));
@@ -68,7 +68,7 @@ fn expected(library: &Library, id: Hid, location: Hid, name: *const c_char) -> O
     Some(set)
 }
 
-/// What is known of a data set that will have this datatype and space; 0 where they are not known.
+/// Registers the properties of a data set that will have this datatype and space; 0 if unknown.
 fn learn_as_made(library: &Library, set: &DataSet, datatype: Hid, space: Hid, end: u64) {
     if datatype != 0 {
         set.set_element_bytes(library.type_bytes(datatype));
@@ -76,7 +76,7 @@ fn learn_as_made(library: &Library, set: &DataSet, datatype: Hid, space: Hid, en
     if let Some(shape) = library.selected(space) {
         let extent = &shape.extent[..shape.rank];
         set.set_extent(extent);
-        // Not all of it needs to be selected; a space without dimensions has one element or none.
+        // The selection may cover only part of the space; a space without dimensions has one element or none.
         let elements =
             if extent.is_empty() { shape.elements } else { extent.iter().copied().fold(1, u64::saturating_mul) };
         set.set_opened(end, shape.rank, elements);
@@ -108,7 +108,7 @@ fn opening(
                 timer.end_on(end, set, op, None);
             }
             if opened == Opened::Nameless {
-                // By the time of the first transfer it may have a path.
+                // The data set may have a path by the time of its first transfer.
                 Hdf5Id { library: library.id(), id }.forget();
             }
         });
@@ -116,7 +116,7 @@ fn opening(
     id
 }
 
-/// H5Oopen opens groups and datatypes too.
+/// Runs an H5Oopen call, which may also open a group or a datatype.
 fn opening_object(library: &Library, call: impl FnOnce() -> Hid) -> Hid {
     let (id, done) = outermost(library, call);
     if let Some(done) = done.filter(|_| id >= 0) {
@@ -144,7 +144,7 @@ fn closing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Gives up one reference to any object; the last one closes it. h5py and others close files and data sets so.
+/// Runs a call that releases one reference to any object; releasing the last one closes it. h5py and others close files and data sets so.
 fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     let object = Hdf5Id { library: library.id(), id };
     let (left, done) = outermost(library, call);
@@ -161,7 +161,7 @@ fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int 
     left
 }
 
-/// HDF5 starts anew after this, with the same identifiers.
+/// Runs a call after which HDF5 restarts, with the same identifiers.
 fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
     let (result, done) = outermost(library, call);
     handles::forget_hdf5_objects();
@@ -172,7 +172,7 @@ fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! {
-    /// H5Dopen of 1.6, which still is a symbol.
+    /// H5Dopen of 1.6, which is still a symbol.
     H5Dopen1(location: Hid, name: *const c_char) -> Hid
         = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Named, (location, name), real);
     /// H5Dopen.
@@ -187,10 +187,9 @@ hooks! {
             let opened = if name.is_null() { Opened::Nameless } else { Opened::Named };
             opening(library, &HDF5_CREATE_DATA_SET, opened, (location, name), real)
         };
-    /// H5Dcreate_anon: the data set gets a path later, by H5Olink.
+    /// H5Dcreate_anon: H5Olink gives the data set a path later.
     H5Dcreate_anon(location: Hid, datatype: Hid, space: Hid, creation: Hid, access: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Nameless, (location, std::ptr::null()), real);
-    /// H5Dclose.
     H5Dclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
     /// H5Oopen, if it opens a data set.
     H5Oopen(location: Hid, name: *const c_char, access: Hid) -> Hid = |library, real| opening_object(library, real);
@@ -198,7 +197,6 @@ hooks! {
     H5Oclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
     /// H5Idec_ref, if it closes a file or a data set.
     H5Idec_ref(id: Hid) -> c_int = |library, real| giving_up(library, id, real);
-    /// H5close.
     H5close() -> c_int = |library, real| ending(library, real);
     /// H5Dopen_async (1.14).
     H5Dopen_async(file: *const c_char, function: *const c_char, line: c_uint, location: Hid, name: *const c_char, access: Hid, events: Hid) -> Hid

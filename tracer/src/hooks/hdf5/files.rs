@@ -1,4 +1,4 @@
-//! Files: H5Fopen, H5Fcreate, H5Fclose, H5Fflush and their asynchronous forms (HDF5 reference manual, H5F).
+//! Files: H5Fopen, H5Fcreate, H5Fclose, H5Fflush and their asynchronous variants (HDF5 reference manual, H5F).
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::{hooks, outermost};
@@ -9,14 +9,14 @@ use crate::registry::{File, Identity};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use trace_format::segment::NO_OFFSET;
 
-/// The file that HDF5 calls `name`, under its canonical path.
+/// Returns the file of an HDF5 file name, under its canonical path.
 pub(super) fn file_named(name: &CStr) -> Option<&'static File> {
     let mut path = [0; PATH_BYTES];
     let length = handles::canonical_path(name, &mut path);
     handles::file_of(&path[..length], Identity::default())
 }
 
-/// The file of an open object whose file is not remembered.
+/// Returns the file of an open object, queried from HDF5 because it is not remembered.
 pub(super) fn file_of_object(library: &Library, id: Hid) -> Option<&'static File> {
     let mut name = [0_u8; PATH_BYTES];
     let length = library.file_name(id, &mut name).len();
@@ -53,7 +53,7 @@ fn closing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// `id` may be any object of the file.
+/// Runs a flush; `id` may be any object of the file.
 fn flushing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     let (result, done) = outermost(library, call);
     if let Some(done) = done.filter(|_| result >= 0) {
@@ -72,15 +72,11 @@ fn flushing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! {
-    /// H5Fopen.
     H5Fopen(name: *const c_char, flags: c_uint, access: Hid) -> Hid
         = |library, real| opening(library, &HDF5_OPEN, name, real);
-    /// H5Fcreate.
     H5Fcreate(name: *const c_char, flags: c_uint, creation: Hid, access: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE, name, real);
-    /// H5Fclose.
     H5Fclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
-    /// H5Fflush.
     H5Fflush(id: Hid, scope: c_int) -> c_int = |library, real| flushing(library, id, real);
     /// H5Fopen_async (1.14).
     H5Fopen_async(file: *const c_char, function: *const c_char, line: c_uint, name: *const c_char, flags: c_uint, access: Hid, events: Hid) -> Hid

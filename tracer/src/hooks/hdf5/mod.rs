@@ -1,6 +1,6 @@
-//! HDF5 functions since 1.10. Each goes to the copy of HDF5 that its caller means (`crate::hdf5`). What is made inside is
-//! marked so, and HDF5 calls inside pass through. A call that fails is not recorded: whatever the tracer asked HDF5 then
-//! would empty the error stack under the program.
+//! HDF5 functions since 1.10. Each call goes to the copy of HDF5 that its caller is linked with (`crate::hdf5`). Calls made inside are
+//! marked as nested; nested HDF5 calls pass through. A failed call is not recorded: a query by the tracer would clear the program's HDF5
+//! error stack.
 
 mod data_sets;
 mod files;
@@ -14,10 +14,10 @@ use crate::tls::Thread;
 use crate::{clock, filters};
 use trace_format::op::Layer;
 
-/// What functions answer where there is no HDF5 after all.
+/// Return value if there is no HDF5 library after all.
 const MISSING: i32 = -1;
 
-/// An outermost call that has returned: when, and what is to be put back when the tracer is done with it.
+/// Returned outermost call: its end, and the errno to restore when the tracer is done.
 struct Done {
     thread: &'static Thread,
     timer: Call,
@@ -25,13 +25,13 @@ struct Done {
     errno: Errno,
 }
 
-/// Runs `call` as one HDF5 call; `None` beside its result if it is not to be recorded.
+/// Runs `call` as one HDF5 call; returns its result, and `None` if the call is not to be recorded.
 fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>) {
     let Some(thread) = record::thread().filter(|thread| !thread.hdf5.is_set() && library.is_recorded()) else {
         return (call(), None);
     };
     if filters::current().is_some_and(|filters| !filters.layers.contain(Layer::Hdf5)) {
-        // What is called inside is the program's then.
+        // Calls made inside then count as the program's own.
         Note::Layer.count();
         return (call(), None);
     }
@@ -43,7 +43,7 @@ fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>
 }
 
 impl Done {
-    /// Runs `work`, which may ask HDF5 and records the call. Its own calls are nobody's.
+    /// Runs `work`, which may query HDF5 and records the call. HDF5 calls in `work` are not recorded.
     fn then(self, work: impl FnOnce(&'static Thread, Call, u64)) {
         work(self.thread, self.timer, self.end);
         self.errno.restore();
@@ -52,14 +52,14 @@ impl Done {
 
 /// Defines wrapped functions: `hooks! { /// doc  name(arg: type, ...) -> type = |library, real| body; ... }`.
 ///
-/// The exported function notes its caller, which the ABI of C does not tell, and goes on to the body with registers and
-/// stack as they came.
+/// The exported function notes its return address, which identifies the caller and is not passed by the C ABI, and jumps to the body with
+/// registers and stack unchanged.
 macro_rules! hooks {
     ($( $(#[$doc:meta])* $name:ident ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty = |$library:ident, $real:ident| $body:expr; )+) => { $(
         $(#[$doc])*
         ///
         /// # Safety
-        /// As the function of this name that it wraps: arguments are passed on as they are.
+        /// See the wrapped function of this name: arguments are passed on unchanged.
         #[unsafe(naked)]
         #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
         #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
@@ -71,8 +71,8 @@ macro_rules! hooks {
                 if address.is_null() {
                     return $crate::hooks::hdf5::MISSING.into();
                 }
-                // SAFETY: the symbol of this name has this C type since HDF5 1.10; before, identifiers were ints, which
-                // lie in the same registers.
+                // SAFETY: the symbol of this name has this C type since HDF5 1.10; before, identifiers were ints, which lie in the same
+                // registers.
                 let function = unsafe {
                     std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
                 };
@@ -80,7 +80,7 @@ macro_rules! hooks {
                 let $real = move || -> $ret { unsafe { function($($arg),*) } };
                 $body
             }
-            // The registers of arguments are kept over the call that notes the return address.
+            // Argument registers are saved around the call that notes the return address.
             #[cfg(target_arch = "x86_64")]
             std::arch::naked_asm!(
                 "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "sub rsp, 8",

@@ -1,6 +1,6 @@
-//! The calls that complete requests (MPI 4.0, 3.7.3 and 3.7.5). A nonblocking operation of MPI-IO is recorded when one of
-//! them has seen its end, and so is how long that call kept its thread. A call that only looks, and finds none at its end, is not: programs
-//! poll. Programs that have none in progress pay for one load.
+//! Calls that complete requests (MPI 4.0, 3.7.3 and 3.7.5). A nonblocking MPI-IO operation is recorded when one of these calls reports
+//! its completion, together with the time that the call blocked its thread. A call that finds nothing complete is not recorded: programs
+//! poll. Programs without requests in progress pay for one load.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Begin, moved_bytes, status_bytes};
@@ -16,11 +16,11 @@ use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// Statuses of our own, for programs that pass MPI_STATUSES_IGNORE. For more requests than these hold, an operation counts
-/// as having moved what was asked for.
+/// Size of the tracer's own statuses, in 8-byte words, for programs that pass MPI_STATUSES_IGNORE. With more requests than fit, an
+/// operation counts as having moved the requested bytes.
 const OWN_STATUS_WORDS: usize = 1024;
 
-/// The program's list of requests.
+/// List of requests passed by the program.
 #[derive(Clone, Copy)]
 struct Requests {
     list: *const c_void,
@@ -37,20 +37,20 @@ impl Requests {
     }
 }
 
-/// The handle at this place of a list of requests.
+/// Returns the handle at this index of a list of requests.
 pub(super) fn request_at(world: &World, list: *const c_void, index: usize) -> Handle {
     let place = list.wrapping_byte_add(index * world.abi.request_bytes);
     if world.abi.request_bytes == size_of::<u32>() {
         // SAFETY: the program's list has handles of this size.
         unsafe { place.cast::<u32>().read() as Handle }
     } else {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { place.cast::<Handle>().read() }
     }
 }
 
-/// Runs `call`, which may complete some of the requests. `rows` is the number of statuses that it fills in; `row_of` says,
-/// after a call that succeeded, which of them is that of the request at this place of the list, if it is complete.
+/// Runs `call`, which may complete some of the requests. `rows` is the number of statuses that the call fills in. After success, `row_of`
+/// maps a request's index to its status row, or to `None` if the request is not complete.
 #[inline(always)]
 fn completing(
     requests: Requests,
@@ -72,12 +72,12 @@ fn watching(
 ) -> c_int {
     let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(statuses) };
     let Some(world) = world() else { return call(statuses) };
-    // Completion sets the handles to MPI_REQUEST_NULL, so they are looked up before.
+    // Completion sets the handles to MPI_REQUEST_NULL, so look them up before.
     let held = Held::take((0..requests.count).map(|index| requests.handle(world, index)));
     if held.is_empty() {
         return call(statuses);
     }
-    // Not filled with zeros, since a program may poll; the library fills in the rows that are read.
+    // Uninitialized, since a program may poll; the library fills in the rows that are read.
     let mut own = [const { MaybeUninit::<u64>::uninit() }; OWN_STATUS_WORDS];
     let mut statuses = statuses;
     let mut readable = true;
@@ -94,7 +94,7 @@ fn watching(
     let mut waited_for = None;
     held.release(|index, request| {
         if result != SUCCESS {
-            // Some may be complete, in error or not: those are gone from the list.
+            // Some requests may be complete, with or without error: their handles have been reset.
             let gone = requests.handle(world, index) != request.handle();
             if gone {
                 waited_for.get_or_insert(request.submitted().file);
@@ -116,13 +116,14 @@ fn watching(
     result
 }
 
-/// The statuses that a call has filled in.
+/// Statuses that a call has filled in.
 struct Rows {
     statuses: Option<*mut c_void>,
     count: usize,
 }
 
-/// A request is over after a call that failed, for its reason or for another one's: then its status tells (MPI 4.0, 3.7.5).
+/// Records a request that is complete after a failed call. If the call's error class is MPI_ERR_IN_STATUS, the status holds the request's
+/// own error (MPI 4.0, 3.7.5).
 #[cold]
 fn ended_in_error(
     thread: &'static Thread,
@@ -155,9 +156,9 @@ fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, statu
     Call::begun_at(thread, what.start).end_at(end, what.file.file(), what.op, what.in_file, bytes);
 }
 
-/// Reads what the library has stored for the program.
+/// Reads an output argument of the call.
 fn stored(place: *const c_int) -> Option<usize> {
-    // SAFETY: null or an argument that the standard wants to be there; negative is MPI_UNDEFINED.
+    // SAFETY: null, or an output argument that the standard requires to be valid; negative is MPI_UNDEFINED.
     unsafe { place.as_ref() }.and_then(|&value| usize::try_from(value).ok())
 }
 
@@ -172,7 +173,7 @@ fn one(at: *const c_int) -> impl Fn(usize) -> Option<usize> {
 fn some(count: *const c_int, indices: *const c_int) -> impl Fn(usize) -> Option<usize> {
     move |index| {
         let count = stored(count).filter(|_| !indices.is_null())?;
-        // SAFETY: the library has filled in so many indices.
+        // SAFETY: the library has filled in `count` indices.
         let indices = unsafe { std::slice::from_raw_parts(indices, count) };
         indices.iter().position(|&at| usize::try_from(at) == Ok(index))
     }
@@ -192,25 +193,20 @@ fn freeing(request: *mut c_void, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! { COMPLETION, missing = ERR_OTHER;
-    /// MPI_Wait.
     [MPI_Wait, PMPI_Wait](request: *mut c_void, status: *mut c_void) -> c_int
         = |real| completing(Requests::new(request, 1), status, 1, |status| real(request, status), Some);
-    /// MPI_Test.
     [MPI_Test, PMPI_Test](request: *mut c_void, flag: *mut c_int, status: *mut c_void) -> c_int
         = |real| completing(Requests::new(request, 1), status, 1, |status| real(request, flag, status), all_if(flag));
-    /// MPI_Waitall.
     [MPI_Waitall, PMPI_Waitall](count: c_int, requests: *mut c_void, statuses: *mut c_void) -> c_int
         = |real| {
             let list = Requests::new(requests, count);
             completing(list, statuses, list.count, |statuses| real(count, requests, statuses), Some)
         };
-    /// MPI_Testall.
     [MPI_Testall, PMPI_Testall](count: c_int, requests: *mut c_void, flag: *mut c_int, statuses: *mut c_void) -> c_int
         = |real| {
             let list = Requests::new(requests, count);
             completing(list, statuses, list.count, |statuses| real(count, requests, flag, statuses), all_if(flag))
         };
-    /// MPI_Waitany.
     [MPI_Waitany, PMPI_Waitany](count: c_int, requests: *mut c_void, index: *mut c_int, status: *mut c_void) -> c_int
         = |real| completing(Requests::new(requests, count), status, 1,
             |status| real(count, requests, index, status), one(index));
@@ -219,21 +215,19 @@ hooks! { COMPLETION, missing = ERR_OTHER;
         = |real| completing(Requests::new(requests, count), status, 1,
             |status| real(count, requests, index, flag, status),
             |at| stored(flag).filter(|&flag| flag != 0).and_then(|_| one(index)(at)));
-    /// MPI_Waitsome.
     [MPI_Waitsome, PMPI_Waitsome](count: c_int, requests: *mut c_void, done: *mut c_int, indices: *mut c_int, statuses: *mut c_void) -> c_int
         = |real| {
             let list = Requests::new(requests, count);
             completing(list, statuses, list.count,
                 |statuses| real(count, requests, done, indices, statuses), some(done, indices))
         };
-    /// MPI_Testsome.
     [MPI_Testsome, PMPI_Testsome](count: c_int, requests: *mut c_void, done: *mut c_int, indices: *mut c_int, statuses: *mut c_void) -> c_int
         = |real| {
             let list = Requests::new(requests, count);
             completing(list, statuses, list.count,
                 |statuses| real(count, requests, done, indices, statuses), some(done, indices))
         };
-    /// MPI_Request_free: the operation goes on, but nobody sees its end, so it is not recorded.
+    /// MPI_Request_free: the operation continues, but its completion is never seen, so it is not recorded.
     [MPI_Request_free, PMPI_Request_free](request: *mut c_void) -> c_int
         = |real| freeing(request, || real(request));
 }

@@ -1,5 +1,5 @@
-//! Blocking data access of MPI-IO (MPI 4.0, 14.4). The length is what the status says was transferred; the offset is in
-//! bytes from the file's start, whatever the view.
+//! Blocking data access of MPI-IO (MPI 4.0, 14.4). The length is the transferred size by the status; the offset is in bytes from the
+//! file's start, for any view.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{OwnStatus, Where, moved_bytes, readable, status_bytes};
@@ -53,40 +53,28 @@ pub(super) fn transferring(
 }
 
 hooks! { DATA, missing = ERR_OTHER;
-    /// MPI_File_read_at.
     [MPI_File_read_at, PMPI_File_read_at](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
-    /// MPI_File_read_at_all.
     [MPI_File_read_at_all, PMPI_File_read_at_all](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ_ALL, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
-    /// MPI_File_write_at.
     [MPI_File_write_at, PMPI_File_write_at](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
-    /// MPI_File_write_at_all.
     [MPI_File_write_at_all, PMPI_File_write_at_all](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE_ALL, Where::Explicit(offset), datatype, status, |status| real(handle, offset, buffer, count, datatype, status));
-    /// MPI_File_read.
     [MPI_File_read, PMPI_File_read](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    /// MPI_File_read_all.
     [MPI_File_read_all, PMPI_File_read_all](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ_ALL, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    /// MPI_File_write.
     [MPI_File_write, PMPI_File_write](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    /// MPI_File_write_all.
     [MPI_File_write_all, PMPI_File_write_all](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE_ALL, Where::Individual, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    /// MPI_File_read_shared.
     [MPI_File_read_shared, PMPI_File_read_shared](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ_SHARED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    /// MPI_File_write_shared.
     [MPI_File_write_shared, PMPI_File_write_shared](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE_SHARED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    /// MPI_File_read_ordered.
     [MPI_File_read_ordered, PMPI_File_read_ordered](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_READ_ORDERED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
-    /// MPI_File_write_ordered.
     [MPI_File_write_ordered, PMPI_File_write_ordered](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, status: *mut c_void) -> c_int
         = |real| transferring(handle, &MPIIO_WRITE_ORDERED, Where::Shared, datatype, status, |status| real(handle, buffer, count, datatype, status));
 }

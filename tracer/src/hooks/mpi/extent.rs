@@ -1,5 +1,4 @@
-//! Where a transfer of MPI-IO begins and how many bytes it really moved, whatever the view. Asks the library only for what
-//! it can say without other ranks.
+//! Start of an MPI-IO transfer and number of bytes really moved, for any view. Uses only MPI queries that do not involve other ranks.
 
 use crate::handles::MpiFile;
 use crate::mpi::{Handle, SUCCESS, World, api};
@@ -9,28 +8,28 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Where a transfer begins.
+/// Start of a transfer.
 #[derive(Clone, Copy)]
 pub(super) enum Where {
-    /// At this offset of the view, in etypes.
+    /// Offset in the view, in etypes.
     Explicit(i64),
-    /// At the individual file pointer.
+    /// Individual file pointer.
     Individual,
-    /// At the shared file pointer, which nobody can read without moving others: the POSIX calls inside tell.
+    /// Shared file pointer, which cannot be read without moving it for other ranks; the nested POSIX calls reveal it.
     Shared,
 }
 
-/// Where a transfer begins, as far as it is known before the call.
+/// Start of a transfer, if known before the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
-    /// In etypes of the view, or [`NO_OFFSET`].
+    /// Offset in etypes of the view, or [`NO_OFFSET`].
     pub(crate) in_view: i64,
-    /// In bytes from the file's start, or [`NO_OFFSET`].
+    /// Offset in bytes from the file's start, or [`NO_OFFSET`].
     pub(crate) in_file: i64,
 }
 
 impl Where {
-    /// Finds the place in the file.
+    /// Determines the start in the file.
     pub(super) fn find(self, handle: Handle, file: &MpiFile) -> Begin {
         let in_view = match self {
             Self::Explicit(offset) => offset,
@@ -44,7 +43,7 @@ impl Where {
     }
 }
 
-/// Byte of the file at which this etype of the view begins.
+/// Returns the file offset, in bytes, of an etype of the view.
 pub(super) fn byte_offset(handle: Handle, file: &MpiFile, in_view: i64) -> i64 {
     if in_view < 0 || file.default_view.load(Ordering::Acquire) {
         return in_view;
@@ -53,10 +52,10 @@ pub(super) fn byte_offset(handle: Handle, file: &MpiFile, in_view: i64) -> i64 {
     if api().file_get_byte_offset(handle, in_view, &raw mut bytes) == SUCCESS { bytes } else { NO_OFFSET }
 }
 
-/// Room for a status of any implementation, for programs that pass MPI_STATUS_IGNORE.
+/// Room for a status of any MPI implementation, for programs that pass MPI_STATUS_IGNORE.
 pub(super) type OwnStatus = [u64; 16];
 
-/// Bytes that a status tells of. MPI_UNDEFINED is negative in every implementation.
+/// Returns the bytes in a status. MPI_UNDEFINED is negative in every implementation.
 pub(super) fn status_bytes(world: &World, status: *const c_void) -> u64 {
     let mut bytes = 0;
     if api().get_elements(status, world.abi.byte, &raw mut bytes) != SUCCESS {
@@ -65,7 +64,7 @@ pub(super) fn status_bytes(world: &World, status: *const c_void) -> u64 {
     u64::try_from(bytes).unwrap_or(0)
 }
 
-/// Bytes of `count` items of a datatype.
+/// Returns the size of `count` items of a datatype, in bytes.
 pub(super) fn asked_bytes(datatype: Handle, count: i64) -> u64 {
     let mut size = 0;
     if api().type_size(datatype, &raw mut size) != SUCCESS {
@@ -74,8 +73,8 @@ pub(super) fn asked_bytes(datatype: Handle, count: i64) -> u64 {
     u64::try_from(size).unwrap_or(0).saturating_mul(u64::try_from(count).unwrap_or(0))
 }
 
-/// What was really moved, where the status tells of `told` bytes. ROMIO's status of a strided or collective read tells
-/// what was asked for even if the file ends before; the file's size and the view say what can have been there.
+/// Returns the bytes really moved, given `told` bytes in the status. ROMIO's status of a strided or collective read holds the requested
+/// bytes even if the file ends before; file size and view bound what can have been there.
 pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin, told: u64) -> u64 {
     let Ok(asked @ 1..) = i64::try_from(told) else { return told };
     if begin.in_file < 0 {
@@ -88,7 +87,7 @@ pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin,
         }
         return told;
     }
-    // What the shared file pointer led to is known in bytes only.
+    // A start at the shared file pointer is known in bytes only.
     let etype = if strided { file.etype_bytes.load(Ordering::Relaxed) } else { 1 };
     if etype <= 0 || strided && begin.in_view < 0 {
         return told;
@@ -102,7 +101,7 @@ pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin,
         return told;
     }
     let mut size = 0;
-    // The library may move a descriptor's position to find out, and moves it back: not a call of the program's.
+    // The library may temporarily move a descriptor's position for that: not a call of the program.
     if tls::current().while_asking(|| api().file_get_size(handle, &raw mut size)) != SUCCESS {
         return told;
     }
@@ -110,7 +109,7 @@ pub(super) fn moved_bytes(handle: Handle, file: &MpiFile, op: &Op, begin: Begin,
     if end <= size { told } else { present(items, etype, size, place).min(told) }
 }
 
-/// Bytes of the first `items` etypes, found at `place`, that lie before `size`. Places only grow (MPI 4.0, 14.3).
+/// Returns the bytes of the first `items` etypes, located by `place`, that lie before `size`. Locations only grow (MPI 4.0, 14.3).
 fn present(items: i64, etype: i64, size: i64, place: impl Fn(i64) -> i64) -> u64 {
     let (mut whole, mut beyond) = (0, items);
     while whole < beyond {
@@ -125,7 +124,7 @@ fn present(items: i64, etype: i64, size: i64, place: impl Fn(i64) -> i64) -> u64
     u64::try_from(whole * etype + part).unwrap_or(0)
 }
 
-/// A status for `call` that can be read afterwards: the program's, or `own` if it passes MPI_STATUS_IGNORE.
+/// Returns a status for `call` that can be read afterwards: the program's, or `own` for MPI_STATUS_IGNORE.
 pub(super) fn readable(world: &World, status: *mut c_void, own: &mut OwnStatus) -> *mut c_void {
     if status as usize == world.abi.status_ignore { own.as_mut_ptr().cast() } else { status }
 }
@@ -142,7 +141,7 @@ mod tests {
         assert_eq!(present(1000, 1, 1000, bytes), 500);
         assert_eq!(present(1000, 1, 5, bytes), 5);
         assert_eq!(present(1000, 1, 0, bytes), 0);
-        // Contiguous etypes of 8 bytes behind 100, the last one cut.
+        // Contiguous etypes of 8 bytes from offset 100, the last one cut.
         assert_eq!(present(10, 8, 120, |item| 100 + 8 * item), 20);
         assert_eq!(present(10, 8, 40, |item| 100 + 8 * item), 0);
     }

@@ -13,13 +13,12 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// The canonical path of what MPI calls `name`, with its length; implementations allow a file system's name before it, as
-/// in `ufs:/path`.
+/// Returns the canonical path of an MPI file name, with its length; implementations allow a file system prefix, as in `ufs:/path`.
 fn canonical(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     if name.is_null() {
         return None;
     }
-    // SAFETY: the standard asks for a string.
+    // SAFETY: the standard requires a string.
     let mut name = unsafe { CStr::from_ptr(name) };
     let bytes = name.to_bytes_with_nul();
     let colon = bytes.iter().position(|&byte| byte == b':' || byte == b'/').filter(|&at| bytes[at] == b':');
@@ -31,7 +30,7 @@ fn canonical(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     Some((path, length))
 }
 
-/// The same, whatever happens to errno.
+/// Like [`canonical`], but preserves errno.
 fn canonical_kept(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     let errno = crate::errno::save();
     let path = canonical(name);
@@ -39,7 +38,7 @@ fn canonical_kept(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     path
 }
 
-/// Records a call on what MPI calls `name` that failed with an error code.
+/// Records a failed call on a file name, with its error code.
 #[cold]
 pub(super) fn failed_on_name(timer: Call, path: Option<([u8; PATH_BYTES], usize)>, op: &'static Op, code: c_int) {
     let errno = crate::errno::save();
@@ -51,7 +50,7 @@ pub(super) fn failed_on_name(timer: Call, path: Option<([u8; PATH_BYTES], usize)
     errno.restore();
 }
 
-/// Records a call on an open file that failed with an error code, at the offset where it would have begun.
+/// Records a failed call on an open file, with its error code, at the offset where it would have begun.
 #[cold]
 pub(super) fn failed(timer: Call, file: &MpiFile, op: &'static Op, offset: i64, code: c_int) {
     if let Some(world) = world() {
@@ -61,7 +60,7 @@ pub(super) fn failed(timer: Call, file: &MpiFile, op: &'static Op, offset: i64, 
     }
 }
 
-/// The file that MPI_File_open calls `name`.
+/// Returns the file that MPI_File_open calls `name`.
 fn file_named(name: *const c_char) -> Option<&'static File> {
     let (path, length) = canonical(name)?;
     handles::file_of(&path[..length], Identity::default())
@@ -80,7 +79,7 @@ fn opening(
         let end = crate::clock::of_call();
         let errno = crate::errno::save();
         if let Some(file) = file_named(name) {
-            // SAFETY: the call succeeded, so the handle is there.
+            // SAFETY: the call succeeded, so the handle is valid.
             let handle = unsafe { handle.read() };
             handles::add_mpi_file(handle, file);
             timer.end_at(end, file, &MPIIO_OPEN, NO_OFFSET, 0);
@@ -95,7 +94,7 @@ fn opening(
 
 fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|_| !handle.is_null()) else { return call() };
-    // SAFETY: the program's own handle, before the call takes it away.
+    // SAFETY: the program's own handle, before the call invalidates it.
     let open = unsafe { handle.read() };
     let timer = Call::begin(thread);
     let (result, outer) = outermost(call);
@@ -112,7 +111,7 @@ fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
 
 fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
-    // Behind the call a symbolic link would lead nowhere.
+    // After the call, a symbolic link would be dangling.
     let path = canonical_kept(name);
     let timer = Call::begin(thread);
     let (result, _) = outermost(call);
@@ -128,7 +127,7 @@ fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call` on an open file and records it as `op` with what `place` says after it: offset and length.
+/// Runs `call` on an open file and records it as `op`, with (offset, length) from `place`, which is evaluated after the call.
 pub(super) fn on_file(
     handle: Handle,
     op: &'static Op,
@@ -152,7 +151,7 @@ pub(super) fn on_file(
     result
 }
 
-/// The file has a view.
+/// Notes the view that was set on the file.
 fn viewed(file: &MpiFile, etype: Handle, filetype: Handle) {
     if let Some(world) = world() {
         file.set_view(world.datatype(etype), world.datatype(filetype), world.viewed(etype, filetype));
@@ -177,7 +176,7 @@ hooks! { FILES, missing = ERR_OTHER;
     /// MPI_File_sync (MPI 4.0, 14.6.1).
     [MPI_File_sync, PMPI_File_sync](handle: Handle) -> c_int
         = |real| on_file(handle, &MPIIO_SYNC, || real(handle), |_| (NO_OFFSET, 0));
-    /// MPI_File_delete (MPI 4.0, 14.2.3), booked on the path.
+    /// MPI_File_delete (MPI 4.0, 14.2.3), recorded on the path.
     [MPI_File_delete, PMPI_File_delete](name: *const c_char, info: Handle) -> c_int
         = |real| deleting(name, || real(name, info));
 }

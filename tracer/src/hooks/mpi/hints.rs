@@ -1,6 +1,6 @@
-//! Hints of a file that was just opened (MPI 4.0, 14.2.8): those that the program asked for, and those in effect. Asked by one
-//! process of those that opened the file together, a few times per file; each question is local to the process. Open MPI takes
-//! parameters of the environment for hints (`ompi_info --param io all --level 9`), and tells nobody.
+//! Hints of a file just opened (MPI 4.0, 14.2.8): those requested by the program, and those in effect. Queried by one of the processes
+//! that opened the file together, a few times per file; each query is local. Open MPI also uses environment parameters as hints
+//! (`ompi_info --param io all --level 9`), without reporting them.
 
 use crate::mpi::{Handle, SUCCESS, api, world};
 use crate::registry::{MpiDetails, mpi_details_of};
@@ -8,11 +8,11 @@ use crate::tls::Thread;
 use std::ffi::{CStr, c_int};
 use trace_format::meta::HintOrigin;
 
-/// Room for a key: `MPI_MAX_INFO_KEY` is 255 at most.
+/// Buffer size for a key: `MPI_MAX_INFO_KEY` is at most 255.
 const KEY_BYTES: usize = 512;
-/// Room for a value: `MPI_MAX_INFO_VAL` is 1024 at most.
+/// Buffer size for a value: `MPI_MAX_INFO_VAL` is at most 1024.
 const VALUE_BYTES: usize = 2048;
-/// Parameters of Open MPI's I/O in the environment, each behind what all of them begin with.
+/// Environment parameters of Open MPI's I/O.
 const PARAMETERS: [&CStr; 7] = [
     c"OMPI_MCA_io",
     c"OMPI_MCA_fcoll",
@@ -23,7 +23,7 @@ const PARAMETERS: [&CStr; 7] = [
     c"OMPI_MCA_io_ompio_max_aggregators_ratio",
 ];
 const PARAMETER: &[u8] = b"OMPI_MCA_";
-/// Most hints that are taken of one info.
+/// Maximum number of hints taken from one info object.
 const MOST_KEYS: c_int = 64;
 
 /// Keeps the hints of the open file `handle`.
@@ -61,7 +61,7 @@ fn keep(details: &MpiDetails, origin: HintOrigin, info: Handle) {
             continue;
         }
         let mut found = 0;
-        // Without the NUL.
+        // Leaves room for the NUL.
         let room = VALUE_BYTES as c_int - 1;
         let result = api().info_get(info, key.as_ptr().cast(), room, value.as_mut_ptr().cast(), &raw mut found);
         if result == SUCCESS && found != 0 {
@@ -70,7 +70,7 @@ fn keep(details: &MpiDetails, origin: HintOrigin, info: Handle) {
     }
 }
 
-/// The bytes before the NUL.
+/// Returns the bytes before the NUL.
 fn text(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len())]
 }

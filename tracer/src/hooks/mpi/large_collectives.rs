@@ -1,4 +1,4 @@
-//! The forms of MPI 4.0 of collective calls whose counts have 64 bits (MPI_..._c), as those of MPI-IO in [`super::large`].
+//! MPI 4.0 variants of collective calls with 64-bit counts (MPI_..._c), like the MPI-IO variants in [`super::large`].
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::life::ERR_OTHER;
@@ -13,52 +13,36 @@ use crate::real::hooks;
 use std::ffi::{c_int, c_void};
 
 hooks! { LARGE_COLLECTIVES, missing = ERR_OTHER;
-    /// MPI_Bcast_c.
     [MPI_Bcast_c, PMPI_Bcast_c](buffer: *mut c_void, count: i64, datatype: Handle, root: c_int, comm: Handle) -> c_int
         = |real| if passes() { real(buffer, count, datatype, root, comm) } else { meeting(comm, &MPI_BCAST, move || real(buffer, count, datatype, root, comm)) };
-    /// MPI_Reduce_c.
     [MPI_Reduce_c, PMPI_Reduce_c](send: *const c_void, receive: *mut c_void, count: i64, datatype: Handle, op: Handle, root: c_int, comm: Handle) -> c_int
         = |real| if passes() { real(send, receive, count, datatype, op, root, comm) } else { meeting(comm, &MPI_REDUCE, move || real(send, receive, count, datatype, op, root, comm)) };
-    /// MPI_Allreduce_c.
     [MPI_Allreduce_c, PMPI_Allreduce_c](send: *const c_void, receive: *mut c_void, count: i64, datatype: Handle, op: Handle, comm: Handle) -> c_int
         = |real| if passes() { real(send, receive, count, datatype, op, comm) } else { meeting(comm, &MPI_ALLREDUCE, move || real(send, receive, count, datatype, op, comm)) };
-    /// MPI_Gather_c.
     [MPI_Gather_c, PMPI_Gather_c](send: *const c_void, sent: i64, of: Handle, receive: *mut c_void, received: i64, into: Handle, root: c_int, comm: Handle) -> c_int
         = |real| if passes() { real(send, sent, of, receive, received, into, root, comm) } else { meeting(comm, &MPI_GATHER, move || real(send, sent, of, receive, received, into, root, comm)) };
-    /// MPI_Gatherv_c.
     [MPI_Gatherv_c, PMPI_Gatherv_c](send: *const c_void, sent: i64, of: Handle, receive: *mut c_void, received: *const i64, places: *const isize, into: Handle, root: c_int, comm: Handle) -> c_int
         = |real| if passes() { real(send, sent, of, receive, received, places, into, root, comm) } else { meeting(comm, &MPI_GATHERV, move || real(send, sent, of, receive, received, places, into, root, comm)) };
-    /// MPI_Allgather_c.
     [MPI_Allgather_c, PMPI_Allgather_c](send: *const c_void, sent: i64, of: Handle, receive: *mut c_void, received: i64, into: Handle, comm: Handle) -> c_int
         = |real| if passes() { real(send, sent, of, receive, received, into, comm) } else { meeting(comm, &MPI_ALLGATHER, move || real(send, sent, of, receive, received, into, comm)) };
-    /// MPI_Allgatherv_c.
     [MPI_Allgatherv_c, PMPI_Allgatherv_c](send: *const c_void, sent: i64, of: Handle, receive: *mut c_void, received: *const i64, places: *const isize, into: Handle, comm: Handle) -> c_int
         = |real| if passes() { real(send, sent, of, receive, received, places, into, comm) } else { meeting(comm, &MPI_ALLGATHERV, move || real(send, sent, of, receive, received, places, into, comm)) };
-    /// MPI_Scatter_c.
     [MPI_Scatter_c, PMPI_Scatter_c](send: *const c_void, sent: i64, of: Handle, receive: *mut c_void, received: i64, into: Handle, root: c_int, comm: Handle) -> c_int
         = |real| if passes() { real(send, sent, of, receive, received, into, root, comm) } else { meeting(comm, &MPI_SCATTER, move || real(send, sent, of, receive, received, into, root, comm)) };
-    /// MPI_Scatterv_c.
     [MPI_Scatterv_c, PMPI_Scatterv_c](send: *const c_void, sent: *const i64, places: *const isize, of: Handle, receive: *mut c_void, received: i64, into: Handle, root: c_int, comm: Handle) -> c_int
         = |real| if passes() { real(send, sent, places, of, receive, received, into, root, comm) } else { meeting(comm, &MPI_SCATTERV, move || real(send, sent, places, of, receive, received, into, root, comm)) };
-    /// MPI_Alltoall_c.
     [MPI_Alltoall_c, PMPI_Alltoall_c](send: *const c_void, sent: i64, of: Handle, receive: *mut c_void, received: i64, into: Handle, comm: Handle) -> c_int
         = |real| if passes() { real(send, sent, of, receive, received, into, comm) } else { meeting(comm, &MPI_ALLTOALL, move || real(send, sent, of, receive, received, into, comm)) };
-    /// MPI_Alltoallv_c.
     [MPI_Alltoallv_c, PMPI_Alltoallv_c](send: *const c_void, sent: *const i64, from: *const isize, of: Handle, receive: *mut c_void, received: *const i64, places: *const isize, into: Handle, comm: Handle) -> c_int
         = |real| if passes() { real(send, sent, from, of, receive, received, places, into, comm) } else { meeting(comm, &MPI_ALLTOALLV, move || real(send, sent, from, of, receive, received, places, into, comm)) };
-    /// MPI_Alltoallw_c.
     [MPI_Alltoallw_c, PMPI_Alltoallw_c](send: *const c_void, sent: *const i64, from: *const isize, of: *const c_void, receive: *mut c_void, received: *const i64, places: *const isize, into: *const c_void, comm: Handle) -> c_int
         = |real| if passes() { real(send, sent, from, of, receive, received, places, into, comm) } else { meeting(comm, &MPI_ALLTOALLW, move || real(send, sent, from, of, receive, received, places, into, comm)) };
-    /// MPI_Scan_c.
     [MPI_Scan_c, PMPI_Scan_c](send: *const c_void, receive: *mut c_void, count: i64, datatype: Handle, op: Handle, comm: Handle) -> c_int
         = |real| if passes() { real(send, receive, count, datatype, op, comm) } else { meeting(comm, &MPI_SCAN, move || real(send, receive, count, datatype, op, comm)) };
-    /// MPI_Exscan_c.
     [MPI_Exscan_c, PMPI_Exscan_c](send: *const c_void, receive: *mut c_void, count: i64, datatype: Handle, op: Handle, comm: Handle) -> c_int
         = |real| if passes() { real(send, receive, count, datatype, op, comm) } else { meeting(comm, &MPI_EXSCAN, move || real(send, receive, count, datatype, op, comm)) };
-    /// MPI_Reduce_scatter_c.
     [MPI_Reduce_scatter_c, PMPI_Reduce_scatter_c](send: *const c_void, receive: *mut c_void, counts: *const i64, datatype: Handle, op: Handle, comm: Handle) -> c_int
         = |real| if passes() { real(send, receive, counts, datatype, op, comm) } else { meeting(comm, &MPI_REDUCE_SCATTER, move || real(send, receive, counts, datatype, op, comm)) };
-    /// MPI_Reduce_scatter_block_c.
     [MPI_Reduce_scatter_block_c, PMPI_Reduce_scatter_block_c](send: *const c_void, receive: *mut c_void, count: i64, datatype: Handle, op: Handle, comm: Handle) -> c_int
         = |real| if passes() { real(send, receive, count, datatype, op, comm) } else { meeting(comm, &MPI_REDUCE_SCATTER_BLOCK, move || real(send, receive, count, datatype, op, comm)) };
 }

@@ -7,10 +7,10 @@ use crate::real::hooks;
 use crate::{record, tls};
 use std::ffi::{c_char, c_int};
 
-/// `MPI_ERR_OTHER` of MPICH; the program has no MPI at all if this is ever returned.
+/// `MPI_ERR_OTHER` of MPICH; if this is ever returned, the program has no MPI at all.
 pub(super) const ERR_OTHER: c_int = 15;
 
-/// Runs `call` as one MPI call: I/O inside is nested, MPI calls inside pass through. `None` if this call is inside one.
+/// Runs `call` as one MPI call: nested I/O is marked, nested MPI calls pass through. Returns false if this call is itself nested.
 pub(super) fn outermost(call: impl FnOnce() -> c_int) -> (c_int, bool) {
     let Some(thread) = record::thread_or_muted() else { return (call(), false) };
     let outermost = !thread.mpi.is_set();
@@ -27,7 +27,7 @@ fn starting(call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn finalizing(call: impl FnOnce() -> c_int) -> c_int {
-    // Whatever is recorded by now, and whatever this thread was doing: a rank that began with the others ends with them.
+    // Unconditional, even if recording is off or this thread is busy: a rank that took part in MPI_Init must take part here.
     if !tls::current().mpi.is_set() {
         lifecycle::mpi_finalizing();
     }
@@ -44,7 +44,7 @@ hooks! { LIFE, missing = ERR_OTHER;
     /// MPI_Finalize: the trace is written before it.
     [MPI_Finalize, PMPI_Finalize]() -> c_int
         = |real| finalizing(real);
-    /// MPI_Abort: this rank's trace is written before it, without the others.
+    /// MPI_Abort: this rank's trace is written before it, without the other ranks.
     [MPI_Abort, PMPI_Abort](comm: Handle, code: c_int) -> c_int
         = |real| { lifecycle::ending("MPI_Abort", lifecycle::Next::Destructors); real(comm, code) };
 }

@@ -1,4 +1,4 @@
-//! What is recorded of a collective call, and when communicators are forgotten.
+//! Recording of collective MPI calls (synchronization points), and forgetting of communicators.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::life::{ERR_OTHER, outermost};
@@ -12,8 +12,9 @@ use crate::{clock, errno};
 use std::ffi::c_int;
 use trace_format::segment::NO_OFFSET;
 
-/// Whether a collective call is not the program's: a library makes it inside a call of its own, or the tracer does; or nothing is recorded.
-/// Then the hook is to end with the call itself, which the compiler makes a jump: who looks at who called, sees the library.
+/// True if a collective call is not the program's own, since a library or the tracer makes it inside another call, or if nothing is
+/// recorded. The hook must then end with the call itself, which the compiler turns into a jump: code that inspects its caller sees the
+/// library.
 #[inline(always)]
 pub(super) fn passes() -> bool {
     record::thread().is_none_or(is_inside)
@@ -25,12 +26,12 @@ fn is_inside(thread: &Thread) -> bool {
         && (thread.mpi.is_set() || thread.hdf5.is_set() || thread.meeting.is_set())
 }
 
-/// Runs a collective call of the program's on `comm`, and records it. Of what is called inside nothing is marked: a program's reduction may
-/// do I/O.
+/// Runs a collective call of the program on `comm`, and records it. Calls made inside are not marked as nested: a user-defined reduction
+/// may do I/O.
 #[inline(never)]
 pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let thread = tls::current_now();
-    // Nothing is on record without MPI_Init; the library says what is wrong.
+    // Without MPI_Init nothing is recorded; the library reports the error.
     let Some(world) = active() else { return call() };
     let timer = Call::begin(thread);
     let result = thread.meeting.run(call);
@@ -39,7 +40,7 @@ pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_in
         let (number, keep) = communicators::number_of_used(world, comm, op);
         timer.end_meeting(end, op, registry::meeting_stream_of(op), number, keep);
     } else {
-        // Nothing is asked about a communicator that may be none.
+        // The communicator may be invalid, so it is not queried.
         let number = communicators::number_of_failed(world, comm, op).unwrap_or(NO_OFFSET);
         let code = world.abi.errno_of(result);
         timer.end_meeting(end, op, registry::failed_meeting_stream_of(op, code), number, true);
@@ -48,14 +49,14 @@ pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_in
     result
 }
 
-/// Notes that the communicator at `place` is about to be freed; behind the call another thread may get its handle.
+/// Forgets the communicator at `place`, which is about to be freed: after the call, another thread may get its handle.
 fn forget(place: *const Handle) -> Option<(&'static World, Handle, u32)> {
     let world = world()?;
     let handle = world.abi.handle_at(place)?;
     Some((world, handle, communicators::forget(world, handle)?))
 }
 
-/// Runs a call of the program's that frees the communicator at `place`.
+/// Runs a call of the program that frees the communicator at `place`.
 #[inline(never)]
 fn freeing(place: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
     let known = forget(place);
@@ -67,16 +68,16 @@ fn freeing(place: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! { MEETINGS, missing = ERR_OTHER;
-    /// MPI_Comm_free (MPI 4.0, 7.4.3): nothing is recorded.
+    /// MPI_Comm_free (MPI 4.0, 7.4.3): not recorded.
     [MPI_Comm_free, PMPI_Comm_free](comm: *mut Handle) -> c_int
         = |real| if passes() { forget(comm); real(comm) } else { freeing(comm, move || real(comm)) };
-    /// MPI_Comm_disconnect (MPI 4.0, 11.10.4), likewise.
+    /// MPI_Comm_disconnect (MPI 4.0, 11.10.4): not recorded.
     [MPI_Comm_disconnect, PMPI_Comm_disconnect](comm: *mut Handle) -> c_int
         = |real| if passes() { forget(comm); real(comm) } else { freeing(comm, move || real(comm)) };
-    /// MPI_File_set_info (MPI 4.0, 14.2.8): not recorded, nor what it calls.
+    /// MPI_File_set_info (MPI 4.0, 14.2.8): not recorded, nor are its nested calls.
     [MPI_File_set_info, PMPI_File_set_info](handle: Handle, info: Handle) -> c_int
         = |real| outermost(|| real(handle, info)).0;
-    /// MPI_File_set_atomicity (MPI 4.0, 14.6.1), likewise.
+    /// MPI_File_set_atomicity (MPI 4.0, 14.6.1): not recorded, nor are its nested calls.
     [MPI_File_set_atomicity, PMPI_File_set_atomicity](handle: Handle, flag: c_int) -> c_int
         = |real| outermost(|| real(handle, flag)).0;
 }

@@ -1,5 +1,5 @@
-//! MPI functions, under both their MPI_ and PMPI_ names: language bindings use one or the other. A call counts once,
-//! since calls made inside an MPI call pass through. Handles are passed on as they came, as wide as a register.
+//! MPI functions, under both their MPI_ and PMPI_ names: language bindings use one or the other. A call is counted once, since calls
+//! inside an MPI call pass through. Handles are passed on unchanged, as wide as a register.
 
 mod collectives;
 mod completion;
@@ -17,7 +17,7 @@ mod split;
 
 use crate::real::Slot;
 
-/// Every slot whose function any MPI library has.
+/// Slots of functions that every MPI library has.
 pub(super) const FAMILIES: [&[&Slot]; 9] = [
     life::LIFE,
     files::FILES,
@@ -30,5 +30,5 @@ pub(super) const FAMILIES: [&[&Slot]; 9] = [
     meetings::MEETINGS,
 ];
 
-/// Those of MPI 4.0, family by family: all of one or none are there.
+/// Slots of MPI 4.0 functions; within a family either all or none exist.
 pub(super) const LARGE: [&[&Slot]; 2] = [large::LARGE, large_collectives::LARGE_COLLECTIVES];

@@ -1,4 +1,4 @@
-//! Nonblocking data access (MPI 4.0, 14.4): from the call to the moment when a call of `completion` has seen its end.
+//! Nonblocking data access (MPI 4.0, 14.4): a segment lasts from the call until a call in `completion` sees the request complete.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::completion::request_at;
@@ -17,7 +17,7 @@ use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
 
-/// What is to be moved.
+/// Amount of data to move.
 pub(super) struct Buffer {
     pub(super) count: i64,
     pub(super) datatype: Handle,
@@ -50,7 +50,7 @@ pub(super) fn submitting(
         let (in_view, in_file) = (begin.in_view, begin.in_file);
         let submitted = Submitted { file, op, start: timer.start(), in_view, in_file, asked };
         let request = request_at(world, request, 0);
-        // Over at once, or no place to remember it.
+        // Complete at once, or no room to remember the request.
         if request == world.abi.request_null || !handles::add_mpi_request(request, submitted) {
             timer.again().end_at(end, file.file(), op, in_file, asked);
         }
@@ -64,34 +64,24 @@ pub(super) fn submitting(
 }
 
 hooks! { NONBLOCKING, missing = ERR_OTHER;
-    /// MPI_File_iread_at.
     [MPI_File_iread_at, PMPI_File_iread_at](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IREAD, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
-    /// MPI_File_iwrite_at.
     [MPI_File_iwrite_at, PMPI_File_iwrite_at](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IWRITE, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
-    /// MPI_File_iread_at_all.
     [MPI_File_iread_at_all, PMPI_File_iread_at_all](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IREAD_ALL, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
-    /// MPI_File_iwrite_at_all.
     [MPI_File_iwrite_at_all, PMPI_File_iwrite_at_all](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IWRITE_ALL, Where::Explicit(offset), Buffer { count: count.into(), datatype }, request, || real(handle, offset, buffer, count, datatype, request));
-    /// MPI_File_iread.
     [MPI_File_iread, PMPI_File_iread](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IREAD, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    /// MPI_File_iwrite.
     [MPI_File_iwrite, PMPI_File_iwrite](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IWRITE, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    /// MPI_File_iread_all.
     [MPI_File_iread_all, PMPI_File_iread_all](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IREAD_ALL, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    /// MPI_File_iwrite_all.
     [MPI_File_iwrite_all, PMPI_File_iwrite_all](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IWRITE_ALL, Where::Individual, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    /// MPI_File_iread_shared.
     [MPI_File_iread_shared, PMPI_File_iread_shared](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IREAD_SHARED, Where::Shared, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
-    /// MPI_File_iwrite_shared.
     [MPI_File_iwrite_shared, PMPI_File_iwrite_shared](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle, request: *mut c_void) -> c_int
         = |real| submitting(handle, &MPIIO_IWRITE_SHARED, Where::Shared, Buffer { count: count.into(), datatype }, request, || real(handle, buffer, count, datatype, request));
 }

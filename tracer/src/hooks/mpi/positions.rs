@@ -12,31 +12,28 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Where the shared file pointer is now. Other ranks may have moved it on by now, so only the call itself can tell.
+/// Returns the file offset of the shared file pointer after a seek. Other ranks may have moved it since, so only the call's arguments
+/// count.
 fn shared_position(handle: Handle, file: &MpiFile, offset: i64, whence: c_int) -> i64 {
     let from_start = world().is_some_and(|world| world.abi.seek_set == whence);
     if from_start { byte_offset(handle, file, offset) } else { NO_OFFSET }
 }
 
-/// The file has this size, or another one by now.
+/// Returns the offset and length of a call that sets the file's size, and forgets the known size, which may change again.
 fn sized(file: &MpiFile, size: i64) -> (i64, u64) {
     file.size_seen.store(0, Ordering::Relaxed);
     (NO_OFFSET, u64::try_from(size).unwrap_or(0))
 }
 
 hooks! { POSITIONS, missing = ERR_OTHER;
-    /// MPI_File_seek.
     [MPI_File_seek, PMPI_File_seek](handle: Handle, offset: i64, whence: c_int) -> c_int
         = |real| on_file(handle, &MPIIO_SEEK, || real(handle, offset, whence),
             |file| (Where::Individual.find(handle, file).in_file, 0));
-    /// MPI_File_seek_shared.
     [MPI_File_seek_shared, PMPI_File_seek_shared](handle: Handle, offset: i64, whence: c_int) -> c_int
         = |real| on_file(handle, &MPIIO_SEEK_SHARED, || real(handle, offset, whence),
             |file| (shared_position(handle, file, offset, whence), 0));
-    /// MPI_File_set_size.
     [MPI_File_set_size, PMPI_File_set_size](handle: Handle, size: i64) -> c_int
         = |real| on_file(handle, &MPIIO_SET_SIZE, || real(handle, size), |file| sized(file, size));
-    /// MPI_File_preallocate.
     [MPI_File_preallocate, PMPI_File_preallocate](handle: Handle, size: i64) -> c_int
         = |real| on_file(handle, &MPIIO_PREALLOCATE, || real(handle, size), |file| sized(file, size));
 }

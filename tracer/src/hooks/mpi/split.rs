@@ -1,4 +1,4 @@
-//! Split collective data access (MPI 4.0, 14.4.5): from the call that begins it to the return of the one that ends it.
+//! Split collective data access (MPI 4.0, 14.4.5): a segment lasts from the begin call to the return of the end call.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes};
@@ -18,7 +18,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, the first half.
+/// Runs `call`, the begin call.
 pub(super) fn beginning(
     handle: Handle,
     op: &'static Op,
@@ -39,7 +39,7 @@ pub(super) fn beginning(
         let in_file = if matches!(place, Where::Shared) { thread.nested_offset.get() } else { begin.in_file };
         file.split.in_view.store(begin.in_view, Ordering::Relaxed);
         file.split.in_file.store(in_file, Ordering::Relaxed);
-        // The program may free the datatype before the end.
+        // The program may free the datatype before the end call.
         file.split.datatype.store(world.datatype(datatype).to_raw(), Ordering::Relaxed);
         file.split.start.store(timer.start(), Ordering::Release);
     } else {
@@ -49,7 +49,7 @@ pub(super) fn beginning(
     result
 }
 
-/// Runs `call`, the second half.
+/// Runs `call`, the end call.
 fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnce(*mut c_void) -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };
@@ -83,40 +83,28 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
 }
 
 hooks! { SPLIT, missing = ERR_OTHER;
-    /// MPI_File_read_at_all_begin.
     [MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin](handle: Handle, offset: i64, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, datatype, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
-    /// MPI_File_write_at_all_begin.
     [MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin](handle: Handle, offset: i64, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, datatype, Where::Explicit(offset), || real(handle, offset, buffer, count, datatype));
-    /// MPI_File_read_all_begin.
     [MPI_File_read_all_begin, PMPI_File_read_all_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_READ_ALL, datatype, Where::Individual, || real(handle, buffer, count, datatype));
-    /// MPI_File_write_all_begin.
     [MPI_File_write_all_begin, PMPI_File_write_all_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ALL, datatype, Where::Individual, || real(handle, buffer, count, datatype));
-    /// MPI_File_read_ordered_begin.
     [MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin](handle: Handle, buffer: *mut c_void, count: c_int, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_READ_ORDERED, datatype, Where::Shared, || real(handle, buffer, count, datatype));
-    /// MPI_File_write_ordered_begin.
     [MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin](handle: Handle, buffer: *const c_void, count: c_int, datatype: Handle) -> c_int
         = |real| beginning(handle, &MPIIO_SPLIT_WRITE_ORDERED, datatype, Where::Shared, || real(handle, buffer, count, datatype));
-    /// MPI_File_read_at_all_end.
     [MPI_File_read_at_all_end, PMPI_File_read_at_all_end](handle: Handle, buffer: *mut c_void, status: *mut c_void) -> c_int
         = |real| ending(handle, &MPIIO_SPLIT_READ_ALL, status, |status| real(handle, buffer, status));
-    /// MPI_File_write_at_all_end.
     [MPI_File_write_at_all_end, PMPI_File_write_at_all_end](handle: Handle, buffer: *const c_void, status: *mut c_void) -> c_int
         = |real| ending(handle, &MPIIO_SPLIT_WRITE_ALL, status, |status| real(handle, buffer, status));
-    /// MPI_File_read_all_end.
     [MPI_File_read_all_end, PMPI_File_read_all_end](handle: Handle, buffer: *mut c_void, status: *mut c_void) -> c_int
         = |real| ending(handle, &MPIIO_SPLIT_READ_ALL, status, |status| real(handle, buffer, status));
-    /// MPI_File_write_all_end.
     [MPI_File_write_all_end, PMPI_File_write_all_end](handle: Handle, buffer: *const c_void, status: *mut c_void) -> c_int
         = |real| ending(handle, &MPIIO_SPLIT_WRITE_ALL, status, |status| real(handle, buffer, status));
-    /// MPI_File_read_ordered_end.
     [MPI_File_read_ordered_end, PMPI_File_read_ordered_end](handle: Handle, buffer: *mut c_void, status: *mut c_void) -> c_int
         = |real| ending(handle, &MPIIO_SPLIT_READ_ORDERED, status, |status| real(handle, buffer, status));
-    /// MPI_File_write_ordered_end.
     [MPI_File_write_ordered_end, PMPI_File_write_ordered_end](handle: Handle, buffer: *const c_void, status: *mut c_void) -> c_int
         = |real| ending(handle, &MPIIO_SPLIT_WRITE_ORDERED, status, |status| real(handle, buffer, status));
 }

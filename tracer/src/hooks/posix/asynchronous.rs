@@ -1,6 +1,7 @@
-//! POSIX asynchronous I/O (aio(7)). A segment begins at the submission and ends where the program first learns that the
-//! operation is done; it is written by aio_return(3), which says how many bytes were moved. What the C library's own threads
-//! do for it is not seen. The calls that hand over and that wait are recorded too, as what keeps the program's thread. An operation that the program never asks for again is counted.
+//! POSIX asynchronous I/O (aio(7)). A segment lasts from the submission until the program first learns that the operation is complete; it
+//! is recorded by aio_return(3), which returns the number of bytes. Calls that the C library's helper threads make are not seen.
+//! Submitting and waiting calls are recorded too, as time that blocks the program's thread. An operation that the program never queries
+//! is counted.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::pending::{self, Key, Pending};
@@ -15,10 +16,10 @@ fn key_of(block: *const aiocb) -> Key {
     Key { owner: 0, mark: block as u64 }
 }
 
-/// Notes that `block` is about to be submitted; where to, if that is recorded. The C library's threads take the descriptor at any time until
-/// the end.
+/// Notes that `block` is about to be submitted; returns its target if recorded. The C library's threads may use the descriptor at any
+/// time until completion.
 fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
-    // SAFETY: the program's own control block, which the C library reads without asking.
+    // SAFETY: the program's own control block, which the C library reads unchecked.
     let about = unsafe { block.as_ref() }?;
     let target = handles::descriptor(about.aio_fildes)?;
     let (manner, offset) = Manner::of_operation(target.description.manner(true), op, 0, about.aio_offset);
@@ -31,7 +32,7 @@ fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
 /// Runs `call`, which submits one operation.
 fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
-    // Before the call: the program may learn of the end in another thread before this one goes on.
+    // Before the call: another thread may learn of the completion before this one continues.
     let Some(sent) = submit(block, op) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
@@ -44,7 +45,7 @@ fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int
     result
 }
 
-/// What aio_error(3) says of `block`.
+/// Returns the result of aio_error(3) for `block`.
 fn error_of(block: *const aiocb) -> c_int {
     let address = slots::aio_error.0.address();
     if address.is_null() {
@@ -57,7 +58,7 @@ fn error_of(block: *const aiocb) -> c_int {
     unsafe { function(block) }
 }
 
-/// Notes which of the operations in a list are done by now.
+/// Notes which of the listed operations are complete by now.
 fn look_at(list: *const *const aiocb, count: c_int) {
     let (now, errno) = (clock::of_call(), errno::save());
     for block in blocks(list, count) {
@@ -68,7 +69,7 @@ fn look_at(list: *const *const aiocb, count: c_int) {
     errno.restore();
 }
 
-/// The blocks of a list that the C library has read.
+/// Iterates over the blocks of a list that the C library has read.
 fn blocks(list: *const *const aiocb, count: c_int) -> impl Iterator<Item = *const aiocb> {
     (0..usize::try_from(count).unwrap_or(0))
         .map(move |index| {
@@ -118,7 +119,7 @@ fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce
     if mode == libc::LIO_WAIT {
         look_at(list, count);
     }
-    // It has waited, too, for operations of which some failed (EIO); of another one that failed nobody knows what it did.
+    // LIO_WAIT also waits if some operations fail (EIO); the effect of calls that fail otherwise is unknown.
     let did = result == 0 || mode == libc::LIO_WAIT && errno.value() == libc::EIO;
     if did && let Some(sent) = first {
         timer.kept_for(end, sent, if mode == libc::LIO_WAIT { &POSIX_WAIT } else { &POSIX_SUBMIT });
@@ -127,7 +128,7 @@ fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce
     result
 }
 
-/// Runs `call`, which waits for the first of a list.
+/// Runs `call`, which waits for the first completion in a list.
 fn suspending(list: *const *const aiocb, count: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let timer = Call::begin(thread);
@@ -144,19 +145,16 @@ fn suspending(list: *const *const aiocb, count: c_int, call: impl FnOnce() -> c_
 }
 
 hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
-    /// aio_read(3).
     [aio_read, aio_read64](block: *mut aiocb) -> c_int
         = |real| submitting(block, &POSIX_AIO_READ, || real(block));
-    /// aio_write(3).
     [aio_write, aio_write64](block: *mut aiocb) -> c_int
         = |real| submitting(block, &POSIX_AIO_WRITE, || real(block));
-    /// aio_fsync(3).
     [aio_fsync, aio_fsync64](operation: c_int, block: *mut aiocb) -> c_int
         = |real| {
             let op = if operation == libc::O_DSYNC { &POSIX_AIO_DATA_SYNC } else { &POSIX_AIO_SYNC };
             submitting(block, op, || real(operation, block))
         };
-    /// aio_error(3): how the program may learn of the end.
+    /// aio_error(3): may report the completion to the program.
     [aio_error, aio_error64](block: *const aiocb) -> c_int
         = |real| {
             let error = real(block);
@@ -165,13 +163,13 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
             }
             error
         };
-    /// aio_return(3): the segment is complete.
+    /// aio_return(3): completes the segment.
     [aio_return, aio_return64](block: *mut aiocb) -> ssize_t
         = |real| returning(block, || real(block));
-    /// aio_suspend(3): how the program may learn of the end.
+    /// aio_suspend(3): may report the completion to the program.
     [aio_suspend, aio_suspend64](list: *const *const aiocb, count: c_int, timeout: *const timespec) -> c_int
         = |real| suspending(list, count, || real(list, count, timeout));
-    /// lio_listio(3): a segment for each operation of the list.
+    /// lio_listio(3): one segment for each operation of the list.
     [lio_listio, lio_listio64](mode: c_int, list: *const *mut aiocb, count: c_int, event: *mut sigevent) -> c_int
         = |real| listing(mode, list, count, || real(mode, list, count, event));
 }

@@ -1,4 +1,4 @@
-//! Directory streams, and functions that close descriptors which open(2) may have made. Only opendir(3) makes a segment.
+//! Directory streams, and functions that close descriptors which open(2) may have created. Only opendir(3) makes a segment.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::metadata::opening_directory;
@@ -8,7 +8,7 @@ use crate::{handles, process, record};
 use libc::{DIR, c_char, c_int, c_uint};
 
 hooks! { CLOSING, missing = none();
-    /// closefrom(3) of glibc 2.34.
+    /// closefrom(3), since glibc 2.34.
     [closefrom](first: c_int) -> ()
         = |real| {
             let first = first.max(0) as c_uint;
@@ -16,18 +16,16 @@ hooks! { CLOSING, missing = none();
                 if (from, last) == (first, c_uint::MAX) {
                     return -1;
                 }
-                // SAFETY: a part of what the program closes.
+                // SAFETY: part of the range that the program closes.
                 unsafe { crate::sys::pass_on!(libc::SYS_close_range, from, last, 0) as c_int }
             });
-            // The whole range, or close_range(2) is not to be had.
+            // The range is still whole, or close_range(2) is not available.
             if done != 0 {
                 real(first as c_int);
             }
         };
-    /// opendir(3).
     [opendir](name: *const c_char) -> *mut DIR
         = |real| opening_directory(name, || real(name));
-    /// closedir(3).
     [closedir](directory: *mut DIR) -> c_int
         = |real| closing_directory(directory, || real(directory));
 }

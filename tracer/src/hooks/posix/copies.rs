@@ -1,5 +1,5 @@
-//! Copies inside the kernel: a read segment on the file that the bytes come from and a write segment on the one that they
-//! go to, as far as these are recorded; the other end may be a pipe or a socket.
+//! Copies inside the kernel: a read segment on the source file and a write segment on the destination file, each if recorded; either end
+//! may be a pipe or a socket.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -13,7 +13,7 @@ use trace_format::segment::NO_OFFSET;
 /// One end of a copy.
 pub(super) struct End {
     number: c_int,
-    /// Where the program says where to begin; the call moves it on. Null: at the descriptor's position.
+    /// Offset in the program's memory, which the call advances; null for the descriptor's position.
     place: *const off_t,
     op: &'static Op,
     target: Option<Target>,
@@ -24,18 +24,18 @@ impl End {
         Self { number, place, op, target: handles::descriptor(number) }
     }
 
-    /// The description whose position the call moves.
+    /// Returns the description whose position the call moves.
     fn moving(&self) -> Option<&'static Description> {
         self.target.map(|target| target.description).filter(|_| self.place.is_null())
     }
 }
 
-/// The end that bytes come from.
+/// Returns the source of a copy.
 pub(super) fn from(number: c_int, place: *const off_t) -> End {
     End::new(number, place, &POSIX_COPY_READ)
 }
 
-/// The end that they go to.
+/// Returns the destination of a copy.
 pub(super) fn to(number: c_int, place: *const off_t) -> End {
     End::new(number, place, &POSIX_COPY_WRITE)
 }
@@ -47,7 +47,7 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
     if ends.iter().all(|end| end.target.is_none()) {
         return call();
     }
-    // Two threads that copy to and fro must take their turns in one order.
+    // Sorted to prevent deadlock: two threads that copy in opposite directions must lock the positions in the same order.
     ends.sort_by_key(|end| end.moving().map_or(std::ptr::null(), std::ptr::from_ref));
     let movers = ends.each_ref().map(|end| end.moving().map(Description::moving));
     let timer = Call::begin(thread);
@@ -84,11 +84,9 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
 }
 
 hooks! { COPIES, missing = { errno::set(libc::ENOSYS); -1 };
-    /// copy_file_range(2).
     [copy_file_range](input: c_int, input_at: *mut off_t, output: c_int, output_at: *mut off_t, length: size_t, flags: c_uint) -> ssize_t
         = |real| copying(|| [from(input, input_at), to(output, output_at)],
             || real(input, input_at, output, output_at, length, flags));
-    /// sendfile(2).
     [sendfile, sendfile64](output: c_int, input: c_int, input_at: *mut off_t, length: size_t) -> ssize_t
         = |real| copying(|| [from(input, input_at), to(output, std::ptr::null())], || real(output, input, input_at, length));
     /// splice(2): one end is a pipe.

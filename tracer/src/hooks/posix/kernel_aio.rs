@@ -1,10 +1,10 @@
-//! Linux asynchronous I/O (io_submit(2)), through libaio or syscall(2). A segment begins at the submission and ends where
-//! the program is told of the end, with what was really moved. The calls that hand over and that bring events are recorded too, as what
-//! keeps the program's thread: io_submit(2) itself may do what it should only begin. Events that the program takes out of the completion ring in
-//! its own memory, without a call, are not seen; those operations are counted.
+//! Linux asynchronous I/O (io_submit(2)), through libaio or syscall(2). A segment lasts from the submission until the program collects
+//! the completion, with the bytes really moved. Submitting and collecting calls are recorded too, as time that blocks the program's
+//! thread: io_submit(2) may perform an operation instead of only starting it. Completions that the program takes from the completion ring
+//! in its own memory, without a call, are not seen; those operations are counted.
 //!
-//! libaio's functions answer errors as negative numbers and leave errno alone. Its oldest io_getevents (LIBAIO_0.1, before
-//! 2003) has other arguments than the one that has been linked ever since; programs that call it cannot be traced.
+//! libaio's functions return errors as negative numbers and leave errno alone. Its oldest io_getevents (LIBAIO_0.1, before 2003) has
+//! other arguments than the one linked ever since; programs that call it cannot be traced.
 #![expect(unsafe_code, reason = "C functions, structures of the kernel")]
 
 use super::readable::{Answer, Pages};
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 pub(super) struct Control {
     data: u64,
     key: u32,
-    /// Of pwritev2(2).
+    /// Flags of pwritev2(2).
     call_flags: i32,
     opcode: u16,
     priority: i16,
@@ -51,7 +51,7 @@ pub(super) struct Event {
     second: i64,
 }
 
-/// IOCB_CMD_PREAD and its kin.
+/// Returns the operation of an IOCB_CMD_... opcode, if it is recorded.
 fn op_of(opcode: u16) -> Option<&'static Op> {
     match opcode {
         0 | 7 => Some(&POSIX_IO_SUBMIT_READ),
@@ -62,14 +62,14 @@ fn op_of(opcode: u16) -> Option<&'static Op> {
     }
 }
 
-/// Most operations that a context can have under way (fs.aio-max-nr is 65,536 unless somebody has raised it).
+/// Upper bound of concurrent operations of a context (fs.aio-max-nr is 65,536 by default).
 const MOST: usize = 1 << 20;
-/// Every context has room for more (Linux, fs/aio.c: `aio_setup_ring`).
+/// Submission size for which every context has room (Linux, fs/aio.c: `aio_setup_ring`).
 const FEW: usize = 64;
-/// How many operations were handed over so far: their turns.
+/// Operations submitted so far; gives each operation its sequence number (turn).
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
-/// `struct aio_ring` (Linux, fs/aio.c), to which a context's number is the address.
+/// `struct aio_ring` (Linux, fs/aio.c); a context's id is its address.
 #[repr(C)]
 struct Ring {
     id: u32,
@@ -84,36 +84,36 @@ fn key_of(context: usize, block: *const Control) -> Key {
     Key { owner: context, mark: block as u64 }
 }
 
-/// The operation that a control block describes, if it is one on a recorded file.
+/// Returns the operation that a control block describes, if it is on a recorded file.
 fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
-    // SAFETY: the program's own, which can be read.
+    // SAFETY: a control block of the program that is known to be readable.
     let about = unsafe { block.read_unaligned() };
     let op = op_of(about.opcode)?;
     let target = handles::descriptor(about.descriptor as c_int)?;
     let (manner, offset) = Manner::of_operation(target.description.manner(true), op, about.call_flags, about.offset);
-    // No other thread can take the descriptor away.
+    // In a single-threaded process nothing can replace the descriptor meanwhile.
     let to = if threads::is_single() { target.sent().settled() } else { target.sent() };
     Some(Pending { to, op, offset, manner, length: 0, start, end: 0, turn })
 }
 
-/// A list of control blocks that the program hands over.
+/// List of control blocks in one submission.
 struct Submission {
     context: usize,
     list: *const *const Control,
-    /// The turn of its first operation.
+    /// Turn of the first operation.
     turn: u64,
-    /// Those from here on are not noted.
+    /// Index of the first block that is not noted yet.
     noted: usize,
-    /// Places of the first of them in the table of operations.
+    /// Indices of the first `FEW` blocks in the table of pending operations.
     places: [u16; FEW],
-    /// The first on a recorded file.
+    /// First operation on a recorded file, with its index.
     first: Option<(usize, Sent)>,
     pages: Pages,
 }
 
 impl Submission {
     fn block(&self, at: usize) -> *const Control {
-        // SAFETY: whoever asks for it knows that it can be read.
+        // SAFETY: callers have checked that this entry is readable.
         unsafe { self.list.wrapping_add(at).read_unaligned() }
     }
 
@@ -127,7 +127,7 @@ impl Submission {
         }
     }
 
-    /// Up to where all of what lies at these addresses can be read, and what is known of the next.
+    /// Returns the end of the prefix of `range` that is readable at these addresses, and the answer for the next element.
     fn readable(
         &mut self,
         range: Range<usize>,
@@ -144,7 +144,7 @@ impl Submission {
             let until = (at..behind).take_while(has_room).count() + at;
             match self.pages.ask() {
                 Answer::Readable => at = until,
-                // One after the other.
+                // Narrow it down one by one.
                 Answer::Unreadable if until - at > 1 => most = 1,
                 other => return (at, other),
             }
@@ -152,7 +152,7 @@ impl Submission {
         (at, Answer::Readable)
     }
 
-    /// Up to where blocks can be read, as the kernel does: up to the first that cannot. Two questions, as long as they lie on few pages.
+    /// Returns the end of the readable prefix of the iocb array (the kernel also stops at the first bad entry). Usually two probes.
     fn blocks(&mut self, range: Range<usize>) -> (usize, Answer) {
         let start = range.start;
         let (end, of_list) = self.readable(range, size_of::<usize>(), |all, at| all.list.wrapping_add(at).addr());
@@ -160,7 +160,7 @@ impl Submission {
         (until, if until < end { of_blocks } else { of_list })
     }
 
-    /// How many of `count` the kernel looks at.
+    /// Returns how many of `count` blocks the kernel looks at: at most the size of the context's ring.
     fn looked_at(&mut self, count: usize) -> (usize, Answer) {
         if count <= FEW {
             return (count, Answer::Readable);
@@ -169,12 +169,12 @@ impl Submission {
             (_, Answer::Readable) => {}
             (_, other) => return (0, other),
         }
-        // SAFETY: it can be read.
+        // SAFETY: checked above to be readable.
         let ring = unsafe { std::ptr::with_exposed_provenance::<Ring>(self.context).read_unaligned() };
         (if ring.magic == RING_MAGIC { count.min(ring.events as usize) } else { count }, Answer::Readable)
     }
 
-    /// Notes what the kernel may take; what is known of the first that is not noted.
+    /// Notes the blocks that the kernel may accept; returns the answer for the first block that is not noted.
     fn note_before(&mut self, count: usize) -> Answer {
         let (count, of_ring) = self.looked_at(count);
         let (until, answer) = self.blocks(0..count);
@@ -183,9 +183,9 @@ impl Submission {
         if of_ring == Answer::Readable { answer } else { of_ring }
     }
 
-    /// The kernel has taken `taken`, and nothing of the others.
+    /// Settles the submission after the kernel has accepted `taken` blocks: confirms them and withdraws the others.
     fn settle(&mut self, taken: usize) {
-        // Another thread may have given up their memory, which is not asked for again.
+        // By place in the table: another thread may have freed the blocks already, so their memory is not probed again.
         for (at, place) in self.places.iter().enumerate().take(taken.min(self.noted)) {
             pending::settle(*place, self.context, self.turn + at as u64);
         }
@@ -196,19 +196,19 @@ impl Submission {
         for at in taken..until {
             let (block, turn) = (self.block(at), self.turn + at as u64);
             if pending::take_turn(key_of(self.context, block), turn).is_none() && described(block, 0, turn).is_some() {
-                // It had found no place.
+                // The table was full when this operation was noted, and it was counted as lost.
                 Note::Asynchronous.take_back();
             }
         }
         self.noted = taken;
     }
 
-    /// The first operation is why nothing was submitted; of a list that cannot be read none has failed.
+    /// Records the first operation as failed: it is the reason why nothing was submitted, unless the list is unreadable.
     fn failed(&mut self, thread: &'static Thread, start: u64, error: c_int) {
         let is_known = match self.blocks(0..1).1 {
             Answer::Readable => true,
             Answer::Unreadable => false,
-            // It may be the context that is wrong, and not even the list was read.
+            // Possibly an invalid context, in which case the list was not even read.
             Answer::NotAsked if error == libc::EINVAL => {
                 Note::Asynchronous.count();
                 false
@@ -222,17 +222,17 @@ impl Submission {
     }
 }
 
-/// The error of io_submit(2) as syscall(2) tells it.
+/// Returns the error of io_submit(2) called through syscall(2).
 pub(super) fn by_errno(_: c_long) -> c_int {
     errno::save().value()
 }
 
-/// The error as libaio tells it.
+/// Returns the error of io_submit called through libaio.
 fn by_result(result: c_long) -> c_int {
     c_int::try_from(-result).unwrap_or(0)
 }
 
-/// Runs `call`, which submits up to `count` operations and returns how many; `error` says why it is negative.
+/// Runs `call`, which submits up to `count` operations and returns how many; `error` extracts the reason if the result is negative.
 pub(super) fn submitting(
     context: usize,
     count: c_long,
@@ -245,20 +245,20 @@ pub(super) fn submitting(
     let turn = TURNS.fetch_add(count as u64, Ordering::Relaxed);
     let mut submission =
         Submission { context, list, turn, noted: 0, places: [pending::NOWHERE; FEW], first: None, pages: Pages::new() };
-    // Another thread may see the end of an operation before this one goes on, and reuse its memory. Alone, it is better
-    // to wait for the kernel to say what it could read; so it is where nobody may be asked.
+    // Note before the call: another thread may collect a completion and reuse its control block before this thread continues. A single
+    // thread notes afterwards what the kernel has accepted, and so does one that may not probe memory.
     let found = errno::save();
     let next = if threads::is_single() { Answer::NotAsked } else { submission.note_before(count) };
     found.restore();
     let timer = Call::begin(thread);
     let result = call();
     let (end, errno) = (clock::of_call(), errno::save());
-    // Now: asking what can be read changes errno.
+    // Read errno first: probing memory changes it.
     let error = if result < 0 { error(result) } else { 0 };
     let taken = usize::try_from(result).unwrap_or(0);
     submission.settle(taken);
     if next == Answer::NotAsked {
-        // The kernel has read these.
+        // The kernel has accepted, thus read, these blocks.
         (submission.noted..taken.min(count)).for_each(|at| submission.note(at, timer.start()));
     }
     Note::Asynchronous.count_many((taken - submission.noted) as u64);
@@ -272,7 +272,7 @@ pub(super) fn submitting(
     result
 }
 
-/// Runs `call`, which stores events of operations that are over and returns how many.
+/// Runs `call`, which stores events of completed operations and returns how many.
 pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce() -> c_long) -> c_long {
     let Some(thread) = record::thread() else { return call() };
     let timer = Call::begin(thread);
@@ -280,7 +280,7 @@ pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce
     let (end, errno) = (clock::of_call(), errno::save());
     let mut first = None;
     for at in 0..usize::try_from(result).unwrap_or(0) {
-        // SAFETY: the kernel has stored so many.
+        // SAFETY: the kernel has stored `result` events.
         let place = unsafe { events.add(at) };
         // SAFETY: as above.
         let event = unsafe { place.read_unaligned() };
@@ -295,7 +295,7 @@ pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce
     result
 }
 
-/// Runs `call`, which gives up a context: nobody can ask for its operations any more.
+/// Runs `call`, which destroys a context: its pending operations can no longer be collected.
 pub(super) fn destroying(context: usize, call: impl FnOnce() -> c_long) -> c_long {
     let result = call();
     if result == 0 && record::is_on() {
@@ -304,7 +304,7 @@ pub(super) fn destroying(context: usize, call: impl FnOnce() -> c_long) -> c_lon
     result
 }
 
-/// Runs `call`, a function of libaio's, as `wrapped` does. Another library may have a function of the same name.
+/// Runs `call`, a function of libaio, through `wrapped`. A function of this name in another library is passed through.
 fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long) -> c_long) -> c_int {
     const UNKNOWN: u8 = 0;
     const LIBAIO: u8 = 1;
@@ -321,14 +321,14 @@ fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long)
     wrapped(&|| thread.in_library(&call).into()) as c_int
 }
 
-/// Finds the functions, as far as the library is there.
+/// Resolves the functions if libaio is loaded.
 pub(in crate::hooks) fn resolve() {
     if KERNEL_AIO.first().is_some_and(|slot| !slot.address().is_null()) {
         KERNEL_AIO.iter().for_each(|slot| _ = slot.address());
     }
 }
 
-/// What a function of libaio answers that is not there.
+/// Return value of a libaio function that is missing.
 const MISSING: c_int = -libc::ENOSYS;
 
 hooks! { KERNEL_AIO, missing = MISSING;

@@ -1,5 +1,5 @@
-//! Locks on ranges of files: fcntl(2), lockf(3), flock(2). Taking and giving back are operations of their own. The range is
-//! counted from the file's start, whatever the call counts from; a length of 0 means to the end and beyond.
+//! Locks on file ranges: fcntl(2), lockf(3), flock(2). Locking and unlocking are separate operations. Ranges are converted to offsets
+//! from the file's start; a length of 0 means to the end and beyond.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -10,16 +10,16 @@ use crate::record::{self, Call};
 use libc::{c_int, off_t};
 use trace_format::segment::NO_OFFSET;
 
-/// A range of a file, from its start.
+/// Range of a file: (offset, length), in bytes.
 type Range = (i64, u64);
 
-/// `length` bytes from `start`, or before it if the length is negative (fcntl(2), POSIX 2001).
+/// Returns `length` bytes from `start`, or before it if the length is negative (fcntl(2), POSIX 2001).
 fn range(start: i64, length: i64) -> Range {
     let first = if length < 0 { start.saturating_add(length) } else { start };
     (first.max(NO_OFFSET), length.unsigned_abs())
 }
 
-/// Runs `call`, which locks or unlocks; the range is worked out after it, when the kernel has seen that it makes sense.
+/// Runs `call`, which locks or unlocks; `op_of` determines the range after it, when the kernel has validated it.
 fn locking(
     number: c_int,
     op_of: impl FnOnce(c_int) -> Option<(&'static Op, Range)>,
@@ -42,7 +42,7 @@ fn locking(
     result
 }
 
-/// fcntl(2) with a command that locks; `argument` is its third one.
+/// Runs fcntl(2) with a locking command; `argument` is its third argument.
 pub(super) fn by_fcntl(number: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
     let op_of = |error| {
         if error == libc::EFAULT {
@@ -85,10 +85,10 @@ fn by_flock(number: c_int, operation: c_int, call: impl FnOnce() -> c_int) -> c_
 }
 
 hooks! { LOCKS, missing = { errno::set(libc::ENOSYS); -1 };
-    /// lockf(3), from the position. F_TEST is not recorded.
+    /// lockf(3), relative to the position. F_TEST is not recorded.
     [lockf, lockf64](number: c_int, command: c_int, length: off_t) -> c_int
         = |real| by_lockf(number, command, length, || real(number, command, length));
-    /// flock(2): the whole file.
+    /// flock(2): locks the whole file.
     [flock](number: c_int, operation: c_int) -> c_int
         = |real| by_flock(number, operation, || real(number, operation));
 }

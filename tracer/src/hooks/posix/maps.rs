@@ -1,6 +1,5 @@
-//! Memory maps of files. An allocator may call mmap(3) before this library has started, while dlsym(3) is at work, so
-//! these functions are not looked up at their first call as others are: until the constructor has found them, they are
-//! the system calls.
+//! Memory maps of files. An allocator may call mmap(3) while dlsym(3) runs, before this library has started. So these functions are not
+//! resolved at their first call as others are: until the constructor has resolved them, they make the system calls.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::clock;
@@ -20,12 +19,12 @@ static MREMAP: Slot = slot!("mremap");
 /// Slots of this family.
 pub(crate) static MAPS: &[&Slot] = &[&MMAP, &MUNMAP, &MSYNC, &MREMAP];
 
-/// A system call's answer as the C library gives it: syscall(2) has set errno.
+/// Returns the address from a system call's result; syscall(2) has set errno.
 fn mapped(result: c_long) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(result as usize)
 }
 
-/// The kernel maps and unmaps whole pages.
+/// Rounds up to whole pages, as the kernel does for maps.
 fn whole_pages(length: size_t) -> size_t {
     length.checked_next_multiple_of(mappings::page_bytes()).unwrap_or(length)
 }
@@ -51,7 +50,7 @@ fn mapping(
     let address = call();
     let failed = address == libc::MAP_FAILED;
     if !failed {
-        // What was there before is gone, whether munmap(2) said so or not.
+        // The new map replaces older ones in its range, without munmap(2).
         mappings::take(address as usize, whole_pages(length));
     }
     match target {
@@ -71,10 +70,10 @@ fn mapping(
     address
 }
 
-/// mmap(2), with the range that was asked for.
+/// mmap(2), with the requested range.
 ///
 /// # Safety
-/// As the function of this name that it wraps.
+/// See the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mmap"))]
 pub(crate) unsafe extern "C" fn mmap(
@@ -103,7 +102,7 @@ pub(crate) unsafe extern "C" fn mmap(
 /// mmap(2) under its 64-bit name.
 ///
 /// # Safety
-/// As the function of this name that it wraps.
+/// See the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mmap64"))]
 pub(crate) unsafe extern "C" fn mmap64(
@@ -118,10 +117,10 @@ pub(crate) unsafe extern "C" fn mmap64(
     unsafe { mmap(address, length, protection, flags, number, offset) }
 }
 
-/// munmap(2): a segment for each range of a recorded file that is given up.
+/// munmap(2): one segment for each unmapped range of a recorded file.
 ///
 /// # Safety
-/// As the function of this name that it wraps.
+/// See the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_munmap"))]
 pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> c_int {
@@ -137,7 +136,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
         unsafe { function(address, length) }
     };
     let Some(thread) = record::thread_of_program() else { return call() };
-    // Before the call: as soon as the range is free, another thread may get it. An address inside a page is an error.
+    // Before the call: once the range is free, another thread may get it. An address that is not page-aligned is an error.
     let aligned = whole_pages(address as usize) == address as usize;
     let search = if aligned { mappings::take } else { mappings::find };
     let Some(found) = search(address as usize, whole_pages(length)) else { return call() };
@@ -158,10 +157,10 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
     result
 }
 
-/// msync(2): a segment for each range of a recorded file that is written back.
+/// msync(2): one segment for each synced range of a recorded file.
 ///
 /// # Safety
-/// As the function of this name that it wraps.
+/// See the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_msync"))]
 pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flags: c_int) -> c_int {
@@ -191,11 +190,11 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
     result
 }
 
-/// mremap(2): a segment for each range of a recorded file, as it is mapped now. The last argument is there only with
-/// MREMAP_FIXED or MREMAP_DONTUNMAP, and passed on unread without.
+/// mremap(2): one segment for each range of a recorded file, at its new mapping. The last argument exists only with MREMAP_FIXED or
+/// MREMAP_DONTUNMAP, and is otherwise passed on unread.
 ///
 /// # Safety
-/// As the function of this name that it wraps.
+/// See the wrapped function of this name.
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_mremap"))]
 pub(crate) unsafe extern "C" fn mremap(
@@ -217,7 +216,7 @@ pub(crate) unsafe extern "C" fn mremap(
         unsafe { function(old, bytes, now, flags, new) }
     };
     let Some(thread) = record::thread() else { return call() };
-    // A shared map of which nothing is moved is mapped once more.
+    // With an old size of 0 or MREMAP_DONTUNMAP the old mapping stays, and the range is mapped a second time.
     let again = bytes == 0 || flags & libc::MREMAP_DONTUNMAP != 0;
     let (start, range, now) = (old as usize, whole_pages(bytes), whole_pages(now));
     let search = if again { mappings::find } else { mappings::take };
@@ -227,7 +226,7 @@ pub(crate) unsafe extern "C" fn mremap(
     let (end, errno) = (crate::clock::of_call(), errno::save());
     if address != libc::MAP_FAILED {
         if address as usize != start || again {
-            // What was there before is gone.
+            // The new map replaces older ones in its range.
             mappings::take(address as usize, now);
         }
         let range = if bytes == 0 { now } else { range };

@@ -1,5 +1,5 @@
-//! Calls that ask about a file or change what it is, by descriptor or by name. A name is made absolute lexically; a
-//! descriptor's file is the one that it was opened as.
+//! Calls that query or change a file's metadata, by descriptor or by name. A name is made absolute lexically; a descriptor stands for the
+//! file that it was opened as.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::naming::changing;
@@ -16,7 +16,7 @@ use crate::record::{self, Call};
 use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, gid_t, mode_t, off_t, timespec, timeval, uid_t, utimbuf};
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, which answers 0 or -1, on what `name` means relative to the directory `at`.
+/// Runs `call`, which returns 0 or -1, on `name` relative to the directory `at`.
 fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|_| is_own()) else { return call() };
     let timer = Call::begin(thread);
@@ -33,7 +33,7 @@ fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: i
     result
 }
 
-/// Runs `call`, which answers 0 or -1, on an open descriptor.
+/// Runs `call`, which returns 0 or -1, on an open descriptor.
 pub(super) fn on_descriptor(
     number: c_int,
     op: &'static Op,
@@ -53,7 +53,7 @@ pub(super) fn on_descriptor(
     result
 }
 
-/// As [`on_descriptor`], for a function that returns its error and leaves errno alone.
+/// Like [`on_descriptor`], for a function that returns its error and leaves errno alone.
 fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
@@ -67,7 +67,7 @@ fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, cal
     result
 }
 
-/// opendir(3). What is done with the directory later is not recorded.
+/// opendir(3). Later operations on the directory are not recorded.
 pub(super) fn opening_directory(name: *const c_char, call: impl FnOnce() -> *mut DIR) -> *mut DIR {
     let mut directory = std::ptr::null_mut();
     on_name(AT_FDCWD, name, &POSIX_OPENDIR, 0, || {
@@ -82,43 +82,40 @@ fn unlinking(at: c_int, name: *const c_char, flags: c_int, call: impl FnOnce() -
     on_name(at, name, op, 0, call)
 }
 
-/// As [`on_name`], or on the open descriptor `at` where there is no name, as utimensat(2) does without one.
+/// Like [`on_name`], or on the descriptor `at` if there is no name, as in utimensat(2).
 fn on_name_or(at: c_int, name: *const c_char, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     if name.is_null() { on_descriptor(at, op, NO_OFFSET, 0, call) } else { on_name(at, name, op, 0, call) }
 }
 
-/// A size or length that the program gives; a negative one makes the call fail.
+/// Returns a size or length from the program as unsigned; a negative one makes the call fail.
 pub(super) fn size(length: off_t) -> u64 {
     u64::try_from(length).unwrap_or(0)
 }
 
-// Not readlink(2): an allocator (jemalloc) calls it while it begins and holds its lock, and what is done here may allocate.
+// Not readlink(2): an allocator (jemalloc) calls it during its start while holding its lock, and recording may allocate.
 hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
-    /// stat(2). No offset, no length, like all that ask.
+    /// stat(2). No offset, no length, like all queries.
     unlike "two structures under one entry, not looked into" [stat, stat64](name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(name, about));
-    /// lstat(2).
     unlike "two structures under one entry, not looked into" [lstat, lstat64](name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(name, about));
-    /// fstat(2).
     unlike "two structures under one entry, not looked into" [fstat, fstat64](number: c_int, about: *mut c_void) -> c_int
         = |real| on_descriptor(number, &POSIX_STAT, NO_OFFSET, 0, || real(number, about));
     /// fstatat(2). An empty name with AT_EMPTY_PATH means the descriptor itself.
     unlike "two structures under one entry, not looked into" [fstatat, fstatat64](at: c_int, name: *const c_char, about: *mut c_void, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_STAT, 0, || real(at, name, about, flags));
-    /// statx(2).
     [statx](at: c_int, name: *const c_char, flags: c_int, mask: c_uint, about: *mut libc::statx) -> c_int
         = |real| on_name(at, name, &POSIX_STAT, 0, || real(at, name, flags, mask, about));
-    /// stat(2) as programs built against glibc before 2.33 call it (LSB, libc: __xstat).
+    /// stat(2) as compiled against glibc before 2.33 (LSB, libc: __xstat).
     [__xstat, __xstat64](version: c_int, name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(version, name, about));
-    /// lstat(2), likewise.
+    /// lstat(2) as compiled against glibc before 2.33.
     [__lxstat, __lxstat64](version: c_int, name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(version, name, about));
-    /// fstat(2), likewise.
+    /// fstat(2) as compiled against glibc before 2.33.
     [__fxstat, __fxstat64](version: c_int, number: c_int, about: *mut c_void) -> c_int
         = |real| on_descriptor(number, &POSIX_STAT, NO_OFFSET, 0, || real(version, number, about));
-    /// fstatat(2), likewise.
+    /// fstatat(2) as compiled against glibc before 2.33.
     [__fxstatat, __fxstatat64](version: c_int, at: c_int, name: *const c_char, about: *mut c_void, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_STAT, 0, || real(version, at, name, about, flags));
     /// truncate(2). The length is the new size.
@@ -127,7 +124,7 @@ hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
     /// ftruncate(2). The length is the new size.
     [ftruncate, ftruncate64](number: c_int, length: off_t) -> c_int
         = |real| on_descriptor(number, &POSIX_TRUNCATE, NO_OFFSET, size(length), || real(number, length));
-    /// fallocate(2), with its range, whatever the mode does to it.
+    /// fallocate(2), with its range, regardless of the mode.
     [fallocate, fallocate64](number: c_int, mode: c_int, offset: off_t, length: off_t) -> c_int
         = |real| on_descriptor(number, &POSIX_ALLOCATE, offset, size(length), || real(number, mode, offset, length));
     /// posix_fallocate(3). Returns its error.
@@ -139,73 +136,58 @@ hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
     /// rename(2), on the old name.
     [rename](old: *const c_char, new: *const c_char) -> c_int
         = |real| changing(|| on_name(AT_FDCWD, old, &POSIX_RENAME, 0, || real(old, new)));
-    /// renameat(2), likewise.
+    /// renameat(2), on the old name.
     [renameat](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char) -> c_int
         = |real| changing(|| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new)));
-    /// renameat2(2), likewise.
+    /// renameat2(2), on the old name.
     [renameat2](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char, flags: c_uint) -> c_int
         = |real| changing(|| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new, flags)));
-    /// unlink(2).
     [unlink](name: *const c_char) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_UNLINK, 0, || real(name));
-    /// unlinkat(2): also removes directories.
+    /// unlinkat(2), which also removes directories.
     [unlinkat](at: c_int, name: *const c_char, flags: c_int) -> c_int
         = |real| unlinking(at, name, flags, || real(at, name, flags));
-    /// mkdir(2).
     [mkdir](name: *const c_char, mode: mode_t) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_MKDIR, 0, || real(name, mode));
-    /// mkdirat(2).
     [mkdirat](at: c_int, name: *const c_char, mode: mode_t) -> c_int
         = |real| on_name(at, name, &POSIX_MKDIR, 0, || real(at, name, mode));
-    /// rmdir(2).
     [rmdir](name: *const c_char) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_RMDIR, 0, || real(name));
-    /// chmod(2).
     [chmod](name: *const c_char, mode: mode_t) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_CHMOD, 0, || real(name, mode));
-    /// fchmod(2).
     [fchmod](number: c_int, mode: mode_t) -> c_int
         = |real| on_descriptor(number, &POSIX_CHMOD, NO_OFFSET, 0, || real(number, mode));
-    /// fchmodat(2).
     [fchmodat](at: c_int, name: *const c_char, mode: mode_t, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_CHMOD, 0, || real(at, name, mode, flags));
     /// chown(2), lchown(2).
     [chown, lchown](name: *const c_char, user: uid_t, group: gid_t) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_CHOWN, 0, || real(name, user, group));
-    /// fchown(2).
     [fchown](number: c_int, user: uid_t, group: gid_t) -> c_int
         = |real| on_descriptor(number, &POSIX_CHOWN, NO_OFFSET, 0, || real(number, user, group));
-    /// fchownat(2).
     [fchownat](at: c_int, name: *const c_char, user: uid_t, group: gid_t, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_CHOWN, 0, || real(at, name, user, group, flags));
-    /// utime(2).
     [utime](name: *const c_char, times: *const utimbuf) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_UTIME, 0, || real(name, times));
     /// utimes(2), lutimes(3).
     [utimes, lutimes](name: *const c_char, times: *const timeval) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_UTIME, 0, || real(name, times));
-    /// futimes(3).
     [futimes](number: c_int, times: *const timeval) -> c_int
         = |real| on_descriptor(number, &POSIX_UTIME, NO_OFFSET, 0, || real(number, times));
-    /// futimesat(2).
     [futimesat](at: c_int, name: *const c_char, times: *const timeval) -> c_int
         = |real| on_name_or(at, name, &POSIX_UTIME, || real(at, name, times));
-    /// futimens(3).
     [futimens](number: c_int, times: *const timespec) -> c_int
         = |real| on_descriptor(number, &POSIX_UTIME, NO_OFFSET, 0, || real(number, times));
-    /// utimensat(2).
     [utimensat](at: c_int, name: *const c_char, times: *const timespec, flags: c_int) -> c_int
         = |real| on_name_or(at, name, &POSIX_UTIME, || real(at, name, times, flags));
     /// access(2), euidaccess(3).
     [access, euidaccess, eaccess](name: *const c_char, mode: c_int) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_ACCESS, 0, || real(name, mode));
-    /// faccessat(2).
     [faccessat](at: c_int, name: *const c_char, mode: c_int, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_ACCESS, 0, || real(at, name, mode, flags));
     /// link(2), on the old name.
     [link](old: *const c_char, new: *const c_char) -> c_int
         = |real| changing(|| on_name(AT_FDCWD, old, &POSIX_LINK, 0, || real(old, new)));
-    /// linkat(2), likewise.
+    /// linkat(2), on the old name.
     [linkat](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char, flags: c_int) -> c_int
         = |real| changing(|| on_name(old_at, old, &POSIX_LINK, 0, || real(old_at, old, new_at, new, flags)));
 }

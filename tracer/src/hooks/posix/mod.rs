@@ -1,4 +1,4 @@
-//! POSIX calls on descriptors, as the C library offers them.
+//! POSIX calls on descriptors, as offered by the C library.
 
 mod asynchronous;
 mod closing;

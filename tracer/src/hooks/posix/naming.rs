@@ -1,5 +1,5 @@
-//! Calls that are not recorded, but after which a name may mean another file: what was found out about names is found out
-//! again (`handles/certain.rs`). A child that was waited for may have made such calls too.
+//! Calls that are not recorded, but after which a name may mean another file: cached knowledge about names is then renewed
+//! (`handles/certain.rs`). A child that was waited for may have made such calls too.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -15,7 +15,7 @@ pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, after which names may begin at another root, or each thread may have directories of its own.
+/// Runs `call`, after which paths may begin at another root, or threads may have different working directories.
 #[inline(always)]
 pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
     held::before_names_change();
@@ -29,7 +29,7 @@ fn differing<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, which is unshare(2) with `flags`: only a namespace of mounts can lead paths from the root elsewhere.
+/// Runs `call`, which is unshare(2) with `flags`: only a new mount namespace can change the meaning of absolute paths.
 #[inline(always)]
 pub(super) fn unsharing<T: Into<i64> + Copy>(flags: c_int, call: impl FnOnce() -> T) -> T {
     let result = if flags & libc::CLONE_NEWNS == 0 { differing(call) } else { parting(call) };
@@ -46,59 +46,44 @@ pub(super) fn mounting<T>(call: impl FnOnce() -> T) -> T {
     changing(call)
 }
 
-/// Runs `call`, which takes away what is mounted at `target`.
+/// Runs `call`, which unmounts `target`.
 #[inline(always)]
 pub(super) fn unmounting(target: *const c_char, call: impl Fn() -> c_int) -> c_int {
     changing(|| held::unmounting(target, call))
 }
 
 hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
-    /// symlink(2).
     [symlink](to: *const c_char, name: *const c_char) -> c_int
         = |real| changing(|| real(to, name));
-    /// symlinkat(2).
     [symlinkat](to: *const c_char, at: c_int, name: *const c_char) -> c_int
         = |real| changing(|| real(to, at, name));
-    /// chroot(2).
     [chroot](path: *const c_char) -> c_int
         = |real| parting(|| real(path));
-    /// mount(2).
     [mount](source: *const c_char, target: *const c_char, kind: *const c_char, flags: c_ulong, data: *const c_void) -> c_int
         = |real| mounting(|| real(source, target, kind, flags, data));
-    /// umount(2).
     [umount](target: *const c_char) -> c_int
         = |real| unmounting(target, || real(target));
-    /// umount2(2).
     [umount2](target: *const c_char, flags: c_int) -> c_int
         = |real| unmounting(target, || real(target, flags));
-    /// pivot_root(2).
     [pivot_root](new: *const c_char, old: *const c_char) -> c_int
         = |real| parting(|| real(new, old));
-    /// move_mount(2), of glibc 2.36.
+    /// move_mount(2), since glibc 2.36.
     [move_mount](from: c_int, name: *const c_char, to: c_int, target: *const c_char, flags: c_uint) -> c_int
         = |real| mounting(|| real(from, name, to, target, flags));
-    /// unshare(2).
     [unshare](flags: c_int) -> c_int
         = |real| unsharing(flags, || real(flags));
-    /// setns(2).
     [setns](number: c_int, kind: c_int) -> c_int
         = |real| parting(|| real(number, kind));
-    /// wait(2).
     [wait](status: *mut c_int) -> pid_t
         = |real| changing(|| real(status));
-    /// waitpid(2).
     [waitpid, __waitpid](child: pid_t, status: *mut c_int, options: c_int) -> pid_t
         = |real| changing(|| real(child, status, options));
-    /// wait3(2).
     [wait3](status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t
         = |real| changing(|| real(status, options, usage));
-    /// wait4(2).
     [wait4](child: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t
         = |real| changing(|| real(child, status, options, usage));
-    /// waitid(2).
     [waitid](kind: idtype_t, id: id_t, about: *mut siginfo_t, options: c_int) -> c_int
         = |real| changing(|| real(kind, id, about, options));
-    /// system(3).
     [system](command: *const c_char) -> c_int
         = |real| changing(|| real(command));
 }

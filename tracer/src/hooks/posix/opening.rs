@@ -1,8 +1,7 @@
-//! Calls that make, duplicate and close descriptors.
+//! Calls that open, duplicate and close descriptors.
 //!
-//! open(2) and fcntl(2) are variadic in C. On x86-64 and AArch64 Linux a variadic argument of this kind is passed where a
-//! named one would be, so they are defined with the argument named; an argument that the caller did not pass is passed on
-//! unread.
+//! open(2) and fcntl(2) are variadic in C. On x86-64 and AArch64 Linux such a variadic argument is passed in the same register as a named
+//! one, so they are defined with the argument named; an argument that the caller did not pass is passed on unread.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::super::uring;
@@ -23,8 +22,7 @@ pub(super) fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl F
     opening_as(asked, Some(asked), || flags, call)
 }
 
-/// As [`opening`], for a call that may look for the name elsewhere than open(2) would (openat2(2)); its
-/// flags are asked for only if it opens one.
+/// Like [`opening`], for a call that may resolve the path differently from open(2) (openat2(2)); `flags` is evaluated only on success.
 #[inline(always)]
 pub(super) fn opening_elsewhere(
     at: c_int,
@@ -35,7 +33,7 @@ pub(super) fn opening_elsewhere(
     opening_as(Asked { at, name: path }, None, flags, call)
 }
 
-/// `asked` is what the call was given, `found` the same if that is what open(2) would find.
+/// Runs `call` for the path `asked`; `found` is `asked` if open(2) would resolve it to the same file, else `None`.
 #[inline(always)]
 fn opening_as(
     asked: Asked,
@@ -67,7 +65,7 @@ fn opening_as(
     number
 }
 
-/// An open that failed belongs to the path that was asked for.
+/// Records a failed open on the path that was requested.
 #[cold]
 fn opening_failed(timer: Call, at: c_int, path: *const c_char) {
     let errno = errno::save();
@@ -77,7 +75,7 @@ fn opening_failed(timer: Call, at: c_int, path: *const c_char) {
     errno.restore();
 }
 
-/// A descriptor that appeared while calls are not recorded is looked at when it is first used.
+/// Forgets a descriptor that was opened while calls are not recorded: it is looked up at its first use.
 fn unrecorded(number: c_int) -> c_int {
     if number >= 0 && record::is_on() && is_own_process() {
         handles::forget(number);
@@ -85,13 +83,13 @@ fn unrecorded(number: c_int) -> c_int {
     number
 }
 
-/// Runs `call`, which duplicates `old`, as a new number.
+/// Runs `call`, which duplicates `old` to a new number.
 #[inline(always)]
 pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
     duplicating_as(old, None, call)
 }
 
-/// Runs `call`, which duplicates `old` as `new` and closes what that was.
+/// Runs `call`, which duplicates `old` as `new` and closes the previous `new`.
 #[inline(always)]
 pub(super) fn replacing(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
     held::make_way(new);
@@ -137,7 +135,7 @@ fn duplicating_as(old: c_int, new: Option<c_int>, call: impl FnOnce() -> c_int) 
     number
 }
 
-/// Runs `call`, which makes the first free number from `new` on a duplicate of `old`.
+/// Runs `call`, which duplicates `old` to the first free number from `new`.
 #[inline(always)]
 pub(super) fn duplicating_to(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
     held::make_way(new);
@@ -177,7 +175,7 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which closes the descriptors of a range; for `first` to `last`. They are looked at again if they turn out to be open still.
+/// Runs `call`, which closes the descriptors `first` to `last`. Descriptors that turn out to be still open are looked up again.
 pub(super) fn closing_range(first: c_uint, last: c_uint, call: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
     let close = || held::around(first, last, call);
     if !record::is_on() || !is_own_process() {
@@ -191,14 +189,14 @@ pub(super) fn closing_range(first: c_uint, last: c_uint, call: impl FnMut(c_uint
 const UNSHARE: c_uint = 1 << 1;
 const CLOSE_LATER: c_uint = 1 << 2;
 
-/// Runs `call`, which is close_range(2) with `flags`; for `first` to `last`.
+/// Runs `call`, which is close_range(2) with `flags`, for `first` to `last`.
 pub(super) fn closing_range_with(
     first: c_uint,
     last: c_uint,
     flags: c_uint,
     mut call: impl FnMut(c_uint, c_uint) -> c_int,
 ) -> c_int {
-    // In a table of the thread's own, if it asks for that and is not alone.
+    // CLOSE_RANGE_UNSHARE gives a thread that is not alone its own descriptor table.
     let parts = flags & UNSHARE != 0 && record::is_on() && is_own_process() && !handles::is_only_thread();
     let result = match (flags & CLOSE_LATER != 0, parts) {
         (true, _) => call(first, last),
@@ -212,50 +210,43 @@ pub(super) fn closing_range_with(
 }
 
 hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
-    /// open(2). The segment has no offset and no length. A failed call belongs to the path asked for.
+    /// open(2). The segment has no offset and no length. A failed call is recorded on the requested path.
     unlike "variadic; what it takes is in registers all the same" [open, open64](path: *const c_char, flags: c_int, mode: mode_t) -> c_int
         = |real| opening(AT_FDCWD, path, flags, || real(path, flags, mode));
-    /// openat(2).
     unlike "variadic; what it takes is in registers all the same" [openat, openat64](dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int
         = |real| opening(dir, path, flags, || real(dir, path, flags, mode));
-    /// creat(2).
     [creat, creat64](path: *const c_char, mode: mode_t) -> c_int
         = |real| opening(AT_FDCWD, path, 0, || real(path, mode));
-    /// open(2) as programs compiled with _FORTIFY_SOURCE call it (LSB, libc: __open_2).
+    /// open(2) as compiled with _FORTIFY_SOURCE (LSB, libc: __open_2).
     [__open_2, __open64_2](path: *const c_char, flags: c_int) -> c_int
         = |real| opening(AT_FDCWD, path, flags, || real(path, flags));
-    /// openat(2), likewise.
+    /// openat(2) as compiled with _FORTIFY_SOURCE.
     [__openat_2, __openat64_2](dir: c_int, path: *const c_char, flags: c_int) -> c_int
         = |real| opening(dir, path, flags, || real(dir, path, flags));
-    /// mkstemp(3): a failed one belongs to its template.
+    /// mkstemp(3). A failed call is recorded on the template.
     [mkstemp, mkstemp64](template: *mut c_char) -> c_int
         = |real| opening(AT_FDCWD, template, 0, || real(template));
-    /// mkostemp(3).
     [mkostemp, mkostemp64](template: *mut c_char, flags: c_int) -> c_int
         = |real| opening(AT_FDCWD, template, flags, || real(template, flags));
-    /// mkstemps(3).
     [mkstemps, mkstemps64](template: *mut c_char, suffix: c_int) -> c_int
         = |real| opening(AT_FDCWD, template, 0, || real(template, suffix));
-    /// mkostemps(3).
     [mkostemps, mkostemps64](template: *mut c_char, suffix: c_int, flags: c_int) -> c_int
         = |real| opening(AT_FDCWD, template, flags, || real(template, suffix, flags));
-    /// close(2). Async-signal-safe, and so is this.
+    /// close(2). Async-signal-safe, and so is this wrapper.
     [close](number: c_int) -> c_int
         = |real| closing(number, || real(number));
-    /// close_range(2): only bookkeeping.
+    /// close_range(2): bookkeeping only, not recorded.
     [close_range](first: c_uint, last: c_uint, flags: c_int) -> c_int
         = |real| closing_range_with(first, last, flags as c_uint, |first, last| real(first, last, flags));
     /// dup(2). The duplicate shares the position.
     [dup](old: c_int) -> c_int
         = |real| duplicating(old, || real(old));
-    /// dup2(2).
     [dup2](old: c_int, new: c_int) -> c_int
         = |real| replacing(old, new, || real(old, new));
-    /// dup3(2).
     [dup3](old: c_int, new: c_int, flags: c_int) -> c_int
         = |real| replacing(old, new, || real(old, new, flags));
-    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT,
-    /// F_SETLK and its kin lock. Asking (F_GETLK, F_GETFL, ...) is not recorded.
+    /// fcntl(2): F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT, F_SETLK and its variants lock. Queries
+    /// (F_GETLK, F_GETFL, ...) are not recorded.
     unlike "variadic; what it takes is in registers all the same" [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
         = |real| controlling(number, command, argument, || real(number, command, argument));
 }

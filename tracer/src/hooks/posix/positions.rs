@@ -44,13 +44,11 @@ pub(super) fn syncing(number: c_int, op: &'static Op, call: impl FnOnce() -> c_i
 }
 
 hooks! { POSITIONS, missing = { errno::set(libc::ENOSYS); -1 };
-    /// lseek(2). The segment's offset is the position it led to.
+    /// lseek(2). The segment's offset is the new position.
     [lseek, lseek64](number: c_int, offset: off_t, whence: c_int) -> off_t
         = |real| seeking(number, || real(number, offset, whence));
-    /// fsync(2).
     [fsync](number: c_int) -> c_int
         = |real| syncing(number, &POSIX_SYNC, || real(number));
-    /// fdatasync(2).
     [fdatasync](number: c_int) -> c_int
         = |real| syncing(number, &POSIX_DATA_SYNC, || real(number));
 }

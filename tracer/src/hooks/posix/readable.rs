@@ -1,47 +1,47 @@
-//! Whether memory that the program names can be read: asked of the kernel, which answers instead of raising a signal. It is asked for many
-//! pages at once, and not at all once the program has confined itself (`confined.rs`).
+//! Readability of memory that the program names, probed through the kernel, which returns an error instead of raising a signal. Many
+//! pages are probed at once, and none once the program has confined itself (`confined.rs`).
 #![expect(unsafe_code, reason = "process_vm_readv(2)")]
 
 use crate::{errno, process, sys};
 use libc::iovec;
 use std::mem::MaybeUninit;
 
-/// What is known of some memory.
+/// Readability of some memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It can be read.
+    /// Readable.
     Readable,
-    /// It cannot.
+    /// Not readable.
     Unreadable,
-    /// Nobody may be asked.
+    /// Unknown, since probing is not possible.
     NotAsked,
 }
 
-/// Most pages that are asked for at once.
+/// Maximum number of pages per probe.
 const MOST: usize = 32;
-/// The smallest that there are.
+/// Smallest page size, in bytes.
 const PAGE_BYTES: usize = 4096;
 
-/// Pages to ask for.
+/// Pages to probe.
 pub(super) struct Pages {
     pages: [MaybeUninit<iovec>; MOST],
     count: usize,
-    /// The last page that was found to be readable.
+    /// Last page found to be readable.
     known: usize,
 }
 
 impl Pages {
-    /// None.
+    /// Returns an empty set.
     pub(super) const fn new() -> Self {
         Self { pages: [const { MaybeUninit::uninit() }; MOST], count: 0, known: usize::MAX }
     }
 
     fn added(&self, count: usize) -> impl DoubleEndedIterator<Item = usize> {
-        // SAFETY: the caller has added so many.
+        // SAFETY: the caller has added `count` pages.
         self.pages[..count].iter().map(|page| unsafe { page.assume_init() }.iov_base.addr())
     }
 
-    /// Adds those of a range of at most one page's length; false, and nothing is added, if there is no room for them.
+    /// Adds the pages of a range that is no longer than a page; returns false, and adds nothing, if there is no room.
     pub(super) fn add(&mut self, address: usize, bytes: usize) -> bool {
         let pages = [address, address.saturating_add(bytes - 1)].map(|byte| byte & !(PAGE_BYTES - 1));
         if self.count + 2 > MOST {
@@ -57,7 +57,7 @@ impl Pages {
         true
     }
 
-    /// Asks for all that were added, and forgets them. Changes errno.
+    /// Probes the added pages and removes them. Changes errno.
     pub(super) fn ask(&mut self) -> Answer {
         let count = std::mem::take(&mut self.count);
         let Some(last) = self.added(count).next_back() else { return Answer::Readable };
@@ -66,12 +66,12 @@ impl Pages {
         answer
     }
 
-    /// process_vm_readv(2) of a byte of each: it reads from this process whatever it may not of others.
+    /// Probes a byte of each page with process_vm_readv(2), which may read from this process even where it may not from others.
     fn many(&self, count: usize) -> Answer {
         let mut bytes = [MaybeUninit::<u8>::uninit(); MOST];
         let here = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: count };
         let (own, there) = (process::adopted(), self.pages.as_ptr());
-        // SAFETY: there is room for a byte of each.
+        // SAFETY: `bytes` has room for one byte per page.
         let read = unsafe { sys::syscall!(libc::SYS_process_vm_readv, own, &raw const here, 1, there, count, 0) };
         if usize::try_from(read) == Ok(count) {
             return Answer::Readable;
@@ -79,16 +79,16 @@ impl Pages {
         if read >= 0 || errno::save().value() == libc::EFAULT {
             return Answer::Unreadable;
         }
-        // Not there, or forbidden (a filter of a container's).
+        // process_vm_readv(2) is missing or forbidden (by a container's filter).
         self.added(count).map(one).find(|answer| *answer != Answer::Readable).unwrap_or(Answer::Readable)
     }
 }
 
-/// The same of one page, faster: the kernel reads a signal set and then finds that there is nothing to do with it.
+/// Probes one page, faster: the kernel reads a signal set from it and then rejects the operation.
 fn one(page: usize) -> Answer {
-    // Not the first, which stands for no set if it is null.
+    // Not at the page's start, since a null pointer means no signal set.
     let (set, nothing) = (page + 8, std::ptr::null_mut::<u8>());
-    // SAFETY: an operation of 99 changes nothing.
+    // SAFETY: 99 is no valid operation, so the call changes nothing.
     let result = unsafe { sys::syscall!(libc::SYS_rt_sigprocmask, 99, set, nothing, 8) };
     match if result == 0 { libc::EINVAL } else { errno::save().value() } {
         libc::EINVAL => Answer::Readable,
@@ -117,7 +117,7 @@ mod tests {
         let start = unsafe { libc::mmap(nowhere, COUNT * PAGE_BYTES, access, kind, -1, 0) };
         assert_ne!(start, libc::MAP_FAILED);
         let at = |page: usize| start.addr() + page * PAGE_BYTES;
-        // SAFETY: the test's own.
+        // SAFETY: the mapping is the test's own.
         assert_eq!(unsafe { libc::mprotect(start.wrapping_byte_add(10 * PAGE_BYTES), PAGE_BYTES, libc::PROT_NONE) }, 0);
         assert_eq!(of(&[]), Answer::Readable);
         assert_eq!(of(&[(at(0), 64)]), Answer::Readable);
@@ -133,7 +133,7 @@ mod tests {
         let mut pages = Pages::new();
         assert_eq!((0..COUNT).take_while(|page| pages.add(at(11) + page * PAGE_BYTES, 8)).count(), MOST - 1);
         assert_eq!(pages.count, MOST - 1);
-        // SAFETY: the test's own.
+        // SAFETY: the mapping is the test's own.
         assert_eq!(unsafe { libc::munmap(start, COUNT * PAGE_BYTES) }, 0);
     }
 }

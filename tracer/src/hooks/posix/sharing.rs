@@ -1,7 +1,7 @@
-//! vfork(2) and clone(2): from the first one on, somebody with another process id may run in this memory, and what it does is
-//! not ours to book. Until then nobody need be asked which process this is.
+//! vfork(2) and clone(2): after the first such call, a process with another id may run in this memory, and its calls must not be recorded
+//! here. Until then the process id need not be checked.
 //!
-//! Both return more than once, or on another stack: so each is a jump that leaves all but scratch registers as they are.
+//! Both calls return twice, or on another stack: so each wrapper is a jump that preserves all but scratch registers.
 #![expect(unsafe_code, reason = "naked functions")]
 
 use super::readable::{Answer, Pages};
@@ -16,23 +16,23 @@ static CLONE_SLOT: Slot = slot!("clone");
 /// Slots of this family.
 pub(crate) static SHARING: &[&Slot] = &[&VFORK_SLOT, &CLONE_SLOT];
 
-/// Where vfork(2) is. A C library without it has fork(2).
+/// Returns the address of vfork(2), or of fork(2) in a C library without it.
 extern "C" fn before_vfork() -> *mut c_void {
     bare::vforking();
     let address = VFORK_SLOT.address();
     if address.is_null() { libc::fork as *mut c_void } else { address }
 }
 
-/// Where clone(2) is. Only a program that found it somewhere can have called it.
+/// Returns the address of clone(2), which exists, since the program has called it.
 extern "C" fn before_clone(_run: *const c_void, _stack: *const c_void, flags: c_int) -> *mut c_void {
     bare::cloning(u64::from(flags as u32));
     CLONE_SLOT.address()
 }
 
-/// Smallest `struct clone_args` (CLONE_ARGS_SIZE_VER0), which begins with the flags.
+/// Minimum size of `struct clone_args` (CLONE_ARGS_SIZE_VER0), which begins with the flags.
 const ARGUMENTS_BYTES: usize = 64;
 
-/// Before vfork(2), clone(2) or clone3(2) by syscall(2), with its first two arguments.
+/// Notes a vfork(2), clone(2) or clone3(2) made through syscall(2), with its first two arguments.
 pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second: usize) {
     match number {
         libc::SYS_clone => bare::cloning(first as u64),
@@ -42,7 +42,7 @@ pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second
             let is_there =
                 second >= ARGUMENTS_BYTES && pages.add(first, size_of::<u64>()) && pages.ask() == Answer::Readable;
             errno.restore();
-            // SAFETY: it can be read.
+            // SAFETY: checked above to be readable.
             bare::cloning(if is_there { unsafe { (first as *const u64).read_unaligned() } } else { 0 });
         }
         _ => bare::vforking(),
@@ -52,7 +52,7 @@ pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second
 /// vfork(2).
 ///
 /// # Safety
-/// As the function of this name that it wraps.
+/// See the wrapped function of this name.
 #[unsafe(naked)]
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_vfork"))]
@@ -73,7 +73,7 @@ pub(crate) unsafe extern "C" fn vfork() {
 /// clone(2).
 ///
 /// # Safety
-/// As the function of this name that it wraps.
+/// See the wrapped function of this name.
 #[unsafe(naked)]
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_clone"))]

@@ -1,9 +1,9 @@
-//! syscall(2): system calls that the program makes itself, as language runtimes and some libraries do. Those of the table
-//! below are recorded as the functions of the same name are.
+//! syscall(2): system calls that the program makes directly, as language runtimes and some libraries do. Calls in the table below are
+//! recorded like the C functions of the same name.
 //!
-//! All others must find registers and stack as the caller left them: a system call may come back on another stack (clone(2)),
-//! or be made before this library has started, by an allocator or in a signal handler. So the function itself is a few
-//! instructions that look into a table and jump on.
+//! All other calls must find registers and stack as the caller left them: a system call may return on another stack (clone(2)), or be
+//! made by an allocator or signal handler before this library has started. So `syscall` is a few instructions that check a table and jump
+//! on.
 #![expect(unsafe_code, reason = "a naked function, C functions")]
 
 use super::super::{process, uring};
@@ -26,15 +26,15 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::segment::NO_OFFSET;
 
 static SYSCALL: Slot = slot!("syscall");
-/// The next definition of syscall(2), once the constructor has found it.
+/// Next definition of syscall(2), once the constructor has resolved it.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Finds the next definition. For the constructor.
+/// Resolves the next definition. For the constructor.
 pub(crate) fn prepare() {
     NEXT.store(SYSCALL.address(), Ordering::Relaxed);
 }
 
-/// Numbers from here on are passed on.
+/// System call numbers from here on are passed on.
 const NUMBERS: usize = 512;
 
 /// System calls after which another process may run in this memory: noted, and passed on untouched.
@@ -51,7 +51,7 @@ const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292
 /// syscall(2).
 ///
 /// # Safety
-/// As the function of this name that it wraps.
+/// See the wrapped function of this name.
 #[unsafe(naked)]
 #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
 #[cfg_attr(dxt_static, unsafe(export_name = "__wrap_syscall"))]
@@ -130,7 +130,7 @@ pub(crate) unsafe extern "C" fn syscall() {
     );
 }
 
-/// syscall(2) itself, while the next definition is not known.
+/// Makes the system call itself, while the next definition is not resolved.
 unsafe extern "C" fn plain(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: the caller's own arguments.
     unsafe { sys::pass(number, [a, b, c, d, e, f]) }
@@ -138,7 +138,7 @@ unsafe extern "C" fn plain(number: c_long, a: usize, b: usize, c: usize, d: usiz
 
 type Syscall = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
 
-/// The next definition with the caller's arguments: those that it did not pass are whatever lies there, as for the C library.
+/// Calls the next definition with the caller's arguments; arguments not passed are whatever the registers hold, as for the C library.
 unsafe fn next(number: c_long, arguments: [usize; 6]) -> c_long {
     let [a, b, c, d, e, f] = arguments;
     let address = NEXT.load(Ordering::Relaxed);
@@ -156,24 +156,24 @@ fn pointer<T>(register: usize) -> *mut T {
     std::ptr::with_exposed_provenance_mut(register)
 }
 
-/// As [`next`]: a system call of the table.
+/// Like [`next`], for a system call of the table.
 unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: the caller's own arguments.
     let call = || unsafe { next(number, [a, b, c, d, e, f]) };
-    // Before the start it may be an allocator, in the middle of its own.
+    // Before the start the caller may be an allocator, inside an allocation.
     if !record::is_begun() || tls::current().is_in_library() {
         return call();
     }
     act(number, [a, b, c, d, e, f], call)
 }
 
-/// One table says both which system calls come to [`recorded`], for [`syscall`], and what becomes of each there.
+/// Defines from one table which system calls [`syscall`] sends to [`recorded`], and the action for each.
 macro_rules! table {
     (
         |$number:ident, $registers:pat_param, $call:ident| { $($begin:tt)* }
         $($(#[$cfg:meta])* $($name:path)|+ => $done:expr,)+
     ) => {
-        /// System calls that are recorded (1) or noted (2), as a byte for each number.
+        /// Action by system call number: 0 pass on, 1 record, 2 note and pass on.
         static IS_RECORDED: [u8; NUMBERS] = {
             let mut table = [0; NUMBERS];
             $($(#[$cfg])* { $(table[$name as usize] = 1;)+ })+
@@ -186,7 +186,7 @@ macro_rules! table {
             table
         };
 
-        /// Makes the system call with this number, whose registers these are, by `call`.
+        /// Makes the system call `$number` with these registers through `$call`, and records it.
         fn act($number: c_long, $registers: [usize; 6], $call: impl Fn() -> c_long + Copy) -> c_long {
             $($begin)*
             match $number {
@@ -209,7 +209,7 @@ table! {
     libc::SYS_writev => at_position(descriptor, &POSIX_WRITEV, pieces, whole) as c_long,
     libc::SYS_pread64 => at_offset(descriptor, &POSIX_READ, buffer, offset, whole) as c_long,
     libc::SYS_pwrite64 => at_offset(descriptor, &POSIX_WRITE, buffer, offset, whole) as c_long,
-    // The offset comes in two halves, of which the lower one holds all of it where registers have 64 bits (preadv(2)).
+    // The offset is passed in two halves; with 64-bit registers the lower one holds all of it (preadv(2)).
     libc::SYS_preadv => at_offset(descriptor, &POSIX_READV, pieces, offset, whole) as c_long,
     libc::SYS_pwritev => at_offset(descriptor, &POSIX_WRITEV, pieces, offset, whole) as c_long,
     libc::SYS_preadv2 => at_either(descriptor, &POSIX_READV, pieces, offset, f as c_int, whole) as c_long,
@@ -227,7 +227,7 @@ table! {
     libc::SYS_fallocate => on_descriptor(descriptor, &POSIX_ALLOCATE, c as off_t, size(d as off_t), small).into(),
     libc::SYS_close => closing(descriptor, small).into(),
     libc::SYS_close_range => closing_range_with(a as u32, b as u32, c as u32, |first, last| {
-        // SAFETY: a part of what the program closes.
+        // SAFETY: part of the range that the program closes.
         let part = || unsafe { sys::pass_on!(libc::SYS_close_range, first, last, c) as c_int };
         if (first, last) == (a as u32, b as u32) { small() } else { part() }
     }).into(),
@@ -258,7 +258,7 @@ table! {
         lifecycle::ending("exit_group", lifecycle::Next::Gone);
         call()
     },
-    // Not recorded themselves; see `naming`.
+    // Not recorded; see `naming`.
     libc::SYS_unshare => unsharing(a as c_int, call),
     libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_setns => parting(call),
     #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,5 @@
-//! Calls that move bytes. The length of a segment is what was really transferred; its offset is where in the file the
-//! transfer began, whether the call said so or the descriptor's position did.
+//! Calls that transfer bytes. A segment's length is the number of bytes really transferred. Its offset is the start of the transfer in
+//! the file, by the call's argument or the descriptor's position.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -9,9 +9,9 @@ use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
 
-/// Where in memory a call reads or writes; asked once the call has succeeded.
+/// Memory that a call reads or writes; evaluated only after the call has succeeded.
 pub(super) trait Memory {
-    /// The address; of several, all of them or'ed.
+    /// Returns the buffer's address; for several buffers, the bitwise OR of their addresses.
     fn address(self) -> usize;
 }
 
@@ -29,7 +29,7 @@ impl Memory for *const c_void {
     }
 }
 
-/// The buffers of a vectored call and their number.
+/// Buffer list of a vectored call and its length.
 pub(super) struct Vector(pub(super) *const iovec, pub(super) c_int);
 
 impl Memory for Vector {
@@ -78,7 +78,7 @@ pub(super) fn at_offset(
     result
 }
 
-/// Where a call has begun that was given an offset: pwrite(2) on a descriptor opened with O_APPEND appends, whatever the offset says
+/// Returns the start of a transfer with an explicit offset: pwrite(2) on an O_APPEND descriptor appends, regardless of the offset
 /// (pwrite(2), BUGS).
 #[cold]
 fn placed(number: c_int, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
@@ -86,8 +86,8 @@ fn placed(number: c_int, offset: off_t, length: ssize_t, manner: Manner) -> Plac
     placed.by(manner)
 }
 
-/// Where a call has appended that leaves the position alone: before the end of the file as it is now. Others may have appended
-/// meanwhile.
+/// Estimates the start of an append that leaves the position alone: the current end of the file minus `length`. Other processes may have
+/// appended meanwhile.
 #[cold]
 fn appended_at(number: c_int, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();
@@ -110,7 +110,7 @@ pub(super) fn at_position(
     at_position_with(number, op, memory, 0, call)
 }
 
-/// As [`at_position`], with flags of pwritev2(2).
+/// Like [`at_position`], with flags of pwritev2(2).
 #[inline(always)]
 fn at_position_with(
     number: c_int,
@@ -143,8 +143,8 @@ fn at_position_with(
     result
 }
 
-/// preadv2(2) and pwritev2(2): an offset of -1 means the position, which is moved behind the bytes also where they are appended;
-/// with another offset RWF_APPEND appends and leaves the position alone.
+/// preadv2(2) and pwritev2(2): an offset of -1 means the position, which moves past the bytes even if they are appended; with another
+/// offset RWF_APPEND appends and leaves the position alone.
 #[inline(always)]
 pub(super) fn at_either(
     number: c_int,
@@ -193,40 +193,30 @@ fn at_offset_with(
 }
 
 hooks! { TRANSFERS, missing = { errno::set(libc::ENOSYS); -1 };
-    /// read(2).
     [read](number: c_int, buffer: *mut c_void, count: size_t) -> ssize_t
         = |real| at_position(number, &POSIX_READ, buffer, || real(number, buffer, count));
-    /// write(2).
     [write](number: c_int, buffer: *const c_void, count: size_t) -> ssize_t
         = |real| at_position(number, &POSIX_WRITE, buffer, || real(number, buffer, count));
-    /// pread(2).
     [pread, pread64](number: c_int, buffer: *mut c_void, count: size_t, offset: off_t) -> ssize_t
         = |real| at_offset(number, &POSIX_READ, buffer, offset, || real(number, buffer, count, offset));
-    /// pwrite(2).
     [pwrite, pwrite64](number: c_int, buffer: *const c_void, count: size_t, offset: off_t) -> ssize_t
         = |real| at_offset(number, &POSIX_WRITE, buffer, offset, || real(number, buffer, count, offset));
-    /// read(2) as programs compiled with _FORTIFY_SOURCE call it (LSB, libc: __read_chk).
+    /// read(2) as compiled with _FORTIFY_SOURCE (LSB, libc: __read_chk).
     [__read_chk](number: c_int, buffer: *mut c_void, count: size_t, size: size_t) -> ssize_t
         = |real| at_position(number, &POSIX_READ, buffer, || real(number, buffer, count, size));
-    /// pread(2), likewise.
+    /// pread(2) as compiled with _FORTIFY_SOURCE.
     [__pread_chk, __pread64_chk](number: c_int, buffer: *mut c_void, count: size_t, offset: off_t, size: size_t) -> ssize_t
         = |real| at_offset(number, &POSIX_READ, buffer, offset, || real(number, buffer, count, offset, size));
-    /// readv(2).
     [readv](number: c_int, list: *const iovec, count: c_int) -> ssize_t
         = |real| at_position(number, &POSIX_READV, Vector(list, count), || real(number, list, count));
-    /// writev(2).
     [writev](number: c_int, list: *const iovec, count: c_int) -> ssize_t
         = |real| at_position(number, &POSIX_WRITEV, Vector(list, count), || real(number, list, count));
-    /// preadv(2).
     [preadv, preadv64](number: c_int, list: *const iovec, count: c_int, offset: off_t) -> ssize_t
         = |real| at_offset(number, &POSIX_READV, Vector(list, count), offset, || real(number, list, count, offset));
-    /// pwritev(2).
     [pwritev, pwritev64](number: c_int, list: *const iovec, count: c_int, offset: off_t) -> ssize_t
         = |real| at_offset(number, &POSIX_WRITEV, Vector(list, count), offset, || real(number, list, count, offset));
-    /// preadv2(2).
     [preadv2, preadv64v2](number: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
         = |real| at_either(number, &POSIX_READV, Vector(list, count), offset, flags, || real(number, list, count, offset, flags));
-    /// pwritev2(2).
     [pwritev2, pwritev64v2](number: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
         = |real| at_either(number, &POSIX_WRITEV, Vector(list, count), offset, flags, || real(number, list, count, offset, flags));
 }

@@ -1,4 +1,4 @@
-//! Ways for a process to become another program. What it has done so far is written before.
+//! Functions that replace the process's program. The trace of the old program is written before.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::preload;
@@ -9,12 +9,12 @@ use crate::real::{Slot, hooks};
 use crate::{config, lifecycle};
 use libc::{AT_FDCWD, c_char, c_int, c_void, pid_t};
 
-/// Runs `call`, which returns only if it fails, and makes the process that program. It is given the environment if that is another than
-/// the one that the caller passes on.
+/// Runs `call`, which replaces the program and returns only on failure. `call` gets an environment only if it differs from the caller's.
 fn becoming(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let fate = untraceable::look(program);
     let noted = fate.note();
-    // Nobody sweeps up behind this program then, and who is not certain to run is not swept up before.
+    // True if the next program runs but will not clean up this process's files, so that they must be removed before; not done for a
+    // program that may fail to run.
     let stay = lifecycle::becoming_another(|| {
         (fate != Fate::Traced || !environment.is_null() && config::is_off(&Variables(environment)))
             && untraceable::will_run(program)
@@ -27,7 +27,8 @@ fn becoming(program: Program, environment: Strings, call: impl FnOnce(Option<Str
     result
 }
 
-/// Runs `call`, which starts that program and answers with an error number; given its environment likewise.
+/// Runs `call`, which starts another process and returns an error number. `call` gets an environment only if it differs from the
+/// caller's.
 fn spawning(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let fate = untraceable::look(program);
     let result = preload::with(fate, || program.name(), environment, call);
@@ -37,7 +38,7 @@ fn spawning(program: Program, environment: Strings, call: impl FnOnce(Option<Str
     result
 }
 
-/// Runs `other`, the function that takes an environment, where that differs from the one of this process, which `own` takes.
+/// Runs `own`, which uses this process's environment, or `other` if the program needs a changed one.
 fn becoming_by_own(program: Program, own: impl FnOnce() -> c_int, other: impl FnOnce(Strings) -> c_int) -> c_int {
     becoming(program, untraceable::current(), |changed| match changed {
         Some(environment) => other(environment),
@@ -45,7 +46,7 @@ fn becoming_by_own(program: Program, own: impl FnOnce() -> c_int, other: impl Fn
     })
 }
 
-/// What execveat(2) is given.
+/// Returns the program that execveat(2) would execute.
 fn below(directory: c_int, path: *const c_char, flags: c_int) -> Program {
     // SAFETY: null, or a string that the program passes to execveat(2).
     let is_empty = !path.is_null() && unsafe { path.read() } == 0;
@@ -67,31 +68,27 @@ fn next(function: &Slot, path: *const c_char, argv: Strings, envp: Strings) -> c
 type Exec = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
 
 hooks! { BECOMES, missing = -1;
-    /// execve(2): what this program has done is written before the next one takes its place. In a child of vfork(2) there is
-    /// nothing to write.
+    /// execve(2): the trace of this program is written before the next program replaces it. A vfork(2) child has nothing to write.
     [execve](path: *const c_char, argv: Strings, envp: Strings) -> c_int
         = |real| becoming(Program::At(AT_FDCWD, path), envp, |changed| real(path, argv, changed.unwrap_or(envp)));
-    /// execv(3). execl(3) comes here too.
+    /// execv(3). execl(3) ends up here too.
     [execv](path: *const c_char, argv: Strings) -> c_int
         = |real| becoming_by_own(Program::At(AT_FDCWD, path), || real(path, argv), |envp| next(&slots::execve.0, path, argv, envp));
-    /// execvp(3). execlp(3) comes here too.
+    /// execvp(3). execlp(3) ends up here too.
     [execvp](file: *const c_char, argv: Strings) -> c_int
         = |real| becoming_by_own(Program::Searched(file), || real(file, argv), |envp| next(&slots::execvpe.0, file, argv, envp));
-    /// execvpe(3).
     [execvpe](file: *const c_char, argv: Strings, envp: Strings) -> c_int
         = |real| becoming(Program::Searched(file), envp, |changed| real(file, argv, changed.unwrap_or(envp)));
-    /// fexecve(3).
     [fexecve](program: c_int, argv: Strings, envp: Strings) -> c_int
         = |real| becoming(Program::Open(program), envp, |changed| real(program, argv, changed.unwrap_or(envp)));
-    /// execveat(2).
     [execveat](directory: c_int, path: *const c_char, argv: *const *mut c_char, envp: *const *mut c_char, flags: c_int) -> c_int
         = |real| becoming(below(directory, path, flags), envp.cast(), |changed| {
             real(directory, path, argv, changed.map_or(envp, Strings::cast), flags)
         });
-    /// posix_spawn(3), only for what is started and cannot be traced.
+    /// posix_spawn(3), only for the sake of programs that cannot be traced.
     unlike "structures that are not looked into" [posix_spawn](id: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(Program::At(AT_FDCWD, path), envp, |changed| real(id, path, actions, attributes, argv, changed.unwrap_or(envp)));
-    /// posix_spawnp(3), likewise.
+    /// posix_spawnp(3), only for the sake of programs that cannot be traced.
     unlike "structures that are not looked into" [posix_spawnp](id: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(Program::Searched(file), envp, |changed| real(id, file, actions, attributes, argv, changed.unwrap_or(envp)));
 }

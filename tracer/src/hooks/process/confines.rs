@@ -1,5 +1,5 @@
-//! Ways for a program to confine itself by a filter of system calls: the tracer makes none of its own from then on. Here is what
-//! a call would do; `confined.rs` does what follows from it.
+//! Calls by which a program confines itself with a system call filter (seccomp); from then on the tracer makes no system calls of its
+//! own. This module detects such calls; `confined.rs` handles the consequences.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::clock;
@@ -7,8 +7,8 @@ use crate::confined::{confining, without_counter};
 use crate::real::hooks;
 use libc::{c_int, c_long, c_ulong};
 
-/// prctl(2) with these arguments installs a filter, or asks for strict mode. Programs try arguments that cannot be right, to find
-/// out what the kernel has; those install nothing.
+/// True if prctl(2) with these arguments installs a filter or enters strict mode. Programs probe the kernel with invalid arguments, which
+/// install nothing.
 fn installs_by_prctl(option: c_int, mode: usize, filter: usize) -> bool {
     option == libc::PR_SET_SECCOMP
         && match mode as u32 {
@@ -18,7 +18,7 @@ fn installs_by_prctl(option: c_int, mode: usize, filter: usize) -> bool {
         }
 }
 
-/// The same of seccomp(2).
+/// True if seccomp(2) with these arguments installs a filter or enters strict mode.
 fn installs_by_seccomp(operation: usize, flags: usize, filter: usize) -> bool {
     match operation as u32 {
         libc::SECCOMP_SET_MODE_STRICT => flags == 0 && filter == 0,
@@ -27,7 +27,7 @@ fn installs_by_seccomp(operation: usize, flags: usize, filter: usize) -> bool {
     }
 }
 
-/// Runs `call`, which is prctl(2) by syscall(2).
+/// Runs `call`, which is prctl(2) through syscall(2).
 pub(in crate::hooks) fn by_prctl(option: usize, mode: usize, filter: usize, call: impl FnOnce() -> c_long) -> c_long {
     prctl_with(option as c_int, mode, filter, call)
 }
@@ -50,8 +50,8 @@ fn prctl_with<T: PartialEq + From<i8>>(option: c_int, mode: usize, filter: usize
     }
 }
 
-/// Runs `call`, which is seccomp(2). With SECCOMP_FILTER_FLAG_NEW_LISTENER it answers with a descriptor; with
-/// SECCOMP_FILTER_FLAG_TSYNC it answers with the thread that could not follow, and has installed nothing.
+/// Runs `call`, which is seccomp(2). With SECCOMP_FILTER_FLAG_NEW_LISTENER, success is a descriptor; with SECCOMP_FILTER_FLAG_TSYNC, a
+/// positive result is the thread that could not be synchronized, and nothing is installed.
 pub(in crate::hooks) fn by_seccomp(
     operation: usize,
     flags: usize,
@@ -68,7 +68,7 @@ pub(in crate::hooks) fn by_seccomp(
 }
 
 hooks! { CONFINES, missing = -1;
-    /// prctl(2), variadic in C: what the caller did not pass is whatever lies in the registers, as for the C library.
+    /// prctl(2), variadic in C: arguments that the caller did not pass are whatever the registers hold, as for the C library.
     unlike "variadic; what it takes is in registers all the same" [prctl](option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int
         = |real| prctl_with(option, a, b, || real(option, a, b, c, d));
 }
@@ -87,7 +87,7 @@ mod tests {
         assert!(!installs_by_prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0));
         let (strict, filter) = (libc::SECCOMP_SET_MODE_STRICT as usize, libc::SECCOMP_SET_MODE_FILTER as usize);
         assert!(installs_by_seccomp(strict, 0, 0) && installs_by_seccomp(filter, 1, 4096));
-        // As libseccomp asks for what there is.
+        // Probes as made by libseccomp.
         assert!(!installs_by_seccomp(strict, 1, 0) && !installs_by_seccomp(filter, 1, 0));
         assert!(!installs_by_seccomp(libc::SECCOMP_GET_ACTION_AVAIL as usize, 0, 4096));
     }

@@ -1,5 +1,5 @@
-//! Ways for a process to lock its memory, and to limit its address space: not recorded. What the tracer has reserved must not
-//! make them fail, nor take of what they leave.
+//! Calls that lock a process's memory or limit its address space: not recorded. The tracer's reserved address space must not make them
+//! fail, nor count against the limit.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::real::hooks;
@@ -10,7 +10,7 @@ use libc::{c_int, c_uint, pid_t, rlimit};
 fn locking(flags: c_int, call: impl Fn() -> c_int) -> c_int {
     let mut result = call();
     let before = errno::save();
-    // The limit is compared with all address space, used or not.
+    // The kernel compares the limit with all address space, used or not.
     if result != 0
         && state::is_begun()
         && before.value() == libc::ENOMEM
@@ -29,7 +29,7 @@ fn locking(flags: c_int, call: impl Fn() -> c_int) -> c_int {
     result
 }
 
-/// After a call that has set a limit of this process.
+/// Shrinks the tracer's reservations after a call that has set a limit of this process.
 fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     // SAFETY: the program's own structure, which the successful call has read.
     let new = unsafe { new.as_ref() }.filter(|_| result == 0 && resource == libc::RLIMIT_AS);
@@ -41,20 +41,17 @@ fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     result
 }
 
-/// The same for prlimit(2), which may be about another process.
+/// Like [`limited`] for prlimit(2), which may concern another process.
 fn limited_in(process: pid_t, resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     let own = process == 0 || state::is_begun() && process == crate::job::process_ids().0.cast_signed();
     if own { limited(resource, new, result) } else { result }
 }
 
 hooks! { LIMITS, missing = { errno::set(libc::ENOSYS); -1 };
-    /// mlockall(2).
     [mlockall](flags: c_int) -> c_int
         = |real| locking(flags, || real(flags));
-    /// setrlimit(2).
     unlike "two structures of one layout" [setrlimit, setrlimit64](resource: c_uint, new: *const rlimit) -> c_int
         = |real| limited(resource, new, real(resource, new));
-    /// prlimit(2).
     unlike "two structures of one layout" [prlimit, prlimit64](process: pid_t, resource: c_uint, new: *const rlimit, old: *mut rlimit) -> c_int
         = |real| limited_in(process, resource, new, real(process, resource, new, old));
 }

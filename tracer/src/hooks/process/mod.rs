@@ -1,4 +1,4 @@
-//! The ends of a process, and of a program; its limits of memory.
+//! Ends of a process, replacement of its program, confinement, and memory limits.
 
 mod becomes;
 mod confines;

@@ -1,7 +1,7 @@
-//! The environment of a program that this library must not be preloaded to: the same without it in LD_PRELOAD (ld.so(8)).
+//! Environment of a program that must not have this library preloaded: unchanged but for LD_PRELOAD without the library (ld.so(8)).
 //!
-//! Made on the stack, without allocation, since this may be a child of vfork(2) in a process with other threads. An environment that is
-//! too large for that is passed on as it is.
+//! Built on the stack, without allocation, since this may be a vfork(2) child of a process with other threads. An environment too large
+//! for that is passed on unchanged.
 
 use super::untraceable::{Fate, Strings, variables};
 use crate::job;
@@ -9,12 +9,12 @@ use crate::say::say;
 use libc::c_char;
 
 const VARIABLE: &[u8] = b"LD_PRELOAD=";
-/// How the library's file is called, with or without a version behind.
+/// Beginning of the library's file name; a version may follow.
 const LIBRARY: &[u8] = b"libdxt_tracer.so";
-/// Longest value that is changed, in bytes, with name and NUL.
+/// Maximum length of a changed variable, in bytes, with name and NUL.
 const MOST_BYTES: usize = 1024;
 
-/// Runs `call` with the environment that the program is to have, or with `None` if that is `environment` itself.
+/// Runs `call` with the environment for the program, or with `None` if that is `environment` unchanged.
 pub(super) fn with<T>(
     fate: Fate,
     name: impl FnOnce() -> &'static [u8],
@@ -34,7 +34,7 @@ pub(super) fn with<T>(
     }
 }
 
-/// The same, with the library taken out of variable number `at`. A function of its own for each size, since each takes that much stack.
+/// Runs `call` without the library in variable number `at`. Not inlined, since each size takes that much stack.
 #[inline(never)]
 fn without<const ROOM: usize, T>(environment: Strings, at: usize, call: impl FnOnce(Option<Strings>) -> T) -> T {
     let (mut changed, mut all) = ([0_u8; MOST_BYTES], [std::ptr::null::<c_char>(); ROOM]);
@@ -65,11 +65,11 @@ fn without<const ROOM: usize, T>(environment: Strings, at: usize, call: impl FnO
             *place = passed_on;
         }
     }
-    // The last place is null: there are more than variables.
+    // The last element stays null: there is room for more than the variables.
     if length > MOST_BYTES { call(None) } else { call(Some(all.as_ptr())) }
 }
 
-/// The libraries that a value names.
+/// Returns the libraries named in a value.
 fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| matches!(byte, b':' | b' ')).filter(|item| !item.is_empty())
 }

@@ -1,6 +1,6 @@
-//! Programs that cannot be traced once they are started. One that is linked statically, or that takes on another user, loads no library
-//! that LD_PRELOAD names (ld.so(8)); nothing can be done but to count it. One that is loaded by another dynamic linker than this process (musl's,
-//! that of another C library, one for 32 bits) would not start, or complain, were this library preloaded: it is started without.
+//! Programs that cannot be traced once they are started. A statically linked or set-user-ID program loads no library from LD_PRELOAD
+//! (ld.so(8)): it can only be counted. A program with another dynamic linker than this process (musl's, another C library's, a 32-bit
+//! one) would fail to start or complain if this library were preloaded: it is started without.
 #![expect(unsafe_code, reason = "open(2), read(2), stat(2); environ(7)")]
 
 use crate::job::strings;
@@ -12,49 +12,49 @@ use libc::{c_char, c_int};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most program headers that are looked at; linkers make about a dozen.
+/// Maximum number of program headers that are read; linkers write about a dozen.
 const MOST_HEADERS: usize = 16;
 const HEADER_BYTES: usize = size_of::<libc::Elf64_Phdr>();
 const HEAD_BYTES: usize = size_of::<libc::Elf64_Ehdr>();
 
-/// An array of strings that ends in null, as exec(3) takes it.
+/// Null-terminated array of strings, as exec(3) takes it.
 pub(super) type Strings = *const *const c_char;
 
-/// What is about to run.
+/// Program that is about to run.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
-    /// The file of this name, below this directory if the name is relative; null if it is not known.
+    /// File by path, relative to this directory descriptor; null if the path is not known.
     At(c_int, *const c_char),
-    /// What execvp(3) finds by this name.
+    /// Name that execvp(3) searches for in PATH.
     Searched(*const c_char),
-    /// The file of this descriptor.
+    /// File by descriptor.
     Open(c_int),
 }
 
 impl Program {
-    /// What it is called, for messages.
+    /// Program name for messages.
     pub(super) fn name(self) -> &'static [u8] {
         match self {
-            // SAFETY: null, or a path that the program is about to pass to the kernel, and keeps meanwhile.
+            // SAFETY: null, or a path that the program is about to pass to the kernel and keeps meanwhile.
             Self::At(_, path) | Self::Searched(path) if !path.is_null() => unsafe { CStr::from_ptr(path) }.to_bytes(),
             _ => b"a program",
         }
     }
 }
 
-/// What becomes of a program.
+/// Traceability of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It can be traced, as far as can be seen.
+    /// Traceable, judging by its file.
     Traced,
-    /// It loads no preloaded library.
+    /// Loads no preloaded library.
     Untraceable,
-    /// The library must not be preloaded to it.
+    /// Must not have the library preloaded.
     Foreign,
 }
 
 impl Fate {
-    /// Counts it if the program cannot be traced; true if it did. In a child of vfork(2) too, which counts for its parent.
+    /// Counts the program if it cannot be traced; returns true if counted. Works in a vfork(2) child too, where it counts for the parent.
     pub(super) fn note(self) -> bool {
         let counts = self != Self::Traced && record::is_on();
         if counts {
@@ -64,7 +64,7 @@ impl Fate {
     }
 }
 
-/// Looks at the program, which is about to run. Keeps errno.
+/// Determines the fate of a program that is about to run. Preserves errno.
 pub(super) fn look(program: Program) -> Fate {
     if !LOOKS.load(Ordering::Relaxed) {
         return Fate::Traced;
@@ -73,11 +73,11 @@ pub(super) fn look(program: Program) -> Fate {
     let fate = match program {
         Program::At(_, path) | Program::Searched(path) if path.is_null() => Fate::Traced,
         Program::At(directory, path) => {
-            // SAFETY: a path of the program's, which is about to pass it to the kernel.
+            // SAFETY: a path that the program is about to pass to the kernel.
             look_at(directory, unsafe { CStr::from_ptr(path) })
         }
         Program::Searched(name) => {
-            // SAFETY: likewise.
+            // SAFETY: as above.
             with_found(unsafe { CStr::from_ptr(name) }, |path| look_at(libc::AT_FDCWD, path)).unwrap_or(Fate::Traced)
         }
         Program::Open(number) => look_at_open(number),
@@ -86,15 +86,15 @@ pub(super) fn look(program: Program) -> Fate {
     fate
 }
 
-/// True if the program is there and may be executed, so that it most likely runs. Keeps errno.
+/// True if the program exists and is executable, so that exec(3) will most likely succeed. Preserves errno.
 pub(super) fn will_run(program: Program) -> bool {
     let errno = errno::save();
     let will = match program {
         Program::At(_, path) | Program::Searched(path) if path.is_null() => false,
-        // SAFETY: a path of the program's, which is about to pass it to the kernel.
+        // SAFETY: a path that the program is about to pass to the kernel.
         Program::At(directory, path) => may_be_executed(directory, unsafe { CStr::from_ptr(path) }),
         Program::Searched(name) => {
-            // SAFETY: likewise.
+            // SAFETY: as above.
             with_found(unsafe { CStr::from_ptr(name) }, |path| may_be_executed(libc::AT_FDCWD, path)) == Some(true)
         }
         Program::Open(_) => true,
@@ -103,15 +103,15 @@ pub(super) fn will_run(program: Program) -> bool {
     will
 }
 
-/// Programs are looked at: not where tracing is off, since no system call may be made there.
+/// True if programs are inspected. False while tracing is off, since no system calls may be made then.
 static LOOKS: AtomicBool = AtomicBool::new(false);
 
-/// From now on programs are looked at, or are not any more.
+/// Switches the inspection of programs on or off.
 pub(crate) fn look_at_programs(looks: bool) {
     LOOKS.store(looks, Ordering::Relaxed);
 }
 
-/// The dynamic linker is a program without one, and does as LD_PRELOAD says.
+/// True for a dynamic linker run as a program: it has no interpreter itself, but obeys LD_PRELOAD.
 fn is_dynamic_linker(path: &[u8]) -> bool {
     let name = crate::job::basename(path);
     name.starts_with(b"ld-") || name.starts_with(b"ld.so") || name.starts_with(b"ld64.so")
@@ -121,11 +121,11 @@ fn look_at(directory: c_int, path: &CStr) -> Fate {
     if is_dynamic_linker(path.to_bytes()) { Fate::Traced } else { fate_of(directory, path, MOST_SCRIPTS) }
 }
 
-/// Where execvp(3) looks if the environment does not say (execvp(3), glibc 2.24 and later).
+/// Search path of execvp(3) without PATH in the environment (glibc 2.24 and later).
 const USUAL_PATH: &[u8] = b"/bin:/usr/bin";
 
-/// Runs `work` with the file that execvp(3) finds by this name: one without a slash in each directory of PATH, until one is found that may
-/// be executed. `None` if there is none.
+/// Runs `work` with the file that execvp(3) would find for `name`: a name without a slash is searched in each PATH directory until an
+/// executable file is found. `None` if there is none.
 fn with_found<T>(name: &CStr, work: impl FnOnce(&CStr) -> T) -> Option<T> {
     let bytes = name.to_bytes();
     if bytes.contains(&b'/') {
@@ -133,7 +133,7 @@ fn with_found<T>(name: &CStr, work: impl FnOnce(&CStr) -> T) -> Option<T> {
     }
     let mut place = Loan::take().filter(|_| !bytes.is_empty())?;
     for directory in search_path().split(|byte| *byte == b':') {
-        // An empty one is the working directory.
+        // An empty entry means the working directory.
         let directory = if directory.is_empty() { b".".as_slice() } else { directory };
         let length = directory.len() + 1 + bytes.len();
         let Some(path) = place.get_mut(..=length) else { continue };
@@ -143,25 +143,25 @@ fn with_found<T>(name: &CStr, work: impl FnOnce(&CStr) -> T) -> Option<T> {
         path[length] = 0;
         let Ok(path) = CStr::from_bytes_with_nul(path) else { continue };
         if may_be_executed(libc::AT_FDCWD, path) {
-            // `fate_of` needs a loan too: there is more than one.
+            // `fate_of` needs a second loan: more than one is available.
             return Some(work(path));
         }
     }
     None
 }
 
-/// The value of PATH now, as execvp(3) is about to read it; as unsafe towards other threads that change it as that is.
+/// Returns the current value of PATH, as execvp(3) is about to read it; like execvp(3), racy if other threads change the environment.
 fn search_path() -> &'static [u8] {
     variables(current()).find_map(|variable| variable.to_bytes().strip_prefix(b"PATH=")).unwrap_or(USUAL_PATH)
 }
 
-/// The process's environment as it is now.
+/// Returns the current environment of the process.
 pub(super) fn current() -> Strings {
     // SAFETY: the C library's variable, read by value.
     unsafe { environ }
 }
 
-/// The variables of an environment, which may be null.
+/// Iterates over the variables of an environment, which may be null.
 pub(super) fn variables(environment: Strings) -> impl Iterator<Item = &'static CStr> {
     (!environment.is_null()).then(|| strings(environment)).into_iter().flatten()
 }
@@ -176,7 +176,7 @@ fn may_be_executed(directory: c_int, path: &CStr) -> bool {
     unsafe { sys::syscall!(libc::SYS_faccessat, directory, path.as_ptr(), libc::X_OK) == 0 }
 }
 
-/// The file of a descriptor, by the name that proc(5) has for it: it may have been opened with O_PATH.
+/// Determines the fate of an open file by its name in proc(5), since it may have been opened with O_PATH.
 fn look_at_open(number: c_int) -> Fate {
     let Ok(digits) = u32::try_from(number) else { return Fate::Traced };
     let mut path = *b"/proc/self/fd/0000000000\0";
@@ -186,7 +186,7 @@ fn look_at_open(number: c_int) -> Fate {
         path[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    // Names there have no zeros in front.
+    // Remove the leading zeros: proc(5) has none.
     let zeros = path[14..23].iter().take_while(|digit| **digit == b'0').count();
     path.copy_within(14 + zeros.., 14);
     let Ok(path) = CStr::from_bytes_until_nul(&path) else { return Fate::Traced };
@@ -198,10 +198,10 @@ fn look_at_open(number: c_int) -> Fate {
     if is_dynamic_linker(name) { Fate::Traced } else { fate_of(libc::AT_FDCWD, path, MOST_SCRIPTS) }
 }
 
-/// The kernel follows so many interpreters of scripts that are scripts (fs/exec.c).
+/// Maximum number of nested script interpreters that the kernel follows (fs/exec.c).
 const MOST_SCRIPTS: u32 = 4;
 
-/// What becomes of the file at `path`, or, of a script, of its interpreter.
+/// Returns the fate of the file at `path`; of a script, the fate of its interpreter.
 fn fate_of(directory: c_int, path: &CStr, scripts: u32) -> Fate {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path ends in NUL.
@@ -224,11 +224,11 @@ fn fate_of(directory: c_int, path: &CStr, scripts: u32) -> Fate {
     // SAFETY: opened above.
     unsafe { sys::syscall!(libc::SYS_close, file) };
     let path = interpreter.as_ref().and_then(|place| CStr::from_bytes_until_nul(&place[..]).ok());
-    // A set-user-ID script runs as whoever starts it.
+    // The set-user-ID bit of a script has no effect: it runs as the user who starts it.
     path.map_or(fate, |path| fate_of(libc::AT_FDCWD, path, scripts - 1))
 }
 
-/// Path of a script's interpreter, ended by NUL (execve(2), "Interpreter scripts").
+/// Returns the path of a script's interpreter, ended by NUL (execve(2), "Interpreter scripts").
 fn interpreter_of(script: c_int) -> Option<Loan> {
     let mut place = Loan::take()?;
     // SAFETY: the buffer is ours; its last byte stays free.
@@ -242,7 +242,7 @@ fn interpreter_of(script: c_int) -> Option<Loan> {
     Some(place)
 }
 
-/// Set-user-ID or set-group-ID, of somebody else.
+/// True if the file is set-user-ID or set-group-ID to another user or group.
 fn takes_another_user(file: c_int) -> bool {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -260,12 +260,12 @@ fn takes_another_user(file: c_int) -> bool {
         || stat.st_mode & libc::S_ISGID != 0 && i64::from(stat.st_gid) != group
 }
 
-/// What becomes of a program that begins with `head` (ELF, chapter 5).
+/// Returns the fate of a program whose ELF header is `head` (ELF, chapter 5).
 fn fate_of_program(file: c_int, head: &[u8; HEAD_BYTES]) -> Fate {
-    // The magic number and the class: 1 for 32 bits, 2 for 64.
+    // Magic number and class: 1 for 32 bits, 2 for 64.
     match (&head[..5], IS_LOADED) {
         (b"\x7fELF\x02", _) => {}
-        // One without a dynamic linker does not look at LD_PRELOAD either.
+        // A 32-bit program without a dynamic linker ignores LD_PRELOAD anyway.
         (b"\x7fELF\x01", true) => return Fate::Foreign,
         _ => return Fate::Traced,
     }
@@ -289,10 +289,10 @@ fn fate_of_program(file: c_int, head: &[u8; HEAD_BYTES]) -> Fate {
     }
 }
 
-/// This tracer is a library.
+/// True if this tracer is a preloaded library, not linked in.
 const IS_LOADED: bool = cfg!(not(dxt_static));
 
-/// True if the program header names a dynamic linker that is there and is another file than the one of this process.
+/// True if the program header names an existing dynamic linker that is another file than this process's.
 fn asks_for_another_linker(file: c_int, header: &[u8]) -> bool {
     let Some((place, length)) = content_of(file, header) else { return false };
     let Ok(wanted) = CStr::from_bytes_with_nul(&place[..length]) else { return false };
@@ -300,7 +300,7 @@ fn asks_for_another_linker(file: c_int, header: &[u8]) -> bool {
     wanted != own && matches!((identity(wanted), identity(own)), (Some(wanted), Some(own)) if wanted != own)
 }
 
-/// Path of the dynamic linker of this process (getauxval(3), AT_BASE); `None` if it is not known.
+/// Returns the path of this process's dynamic linker (getauxval(3), AT_BASE); `None` if unknown.
 fn own_linker() -> Option<&'static CStr> {
     #[cfg(not(dxt_static))]
     {
@@ -314,7 +314,7 @@ fn own_linker() -> Option<&'static CStr> {
     None
 }
 
-/// Device and inode.
+/// Returns device and inode.
 fn identity(path: &CStr) -> Option<(u64, u64)> {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -323,14 +323,14 @@ fn identity(path: &CStr) -> Option<(u64, u64)> {
     known.then_some((stat.st_dev, stat.st_ino))
 }
 
-/// Whether a program header is of notes among which is the one of a tracer that was linked in. Linkers make notes of some hundred bytes.
+/// True if the program header holds the note of a tracer that was linked in. Linkers write notes of some hundred bytes.
 fn is_note_of_tracer(file: c_int, header: &[u8]) -> bool {
     header[..4] == libc::PT_NOTE.to_le_bytes()
         && content_of(file, header)
             .is_some_and(|(place, length)| place[..length].windows(LINKED_NOTE.len()).any(|part| part == LINKED_NOTE))
 }
 
-/// What a program header is about, if it is short, and its length.
+/// Returns the content that a program header points to and its length, if it fits a loan.
 fn content_of(file: c_int, header: &[u8]) -> Option<(Loan, usize)> {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
     let (offset, length) = (word(8), usize::try_from(word(32)).ok()?);
@@ -339,7 +339,7 @@ fn content_of(file: c_int, header: &[u8]) -> Option<(Loan, usize)> {
     read(file, offset, bytes).then_some((place, length))
 }
 
-/// Fills `into` with the bytes from `at` on.
+/// Fills `into` from offset `at`; false if fewer bytes are available.
 fn read(file: c_int, at: u64, into: &mut [u8]) -> bool {
     // SAFETY: the buffer is ours.
     let length = unsafe { sys::syscall!(libc::SYS_pread64, file, into.as_mut_ptr(), into.len(), at) };

@@ -6,24 +6,23 @@ use crate::ops::{Op, STDIO_READ, STDIO_WRITE};
 use crate::real::{hooks, none};
 use libc::{FILE, c_void, size_t};
 
-/// Runs `call`, which transfers `count` items of `size` bytes and returns how many whole items were.
+/// Runs `call`, which transfers `count` items of `size` bytes and returns the number of whole items.
 #[inline(always)]
 fn items(stream: *mut FILE, op: &'static Op, size: size_t, count: size_t, call: impl FnOnce() -> size_t) -> size_t {
     transferring(stream, op, call, |&items| {
         let length = (items as u64).saturating_mul(size as u64);
-        // A last item may have been transferred in part.
+        // The last item may have been transferred in part.
         if items < count && size != 0 { Moved::AtLeast(length) } else { Moved::Bytes(length) }
     })
 }
 
 hooks! { BLOCKS, missing = none();
-    /// fread(3). The length counts a last item that was read in part.
+    /// fread(3). The length includes a last item that was read in part.
     [fread, fread_unlocked, _IO_fread](buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         = |real| items(stream, &STDIO_READ, size, count, || real(buffer, size, count, stream));
-    /// fread(3) as programs compiled with _FORTIFY_SOURCE call it.
+    /// fread(3) as compiled with _FORTIFY_SOURCE.
     [__fread_chk, __fread_unlocked_chk](buffer: *mut c_void, room: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         = |real| items(stream, &STDIO_READ, size, count, || real(buffer, room, size, count, stream));
-    /// fwrite(3).
     [fwrite, fwrite_unlocked, _IO_fwrite](buffer: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         = |real| items(stream, &STDIO_WRITE, size, count, || real(buffer, size, count, stream));
 }

@@ -1,8 +1,8 @@
-//! Characters, words and lines. A getc is a read of one byte, a line a read or write of its bytes; one that finds nothing but
-//! the end of the file is a read of 0 bytes. ungetc(3) calls no file and is not recorded; the next call says where it led.
+//! Characters, words and lines. A getc is a read of one byte, a line a read or write of its bytes; a call that only hits the end of file
+//! is a read of 0 bytes. ungetc(3) makes no system call and is not recorded; the next call has the resulting offset.
 //!
-//! Compiled programs hold getc_unlocked(3) and the like as code of their own, which calls the C library only when the buffer
-//! is empty or full: those bytes cannot be seen (`touches`).
+//! Inlined getc_unlocked(3) and similar functions call the C library only when the buffer is empty or full: the other bytes are not seen
+//! (`touches`).
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::standard::{input, output};
@@ -11,7 +11,7 @@ use crate::ops::{STDIO_READ, STDIO_WRITE};
 use crate::real::{hooks, none};
 use libc::{EOF, FILE, c_char, c_int, size_t, ssize_t};
 
-/// Bytes of a word of getw(3) and putw(3).
+/// Size of a word of getw(3) and putw(3), in bytes.
 const WORD: u64 = size_of::<c_int>() as u64;
 
 fn length_of(string: *const c_char) -> u64 {
@@ -36,12 +36,12 @@ fn writing_byte(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 pub(super) fn reading_line(stream: *mut FILE, room: usize, call: impl FnOnce() -> *mut c_char) -> *mut c_char {
     transferring(stream, &STDIO_READ, call, |&line| match line.is_null() {
         true => Moved::AtLeast(0),
-        // A line may hold NULs, so its bytes are counted where they came from.
+        // A line may contain NULs, so its bytes are counted in the stream's buffer.
         false => Moved::Within { limit: room, least: length_of(line) },
     })
 }
 
-/// Runs `call`, which reads up to a delimiter and returns how many bytes.
+/// Runs `call`, which reads up to a delimiter and returns the number of bytes.
 #[inline(always)]
 fn reading_until(stream: *mut FILE, call: impl FnOnce() -> ssize_t) -> ssize_t {
     transferring(stream, &STDIO_READ, call, |&length| u64::try_from(length).map_or(Moved::AtLeast(0), Moved::Bytes))
@@ -60,7 +60,8 @@ fn room(size: c_int) -> usize {
     usize::try_from(size).unwrap_or(0)
 }
 
-/// getline(3), past its call of `__getdelim`, which is wrapped inside of the C library's archive too; `None` where that is not so.
+/// Runs getline(3) as the real `__getdelim` with a newline: in a statically linked C library, getline's own call of it is wrapped too.
+/// `None` without such a function.
 #[cfg(dxt_static)]
 fn until_newline(line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -> Option<ssize_t> {
     type Getdelim = unsafe extern "C" fn(*mut *mut c_char, *mut size_t, c_int, *mut FILE) -> ssize_t;
@@ -71,7 +72,7 @@ fn until_newline(line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -
     function.map(|function| unsafe { function(line, room, c_int::from(b'\n'), stream) })
 }
 
-/// As above: a preloaded library has no part in that.
+/// Returns `None`: in a shared C library, getline's call of `__getdelim` is not wrapped.
 #[cfg(not(dxt_static))]
 #[inline(always)]
 fn until_newline(_: *mut *mut c_char, _: *mut size_t, _: *mut FILE) -> Option<ssize_t> {
@@ -79,40 +80,35 @@ fn until_newline(_: *mut *mut c_char, _: *mut size_t, _: *mut FILE) -> Option<ss
 }
 
 hooks! { CHARACTERS, missing = none();
-    /// fgetc(3), getc(3). A byte.
+    /// fgetc(3), getc(3): one byte.
     [fgetc, getc, _IO_getc, fgetc_unlocked, getc_unlocked](stream: *mut FILE) -> c_int
         = |real| reading_byte(stream, || real(stream));
-    /// getchar(3).
     [getchar, getchar_unlocked]() -> c_int
         = |real| reading_byte(input(), real);
-    /// fputc(3), putc(3). A byte.
+    /// fputc(3), putc(3): one byte.
     [fputc, putc, _IO_putc, fputc_unlocked, putc_unlocked](byte: c_int, stream: *mut FILE) -> c_int
         = |real| writing_byte(stream, || real(byte, stream));
-    /// putchar(3).
     [putchar, putchar_unlocked](byte: c_int) -> c_int
         = |real| writing_byte(output(), || real(byte));
     /// getw(3). An int, or less at the end of the file.
     [getw](stream: *mut FILE) -> c_int
         = |real| transferring(stream, &STDIO_READ, || real(stream), |&word| if word == EOF { Moved::AtLeast(0) } else { Moved::Bytes(WORD) });
-    /// putw(3).
     [putw](word: c_int, stream: *mut FILE) -> c_int
         = |real| transferring(stream, &STDIO_WRITE, || real(word, stream), |&result| if result == 0 { Moved::Bytes(WORD) } else { Moved::AtLeast(0) });
-    /// fgets(3). The bytes of the line or of its part, NULs included.
+    /// fgets(3). Counts the bytes of the line or of a part of it, NULs included.
     [fgets, fgets_unlocked, _IO_fgets](line: *mut c_char, size: c_int, stream: *mut FILE) -> *mut c_char
         = |real| reading_line(stream, room(size), || real(line, size, stream));
-    /// fgets(3) as programs compiled with _FORTIFY_SOURCE call it.
+    /// fgets(3) as compiled with _FORTIFY_SOURCE.
     [__fgets_chk, __fgets_unlocked_chk](line: *mut c_char, space: size_t, size: c_int, stream: *mut FILE) -> *mut c_char
         = |real| reading_line(stream, room(size), || real(line, space, size, stream));
-    /// getline(3).
     [getline](line: *mut *mut c_char, room: *mut size_t, stream: *mut FILE) -> ssize_t
         = |real| reading_until(stream, || until_newline(line, room, stream).unwrap_or_else(|| real(line, room, stream)));
-    /// getdelim(3).
     [getdelim, __getdelim](line: *mut *mut c_char, room: *mut size_t, delimiter: c_int, stream: *mut FILE) -> ssize_t
         = |real| reading_until(stream, || real(line, room, delimiter, stream));
-    /// fputs(3). The bytes of the string.
+    /// fputs(3). Counts the bytes of the string.
     [fputs, fputs_unlocked, _IO_fputs](string: *const c_char, stream: *mut FILE) -> c_int
         = |real| writing_string(stream, string, 0, || real(string, stream));
-    /// puts(3). The string and a newline, where standard output is a file.
+    /// puts(3). Counts the string and a newline, if standard output is a file.
     [puts, _IO_puts](string: *const c_char) -> c_int
         = |real| writing_string(output(), string, 1, || real(string));
 }

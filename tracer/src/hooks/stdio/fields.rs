@@ -1,5 +1,5 @@
-//! A stream's public fields, as glibc's <bits/types/struct_FILE.h> declares them: part of its binary interface, which
-//! getc_unlocked(3) and its kin use inside programs. Other C libraries are asked through functions.
+//! Public fields of a stream, as declared by glibc's <bits/types/struct_FILE.h>: part of its binary interface, which inlined
+//! getc_unlocked(3) and similar functions use in programs. Other C libraries are queried through functions.
 #![expect(unsafe_code, reason = "fields of a C structure")]
 
 use super::numbers;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static GLIBC: AtomicBool = AtomicBool::new(false);
 
-/// Whether this is glibc. For the constructor.
+/// Detects glibc. For the constructor.
 pub(crate) fn prepare() {
     GLIBC.store(!global!("gnu_get_libc_version").is_null(), Ordering::Relaxed);
 }
@@ -57,14 +57,14 @@ const _: () = {
 
 /// High half of the flags (_IO_MAGIC).
 const MAGIC: c_int = 0xFBAD_0000_u32 as c_int;
-/// ungetc(3) has put a buffer of its own in front (_IO_IN_BACKUP).
+/// ungetc(3) has put a backup buffer in front (_IO_IN_BACKUP).
 const IN_BACKUP: c_int = 0x100;
-/// A call has failed, and nobody has cleared that (_IO_ERR_SEEN).
+/// A call has failed, and the error was not cleared (_IO_ERR_SEEN).
 const ERROR: c_int = 0x20;
-/// Opened to append (_IO_IS_APPENDING).
+/// Opened for appending (_IO_IS_APPENDING).
 const APPENDING: c_int = 0x1000;
 
-/// What the fields say, read one by one: another thread may be changing them.
+/// Snapshot of the fields, read one by one: another thread may be changing them.
 #[derive(Clone, Copy)]
 pub(super) struct Fields {
     flags: c_int,
@@ -77,7 +77,7 @@ pub(super) struct Fields {
     offset: i64,
 }
 
-/// The fields of a stream whose fields can be understood: a byte stream of glibc that reads from its own buffer.
+/// Returns the fields of a stream that can be interpreted: a byte stream of glibc that reads from its own buffer.
 #[inline(always)]
 pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
     if !GLIBC.load(Ordering::Relaxed) {
@@ -108,7 +108,7 @@ pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
     })
 }
 
-/// Whether it is a stream of wide characters: of such a one ftello(3) says where it appends.
+/// True for a stream of wide characters: for these, ftello(3) returns where the stream appends.
 pub(super) fn is_wide(stream: *mut FILE) -> bool {
     if !GLIBC.load(Ordering::Relaxed) {
         return false;
@@ -120,7 +120,7 @@ pub(super) fn is_wide(stream: *mut FILE) -> bool {
 }
 
 impl Fields {
-    /// Where the stream is, if it knows where the kernel is: what ftello(3) answers then.
+    /// Returns the stream's position if the stream knows the kernel's position, equal to the result of ftello(3).
     #[inline(always)]
     pub(super) fn position(&self) -> Option<i64> {
         if self.offset < 0 || self.flags & APPENDING != 0 {
@@ -129,30 +129,30 @@ impl Fields {
         if self.buf_base == 0 {
             return Some(self.offset);
         }
-        // The kernel is where the input ends; output lies behind that, input still to be read before it.
+        // The kernel's position is the end of the input: pending output lies after it, unread input before it.
         let here = if self.write_ptr > self.write_base { self.write_ptr } else { self.read_ptr };
         Some(self.offset + (here as i64 - self.read_end as i64)).filter(|position| *position >= 0)
     }
 
-    /// Whether a call had failed.
+    /// True if a previous call has failed.
     pub(super) fn has_error(&self) -> bool {
         self.flags & ERROR != 0
     }
 
-    /// The pointers that any transfer moves.
+    /// Returns the pointers that every transfer moves.
     #[inline(always)]
     pub(super) fn marks(&self) -> Marks {
         [self.read_ptr, self.read_end, self.write_base, self.write_ptr]
     }
 
-    /// Whether bytes wait in the buffer, to be written or to be read.
+    /// True if bytes wait in the buffer, to be written or to be read.
     #[inline(always)]
     pub(super) fn waiting(&self) -> bool {
         self.write_ptr > self.write_base || self.read_ptr < self.read_end
     }
 
-    /// Bytes that one call has read between `self` and `after`, if at most `limit` were and the buffer was not filled
-    /// again meanwhile: a call that did that has read all that was in the buffer.
+    /// Returns the bytes that one call has read between `self` and `after`, if at most `limit` bytes and without refilling the buffer: a
+    /// call that refills it has read the whole buffer before.
     #[inline(always)]
     pub(super) fn read_until(&self, after: &Self, limit: usize) -> Option<u64> {
         let same =
@@ -162,8 +162,8 @@ impl Fields {
     }
 }
 
-/// The stream's descriptor; negative for streams without one (fmemopen, fopencookie). Not through fileno(3), which tells
-/// the tracer that the program has asked.
+/// Returns the stream's descriptor; negative for streams without one (fmemopen, fopencookie). Does not call fileno(3), whose wrapper
+/// takes it for a query by the program.
 #[inline(always)]
 pub(super) fn number_of(stream: *mut FILE) -> c_int {
     if !GLIBC.load(Ordering::Relaxed) {

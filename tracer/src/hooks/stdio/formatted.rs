@@ -1,5 +1,5 @@
-//! Formatted input and output, from argument lists. A call is one write of the bytes that it says it has printed, or one read
-//! of those by which it has moved the stream. A list is passed on as it came: all supported processors pass it by address.
+//! Formatted input and output, with argument lists. A call is one write of the bytes that it reports as printed, or one read of the bytes
+//! by which it has moved the stream. A list is passed on unchanged: all supported processors pass it by address.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::standard::{input, output};
@@ -12,22 +12,22 @@ use crate::real::hooks;
 use crate::record::{self, Call};
 use libc::{FILE, c_char, c_int, c_void};
 
-/// A `va_list`, as an argument.
+/// `va_list`, as an argument.
 type List = *mut c_void;
 
-/// Runs `call`, which prints to `stream` and returns how many bytes.
+/// Runs `call`, which prints to `stream` and returns the number of bytes.
 #[inline(always)]
 fn printing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_WRITE, call, |&bytes| u64::try_from(bytes).map_or(Moved::AtLeast(0), Moved::Bytes))
 }
 
-/// Runs `call`, which reads what it understands of `stream`; what it returns are items, not bytes.
+/// Runs `call`, which scans `stream` and returns the number of items, not bytes.
 #[inline(always)]
 fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_READ, call, |&items| if items < 0 { Moved::AtLeast(0) } else { Moved::Unknown })
 }
 
-/// Runs `call`, which prints to a descriptor: a write(2) to whoever looks from outside.
+/// Runs `call`, which prints to a descriptor: recorded as a write(2).
 fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
@@ -54,28 +54,26 @@ fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! { FORMATTED, missing = { errno::set(libc::ENOSYS); -1 };
-    /// vfprintf(3).
     [vfprintf, _IO_vfprintf](stream: *mut FILE, format: *const c_char, list: List) -> c_int
         = |real| printing(stream, || real(stream, format, list));
-    /// vprintf(3).
     [vprintf](format: *const c_char, list: List) -> c_int
         = |real| printing(output(), || real(format, list));
     /// vdprintf(3): a write of the POSIX layer.
     [vdprintf](number: c_int, format: *const c_char, list: List) -> c_int
         = |real| printing_to(number, || real(number, format, list));
-    /// vfscanf(3), in its versions.
+    /// vfscanf(3), in all versions.
     [vfscanf, __vfscanf, __isoc99_vfscanf, __isoc23_vfscanf](stream: *mut FILE, format: *const c_char, list: List) -> c_int
         = |real| scanning(stream, || real(stream, format, list));
-    /// vscanf(3), in its versions.
+    /// vscanf(3), in all versions.
     [vscanf, __isoc99_vscanf, __isoc23_vscanf](format: *const c_char, list: List) -> c_int
         = |real| scanning(input(), || real(format, list));
-    /// vfprintf(3) as programs compiled with _FORTIFY_SOURCE call it.
+    /// vfprintf(3) as compiled with _FORTIFY_SOURCE.
     [__vfprintf_chk](stream: *mut FILE, flag: c_int, format: *const c_char, list: List) -> c_int
         = |real| printing(stream, || real(stream, flag, format, list));
-    /// vprintf(3), likewise.
+    /// vprintf(3) as compiled with _FORTIFY_SOURCE.
     [__vprintf_chk](flag: c_int, format: *const c_char, list: List) -> c_int
         = |real| printing(output(), || real(flag, format, list));
-    /// vdprintf(3), likewise.
+    /// vdprintf(3) as compiled with _FORTIFY_SOURCE.
     [__vdprintf_chk](number: c_int, flag: c_int, format: *const c_char, list: List) -> c_int
         = |real| printing_to(number, || real(number, flag, format, list));
 }

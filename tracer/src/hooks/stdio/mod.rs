@@ -1,5 +1,5 @@
-//! C streams. The C library moves bytes between a stream's buffer and the file by calls that cannot be wrapped, so what
-//! is seen here is what the program asked of the stream.
+//! C streams. The C library moves bytes between a stream's buffer and the file by calls that cannot be wrapped, so these hooks show what
+//! the program requested of the stream.
 
 mod blocks;
 mod characters;

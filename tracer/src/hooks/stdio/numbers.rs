@@ -5,7 +5,7 @@ use crate::handles::{self, Trust};
 use crate::real::{hooks, none};
 use libc::{FILE, c_int};
 
-/// The stream's descriptor, as the C library says; -1 if it has none. Keeps errno.
+/// Returns the stream's descriptor by the C library; -1 if none. Preserves errno.
 #[cold]
 pub(super) fn ask(stream: *mut FILE) -> c_int {
     let address = slots::fileno.0.address();
@@ -30,7 +30,6 @@ fn told(number: c_int) -> c_int {
 }
 
 hooks! { NUMBERS, missing = none();
-    /// fileno(3).
     [fileno, fileno_unlocked](stream: *mut FILE) -> c_int
         = |real| told(real(stream));
 }

@@ -1,5 +1,4 @@
-//! Where a stream is, at the lowest price that is certain: from its fields, from where the last call left it, from
-//! ftello(3).
+//! Position of a stream, by the cheapest certain method: its fields, else the end of the last call, else ftello(3).
 #![expect(unsafe_code, reason = "fstat(2), C functions")]
 
 use super::fields::{self, Fields};
@@ -13,15 +12,15 @@ unsafe extern "C" {
     fn __fpending(stream: *mut FILE) -> size_t;
 }
 
-/// A stream before a call.
+/// State of a stream before a call.
 pub(super) struct Before {
-    /// Where its next byte is read from or written to; -1 if nobody knows.
+    /// Position of the next byte to read or write; -1 if unknown.
     pub(super) offset: i64,
-    /// Its fields, if they can be understood.
+    /// Fields of the stream, if they can be interpreted.
     pub(super) fields: Option<Fields>,
 }
 
-/// Looks at a stream that is about to be moved. Keeps errno.
+/// Determines the state of a stream before a call moves it. Preserves errno.
 #[inline(always)]
 pub(super) fn before(stream: *mut FILE, description: &Description, writes: bool) -> Before {
     let fields = fields::of(stream);
@@ -39,7 +38,7 @@ pub(super) fn before(stream: *mut FILE, description: &Description, writes: bool)
     Before { offset: ask(stream, description, writes), fields }
 }
 
-/// Looks at a stream whose position is about to be something else: counts what the program has moved by itself.
+/// Inspects a stream whose position is about to change: counts bytes that the program has moved without a call.
 pub(super) fn look(stream: *mut FILE, description: &Description) {
     match fields::of(stream) {
         Some(fields) => drop(description.stream().take(fields.marks(), fields.waiting())),
@@ -47,7 +46,7 @@ pub(super) fn look(stream: *mut FILE, description: &Description) {
     }
 }
 
-/// The position now. Keeps errno.
+/// Queries the current position. Preserves errno.
 #[cold]
 #[inline(never)]
 pub(super) fn ask(stream: *mut FILE, description: &Description, writes: bool) -> i64 {
@@ -65,7 +64,7 @@ pub(super) fn ask(stream: *mut FILE, description: &Description, writes: bool) ->
     position.max(NO_OFFSET)
 }
 
-/// Where a stream that appends will put its next byte: behind the file's end and what waits in its buffer.
+/// Returns the position of an appending stream's next byte: the file's size plus the bytes in the output buffer.
 fn end_of_file(stream: *mut FILE) -> i64 {
     // SAFETY: an all-zero stat is a valid one.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -77,18 +76,18 @@ fn end_of_file(stream: *mut FILE) -> i64 {
     stat.st_size + unsafe { __fpending(stream) } as i64
 }
 
-/// Not where the stream is known to be. Apart, so that the usual case is a jump that is not taken.
+/// Returns [`NO_OFFSET`]. Cold, so that the usual case is a branch that is not taken.
 #[cold]
 const fn nowhere() -> i64 {
     NO_OFFSET
 }
 
-/// A call has left the stream at `position`: remembers it for the next one, if this thread still has its turn.
+/// Remembers that a call has left the stream at `position`, if this thread still has its turn.
 #[inline(always)]
 pub(super) fn remember(stream: *mut FILE, description: &Description, mover: &Mover, position: i64) {
-    // Where a stream that appends is, is asked each time.
+    // The position of an appending stream is queried each time.
     let position = if description.appends() { nowhere() } else { position };
-    // The turn is looked at after the fields: whoever took it over may be moving them.
+    // Check the turn after reading the fields: a thread that took it over may be moving them.
     if let Some(fields) = fields::of(stream)
         && description.has_turn(mover)
     {

@@ -8,14 +8,14 @@ unsafe extern "C" {
     static stdout: *mut FILE;
 }
 
-/// The stream that getchar(3) reads.
+/// Returns the stream that getchar(3) reads.
 #[inline(always)]
 pub(super) fn input() -> *mut FILE {
-    // SAFETY: the C library sets it before any constructor runs; a program that changes it keeps other threads from it.
+    // SAFETY: the C library sets it before any constructor runs; a program that changes it must keep other threads from using it.
     unsafe { stdin }
 }
 
-/// The stream that printf(3) writes.
+/// Returns the stream that printf(3) writes.
 #[inline(always)]
 pub(super) fn output() -> *mut FILE {
     // SAFETY: as in `input`.

@@ -1,4 +1,4 @@
-//! fopen(3) to fclose(3), fflush(3), and what moves a stream's position without moving bytes.
+//! fopen(3) to fclose(3), fflush(3), and calls that move a stream's position without moving bytes.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::fields::{self, number_of};
@@ -14,38 +14,37 @@ use libc::{FILE, c_char, c_int, c_long, fpos_t, off_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
 
-/// Where an opened stream's descriptor comes from.
+/// Origin of an opened stream's descriptor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// The call makes it, and nobody else knows its number.
+    /// Created by the call; its number is known to nobody else.
     New,
-    /// The call makes it, and it may have a number that the program knows.
+    /// Created by the call; its number may be known to the program.
     Reopened,
-    /// The program's.
+    /// Passed by the program.
     Given,
 }
 
-/// What an opened stream stands for, if it cannot be opened.
+/// Object that a stream is opened on.
 #[derive(Clone, Copy)]
 enum Named {
-    /// A path, or null.
+    /// Path, or null.
     Path(*const c_char),
-    /// A descriptor.
     Descriptor(c_int),
-    /// Nothing that has a name.
+    /// Nothing with a name.
     Nothing,
 }
 
 impl Named {
-    /// It has been opened as this descriptor.
+    /// Notes that the object has been opened as this descriptor.
     fn opened_as(self, number: c_int) {
-        // Without a name freopen(3) opens what is open already.
+        // freopen(3) without a name reopens the file that is open already.
         if self.asked().is_some() {
             say::opened(number);
         }
     }
 
-    /// The name that was to be opened, if there is one.
+    /// Returns the requested path, if any.
     fn asked(self) -> Option<Asked> {
         match self {
             Self::Path(name) if !name.is_null() => Some(Asked { at: libc::AT_FDCWD, name }),
@@ -54,7 +53,7 @@ impl Named {
     }
 }
 
-/// A stream could not be opened.
+/// Records a failed attempt to open a stream.
 #[cold]
 fn opening_failed(timer: Call, named: Named) {
     let errno = errno::save();
@@ -105,7 +104,7 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
             if append {
                 description.set_appending();
             }
-            // The standard descriptors are also other processes', without anybody asking for their numbers.
+            // Other processes may share the standard descriptors without having asked for their numbers.
             let alone = origin == Origin::New && number > libc::STDERR_FILENO;
             description.stream().trust(if alone { Trust::Alone } else { Trust::Others });
             timer.end_at(end, description.file(), &STDIO_OPEN, NO_OFFSET, 0);
@@ -117,9 +116,9 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
     stream
 }
 
-/// Whether a mode of fopen(3) appends.
+/// True for an appending fopen(3) mode.
 fn appends(mode: *const c_char) -> bool {
-    // SAFETY: fopen(3) asks for a string.
+    // SAFETY: fopen(3) requires a string.
     !mode.is_null() && unsafe { *mode } == b'a' as c_char
 }
 
@@ -159,7 +158,7 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which moves the stream's position and returns 0 if it could.
+/// Runs `call`, which moves the stream's position and returns 0 on success.
 fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread() else { return call() };
     let Some(target) = target_of(stream) else { return call() };
@@ -201,7 +200,7 @@ fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     }
     if result == 0 {
         timer.end_plain(description.file(), &STDIO_SYNC);
-        // It empties the buffer and leaves the stream where it is.
+        // fflush(3) empties the buffer but does not move the stream.
         positions::remember(stream, description, &mover, known.unwrap_or(NO_OFFSET));
     } else {
         timer.failed(description.file(), &STDIO_SYNC, NO_OFFSET);
@@ -224,34 +223,29 @@ fn reopening(path: *const c_char, stream: *mut FILE, append: bool, call: impl Fn
 }
 
 hooks! { STREAMS, missing = none();
-    /// fopen(3).
     [fopen, fopen64, _IO_fopen](path: *const c_char, mode: *const c_char) -> *mut FILE
         = |real| opening(Named::Path(path), appends(mode), Origin::New, || real(path, mode));
-    /// tmpfile(3). The file has no name; /proc calls it what it would be.
+    /// tmpfile(3). The file is unnamed; it gets the name that /proc shows.
     [tmpfile, tmpfile64]() -> *mut FILE
         = |real| opening(Named::Nothing, false, Origin::New, real);
     /// fdopen(3). The descriptor keeps its file.
     [fdopen, _IO_fdopen](number: c_int, mode: *const c_char) -> *mut FILE
         = |real| opening(Named::Descriptor(number), appends(mode), Origin::Given, || real(number, mode));
-    /// freopen(3): closes what the stream stood for and opens another file, or the same one with another mode.
+    /// freopen(3): closes the stream's file and opens another one, or the same one with another mode.
     [freopen, freopen64](path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE
         = |real| reopening(path, stream, appends(mode), || real(path, mode, stream));
-    /// fclose(3). Also gives up the descriptor.
+    /// fclose(3). Closes the descriptor too.
     [fclose, _IO_fclose](stream: *mut FILE) -> c_int
         = |real| closing(stream, || real(stream));
     /// fflush(3) of one stream.
     [fflush, fflush_unlocked, _IO_fflush](stream: *mut FILE) -> c_int
         = |real| flushing(stream, || real(stream));
-    /// fseek(3).
     [fseek](stream: *mut FILE, offset: c_long, whence: c_int) -> c_int
         = |real| seeking(stream, || real(stream, offset, whence));
-    /// fseeko(3).
     [fseeko, fseeko64](stream: *mut FILE, offset: off_t, whence: c_int) -> c_int
         = |real| seeking(stream, || real(stream, offset, whence));
-    /// fsetpos(3).
     unlike "two structures under one entry, not looked into" [fsetpos, fsetpos64, _IO_fsetpos, _IO_fsetpos64](stream: *mut FILE, position: *const fpos_t) -> c_int
         = |real| seeking(stream, || real(stream, position));
-    /// rewind(3).
     [rewind](stream: *mut FILE) -> ()
         = |real| { seeking(stream, || { real(stream); 0 }); };
 }

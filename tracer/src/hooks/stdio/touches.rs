@@ -1,5 +1,5 @@
-//! Functions that are not recorded, but that change what the tracer must know of a stream: its descriptor (popen(3)), or its
-//! position, behind which bytes move that no wrapped function has moved.
+//! Functions that are not recorded, but change the tracer's knowledge of a stream: its descriptor (popen(3)), or its position, which
+//! moves by bytes of functions that are not wrapped.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::fields::{self, number_of};
@@ -13,7 +13,7 @@ use crate::{errno, record};
 use libc::{EOF, FILE, c_char, c_int, c_void, group, passwd, size_t};
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, which moves the stream unseen: the next call asks for the position.
+/// Runs `call`, which moves the stream unseen, so that the next call queries the position.
 fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
     let description = match stream.is_null() {
         true => None,
@@ -29,8 +29,8 @@ fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, which code of the headers compiled into the program calls when the buffer is empty or full. What that code has
-/// moved since the last call, and the byte that goes with this one, are counted: no segment has them.
+/// Runs `call`, which inlined code from the C headers calls when the buffer is empty or full. Bytes moved by that code since the last
+/// call, and the byte of this call, are counted: they have no segment.
 fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_int {
     let description = match stream.is_null() || record::thread().is_none() {
         true => None,
@@ -48,7 +48,7 @@ fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_i
     byte
 }
 
-/// Runs `call`, which puts a byte back: the stream is one byte before where it was.
+/// Runs `call`, which puts a byte back: the stream moves one byte back.
 fn putting_back(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let Some(Target { description, .. }) = target_of(stream) else { return call() };
     let mover = description.turn();
@@ -64,7 +64,7 @@ fn putting_back(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     byte
 }
 
-/// A stream to another program has a descriptor of its own: what its number was before does not count.
+/// Forgets the earlier file of the descriptor that popen(3) has created.
 fn starting(stream: *mut FILE) -> *mut FILE {
     handles::has_children();
     if !stream.is_null() && record::is_on() && is_own_process() {
@@ -90,10 +90,8 @@ fn ending(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! { TOUCHES, missing = none();
-    /// popen(3).
     [popen, _IO_popen](command: *const c_char, mode: *const c_char) -> *mut FILE
         = |real| starting(real(command, mode));
-    /// pclose(3).
     [pclose](stream: *mut FILE) -> c_int
         = |real| {
             let status = ending(stream, || real(stream));
@@ -101,37 +99,29 @@ hooks! { TOUCHES, missing = none();
             handles::names_changed();
             status
         };
-    /// What getc_unlocked(3) calls, compiled into a program, when the buffer is empty.
+    /// Called by inlined getc_unlocked(3) when the buffer is empty.
     [__uflow](stream: *mut FILE) -> c_int
         = |real| refilling(stream, 1, || real(stream));
-    /// The same, which leaves the byte where it is.
+    /// Like `__uflow`, but leaves the byte in the stream.
     [__underflow](stream: *mut FILE) -> c_int
         = |real| refilling(stream, 0, || real(stream));
-    /// What putc_unlocked(3) calls, compiled into a program, when the buffer is full.
+    /// Called by inlined putc_unlocked(3) when the buffer is full.
     [__overflow](stream: *mut FILE, byte: c_int) -> c_int
         = |real| refilling(stream, u64::from(byte != EOF), || real(stream, byte));
-    /// ungetc(3).
     [ungetc, _IO_ungetc](byte: c_int, stream: *mut FILE) -> c_int
         = |real| if record::thread().is_none() { real(byte, stream) } else { putting_back(stream, || real(byte, stream)) };
-    /// ungetwc(3).
     [ungetwc](character: u32, stream: *mut FILE) -> u32
         = |real| moving(stream, || real(character, stream));
-    /// fgetpwent(3).
     [fgetpwent](stream: *mut FILE) -> *mut passwd
         = |real| moving(stream, || real(stream));
-    /// fgetpwent_r(3).
     [fgetpwent_r](stream: *mut FILE, entry: *mut passwd, buffer: *mut c_char, size: size_t, result: *mut *mut passwd) -> c_int
         = |real| moving(stream, || real(stream, entry, buffer, size, result));
-    /// putpwent(3).
     [putpwent](entry: *const passwd, stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(entry, stream));
-    /// fgetgrent(3).
     [fgetgrent](stream: *mut FILE) -> *mut group
         = |real| moving(stream, || real(stream));
-    /// fgetgrent_r(3).
     [fgetgrent_r](stream: *mut FILE, entry: *mut group, buffer: *mut c_char, size: size_t, result: *mut *mut group) -> c_int
         = |real| moving(stream, || real(stream, entry, buffer, size, result));
-    /// putgrent(3).
     [putgrent](entry: *const group, stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(entry, stream));
     /// fgetspent(3), fgetsgent(3).
@@ -140,16 +130,12 @@ hooks! { TOUCHES, missing = none();
     /// putspent(3), putsgent(3).
     [putspent, putsgent](entry: *const c_void, stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(entry, stream));
-    /// getmntent(3).
     [getmntent](stream: *mut FILE) -> *mut libc::mntent
         = |real| moving(stream, || real(stream));
-    /// getmntent_r(3).
     [getmntent_r](stream: *mut FILE, entry: *mut libc::mntent, buffer: *mut c_char, size: c_int) -> *mut libc::mntent
         = |real| moving(stream, || real(stream, entry, buffer, size));
-    /// addmntent(3).
     [addmntent](stream: *mut FILE, entry: *const libc::mntent) -> c_int
         = |real| moving(stream, || real(stream, entry));
-    /// malloc_info(3).
     [malloc_info](options: c_int, stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(options, stream));
 }

@@ -1,4 +1,4 @@
-//! What all calls have in common that move a stream's bytes.
+//! Common part of all calls that move a stream's bytes.
 #![expect(unsafe_code, reason = "ferror(3), feof(3)")]
 
 use super::fields::{self, Fields};
@@ -10,25 +10,25 @@ use crate::record::{self, Call};
 use crate::tls::Thread;
 use libc::FILE;
 
-/// What a call says that it has moved.
+/// Number of bytes that a call reports as moved.
 pub(super) enum Moved {
-    /// Exactly so many bytes.
+    /// Exactly this many.
     Bytes(u64),
-    /// So many bytes at least, the position knows: some may have been moved before the call failed or found the end.
+    /// At least this many, exactly by the position: bytes may have been moved before the call failed or hit the end of file.
     AtLeast(u64),
-    /// The position knows; the call has not failed.
+    /// Only known by the position; the call has not failed.
     Unknown,
-    /// At most `limit` bytes were read, at least `least`; the call does not say how many.
+    /// Between `least` and `limit` bytes read; the call does not report how many.
     Within {
-        /// Most bytes.
+        /// Upper bound.
         limit: usize,
-        /// Fewest bytes, for streams without a position.
+        /// Lower bound, for streams without a position.
         least: u64,
     },
 }
 
 impl Moved {
-    /// So many bytes at least; less than none if the call may have failed.
+    /// Returns the lower bound of bytes moved; negative if the call may have failed.
     #[cold]
     fn least(&self) -> i64 {
         match *self {
@@ -40,7 +40,7 @@ impl Moved {
     }
 }
 
-/// What the stream's descriptor stands for, if it is recorded.
+/// Returns the target of the stream's descriptor, if recorded.
 #[inline(always)]
 pub(super) fn target_of(stream: *mut FILE) -> Option<Target> {
     if stream.is_null() {
@@ -50,7 +50,7 @@ pub(super) fn target_of(stream: *mut FILE) -> Option<Target> {
     if number < 0 { None } else { handles::descriptor(number) }
 }
 
-/// Runs `call`, which moves bytes of `stream`; `moved` says how many, from its result.
+/// Runs `call`, which moves bytes of `stream`; `moved` extracts the number from the result.
 #[inline(always)]
 pub(super) fn transferring<T>(
     stream: *mut FILE,
@@ -96,26 +96,26 @@ pub(super) fn transferring<T>(
     result
 }
 
-/// Where a call on a stream began.
+/// Returns the offset at which a call on a stream began, with its certainty and the manner of access.
 #[cold]
 fn placed(description: &Description, op: &Op, offset: i64) -> Placed {
     Placed::about(offset, description.is_in_doubt(op.writes()) && offset >= 0).by(description.manner(op.writes()))
 }
 
-/// A call that does not say how many bytes it has moved.
+/// Call that does not report the number of bytes moved.
 struct Short {
     thread: &'static Thread,
     start: u64,
     end: u64,
-    /// Where the stream was before.
+    /// Stream position before the call.
     offset: i64,
-    /// Whether a call before had failed.
+    /// True if an earlier call had failed.
     had_failed: bool,
     said: Moved,
 }
 
-/// Records such a call: what it moved is one segment, that it failed another one, behind those bytes. Returns where it has
-/// left the stream.
+/// Records such a call: one segment for the moved bytes, and another one after them for the failure. Returns the stream's position after
+/// the call.
 #[cold]
 #[inline(never)]
 fn uncertain(stream: *mut FILE, description: &Description, op: &'static Op, call: Short) -> i64 {
@@ -140,27 +140,27 @@ fn uncertain(stream: *mut FILE, description: &Description, op: &'static Op, call
     behind
 }
 
-/// Whether a call that moved less than it might have has failed: one that writes has, one that reads may have found the end
-/// of the file. Either leaves a mark on the stream, which stays until it is cleared: of a failure only a new one means something.
+/// True if a call that moved less than possible has failed. A short write is a failure; a short read may have found the end of file. Both
+/// leave a flag on the stream until cleared, so only a newly set error flag is significant.
 fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     if op.writes() {
         return true;
     }
     // SAFETY: the program's own open stream.
     let error = unsafe { libc::ferror(stream) } != 0;
-    // SAFETY: likewise.
+    // SAFETY: as above.
     let end = unsafe { libc::feof(stream) } != 0;
     error && !had_failed || !end
 }
 
-/// Bytes read by one call that found all it wanted in the buffer.
+/// Returns the bytes read by a call that was served from the buffer alone.
 #[inline(always)]
 fn read_in_buffer(stream: *mut FILE, before: &Before, limit: usize) -> Option<u64> {
     let now = fields::of(stream)?;
     before.fields.as_ref()?.read_until(&now, limit)
 }
 
-/// Bytes moved, as the position tells.
+/// Returns the bytes moved, judging by the position.
 fn asked(stream: *mut FILE, description: &Description, op: &Op, before: i64, least: u64) -> u64 {
     let mut length = least;
     if before >= 0 {

@@ -1,4 +1,4 @@
-//! What an entry of a submission queue asks for, and what a completion says became of it.
+//! Interpretation of submission queue entries and of their completions.
 
 use super::layout::{Completion, Entry};
 use crate::handles::pending::{self, Key, Pending};
@@ -14,23 +14,23 @@ use crate::registry::File;
 use crate::tls::Thread;
 use trace_format::segment::NO_OFFSET;
 
-/// The descriptor is a place among the registered files (IOSQE_FIXED_FILE).
+/// The descriptor is an index into the registered files (IOSQE_FIXED_FILE).
 const REGISTERED: u8 = 1 << 0;
-/// Only a failure is told (IOSQE_CQE_SKIP_SUCCESS).
+/// Only a failure is reported (IOSQE_CQE_SKIP_SUCCESS).
 const SILENT: u8 = 1 << 6;
-/// There will be more completions of the entry (IORING_CQE_F_MORE), or this is one (IORING_CQE_F_NOTIF).
+/// More completions of the entry will follow (IORING_CQE_F_MORE), or this is one (IORING_CQE_F_NOTIF).
 const NOT_THE_END: u32 = 1 << 1 | 1 << 3;
 
-/// Of an operation that has no place in its file.
+/// Offset and manner of an operation without a position in its file.
 const NOWHERE: (i64, Manner) = (NO_OFFSET, Manner::PLAIN);
 
-/// Operations that are not of files: on sockets, timers, other entries, buffers, memory and futexes (IORING_OP_...).
+/// Opcodes without files: sockets, timers, other entries, buffers, memory and futexes (IORING_OP_...).
 const OF_NO_FILE: &[u8] = &[
     0, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 24, 25, 26, 27, 29, 31, 32, 34, 40, 45, 47, 48, 50, 51, 52, 53, 54, 56, 57,
     58, 59, 62,
 ];
 
-/// What an entry does: the operation, with the range where the completion does not say how many bytes it was.
+/// Action of an entry: the operation, with its range if the completion does not report the number of bytes.
 enum Asked {
     /// Moves bytes.
     Data(&'static Op),
@@ -42,9 +42,9 @@ enum Asked {
     Close,
     /// Changes which files are registered.
     Registers,
-    /// Nothing with files.
+    /// Does nothing with files.
     Nothing,
-    /// Something with files that is not recorded.
+    /// Does something with files that is not recorded.
     Unseen,
 }
 
@@ -60,7 +60,7 @@ fn asked(entry: &Entry) -> Asked {
         3 => Asked::Range(&POSIX_IO_URING_SYNC, NO_OFFSET, 0),
         // SYNC_FILE_RANGE.
         8 => Asked::Range(&POSIX_IO_URING_SYNC_RANGE, entry.offset as i64, length),
-        // FALLOCATE: the length lies where others have an address.
+        // FALLOCATE: has the length in the address field.
         17 => Asked::Range(&POSIX_IO_URING_ALLOCATE, entry.offset as i64, entry.address),
         // OPENAT, OPENAT2.
         18 | 28 if entry.file_index == 0 => Asked::Open,
@@ -73,7 +73,7 @@ fn asked(entry: &Entry) -> Asked {
     }
 }
 
-/// The program hands over an entry, at this turn; the recorded file that it is for, if it moves bytes or concerns a range of it.
+/// Notes an entry that the program submits, with this turn; returns its target if recorded and if it moves bytes or concerns a range.
 pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Option<Sent> {
     let note = |to: Sent, op: &'static Op, (offset, manner): (i64, Manner), length: u64| {
         if entry.flags & SILENT != 0 {
@@ -101,7 +101,7 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
             if let Some(place) = entry.file_index.checked_sub(1) {
                 ring.set_file(place as usize, None);
             } else {
-                // As soon as the kernel has closed it, another thread may get the number.
+                // Once the kernel has closed it, another thread may get the number.
                 let taken = handles::take(entry.descriptor);
                 if let Some(file) = taken.file() {
                     note(Sent::To(file), &POSIX_IO_URING_CLOSE, NOWHERE, 0);
@@ -116,7 +116,7 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
     None
 }
 
-/// Target of an entry, if that is recorded, and how the file was opened when it was registered, or is now.
+/// Returns the target of an entry if recorded, and the manner in which the file was opened, as of its registration or now.
 fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
     if entry.flags & REGISTERED == 0 {
         let target = handles::descriptor(entry.descriptor)?;
@@ -132,30 +132,30 @@ fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
     }
 }
 
-/// An offset with all bits set is the descriptor's position, which somebody else moves then.
+/// Marks the position as shared if the offset has all bits set: the kernel then moves the descriptor's position.
 fn share_position(entry: &Entry) {
     if entry.offset == u64::MAX && entry.flags & REGISTERED == 0 {
         handles::descriptor(entry.descriptor).into_iter().for_each(|target| target.description.share());
     }
 }
 
-/// The kernel has taken an entry, and its descriptor.
+/// Confirms an entry that the kernel has taken.
 pub(super) fn taken(ring: &Ring, entry: &Entry, turn: u64) {
     pending::settle_keyed(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
 
-/// The kernel did not take an entry after all.
+/// Withdraws an entry that the kernel did not take after all.
 pub(super) fn not_submitted(ring: &Ring, entry: &Entry, turn: u64) {
     pending::take_turn(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
 
-/// A completion was seen at `end`, by `thread`: where its operation went, if that is recorded.
+/// Records the operation of a completion seen at `end` by `thread`; returns its target if recorded.
 pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Completion, end: u64) -> Option<Sent> {
     if completion.flags & NOT_THE_END != 0 {
         return None;
     }
     let key = Key { owner: ring.owner(), mark: completion.mark };
-    // Once completions were lost, a mark that is used again may find what its predecessor had asked for.
+    // After lost completions, a reused mark may match the request of its predecessor.
     let pending = if ring.is_lossy() { pending::take_only(key) } else { pending::take(key) };
     let mut pending = pending?;
     let opened = std::ptr::eq(pending.op, &POSIX_IO_URING_OPEN) && completion.result >= 0;
@@ -169,7 +169,7 @@ pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Compl
     Some(pending.to)
 }
 
-/// The file that was opened as `number`. The program may have used it already.
+/// Returns the file opened as `number`, which the program may have used already.
 fn opened_as(number: i32) -> Option<&'static File> {
     handles::descriptor(number).and_then(|target| target.file())
 }

@@ -1,24 +1,24 @@
-//! Structures of the kernel's (<linux/io_uring.h>) and of liburing 2's `struct io_uring` (<liburing.h>), which its functions
-//! in headers use inside programs: part of both binary interfaces. Nothing here is ever written to.
+//! Layouts of kernel structures (<linux/io_uring.h>) and of liburing 2's `struct io_uring` (<liburing.h>), which inline functions in
+//! liburing's headers compile into programs: both are binary interfaces. The tracer never writes to any of them.
 #![expect(unsafe_code, reason = "memory that the program shares with the kernel")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bits of a ring's flags (IORING_SETUP_...).
+/// Setup flags of a ring (IORING_SETUP_...).
 pub(super) mod setup {
-    /// The kernel takes entries by itself (SQPOLL).
+    /// The kernel polls for entries (SQPOLL).
     pub(crate) const POLLED: u32 = 1 << 1;
-    /// Entries of 128 bytes (SQE128).
+    /// Entries have 128 bytes (SQE128).
     pub(crate) const LONG_ENTRIES: u32 = 1 << 10;
-    /// Completions of 32 bytes (CQE32).
+    /// Completions have 32 bytes (CQE32).
     pub(crate) const LONG_COMPLETIONS: u32 = 1 << 11;
-    /// The program gives the memory (NO_MMAP).
+    /// The program provides the memory (NO_MMAP).
     pub(crate) const OWN_MEMORY: u32 = 1 << 14;
-    /// No descriptor (REGISTERED_FD_ONLY).
+    /// The ring has no descriptor (REGISTERED_FD_ONLY).
     pub(crate) const NO_DESCRIPTOR: u32 = 1 << 15;
-    /// Entries are taken in the order in which they lie (NO_SQARRAY).
+    /// Entries are taken in memory order, without an index array (NO_SQARRAY).
     pub(crate) const NO_ARRAY: u32 = 1 << 16;
-    /// Bits that are known; with another one nobody can say what lies where.
+    /// Known flags; any other flag may change the layout.
     pub(crate) const KNOWN: u32 = (1 << 18) - 1;
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub(super) mark: u64,
     pub(super) buffer: u16,
     pub(super) personality: u16,
-    /// One more than a place among the registered files, or 0.
+    /// Index into the registered files plus one, or 0.
     pub(super) file_index: u32,
     pub(super) more: [u64; 2],
 }
@@ -67,7 +67,7 @@ pub(super) struct Parameters {
 }
 const _: () = assert!(size_of::<Parameters>() == 120);
 
-/// `struct io_sqring_offsets`; `struct io_cqring_offsets` has the completions where this has flags and the array after it.
+/// `struct io_sqring_offsets`; `struct io_cqring_offsets` has the completions in place of flags, then the array.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Offsets {
@@ -81,7 +81,7 @@ pub(super) struct Offsets {
     reserved: [u32; 3],
 }
 
-/// liburing's `struct io_uring_sq` and `struct io_uring_cq`, which differ in what lies between the entries' number and memory.
+/// liburing's `struct io_uring_sq` and `struct io_uring_cq`, which differ in the fields between `entries` and `memory`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct LibrarySubmission {
@@ -131,13 +131,13 @@ const _: () = {
     assert!(std::mem::offset_of!(LibraryRing, flags) == 192);
 };
 
-/// Where the queues of a ring lie.
+/// Addresses of a ring's queues.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Queues {
     submission_head: *const AtomicU32,
     submission_tail: *const AtomicU32,
-    /// Null where entries are taken in the order in which they lie.
+    /// Null if entries are taken in memory order.
     array: *const AtomicU32,
     entries: *const u8,
     completion_tail: *const AtomicU32,
@@ -148,7 +148,7 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Those of a ring of liburing's, with its name and the index behind the entries that the program has prepared.
+    /// Returns the queues of a liburing ring, the ring's name, and the index past the last entry that the program has prepared.
     ///
     /// # Safety
     /// `ring` points to a ring that liburing has set up, which the program passes to one of its functions.
@@ -169,14 +169,14 @@ impl Queues {
             completions: completion.memory.cast(),
             // SAFETY: points into the ring, as the head does.
             submission_mask: unsafe { submission.mask.read() },
-            // SAFETY: likewise.
+            // SAFETY: as above.
             completion_mask: unsafe { completion.mask.read() },
             flags: ring.flags,
         };
         Some((queues, submission.head.addr(), submission.entry_tail))
     }
 
-    /// Those of a ring with these parameters, mapped at these addresses.
+    /// Returns the queues of a ring with these parameters, mapped at these addresses.
     ///
     /// # Safety
     /// The mappings are those of the ring, of the sizes that its parameters ask for.
@@ -203,36 +203,36 @@ impl Queues {
     }
 
     fn load(index: *const AtomicU32) -> u32 {
-        // SAFETY: points into the ring's memory, which is there: see the constructors.
+        // SAFETY: points into the ring's memory, which is mapped: see the constructors.
         unsafe { &*index }.load(Ordering::Acquire)
     }
 
-    /// Index of the next entry that the kernel will take.
+    /// Returns the index of the next entry that the kernel will take.
     pub(super) fn taken(&self) -> u32 {
         Self::load(self.submission_head)
     }
 
-    /// Index behind the entries that the program has handed over.
+    /// Returns the index past the last entry that the program has submitted.
     pub(super) fn handed_over(&self) -> u32 {
         Self::load(self.submission_tail)
     }
 
-    /// Index behind the completions that the kernel has stored.
+    /// Returns the index past the last completion that the kernel has stored.
     pub(super) fn completed(&self) -> u32 {
         Self::load(self.completion_tail)
     }
 
-    /// Most entries that can wait.
+    /// Returns the capacity of the submission queue, in entries.
     pub(super) fn most_entries(&self) -> u32 {
         self.submission_mask.wrapping_add(1)
     }
 
-    /// Most completions that can wait.
+    /// Returns the capacity of the completion queue, in completions.
     pub(super) fn most_completions(&self) -> u32 {
         self.completion_mask.wrapping_add(1)
     }
 
-    /// The entry at this index of the submission queue.
+    /// Returns the entry at this index of the submission queue.
     pub(super) fn entry(&self, index: u32) -> Option<Entry> {
         let mut place = index & self.submission_mask;
         if !self.array.is_null() {
@@ -243,15 +243,15 @@ impl Queues {
         }
         let bytes = if self.flags & setup::LONG_ENTRIES != 0 { 128 } else { 64 };
         let place = self.entries.wrapping_add(place as usize * bytes).cast::<Entry>();
-        // SAFETY: inside the queue, which is there.
+        // SAFETY: inside the queue, which is mapped.
         Some(unsafe { place.read_volatile() })
     }
 
-    /// The completion at this index.
+    /// Returns the completion at this index.
     pub(super) fn completion(&self, index: u32) -> Completion {
         let bytes = if self.flags & setup::LONG_COMPLETIONS != 0 { 32 } else { 16 };
         let place = self.completions.wrapping_add((index & self.completion_mask) as usize * bytes).cast::<Completion>();
-        // SAFETY: inside the queue, which is there.
+        // SAFETY: inside the queue, which is mapped.
         unsafe { place.read_volatile() }
     }
 }

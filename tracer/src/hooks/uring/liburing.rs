@@ -1,5 +1,5 @@
-//! liburing's functions, of version 2: those that may hand over entries, those that look for completions, and those that
-//! register files. What its headers compile into programs calls these when the kernel is needed.
+//! Functions of liburing 2 that may submit entries, look for completions, or register files. The inline functions of its headers call
+//! them when they need the kernel.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::layout::{LibraryRing, Queues};
@@ -12,14 +12,14 @@ use crate::{clock, errno};
 use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Finds the functions, as far as the library is there.
+/// Resolves the functions if liburing is loaded.
 pub(in crate::hooks) fn resolve() {
     if LIBURING.first().is_some_and(|slot| !slot.address().is_null()) {
         LIBURING.iter().for_each(|slot| _ = slot.address());
     }
 }
 
-/// Whether the functions are those of liburing 2, whose structures are known.
+/// True if the functions belong to liburing 2, whose structures are known.
 fn is_known() -> bool {
     const UNKNOWN: u8 = 0;
     const YES: u8 = 1;
@@ -32,7 +32,7 @@ fn is_known() -> bool {
     IS.load(Ordering::Relaxed) == YES
 }
 
-/// The ring, its queues, and the index behind the entries that the program has prepared.
+/// Returns the ring, its queues, and the index past the last entry that the program has prepared.
 fn ring_of(ring: *const LibraryRing) -> Option<(&'static Ring, Queues, u32)> {
     if !is_known() {
         return None;
@@ -45,7 +45,7 @@ fn ring_of(ring: *const LibraryRing) -> Option<(&'static Ring, Queues, u32)> {
     Some((ring, queues, prepared))
 }
 
-/// Runs `call`, which may hand over what is prepared if `submits`, and may wait for completions.
+/// Runs `call`, which may submit the prepared entries if `submits`, and may wait for completions.
 fn using(ring: *const LibraryRing, submits: bool, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| !thread.is_in_library()) else { return call() };
     let Some((known, queues, prepared)) = ring_of(ring) else { return thread.in_library(call) };
@@ -64,10 +64,10 @@ fn using(ring: *const LibraryRing, submits: bool, call: impl FnOnce() -> c_int) 
     result
 }
 
-/// Runs `call`, which gives up the ring.
+/// Runs `call`, which destroys the ring.
 fn leaving(ring: *const LibraryRing, call: impl FnOnce()) {
     if record::is_on() && is_known() {
-        // SAFETY: the program's own ring, before it is given up.
+        // SAFETY: the program's own ring, before it is destroyed.
         let found = unsafe { Queues::of_library(ring) };
         if let Some((queues, name, _)) = found
             && let Some(known) = rings::find(Name::Address(name))
@@ -79,14 +79,14 @@ fn leaving(ring: *const LibraryRing, call: impl FnOnce()) {
     call();
 }
 
-/// Runs `call`, which sets up a ring: one that lay there before is gone.
+/// Runs `call`, which creates a ring; an earlier ring at the same address is gone.
 fn starting(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = record::thread().filter(|thread| !thread.is_in_library()) else { return call() };
     let result = thread.in_library(call);
     if result < 0 || !is_known() {
         return result;
     }
-    // SAFETY: the call has set it up.
+    // SAFETY: the call has initialized it.
     let found = unsafe { Queues::of_library(ring) };
     if let Some((_, name, _)) = found
         && let Some(known) = rings::find(Name::Address(name))
@@ -99,7 +99,7 @@ fn starting(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which registers the descriptors of a list from place `at` on; it answers 0 or, if `counts`, their number.
+/// Runs `call`, which registers the listed descriptors from index `at` on; it returns 0 or, if `counts`, their number.
 fn registering(
     ring: *const LibraryRing,
     at: c_uint,
@@ -135,7 +135,7 @@ fn unregistering(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_in
     result
 }
 
-/// What a function answers that liburing does not have.
+/// Return value of a function that the loaded liburing lacks.
 trait Missing {
     const ANSWER: Self;
 }
@@ -153,13 +153,10 @@ impl Missing for () {
 }
 
 hooks! { LIBURING, missing = Missing::ANSWER;
-    /// io_uring_submit(3).
     [io_uring_submit, io_uring_submit_and_get_events](ring: *mut LibraryRing) -> c_int
         = |real| using(ring, true, || real(ring));
-    /// io_uring_submit_and_wait(3).
     [io_uring_submit_and_wait](ring: *mut LibraryRing, least: c_uint) -> c_int
         = |real| using(ring, true, || real(ring, least));
-    /// io_uring_submit_and_wait_timeout(3).
     [io_uring_submit_and_wait_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, mask: *mut c_void) -> c_int
         = |real| using(ring, true, || real(ring, found, least, timeout, mask));
     /// io_uring_submit_and_wait_min_timeout(3) of liburing 2.8.
@@ -168,73 +165,61 @@ hooks! { LIBURING, missing = Missing::ANSWER;
     /// io_uring_submit_and_wait_reg(3) of liburing 2.9.
     [io_uring_submit_and_wait_reg](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, index: c_int) -> c_int
         = |real| using(ring, true, || real(ring, found, least, index));
-    /// What io_uring_wait_cqe(3) of the headers calls when there is no completion yet.
+    /// Called by the inline io_uring_wait_cqe(3) when there is no completion yet.
     [__io_uring_get_cqe](ring: *mut LibraryRing, found: *mut *mut c_void, submit: c_uint, least: c_uint, mask: *mut c_void) -> c_int
         = |real| using(ring, submit > 0, || real(ring, found, submit, least, mask));
-    /// io_uring_wait_cqes(3). Kernels before 5.11 make it hand over what is prepared, unseen.
+    /// io_uring_wait_cqes(3). On kernels before 5.11 it also submits prepared entries, unseen.
     [io_uring_wait_cqes](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, mask: *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found, least, timeout, mask));
     /// io_uring_wait_cqes_min_timeout(3) of liburing 2.8.
     [io_uring_wait_cqes_min_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, wait: c_uint, mask: *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found, least, timeout, wait, mask));
-    /// io_uring_wait_cqe_timeout(3).
     [io_uring_wait_cqe_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, timeout: *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found, timeout));
-    /// io_uring_wait_cqe(3), io_uring_peek_cqe(3), which liburing-ffi exports.
+    /// io_uring_wait_cqe(3) and io_uring_peek_cqe(3), exported by liburing-ffi.
     [io_uring_wait_cqe, io_uring_peek_cqe](ring: *mut LibraryRing, found: *mut *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found));
-    /// io_uring_wait_cqe_nr(3), likewise.
+    /// io_uring_wait_cqe_nr(3), exported by liburing-ffi.
     [io_uring_wait_cqe_nr](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint) -> c_int
         = |real| using(ring, false, || real(ring, found, least));
-    /// io_uring_peek_batch_cqe(3).
     [io_uring_peek_batch_cqe](ring: *mut LibraryRing, found: *mut *mut c_void, most: c_uint) -> c_uint
         = |real| using(ring, false, || real(ring, found, most) as c_int) as c_uint;
-    /// io_uring_get_events(3).
     [io_uring_get_events](ring: *mut LibraryRing) -> c_int
         = |real| using(ring, false, || real(ring));
-    /// io_uring_queue_init(3).
     [io_uring_queue_init](entries: c_uint, ring: *mut LibraryRing, flags: c_uint) -> c_int
         = |real| starting(ring, || real(entries, ring, flags));
-    /// io_uring_queue_init_params(3).
     [io_uring_queue_init_params](entries: c_uint, ring: *mut LibraryRing, parameters: *mut c_void) -> c_int
         = |real| starting(ring, || real(entries, ring, parameters));
     /// io_uring_queue_init_mem(3) of liburing 2.5.
     [io_uring_queue_init_mem](entries: c_uint, ring: *mut LibraryRing, parameters: *mut c_void, memory: *mut c_void, bytes: usize) -> c_int
         = |real| starting(ring, || real(entries, ring, parameters, memory, bytes));
-    /// io_uring_queue_mmap(3).
     [io_uring_queue_mmap](descriptor: c_int, parameters: *mut c_void, ring: *mut LibraryRing) -> c_int
         = |real| starting(ring, || real(descriptor, parameters, ring));
-    /// io_uring_queue_exit(3): the last chance to see what the ring holds.
+    /// io_uring_queue_exit(3): last chance to read the ring's completions.
     [io_uring_queue_exit](ring: *mut LibraryRing) -> ()
         = |real| leaving(ring, || real(ring));
-    /// io_uring_register_files(3).
     [io_uring_register_files](ring: *mut LibraryRing, files: *const c_int, count: c_uint) -> c_int
         = |real| registering(ring, 0, files, count, false, || real(ring, files, count));
-    /// io_uring_register_files_tags(3).
     [io_uring_register_files_tags](ring: *mut LibraryRing, files: *const c_int, tags: *const c_ulong, count: c_uint) -> c_int
         = |real| registering(ring, 0, files, count, false, || real(ring, files, tags, count));
-    /// io_uring_register_files_update(3).
     [io_uring_register_files_update](ring: *mut LibraryRing, at: c_uint, files: *const c_int, count: c_uint) -> c_int
         = |real| registering(ring, at, files, count, true, || real(ring, at, files, count));
-    /// io_uring_register_files_update_tag(3).
     [io_uring_register_files_update_tag](ring: *mut LibraryRing, at: c_uint, files: *const c_int, tags: *const c_ulong, count: c_uint) -> c_int
         = |real| registering(ring, at, files, count, true, || real(ring, at, files, tags, count));
-    /// io_uring_register_files_sparse(3).
     [io_uring_register_files_sparse](ring: *mut LibraryRing, count: c_uint) -> c_int
         = |real| unregistering(ring, || real(ring, count));
     /// io_uring_setup(2) of liburing 2.3.
     [io_uring_setup](entries: c_uint, about: *mut c_void) -> c_int
         = |real| setting_up(about, || by_library(|| real(entries, about))) as c_int;
-    /// io_uring_enter(2), likewise.
+    /// io_uring_enter(2) of liburing 2.3.
     [io_uring_enter](ring: c_uint, count: c_uint, least: c_uint, flags: c_uint, mask: *mut c_void) -> c_int
         = |real| entering(ring as c_int, count, flags, || by_library(|| real(ring, count, least, flags, mask))) as c_int;
-    /// io_uring_enter(2) with a size, likewise.
+    /// io_uring_enter(2) with a size, of liburing 2.3.
     [io_uring_enter2](ring: c_uint, count: c_uint, least: c_uint, flags: c_uint, mask: *mut c_void, bytes: usize) -> c_int
         = |real| entering(ring as c_int, count, flags, || by_library(|| real(ring, count, least, flags, mask, bytes))) as c_int;
-    /// io_uring_register(2), likewise.
+    /// io_uring_register(2) of liburing 2.3.
     [io_uring_register](ring: c_uint, what: c_uint, argument: *const c_void, count: c_uint) -> c_int
         = |real| registering_any(ring as c_int, what, argument, count, || by_library(|| real(ring, what, argument, count))) as c_int;
-    /// io_uring_unregister_files(3).
     [io_uring_unregister_files](ring: *mut LibraryRing) -> c_int
         = |real| unregistering(ring, || real(ring));
 }

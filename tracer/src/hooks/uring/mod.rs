@@ -1,10 +1,9 @@
-//! io_uring(7), through liburing's functions and through system calls made by syscall(2).
+//! io_uring(7), through liburing's functions and through syscall(2).
 //!
-//! A program hands over entries and finds completions in memory that it shares with the kernel, much of it by code that the
-//! headers compile into it. Entries are seen when a call hands them to the kernel. Completions are seen by reading the
-//! completion queue, behind an index of the tracer's own, whenever one of the wrapped functions runs: an operation ends where
-//! its completion was first seen, which may be some time after the program has seen it. What the kernel took without a
-//! call that could be seen is counted.
+//! A program submits entries and finds completions in memory that it shares with the kernel, mostly by code inlined from liburing's
+//! headers. Entries are seen when a call submits them to the kernel. Completions are read from the completion queue, by an index of the
+//! tracer's own, whenever a wrapped function runs: an operation's end is the time when its completion was first seen there, possibly some
+//! time after the program has seen it. Entries that the kernel took without a visible call are counted.
 
 mod entries;
 mod layout;

@@ -1,6 +1,5 @@
-//! io_uring_setup(2), io_uring_enter(2) and io_uring_register(2), by syscall(2) or by liburing's functions of these names. Such
-//! a ring is mapped by the tracer too, only to be read, until its descriptor is closed: where the program has mapped it
-//! nobody can say.
+//! io_uring_setup(2), io_uring_enter(2) and io_uring_register(2), through syscall(2) or liburing's functions of these names. The tracer
+//! maps such a ring itself, read-only, until its descriptor is closed, because it cannot know where the program has mapped it.
 #![expect(unsafe_code, reason = "mmap(2), structures of the kernel")]
 
 use super::layout::{Parameters, Queues, setup};
@@ -12,16 +11,16 @@ use crate::record::{self, Call};
 use crate::{clock, errno, handles, sys};
 use libc::{c_int, c_long, c_uint, c_void};
 
-// Offsets of mmap(2) on a ring (IORING_OFF_...).
+// mmap(2) offsets of a ring's parts (IORING_OFF_...).
 const RING_AT: i64 = 0;
 const COMPLETIONS_AT: i64 = 0x800_0000;
 const ENTRIES_AT: i64 = 0x1000_0000;
 /// One mapping holds both rings (IORING_FEAT_SINGLE_MMAP).
 const ONE_MAPPING: u32 = 1 << 0;
-/// The descriptor is a place among the registered rings of the thread (IORING_ENTER_REGISTERED_RING).
+/// The descriptor is an index into the thread's registered rings (IORING_ENTER_REGISTERED_RING).
 const REGISTERED_RING: c_uint = 1 << 4;
 
-/// What the tracer has mapped of a ring.
+/// The tracer's own mapping of a ring.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Mapping {
@@ -32,7 +31,7 @@ const _: () = assert!(size_of::<Mapping>() <= size_of::<Mapped>() && align_of::<
 
 static MAPPINGS: Table<Mapped> = Table::new();
 
-/// Takes address space. For the constructor.
+/// Reserves address space. For the constructor.
 pub(crate) fn prepare() {
     MAPPINGS.prepare(1 << 12);
 }
@@ -42,7 +41,7 @@ fn of(mapped: &Mapped) -> Mapping {
     unsafe { std::ptr::from_ref(mapped).cast::<Mapping>().read() }
 }
 
-/// Keeps the record for good: another thread may be looking at it when its ring is gone.
+/// Stores the mapping in a record that is never freed: another thread may still read it when the ring is gone.
 fn kept(mapping: Mapping) -> Option<*mut Mapped> {
     let mut record: Mapped = [0; 24];
     // SAFETY: the record has room for it and is aligned; see the assertion.
@@ -50,7 +49,7 @@ fn kept(mapping: Mapping) -> Option<*mut Mapped> {
     MAPPINGS.push(record).map(|(_, kept)| std::ptr::from_ref(kept).cast_mut())
 }
 
-/// Maps a piece of a ring, for reading, and not for children.
+/// Maps part of a ring read-only; children do not inherit the mapping.
 fn piece(ring: c_int, at: i64, bytes: usize) -> Option<(usize, usize)> {
     let nowhere = std::ptr::null_mut::<u8>();
     // SAFETY: a new mapping touches nothing that exists.
@@ -65,12 +64,12 @@ fn piece(ring: c_int, at: i64, bytes: usize) -> Option<(usize, usize)> {
 
 fn unmap(mapping: &Mapping) {
     for (address, bytes) in mapping.pieces.into_iter().filter(|(_, bytes)| *bytes > 0) {
-        // SAFETY: the tracer's own mapping, which nobody looks at any more.
+        // SAFETY: the tracer's own mapping, which has no readers left.
         unsafe { sys::syscall!(libc::SYS_munmap, address, bytes) };
     }
 }
 
-/// Maps a ring that was just set up.
+/// Maps a newly created ring.
 fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
     let unseen = setup::OWN_MEMORY | setup::NO_DESCRIPTOR | !setup::KNOWN;
     if about.flags & unseen != 0 || !about.entries.is_power_of_two() || !about.completions.is_power_of_two() {
@@ -87,7 +86,7 @@ fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
     let second = if one { (first.0, 0) } else { piece(ring, COMPLETIONS_AT, completions as usize).unwrap_or_default() };
     let third = piece(ring, ENTRIES_AT, entry_bytes * about.entries as usize).unwrap_or_default();
     let address = std::ptr::with_exposed_provenance::<u8>;
-    // SAFETY: the pieces are those that the kernel has told of, of the sizes that it has told.
+    // SAFETY: the pieces are those that the kernel has reported, of the sizes that it has reported.
     let queues = unsafe { Queues::mapped(about, address(first.0), address(second.0), address(third.0)) };
     let mapping = Mapping { queues, pieces: [first, second, third] };
     if second.0 == 0 || third.0 == 0 {
@@ -97,7 +96,7 @@ fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
     Some(mapping)
 }
 
-/// Runs `call`, which sets up a ring and returns its descriptor.
+/// Runs `call`, which creates a ring and returns its descriptor.
 pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> c_long) -> c_long {
     let result = call();
     let (Ok(number), Some(thread)) = (c_int::try_from(result), record::thread()) else { return result };
@@ -123,7 +122,7 @@ pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> 
     result
 }
 
-/// Runs `call`, which hands over up to `count` entries and may wait for completions.
+/// Runs `call`, which submits up to `count` entries and may wait for completions.
 pub(in crate::hooks) fn entering(number: c_int, count: c_uint, flags: c_uint, call: impl FnOnce() -> c_long) -> c_long {
     let Some(thread) = record::thread().filter(|thread| rings::any() && !thread.is_in_library()) else { return call() };
     let name = Name::Descriptor(number);
@@ -151,7 +150,7 @@ pub(in crate::hooks) fn entering(number: c_int, count: c_uint, flags: c_uint, ca
     result
 }
 
-/// `struct io_uring_rsrc_update2`; the older structures have the same first fields.
+/// `struct io_uring_rsrc_update2`; the older structures begin with the same fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Update {
@@ -192,11 +191,11 @@ pub(in crate::hooks) fn registering(
         2 => registered(ring, 0, argument.cast(), count),
         // IORING_UNREGISTER_FILES.
         3 => ring.forget_files(),
-        // IORING_REGISTER_FILES_UPDATE, which answers how many.
+        // IORING_REGISTER_FILES_UPDATE, which returns the number of files.
         6 => {
             // SAFETY: the kernel has read its first 16 bytes.
             let at = unsafe { argument.cast::<u32>().read_unaligned() };
-            // SAFETY: likewise.
+            // SAFETY: as above.
             let files = unsafe { argument.cast::<u64>().wrapping_add(1).read_unaligned() };
             registered(ring, at, list(files), result as c_uint);
         }
@@ -206,7 +205,7 @@ pub(in crate::hooks) fn registering(
             let about = unsafe { argument.cast::<Register>().read_unaligned() };
             if about.files == 0 { ring.forget_files() } else { registered(ring, 0, list(about.files), about.count) }
         }
-        // IORING_REGISTER_FILES_UPDATE2, which answers how many.
+        // IORING_REGISTER_FILES_UPDATE2, which returns the number of files.
         14 => {
             // SAFETY: the kernel has read the structure.
             let about = unsafe { argument.cast::<Update>().read_unaligned() };
@@ -217,9 +216,9 @@ pub(in crate::hooks) fn registering(
     result
 }
 
-/// These descriptors are registered with the ring, from place `at` on.
+/// Notes descriptors that were registered with the ring, from index `at` on.
 pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) {
-    /// IORING_REGISTER_FILES_SKIP: what is there stays.
+    /// IORING_REGISTER_FILES_SKIP: leaves the entry unchanged.
     const STAYS: c_int = -2;
     if files.is_null() {
         return;
@@ -237,14 +236,14 @@ pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) 
     errno.restore();
 }
 
-/// Descriptor `number` is about to be closed.
+/// Ends the ring of descriptor `number`, which is about to be closed.
 pub(in crate::hooks) fn closing(number: c_int) {
     if rings::any() && record::is_on() && crate::process::is_own() {
         ending_range(number as c_uint, number as c_uint);
     }
 }
 
-/// All descriptors from `first` to `last` are about to be closed.
+/// Ends the rings of the descriptors `first` to `last`, which are about to be closed.
 #[cold]
 pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
     let errno = errno::save();
@@ -258,13 +257,13 @@ pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
     errno.restore();
 }
 
-/// Operations of rings that are still open which nobody has looked at.
+/// Returns the number of operations on open rings that have not been seen to complete.
 pub(crate) fn unseen() -> u64 {
     let rings = rings::descriptors(0, c_uint::MAX);
     rings.filter_map(|ring| ring.with_any_mapping(|mapped| watch::unseen(ring, &of(mapped).queues))).sum()
 }
 
-/// Runs a function of liburing's that may make its system call through syscall(2).
+/// Runs a liburing function that may make its system call through syscall(2).
 pub(super) fn by_library(call: impl FnOnce() -> c_int) -> c_long {
     crate::tls::current().in_library(call).into()
 }

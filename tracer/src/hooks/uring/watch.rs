@@ -1,4 +1,4 @@
-//! Looks at a ring's queues before and after a call that may move them, and records how long that kept its thread.
+//! Inspection of a ring's queues before and after a call that may move them, and of the time that the call blocks its thread.
 
 use super::entries;
 use super::layout::{Queues, setup};
@@ -11,16 +11,16 @@ use crate::record::Call;
 use crate::tls::Thread;
 use std::ops::Range;
 
-/// Entries that a call is about to hand over: their turns.
+/// Entries that a call is about to submit, by turn.
 #[derive(Clone, Copy)]
 pub(super) struct HandedOver {
     from: u64,
     to: u64,
-    /// Target of the last that is recorded.
+    /// Target of the last recorded entry.
     to_file: Option<Sent>,
 }
 
-/// Records how long a call kept its thread: one that came back with the end of an operation on a file, or one that handed over.
+/// Records the time that a call blocked its thread, if it returned a file operation's completion (wait) or else submitted one (submit).
 pub(super) fn kept(timer: Call, end: u64, ended: Option<Sent>, handed_over: Option<Sent>) {
     if let Some(sent) = ended {
         timer.kept_for(end, sent, &POSIX_WAIT);
@@ -29,21 +29,21 @@ pub(super) fn kept(timer: Call, end: u64, ended: Option<Sent>, handed_over: Opti
     }
 }
 
-/// The turn of the entry at `index`, at or behind the one of `turn`.
+/// Returns the turn of the entry at `index`, which is not before `turn`.
 fn turn_of(index: u32, turn: u64) -> u64 {
     turn + u64::from(index.wrapping_sub(turn as u32))
 }
 
-/// By how much `index` is behind `turn`; 0 if it is not.
+/// Returns the distance of `index` after `turn`; 0 if it is not after it.
 fn behind(index: u32, turn: u64) -> u32 {
     let distance = index.wrapping_sub(turn as u32);
     if distance.cast_signed() > 0 { distance } else { 0 }
 }
 
-/// Looks at the entries up to index `to`, which a call is about to hand over.
+/// Notes the entries up to index `to`, which a call is about to submit.
 pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver {
     let mut from = ring.submitted();
-    // The kernel has taken some that nobody looked at.
+    // The kernel has taken entries that were never inspected.
     let unseen = behind(queues.taken(), from);
     if unseen > 0 {
         Note::RingOperation.count_many(unseen.into());
@@ -62,11 +62,11 @@ pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver 
     HandedOver { from, to, to_file }
 }
 
-/// The call has returned: entries that the kernel did not take are not under way. Where one went of those that it took.
+/// Settles a submission after the call has returned: withdraws entries that the kernel did not take. Returns the target of a taken entry.
 pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> Option<Sent> {
     let taken = queues.taken();
     if queues.flags & setup::POLLED != 0 {
-        // The kernel takes them when it likes, and nobody tells when it did.
+        // The kernel takes them at any time, without notice.
         settle(ring, queues, entries.from..entries.to);
         return entries.to_file;
     }
@@ -85,14 +85,14 @@ pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> 
     entries.to_file.filter(|_| until > entries.from)
 }
 
-/// The kernel has the descriptors of these entries.
+/// Confirms entries whose descriptors the kernel has taken.
 fn settle(ring: &Ring, queues: &Queues, turns: Range<u64>) {
     for turn in turns {
         queues.entry(turn as u32).into_iter().for_each(|entry| entries::taken(ring, &entry, turn));
     }
 }
 
-/// Takes the completions that are there; where the last of them went that is recorded.
+/// Records the completions present; returns the target of the last recorded one.
 pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Option<Sent> {
     let mut file = None;
     let behind = queues.completed();
@@ -106,8 +106,8 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
             return file;
         }
         let completion = queues.completion(index);
-        // The program may take completions without a call, and the kernel store others in their place: the oldest that
-        // are still there are read.
+        // The program may consume completions without a call, and the kernel may overwrite their slots: only the oldest completions that
+        // are still present are read.
         let now = queues.completed();
         if now.wrapping_sub(index) > queues.most_completions() {
             ring.has_lost();
@@ -118,7 +118,7 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
     }
 }
 
-/// The ring is about to go: what it still holds is seen now or never.
+/// Ends a ring that is about to go: last chance to record its completions.
 pub(super) fn end(thread: Option<&'static Thread>, ring: &Ring, queues: &Queues) {
     if let Some(thread) = thread {
         look(thread, ring, queues);
@@ -127,7 +127,7 @@ pub(super) fn end(thread: Option<&'static Thread>, ring: &Ring, queues: &Queues)
     pending::abandon(ring.owner());
 }
 
-/// Entries that the kernel has taken and nobody has looked at.
+/// Returns the number of entries that the kernel has taken and that were never inspected.
 pub(super) fn unseen(ring: &Ring, queues: &Queues) -> u64 {
     behind(queues.taken(), ring.submitted()).into()
 }
