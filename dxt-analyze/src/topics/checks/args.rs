@@ -1,8 +1,8 @@
-//! The options of `checks`.
+//! Options of `checks`.
 
 use crate::session::{Inputs, Output};
 
-/// `checks` on the command line.
+/// Command line of `checks`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
@@ -16,16 +16,16 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What can be asked of it.
+/// Options of `checks`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Show also the checks that had nothing to look at, and why
+    /// Also show checks that were not applicable, and why
     #[arg(long)]
     pub all: bool,
 }
 
 impl Default for Options {
-    /// As on the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self { all: false }
     }

@@ -1,5 +1,5 @@
-//! Checks of how evenly ranks share the work. The measure is the imbalance percentage of DeRose, Homer & Johnson (Euro-Par
-//! 2007): (max - mean) / max * n / (n - 1), which is 0 if all n do the same and 1 if one does everything, whatever n is.
+//! Checks of load balance over ranks, by the imbalance percentage of DeRose, Homer & Johnson (Euro-Par 2007): (max - mean) / max * n / (n -
+//! 1), which is 0 if all n ranks do the same and 1 if one does everything, for any n.
 
 use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};
@@ -17,7 +17,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     independent(measured, out);
 }
 
-/// 0 (all equal) to 1 (one has everything) over `members`, of which those that are not in `values` have 0.
+/// Returns the imbalance, from 0 (all equal) to 1 (one has everything), over `members`; members without an entry in `values` count as 0.
 fn imbalance(values: impl Iterator<Item = u64>, members: u64) -> f64 {
     let (mut max, mut sum) = (0_u64, 0_u128);
     for value in values {
@@ -30,12 +30,12 @@ fn imbalance(values: impl Iterator<Item = u64>, members: u64) -> f64 {
     (max as f64 - mean) / max as f64 * members as f64 / (members - 1) as f64
 }
 
-/// Ranks that the comparison is about: with MPI all ranks of the trace, else the processes that do I/O.
+/// Returns the number of ranks compared: with MPI all ranks of the trace, else the processes that do I/O.
 fn members(m: &Measured<'_>) -> u64 {
     (m.run.ranks() + m.run.silent_ranks()).max(m.calls.ranks.len() as u64)
 }
 
-/// Whether one of several ranks moves nearly everything.
+/// True if one of several ranks moves nearly all bytes.
 fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
     let all: u64 = m.calls.ranks.values().map(|rank| rank.data.bytes).sum::<Sum>().get();
@@ -100,7 +100,7 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
         ranks.sort_by_key(|(process, value)| (std::cmp::Reverse(*value), *process));
         let most = ranks.first().map_or(0, |(_, value)| *value);
         let part = imbalance(ranks.iter().map(|(_, value)| *value), members(m));
-        // Not said twice of a rank that does everything.
+        // A rank that does everything has a finding of its own already.
         let found = part > least && most >= enough && !one;
         let mean = ranks.iter().map(|(_, value)| *value as f64).sum::<f64>() / members(m).max(1) as f64;
         let said = found.then(|| Said {
@@ -245,7 +245,7 @@ mod tests {
         let of = |values: &[u64], members| imbalance(values.iter().copied(), members);
         assert_eq!(of(&[5, 5, 5, 5], 4), 0.0);
         assert_eq!((of(&[7], 2), of(&[7], 1000)), (1.0, 1.0));
-        // One of four has twice what the others have: max 2, mean 1.25.
+        // One of four has twice the value of the others: max 2, mean 1.25.
         assert!((of(&[1, 1, 2, 1], 4) - 0.75 / 2.0 * 4.0 / 3.0).abs() < 1e-12);
         assert_eq!(of(&[], 8), 0.0);
     }

@@ -1,4 +1,4 @@
-//! What counts of calls tell, with or without segments: sums over streams, by layer, rank and file.
+//! Checks' inputs from counts of calls, with or without segments: sums over streams by layer, rank and file.
 
 use super::file_calls::is_collective;
 use super::file_calls::{FileCalls, ProcessFile};
@@ -16,35 +16,35 @@ pub struct Forms {
     pub collective: Calls,
     /// Each rank for itself.
     pub independent: Calls,
-    /// Those that return before the bytes have moved, of either kind; also counted above.
+    /// Calls that return before the bytes have moved, collective or independent; also counted above.
     pub nonblocking: Calls,
-    /// Independent ones by file.
+    /// Independent calls by file.
     pub independent_files: BTreeMap<FileId, Calls>,
 }
 
 impl Forms {
-    /// All of them.
+    /// Returns the number of all calls.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.collective.count.saturating_add(self.independent.count)
     }
 }
 
-/// What one rank (or process without a rank) did.
+/// Sums of one rank (or process without a rank).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rank {
-    /// Reads and writes that the program called.
+    /// Reads and writes called by the program.
     pub data: Calls,
-    /// Opens, closes, seeks, stats and other metadata calls, likewise.
+    /// Opens, closes, seeks, stats and other metadata calls, called by the program.
     pub metadata: Calls,
 }
 
-/// All of it.
+/// Sums over the whole run.
 #[derive(Clone, Debug, Default)]
 pub struct CallSums {
-    /// Reads that the program called.
+    /// Reads called by the program.
     pub reads: Calls,
-    /// Writes that the program called.
+    /// Writes called by the program.
     pub writes: Calls,
     /// Reads and writes of C streams among them.
     pub stdio: Calls,
@@ -54,17 +54,17 @@ pub struct CallSums {
     pub metadata: Calls,
     /// Opens that failed.
     pub failed_opens: Calls,
-    /// Files whose opening failed, with how often.
+    /// Number of failed opens by file.
     pub failed_files: BTreeMap<FileId, u64>,
     /// Opens that succeeded.
     pub opens: Calls,
-    /// MPI-IO reads that the program or HDF5 called.
+    /// MPI-IO reads called by the program or HDF5.
     pub mpi_reads: Forms,
-    /// MPI-IO writes, likewise.
+    /// MPI-IO writes called by the program or HDF5.
     pub mpi_writes: Forms,
-    /// By process.
+    /// Sums by process.
     pub ranks: BTreeMap<ProcessId, Rank>,
-    /// By file.
+    /// Sums by file.
     pub files: BTreeMap<FileId, FileCalls>,
 }
 
@@ -72,14 +72,14 @@ fn calls(counters: &Counters) -> Calls {
     Calls { count: counters.segments, bytes: counters.bytes, time_ns: counters.duration }
 }
 
-/// Adds up the streams' totals, which come process by process.
+/// Adds the streams' totals, which must be grouped by process.
 #[must_use]
 pub fn sum(run: &Run, totals: &[StreamTotal]) -> CallSums {
     let mut out = CallSums::default();
     for of_process in totals.chunk_by(|a, b| a.process == b.process) {
         let Some(number) = of_process.first().map(|total| total.process) else { continue };
         let Some(process) = run.process(number) else { continue };
-        // A record that stands for several ranks is none of them.
+        // A record that represents several ranks is none of them.
         let is_one = process.reduction.is_none();
         let mut files: BTreeMap<FileId, ProcessFile> = BTreeMap::new();
         for total in of_process {
@@ -111,7 +111,7 @@ impl CallSums {
                 let count = self.failed_files.entry(stream.file).or_default();
                 *count = count.saturating_add(calls.count);
             }
-            // Folders are opened to be listed, not to be read or written.
+            // Directories are opened to be listed, not to be read or written.
             (Some(OpClass::Open), false) if called && op.name != "opendir" => self.opens.merge(calls),
             _ => {}
         }

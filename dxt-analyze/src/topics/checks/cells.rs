@@ -1,39 +1,39 @@
-//! Bytes that several processes read: each process's ranges, cut into cells of a fixed size. A cell keeps how many bytes its
-//! readers read of it and the span that they read in, so what is read in common is at least the difference. Cells are
-//! bounded in number as [`crate::shared::followed`] says.
+//! Bytes that several processes read: each process's ranges, cut into cells of a fixed size. A cell keeps the sum of its readers' bytes and
+//! the span in which they read; bytes read in common are at least sum - span. The number of cells is bounded as described in
+//! [`crate::shared::followed`].
 
 use crate::model::FileId;
 use crate::shared::followed::{Followed, Key, Value};
 use rustc_hash::FxHashMap;
 
-/// Bytes of a cell: small against what is worth a broadcast, large enough that a terabyte has few.
+/// Size of a cell in bytes: small compared with data worth a broadcast, large enough that a terabyte has few cells.
 pub const CELL_BYTES: u64 = 1 << 20;
-/// Cells of a file that are looked at per process: what it reads beyond four tebibytes of one file is left out.
+/// Maximum number of cells of a file per process: reads beyond 4 TiB of one file are left out.
 const CELLS_OF_A_PROCESS: u64 = 1 << 22;
 
-/// What the processes read of a cell.
+/// Reads of a cell by all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
-    /// Processes.
+    /// Number of processes.
     readers: u32,
-    /// Bytes, of each process every byte once.
+    /// Bytes read; each process counts every byte once.
     bytes: u64,
-    /// First byte that any of them read.
+    /// First byte that any process read.
     first: u64,
-    /// Behind the last.
+    /// End of the span (exclusive).
     behind: u64,
 }
 
-/// Cells of files, by file and number.
+/// Cells by file and number.
 #[derive(Clone, Debug)]
 pub struct Cells(Followed<(FileId, u64), Cell>);
 
-/// What several processes read of a file.
+/// Bytes of a file that several processes read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// Bytes that were read although another process read them too: all but one reading of each.
+    /// Redundant bytes: all but one reading of each byte.
     pub bytes: u64,
-    /// Most processes that read parts of one cell.
+    /// Maximum number of processes that read parts of the same cell.
     pub readers: u32,
 }
 
@@ -52,15 +52,15 @@ impl Value for Cell {
 }
 
 impl Cells {
-    /// Follows `limit` cells at most.
+    /// Tracks at most `limit` cells.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self(Followed::with_limit(limit))
     }
 
-    /// Adds what one process read of `file`: disjoint ranges in order. Called once per process and file.
+    /// Adds one process's reads of `file`, as disjoint ranges in ascending order. Must be called once per process and file.
     pub fn add(&mut self, file: FileId, ranges: impl Iterator<Item = (u64, u64)>) {
-        // Ranges are in order, so those of one cell follow each other and their reader counts once.
+        // Ranges are in order, so those of one cell are adjacent and their reader counts once.
         let (mut open, mut left) = (None::<(u64, Cell)>, CELLS_OF_A_PROCESS);
         for (start, end) in ranges {
             let first = start / CELL_BYTES;
@@ -89,18 +89,18 @@ impl Cells {
         }
     }
 
-    /// Adds what other processes read.
+    /// Adds the cells of other processes.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }
 
-    /// One cell in so many was followed.
+    /// Returns the sampling factor: one cell in this many was tracked.
     #[must_use]
     pub fn followed_one_in(&self) -> u64 {
         self.0.one_in()
     }
 
-    /// Per file; an estimate if not all cells were followed.
+    /// Returns the redundant reads per file; an estimate if not all cells were tracked.
     #[must_use]
     pub fn common(&self) -> FxHashMap<FileId, Common> {
         let mut out: FxHashMap<FileId, Common> = FxHashMap::default();

@@ -1,30 +1,30 @@
-//! Ranges of one length at one distance from each other, as one.
+//! Runs of equally long ranges at a constant distance.
 
-/// Ranges of `length` bytes, `stride` from the start of one to the start of the next, none touching the next.
+/// Ranges of `length` bytes that begin `stride` bytes apart and do not touch each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Comb {
     pub(super) length: u64,
-    /// 0 for a single one.
+    /// Distance of starts in bytes; 0 for a single range.
     pub(super) stride: u64,
     pub(super) count: u64,
-    /// Latest time given.
+    /// Latest time of the ranges.
     pub(super) time: u64,
 }
 
 impl Comb {
-    /// One range.
+    /// Creates a run of one range.
     #[inline]
     pub(super) fn single(length: u64, time: u64) -> Self {
         Self { length, stride: 0, count: 1, time }
     }
 
-    /// Where the last range begins if the first does at `first`.
+    /// Returns the start of the last range, if the first range begins at `first`.
     #[inline]
     pub(super) fn last(&self, first: u64) -> u64 {
         first + (self.count - 1) * self.stride
     }
 
-    /// Behind the last byte.
+    /// Returns the end of the last range (exclusive).
     #[inline]
     pub(super) fn end(&self, first: u64) -> u64 {
         self.last(first) + self.length
@@ -35,7 +35,7 @@ impl Comb {
         self.length.saturating_mul(self.count)
     }
 
-    /// Numbers of the ranges that have a byte in `start..end` or touch it: from, and behind the last.
+    /// Returns the indices of the ranges that overlap or touch `start..end`, as (from, end) with end exclusive.
     #[inline]
     pub(super) fn touching(&self, first: u64, start: u64, end: u64) -> (u64, u64) {
         let before = |place: u64| if self.count == 1 { 1 } else { place.div_ceil(self.stride) };
@@ -45,7 +45,7 @@ impl Comb {
         (from.min(self.count), behind.min(self.count))
     }
 
-    /// Bytes of `start..end` in the ranges `from..behind`, which touch it.
+    /// Counts the bytes of `start..end` in the ranges `from..behind`, which must touch it.
     #[inline]
     pub(super) fn known(&self, first: u64, (from, behind): (u64, u64), start: u64, end: u64) -> u64 {
         if from >= behind {
@@ -55,7 +55,7 @@ impl Comb {
         (behind - from) * self.length - start.saturating_sub(begins) - ends.saturating_sub(end)
     }
 
-    /// Its ranges `from..behind` by themselves, if that is any.
+    /// Returns the ranges `from..behind` as a run of their own, with its first byte; `None` if there are none.
     #[inline]
     pub(super) fn part(&self, first: u64, from: u64, behind: u64) -> Option<(u64, Self)> {
         let count = behind.checked_sub(from).filter(|count| *count > 0)?;

@@ -1,5 +1,4 @@
-//! Operations without segments in the sums of the ordered pass, as far as counters tell; and the order of all operations where another
-//! tool has counted it.
+//! Operations without segments, added to the ordered pass as precisely as counters allow; and orders counted by another tool.
 
 use super::sums::{Calls, Direction, FileSums};
 use crate::model::{FileId, Run};
@@ -10,8 +9,7 @@ use trace_format::counters::{Counters, SIZE_BOUNDS};
 use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 
-/// Adds what has no segments to the sums of the ordered pass, as far as counters tell: sizes by bins, places by the
-/// stream's own order.
+/// Adds operations without segments to the sums of the ordered pass: sizes by the counters' bins, randomness by the stream's own order.
 pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &Thresholds) {
     for process in &run.processes {
         for missing in &process.missing {
@@ -35,7 +33,7 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &
             let bytes = if sized { counters.bytes } else { 0 };
             direction.small.merge(&Calls { count: small, bytes, time_ns: share(counters.duration, small) });
             direction.small_unsized = direction.small_unsized.saturating_add(if sized { 0 } else { small });
-            // The first has none before it, though it may count as sequential.
+            // The first call has no predecessor, though it may count as sequential.
             let placed = counters.ordered().saturating_sub(1);
             let random = placed.saturating_sub(counters.sequential);
             if placed > 0 {
@@ -54,7 +52,7 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &
     }
 }
 
-/// What was counted of the order of all accesses. The first of each rank has none before it.
+/// Adds counts of the order of all accesses. The first access of each rank has no predecessor.
 fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
     let placed = order.known.saturating_sub(ranks);
     let random = placed.saturating_sub(order.sequential);
@@ -64,8 +62,8 @@ fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
     direction.random.merge(&Calls { count: random, bytes: 0, time_ns: time_ns.min(all.time_ns) });
 }
 
-/// Calls in bins that end below or at `limit`. The bin that holds `limit` itself counts only if the mean is below it: requests
-/// of exactly 1 MiB share a bin with smaller ones.
+/// Counts the calls in bins that end below or at `limit`. The bin that contains `limit` itself counts only if the mean is below it:
+/// requests of exactly 1 MiB share a bin with smaller ones.
 fn small_by_bins(counters: &Counters, limit: u64) -> u64 {
     let mean = counters.bytes / counters.segments.max(1);
     let bins = counters.sizes.iter().zip(SIZE_BOUNDS);

@@ -1,5 +1,4 @@
-//! What counts of calls tell of a file: who used it, how often it was opened, synced and sought in, and who moved the bytes of
-//! collective calls.
+//! Counts of calls per file: its users, opens, syncs and seeks, and the aggregators of collective calls.
 
 use super::sums::Calls;
 use crate::model::{ProcessId, Run, Stream, Within};
@@ -7,38 +6,38 @@ use std::collections::BTreeMap;
 use trace_format::op::OpMode;
 use trace_format::op::{Layer, OpClass};
 
-/// What was done to a file, whoever called.
+/// Sums of a file over all callers.
 #[derive(Clone, Debug, Default)]
 pub struct FileCalls {
-    /// Syncs of the system.
+    /// System syncs (POSIX).
     pub syncs: Calls,
-    /// Seeks of the system.
+    /// System seeks (POSIX).
     pub seeks: Calls,
-    /// Reads of the system.
+    /// System reads (POSIX).
     pub reads: Calls,
-    /// Writes of the system.
+    /// System writes (POSIX).
     pub writes: Calls,
     /// Opens, over all processes.
     pub opens: Calls,
     /// Closes, over all processes.
     pub closes: Calls,
-    /// Most opens by one process, and which: index of the process.
+    /// Maximum number of opens by one process, and this process.
     pub most_opens: (u64, ProcessId),
-    /// That process's reads and writes.
+    /// Reads and writes of the process in `most_opens`.
     pub accesses_of_most: u64,
     /// Bytes read by process, at the layer that the program called.
     pub read_by: BTreeMap<ProcessId, u64>,
-    /// Bytes written, likewise.
+    /// Bytes written by process, at the layer that the program called.
     pub written_by: BTreeMap<ProcessId, u64>,
-    /// Calls of the program that move its data for one rank alone.
+    /// Calls of the program that move data for one rank alone.
     pub alone: Calls,
-    /// Processes that called collective reads or writes on it.
+    /// Number of processes that called collective reads or writes on the file.
     pub collective_by: u32,
-    /// Among them those that then moved bytes: the aggregators, by process.
+    /// Aggregators: processes in `collective_by` that then moved bytes.
     pub aggregators: Vec<ProcessId>,
 }
 
-/// What one process did to a file.
+/// Sums of a file over the calls of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProcessFile {
     syncs: Calls,
@@ -85,7 +84,7 @@ impl ProcessFile {
                         *touched = true;
                     }
                 }
-                // HDF5 decides for its own calls whether MPI-IO moves them together.
+                // HDF5 decides by itself whether MPI-IO moves its data collectively.
                 if !collective && !stream.nested && matches!(op.layer, Some(Layer::Posix | Layer::Mpiio)) {
                     self.alone.merge(calls);
                 }

@@ -1,28 +1,27 @@
-//! When processes are in calls: the time of the job in a fixed number of slots, and per slot how many processes made calls
-//! in it. A gap or a moment with one process only is seen if it is at least a slot long; gaps are then exact to the
-//! nanosecond, as each slot knows its first start and last end.
+//! Activity of processes: number of processes in calls, in a fixed number of time windows. Gaps, and periods with one active process, are
+//! detected if at least one window long. Gaps are exact to the nanosecond, since each window knows its first start and last end.
 
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block, Stretch};
 use strength_reduce::StrengthReducedU64;
 use trace_format::op::OpClass;
 
-/// Slots that the job's time is cut into.
+/// Number of time windows of the job.
 pub const SLOTS: usize = 1 << 16;
 
-/// One slot of time.
+/// Counts of one time window.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeSlot {
     /// Processes in any call.
     pub processes: u32,
     /// Processes in reads and writes that reach storage.
     pub moving: u32,
-    /// Opens, closes, stats and other metadata calls that begin in it.
+    /// Opens, closes, stats and other metadata calls that begin in the window.
     pub metadata: u32,
     edges: Edges,
 }
 
-/// The first start and the last end in a slot, ns since the job's start.
+/// First start and last end of a call in a time window, ns since the job's start.
 #[derive(Clone, Copy, Debug)]
 struct Edges {
     first: u64,
@@ -35,20 +34,20 @@ impl Default for Edges {
     }
 }
 
-/// Slots that a thread fills, process by process. What each call touches lies apart: a processor's cache holds that of all slots.
+/// Time windows that a thread fills, process by process. Separate arrays, so that the data touched by each call fits the processor's cache.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     edges: Vec<Edges>,
-    /// Metadata calls; nothing until there is one.
+    /// Metadata calls by window; empty until there is one.
     metadata: Vec<u32>,
     process: ProcessId,
-    /// In any call: until a process is counted, only in those that are not in `moving`.
+    /// Windows with any call. Until a process is counted, calls in `moving` are left out.
     any: Seen,
     moving: Seen,
 }
 
 impl Slots {
-    /// Goes on with a process.
+    /// Starts or continues a process.
     fn of(&mut self, process: ProcessId) {
         if self.process != process {
             self.settle();
@@ -68,7 +67,7 @@ impl Slots {
         self.moving.settle();
     }
 
-    /// All slots, with their processes.
+    /// Returns the counts of all windows, including the process that was read last.
     fn counted(&self) -> Vec<TimeSlot> {
         let mut all = self.clone();
         all.settle();
@@ -79,19 +78,19 @@ impl Slots {
     }
 }
 
-/// Slots in a word of [`Seen`].
+/// Windows per word of [`Seen`].
 const BITS: usize = u64::BITS as usize;
 
-/// In which slots the process that is being read was, a bit for each: all fit a processor's first cache, where the slots themselves do not.
+/// Windows in which the current process was active, one bit each. All bits fit the L1 cache; the windows themselves do not.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     bits: Vec<u64>,
-    /// Of the processes before: how many more were in each slot than in the one before it.
+    /// Counts of previous processes as differences: count of each window minus count of the window before.
     changes: Vec<i32>,
 }
 
 impl Seen {
-    /// The slots `first..=last`.
+    /// Marks the windows `first..=last`.
     #[inline]
     fn add(&mut self, first: usize, last: usize) {
         for slot in [first, last] {
@@ -119,7 +118,7 @@ impl Seen {
         }
     }
 
-    /// Counts the process in its slots, and forgets it. Only where it begins to be in slots and where it ceases to is anything to do.
+    /// Counts the process in its windows and clears its bits. Only windows at which activity begins or ends need work.
     fn settle(&mut self) {
         let mut before = 0;
         for (word, changes) in self.bits.iter_mut().zip(self.changes.chunks_mut(BITS)) {
@@ -136,12 +135,11 @@ impl Seen {
         }
     }
 
-    /// Adds what another thread saw.
     fn merge(&mut self, other: &Self) {
         self.changes.iter_mut().zip(&other.changes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Processes, by slot.
+    /// Iterates over the number of processes per window.
     fn counts(&self) -> impl Iterator<Item = u32> {
         self.changes.iter().scan(0_i32, |sum, change| {
             *sum += change;
@@ -150,17 +148,17 @@ impl Seen {
     }
 }
 
-/// The analysis.
+/// Pass that counts active processes over time.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline {
-    /// Start of the first slot, ns since the job's start.
+    /// Start of the first window, ns since the job's start.
     from: u64,
-    /// Length of a slot, ns.
+    /// Length of a window, ns.
     width: StrengthReducedU64,
 }
 
 impl Timeline {
-    /// Over the time in which `run` has segments.
+    /// Covers the time in which `run` has segments.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let heads = || {
@@ -171,7 +169,7 @@ impl Timeline {
         Self { from, width: StrengthReducedU64::new(until.saturating_sub(from) / SLOTS as u64 + 1) }
     }
 
-    /// Length of a slot, ns.
+    /// Returns the length of a window in ns.
     #[must_use]
     pub fn width_ns(&self) -> u64 {
         self.width.get()
@@ -182,8 +180,8 @@ impl Timeline {
         ((time.saturating_sub(self.from) / self.width) as usize).min(SLOTS - 1)
     }
 
-    /// Calls of a stream: whether they are of metadata, and whether they reach storage. Whether a call ends in the slot in which it began
-    /// no processor can guess, so nothing is asked about it unless it lies in more than two.
+    /// Adds calls of a stream; the flags say if they are metadata calls and if they reach storage. A branch on "ends in the window where it
+    /// began" would be unpredictable, so only calls over more than two windows take one.
     fn calls(&self, partial: &mut Slots, calls: Stretch<'_>, shift: u64, (metadata, storage): (bool, bool)) {
         if metadata {
             partial.metadata.resize(SLOTS, 0);
@@ -253,41 +251,41 @@ impl Analysis for Timeline {
     }
 }
 
-/// A time in which no process was in a call, ns since the job's start.
+/// Time in which no process was in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Gap {
-    /// Where the last call before it ended.
+    /// End of the last call before the gap, ns since the job's start.
     pub start_ns: u64,
-    /// Where the next call began.
+    /// Start of the next call, ns since the job's start.
     pub end_ns: u64,
 }
 
 impl Gap {
-    /// Its length, ns.
+    /// Returns the length of the gap in ns.
     #[must_use]
     pub fn ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 }
 
-/// What the slots tell.
+/// Results derived from the time windows.
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
-    /// Gaps of at least a slot, the longest first.
+    /// Gaps of at least one window, longest first.
     pub gaps: Vec<Gap>,
-    /// Their time, ns.
+    /// Total length of the gaps, ns.
     pub idle_ns: u64,
-    /// From the first call's start to the last one's end, ns.
+    /// Time from the first call's start to the last call's end, ns.
     pub span_ns: u64,
-    /// Slots in which exactly one process moves bytes, their time in ns.
+    /// Time of windows in which exactly one process moves bytes, ns.
     pub alone_ns: u64,
-    /// Slots in which any does, likewise.
+    /// Time of windows in which any process moves bytes, ns.
     pub moving_ns: u64,
-    /// Most metadata calls per second, over a second or the span, and where that begins (ns since the job's start).
+    /// Peak rate of metadata calls per second, over one second or the span, and its start in ns since the job's start.
     pub metadata_peak: (f64, u64),
 }
 
-/// Reads the slots.
+/// Derives gaps, activity and the metadata peak from the time windows.
 #[must_use]
 pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
     let slots = &slots.counted();
@@ -319,7 +317,7 @@ pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
     out
 }
 
-/// Most metadata calls per second in a window of a second, or of a slot if that is longer.
+/// Returns the peak rate of metadata calls per second over any one second (or one time window, if longer), and its start.
 fn peak(timeline: &Timeline, slots: &[TimeSlot]) -> (f64, u64) {
     let window = (1_000_000_000 / timeline.width_ns()).clamp(1, slots.len().max(1) as u64) as usize;
     let seconds = (window as u64 * timeline.width_ns()).max(1_000_000_000) as f64 / 1e9;
@@ -381,7 +379,7 @@ mod tests {
         let timeline = Timeline { from: 0, width: StrengthReducedU64::new(250_000_000) };
         let calls: Vec<(u64, u64)> = (0..40).map(|i| (2_100_000_000 + i, 2_100_000_001 + i)).collect();
         let slots = filled(&timeline, &[calls, vec![(2_900_000_000, 2_900_000_001), (0, 1)]].concat());
-        // The window that first holds all of them ends with the slot of the last.
+        // The one-second period that first holds all calls ends with the time window of the last call.
         assert_eq!(phases(&timeline, &slots).metadata_peak, (41.0, 2_000_000_000));
     }
 }

@@ -1,4 +1,4 @@
-//! The checks on the page.
+//! Checks in the HTML report.
 
 use super::gaps::Timeline;
 use super::view::{ChecksReport, checks_from};
@@ -9,11 +9,11 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
 together!(
-    /// What checks want.
+    /// Analyses of the first reading.
     First, Partial { walk, timeline }
 );
 
-/// See [`Reported`].
+/// Checks as a part of the report, see [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: First<Walk<'a>, Timeline>,

@@ -1,5 +1,4 @@
-//! Checks of the interfaces that the program uses: C streams, MPI-IO, its collective and nonblocking calls, and who writes for
-//! whom.
+//! Checks of the interfaces used: C streams, MPI-IO with its collective and nonblocking calls, aggregators, memory alignment.
 
 use super::calls::Forms;
 use super::result::{Amount, Said, Verdicts};
@@ -58,7 +57,7 @@ fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
     if ranks < 2 {
         return out.skip(check, code, least, "the program has fewer than two MPI ranks");
     }
-    // Files of one rank each gain nothing from MPI-IO.
+    // Files that only one rank uses gain nothing from MPI-IO.
     let by_hand = |file: &super::file_calls::FileCalls| {
         let several = file.read_by.len() > 1 || file.written_by.len() > 1;
         if several { file.alone.bytes } else { 0 }
@@ -120,7 +119,7 @@ fn collective(
     out.also("calls", Amount::Count(all), Amount::Count(m.least.collective_min));
 }
 
-/// Times without I/O from which on there are phases between them.
+/// Minimum number of gaps without I/O to speak of separate I/O phases.
 const GAPS: u64 = 2;
 
 fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
@@ -155,7 +154,7 @@ fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
     out.also("of the calls blocking", Amount::Ratio(share(all.saturating_sub(nonblocking), all)), Amount::Ratio(1.0));
 }
 
-/// Nodes of which one cannot be all.
+/// Minimum number of nodes for which the share of aggregator nodes is meaningful.
 const SEVERAL: u64 = 2;
 
 fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
@@ -165,7 +164,7 @@ fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, least, why);
     }
     let Some(all_nodes) = m.run.node_count() else { return out.skip(check, code, least, "nodes are not known") };
-    // A launcher's own node need have no ranks.
+    // Node of the launcher may have no ranks.
     let nodes = m.run.workers().map(|process| process.node).collect::<BTreeSet<u32>>().len() as u64;
     let nodes = if nodes > 0 { nodes.min(all_nodes) } else { all_nodes };
     let used = |processes: &[ProcessId]| {

@@ -1,9 +1,9 @@
-//! The checks: what a list of rules of thumb asks of a run, and what only the single operations can tell. One ordered pass
-//! serves all of them. `docs/checks.md` lists them beside Drishti's.
+//! Checks: rules of thumb, and facts that only single operations prove; one ordered pass serves all. `docs/checks.md` lists them beside
+//! Drishti's.
 //!
-//! * `walk`, `roles`, `walked_file`, `ranges`, `put_off`, `runs`, `cells`, `writers`, `sums`: the pass, and what it keeps.
-//! * `gaps`: when processes are in calls.
-//! * `calls`, `file_calls`, `counted`: what counts alone tell.
+//! * `walk`, `roles`, `walked_file`, `ranges`, `put_off`, `runs`, `cells`, `writers`, `sums`: the pass and its state.
+//! * `gaps`: activity of processes over time.
+//! * `calls`, `file_calls`, `counted`: sums of counts.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the verdicts.
 
 pub mod args;
@@ -52,28 +52,28 @@ use std::collections::BTreeMap;
 use sums::{Example, FileSums};
 use writers::Writers;
 
-/// What the verdicts look at.
+/// Inputs of the verdicts.
 #[derive(Debug)]
 pub struct Measured<'a> {
-    /// The run.
+    /// Run that is checked.
     pub run: &'a Run,
-    /// What verdicts are measured by.
+    /// Thresholds of the verdicts.
     pub least: &'a Thresholds,
     /// Sums of calls.
     pub calls: CallSums,
-    /// Sums of the ordered pass.
+    /// Sums of the ordered pass, by file.
     pub files: BTreeMap<FileId, FileSums>,
-    /// What processes read in common.
+    /// Bytes that several processes read, by file.
     pub common: FxHashMap<FileId, Common>,
     /// Writers of the bytes of shared files.
     pub writers: Writers,
-    /// When processes were in calls.
+    /// Activity of processes over time.
     pub phases: Phases,
-    /// Accesses whose place in memory is known, and those of them off a multiple of 8 bytes.
+    /// Number of accesses whose memory address is known, and of those not at a multiple of the alignment (8 bytes by default).
     pub memory: (u64, u64),
 }
 
-/// All checks, in the order of the documentation.
+/// Runs all checks, in the order of the documentation.
 #[must_use]
 pub fn judge(measured: &Measured<'_>) -> Verdicts {
     let mut out = Verdicts::default();
@@ -86,28 +86,28 @@ pub fn judge(measured: &Measured<'_>) -> Verdicts {
     out
 }
 
-/// `12.3 %`.
+/// Formats a share, as in `12.3 %`.
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
 impl Measured<'_> {
-    /// How much `ns` matter, by their share of all time in the program's calls.
+    /// Returns the severity of `ns`, by their share of all time in the program's calls.
     fn severity(&self, ns: u64) -> Severity {
         Severity::of_cost(ns, self.calls.all.time_ns, self.least)
     }
 
-    /// Why checks of single operations cannot look, if they cannot.
+    /// Returns the reason why checks of single operations are not applicable, if so.
     fn no_segments(&self) -> Option<&'static str> {
         (self.run.segments() == 0).then_some("the trace has no single operations")
     }
 
-    /// Whether the program is known to have one rank, which has nobody to move bytes together with.
+    /// True if the program is known to have one rank, which has no peers for collective calls.
     fn single_rank(&self) -> bool {
         self.run.info.mpi.as_ref().is_some_and(|mpi| mpi.ranks == 1)
     }
 
-    /// Why checks that compare ranks cannot look, if they cannot.
+    /// Returns the reason why checks that compare ranks are not applicable, if so.
     fn no_ranks(&self) -> Option<&'static str> {
         if self.run.reduced_ranks() > 0 {
             return Some("ranks were reduced to one record: `summary` shows the fastest and the slowest");
@@ -115,17 +115,15 @@ impl Measured<'_> {
         (self.calls.ranks.len() < 2).then_some("there are not two processes that do I/O")
     }
 
-    /// A file's path.
     fn name(&self, file: FileId) -> &str {
         self.run.file(file).map_or("?", |file| &file.name)
     }
 
-    /// A place in words.
     fn place(&self, example: &Example) -> String {
         format!("{} at offset {}", self.run.process_name(example.process), example.offset)
     }
 
-    /// The files with most of something, with how much; nothing of those that have none.
+    /// Returns the few files with the largest amounts, and their amounts; files with 0 are left out.
     fn most<T>(&self, files: &BTreeMap<FileId, T>, of: impl Fn(&T) -> u64) -> Vec<(FileId, u64)> {
         let mut all: Vec<(FileId, u64)> = files.iter().map(|(file, sums)| (*file, of(sums))).collect();
         all.retain(|(_, amount)| *amount > 0);

@@ -1,4 +1,4 @@
-//! Checks of time: when nobody does I/O, and when only one process does.
+//! Checks of activity over time: gaps without I/O, and periods with one active process.
 
 use super::result::{Amount, Said, Verdicts};
 use super::{Measured, percent, share};

@@ -1,24 +1,24 @@
-//! Ranges that came at random, before they are sorted in: mostly nobody asks where they are, only whether they were there already. Blocks of one length at
-//! multiples of it, as random accesses are, tell that by their number.
+//! Ranges with random offsets, deferred before they are sorted in: usually their positions are never needed, only if their bytes were seen
+//! before. For blocks of equal length at multiples of it, as random accesses mostly are, the block number answers that.
 
 use super::comb::Comb;
 use rustc_hash::FxHashSet;
 
-/// Blocks that are there at the beginning, at most.
+/// Maximum number of blocks in the set when deferral begins.
 const MOST: u64 = 1 << 12;
 
-/// Blocks of `length` bytes at multiples of that.
+/// Blocks of `length` bytes at multiples of `length`.
 #[derive(Clone, Debug)]
 pub(super) struct PutOff {
     length: u64,
-    /// Numbers of all blocks, also of those that were there before.
+    /// Numbers of all blocks, including those from before deferral.
     there: FxHashSet<u64>,
-    /// Those that came since, in their order: first byte and time.
+    /// Deferred blocks in order of arrival: first byte and time.
     came: Vec<(u64, u64)>,
 }
 
 impl PutOff {
-    /// Beside ranges that are there; `None` if not all are made of blocks of `length` bytes, or there are too many.
+    /// Starts deferral with the existing `runs`; `None` if not all of them consist of blocks of `length` bytes, or if there are too many.
     pub(super) fn beside(mut runs: impl Iterator<Item = (u64, Comb)>, length: u64) -> Option<Self> {
         let mut there: FxHashSet<u64> = FxHashSet::default();
         let (mut left, is_even) = (MOST, |bytes: u64| bytes.is_multiple_of(length));
@@ -32,12 +32,12 @@ impl PutOff {
         Some(Self { length, there, came: Vec::new() })
     }
 
-    /// How many came.
+    /// Returns the number of deferred blocks.
     pub(super) fn len(&self) -> usize {
         self.came.len()
     }
 
-    /// Adds one; how many of its bytes were there already. `None`, and nothing is added, if it is no block.
+    /// Adds a range and returns how many of its bytes were in the set already; `None`, without adding it, if it is no block.
     #[inline]
     pub(super) fn add(&mut self, start: u64, end: u64, time: u64) -> Option<u64> {
         if end - start != self.length || !start.is_multiple_of(self.length) {
@@ -47,12 +47,12 @@ impl PutOff {
         Some(if self.there.insert(start / self.length) { 0 } else { self.length })
     }
 
-    /// All that came, in their order: first byte, the one behind the last, and time.
+    /// Iterates over the deferred blocks in order of arrival: first byte, end (exclusive) and time.
     pub(super) fn all(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         self.came.iter().map(|(start, time)| (*start, start + self.length, *time))
     }
 
-    /// What is there, by place: ranges of which none touches the next.
+    /// Iterates over all bytes of the set in order of offset, as ranges that do not touch each other.
     pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut blocks: Vec<u64> = self.there.iter().copied().collect();
         blocks.sort_unstable();

@@ -1,6 +1,6 @@
-//! Which bytes of a file a process has touched: disjoint ranges, exact while there is room. Ranges of one length at one distance
-//! from each other, as programs make them, are kept as one run however many they are. Where room ends, the runs of fewest bytes
-//! are forgotten, so that an overlap can be missed and never made up, and what was forgotten is counted.
+//! Set of the bytes of a file that a process has touched, as disjoint ranges; exact while there is room. Equally long ranges at a constant
+//! distance, as strided programs make them, are stored as one run however many they are. If room runs out, the runs with the fewest bytes
+//! are forgotten: overlaps can then be missed, but never invented. Forgotten bytes are counted.
 
 use super::comb::Comb;
 use super::put_off::PutOff;
@@ -8,59 +8,59 @@ use super::sorted::{Position, Sorted};
 use crate::scan::Stretch;
 use std::ops::RangeInclusive;
 
-/// Disjoint ranges of bytes, none touching the next. No run has a range between two of another.
+/// Disjoint ranges of bytes that do not touch each other. The ranges of two runs do not interleave.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     runs: Sorted,
-    /// Start of the range that has the bytes given last.
+    /// Start of the range that contains the most recently inserted bytes.
     newest: u64,
     forgotten_bytes: u64,
-    /// By how many runs there are more for ranges that came lately, less the ranges that went on as those before.
+    /// Score of randomness: number of runs created by inserts, minus number of inserts that continued a run; never below 0.
     apart: usize,
-    /// What came since, if that were many: not in `runs` yet.
+    /// Inserts deferred since `apart` reached [`AT_RANDOM`]; not in `runs` yet.
     put_off: Option<Box<PutOff>>,
-    /// Whether nothing is put off any more.
+    /// True if inserts are no longer deferred.
     at_once: bool,
 }
 
-/// That number from which on ranges that come are put off: they lie at random.
+/// Value of `apart` from which inserts are deferred, because the offsets look random.
 const AT_RANDOM: usize = 64;
 
 impl Ranges {
-    /// Runs held, at most: what takes room.
+    /// Upper bound of the number of runs held, the measure of memory.
     #[must_use]
     pub fn len(&self) -> usize {
-        // One between two of a run makes three of it.
+        // A range that falls between two ranges of a run splits it: three runs instead of one.
         self.runs.len() + self.put_off.as_ref().map_or(0, |put_off| put_off.len() * 2)
     }
 
-    /// Whether there is none.
+    /// True if there are no ranges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Bytes in ranges that were forgotten.
+    /// Number of bytes in ranges that were forgotten.
     #[must_use]
     pub fn forgotten_bytes(&self) -> u64 {
         self.forgotten_bytes
     }
 
-    /// The ranges, in order: first byte and the one behind the last.
+    /// Iterates over the ranges in order of offset, as (first byte, end); the end is exclusive.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         let put_off = self.put_off.as_ref().map(|put_off| put_off.ranges());
         let runs = if put_off.is_some() { None } else { Some(self.sorted_in()) };
         put_off.into_iter().flatten().chain(runs.into_iter().flatten())
     }
 
-    /// Those that are in `runs`, in order.
+    /// Iterates over the ranges in `runs` in order of offset; deferred ranges are left out.
     fn sorted_in(&self) -> impl Iterator<Item = (u64, u64)> {
         self.runs.iter().flat_map(|(first, run)| {
             (0..run.count).map(move |i| (first + i * run.stride, first + i * run.stride + run.length))
         })
     }
 
-    /// Adds `start..end` at `time`; returns how many of its bytes were there already.
+    /// Adds `start..end` at `time`; returns how many of its bytes were in the set already.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, time: u64) -> u64 {
         if start >= end {
@@ -79,7 +79,7 @@ impl Ranges {
         self.insert_now(start, end, time)
     }
 
-    /// Sorts in what was put off, as if it came now. That somebody asks is not for once.
+    /// Inserts all deferred ranges, and stops deferring for good: a caller that needs positions once will need them again.
     pub fn sort_in(&mut self) {
         let Some(put_off) = self.put_off.take() else { return };
         self.at_once = true;
@@ -88,7 +88,7 @@ impl Ranges {
         }
     }
 
-    /// See [`Self::insert`].
+    /// Inserts a range without deferring it; see [`Self::insert`].
     fn insert_now(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let before = self.runs.len();
         let known = self.insert_one(start, end, time);
@@ -97,7 +97,7 @@ impl Ranges {
     }
 
     fn insert_one(&mut self, start: u64, end: u64, time: u64) -> u64 {
-        // A file written or read from its beginning on: the last range grows.
+        // File written or read from its beginning: the last range grows.
         if let Some((place, (first, run))) = self.runs.last()
             && run.count == 1
             && start == first + run.length
@@ -107,13 +107,13 @@ impl Ranges {
             self.runs.set(place, first, Comb { length: end - first, time: run.time.max(time), ..run });
             return 0;
         }
-        // The last run that can touch this range, in order of first bytes.
+        // Last run, in order of first bytes, that can touch this range.
         let place = self.runs.floor(end);
         match place.and_then(|place| Some((place, self.runs.get(place)?))) {
             Some((place, (first, run))) if run.end(first) >= start => {
                 self.insert_near(place, first, run, start, end, time)
             }
-            // The next of a pattern: by far the most frequent case.
+            // Next range of a pattern: by far the most frequent case.
             Some((place, (first, run)))
                 if run.count > 1 && start == run.last(first) + run.stride && end - start == run.length =>
             {
@@ -133,9 +133,9 @@ impl Ranges {
         }
     }
 
-    /// Adds calls as [`Self::insert`] does, as long as the length of each is within `lengths`, which has no 0, and it goes on where the last range of
-    /// all ends, or at the distance of the last run: then none of its bytes is there already, and no other run is looked at. How many were added,
-    /// from the first on.
+    /// Adds leading calls as [`Self::insert`] does, and returns how many. Stops at the first call whose length is outside `lengths` (which
+    /// must not contain 0) or that does not continue the last run of the file. A call continues the run if it begins where its only range
+    /// ends, or one stride after its last range. Such a call overlaps nothing, and no other run is looked up.
     pub fn go_on(&mut self, calls: Stretch<'_>, lengths: &RangeInclusive<u64>) -> usize {
         let Some((place, (first, mut run))) = self.runs.last().filter(|_| self.put_off.is_none()) else { return 0 };
         let mut taken = 0;
@@ -162,14 +162,14 @@ impl Ranges {
         taken
     }
 
-    /// Adds a range that touches none, behind the run at `place`.
+    /// Adds a range that touches no other, after the run at `place`.
     fn insert_apart(&mut self, place: Option<Position>, start: u64, run: Comb) {
         let place = place.and_then(|place| self.joined_before(place));
         let place = self.runs.insert_behind(place, start, run);
         self.join_around(place, start);
     }
 
-    /// Makes one run of the newest range, which begins at `start` and stands at `place`, and of those beside it that it continues.
+    /// Merges the newest range, which begins at `start` and is at `place`, with its neighbours if they form one pattern.
     fn join_around(&mut self, place: Position, start: u64) {
         self.newest = start;
         if let Some(place) = self.joined_before(place)
@@ -179,7 +179,7 @@ impl Ranges {
         }
     }
 
-    /// Adds a range that a run reaches to which begins before its end.
+    /// Adds a range that `run` may touch: the run begins at or before `end` and ends at or after `start`.
     fn insert_near(&mut self, place: Position, first: u64, run: Comb, start: u64, end: u64, time: u64) -> u64 {
         let (from, behind) = run.touching(first, start, end);
         let begins = first + from * run.stride;
@@ -195,7 +195,7 @@ impl Ranges {
                 return known;
             }
         }
-        // Between two ranges of a run, as random offsets mostly lie: what is behind it becomes a run of its own.
+        // Between two ranges of a run, the usual place of random offsets: the ranges after it become a run of their own.
         if let (true, Some((_, lower)), Some((begins, upper))) =
             (from == behind, run.part(first, 0, from), run.part(first, from, run.count))
         {
@@ -209,7 +209,7 @@ impl Ranges {
         self.insert_among(start, end, time)
     }
 
-    /// Adds a range in place of all that it touches.
+    /// Adds a range and merges all ranges that it touches into it.
     fn insert_among(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let (mut from_byte, mut behind_byte, mut latest, mut known) = (start, end, time, 0);
         while let Some((place, first, run)) = self.last_reaching(end, start) {
@@ -232,20 +232,20 @@ impl Ranges {
         known
     }
 
-    /// The last run that begins at or before `last` and ends at or behind `start`.
+    /// Returns the last run that begins at or before `last` and ends at or after `start`.
     fn last_reaching(&self, last: u64, start: u64) -> Option<(Position, u64, Comb)> {
         let place = self.runs.floor(last)?;
         let (first, run) = self.runs.get(place)?;
         (run.end(first) >= start).then_some((place, first, run))
     }
 
-    /// Makes one run of that at `place` and the one before it if they continue each other; where the run then is.
+    /// Merges the run at `place` with the run before it if they form one pattern; returns the position of the resulting run.
     fn joined_before(&mut self, place: Position) -> Option<Position> {
         let Some(before) = self.runs.before(place) else { return Some(place) };
         let ((a, one), (b, two)) = (self.runs.get(before)?, self.runs.get(place)?);
         let stride = b - one.last(a);
         let fits = |run: &Comb| run.count == 1 || run.stride == stride;
-        // Of two single ranges only such as came one after the other: what lies side by side by chance is not a pattern.
+        // Two single ranges form a pattern only if one of them is the newest: neighbours by chance are no pattern.
         let is_pattern = one.count > 1 || two.count > 1 || self.newest == a || self.newest == b;
         if one.length != two.length || !fits(&one) || !fits(&two) || !is_pattern {
             return Some(place);
@@ -256,7 +256,7 @@ impl Ranges {
         Some(before)
     }
 
-    /// Bytes of `start..end` in runs whose latest time is not after `until`.
+    /// Counts the bytes of `start..end` in runs whose latest time is not after `until`.
     #[must_use]
     pub fn overlap(&mut self, start: u64, end: u64, until: u64) -> u64 {
         self.sort_in();
@@ -274,7 +274,7 @@ impl Ranges {
         sum
     }
 
-    /// Takes `start..end` out.
+    /// Removes `start..end`.
     pub fn remove(&mut self, start: u64, end: u64) {
         if start >= end || self.is_empty() {
             return;
@@ -297,13 +297,13 @@ impl Ranges {
         }
     }
 
-    /// Forgets all: the file has been emptied or replaced.
+    /// Forgets all ranges: the file was truncated to 0 or replaced.
     pub fn clear(&mut self) {
         self.runs.clear();
         self.put_off = None;
     }
 
-    /// Forgets the half of the runs with fewest bytes; of equal ones those at the lower offsets.
+    /// Forgets the half of the runs with the fewest bytes; of equal runs those at lower offsets.
     pub fn forget_half(&mut self) {
         self.sort_in();
         let mut all: Vec<(u64, u64)> = self.runs.iter().map(|(first, run)| (run.bytes(), first)).collect();
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn a_pattern_takes_the_room_of_one_range() {
-        // Forwards, backwards, its halves in turn, and the gaps filled behind it.
+        // Forwards, backwards, in alternating halves, and with the gaps filled afterwards.
         let mut ranges = Ranges::default();
         (0..1000).for_each(|i| assert_eq!(ranges.insert(i * 100, i * 100 + 10, i), 0));
         assert_eq!((ranges.len(), ranges.insert(500, 520, 5)), (1, 10));

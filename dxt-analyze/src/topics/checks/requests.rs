@@ -1,4 +1,4 @@
-//! Checks of the single requests: their mix, sizes, order, and what stands between them.
+//! Checks of single requests: mix, size, order, and the syncs and seeks between them.
 
 use super::result::{Amount, Said, Verdicts};
 use super::sums::{Direction, FileSums};
@@ -22,7 +22,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     seeks(measured, out);
 }
 
-/// Reads or writes.
+/// Check names and finding codes of one direction (reads or writes).
 struct Which {
     word: &'static str,
     of: fn(&FileSums) -> &Direction,
@@ -152,14 +152,15 @@ fn small_of(
     out.also("small ones", Amount::Count(all.small.count), Amount::Count(enough));
 }
 
-/// Part of a number of small calls that is enough where most of the time goes to such as take as long as storage does; and bytes of those, on the mean: what
-/// shorter ones cost is told of any number of them ([`crate::topics::causes::shape::tiny`]).
+/// Divisor of the minimum number of small calls if slow small calls take most of the time; see [`enough`].
 const OF_SLOW: u64 = 10;
+/// Minimum mean size of slow small calls for [`OF_SLOW`], in bytes. The cost of shorter calls is reported for any
+/// number of them by [`crate::topics::causes::shape::tiny`].
 const NOT_TINY: u64 = 16 << 10;
-/// Times `slow_small_ns` that they take at least.
+/// Slow small calls must take more than this multiple of `slow_small_ns` on average for [`OF_SLOW`].
 const TWICE: u64 = 2;
 
-/// So many small calls that `least` or more are worth a word; fewer where they take their time.
+/// Returns the minimum number of small calls for a finding: `least`, or `least` / [`OF_SLOW`] if slow small calls take most of the time.
 fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
     let each = |sum: u64| sum / all.slow_small.count.max(1);
     let slow = share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT
@@ -168,7 +169,7 @@ fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
     if slow && all.slow_small.count >= least / OF_SLOW { least / OF_SLOW } else { least }
 }
 
-/// What puts small requests together, by the interfaces that the run has.
+/// Names the ways to merge small requests, by the interfaces that the run uses.
 fn gather(m: &Measured<'_>) -> String {
     let streams = || m.run.processes.iter().flat_map(|process| &process.streams);
     let has = |layer: Layer| streams().any(|stream| m.run.op(stream).layer == Some(layer));
@@ -183,7 +184,7 @@ fn gather(m: &Measured<'_>) -> String {
     format!("gather them: {}{buffer}", ways.join(", "))
 }
 
-/// Share of requests that go backwards from which they are in reverse order rather than in none, which half of them do.
+/// Minimum share of requests that go backward to call the order reversed; random order has about one half.
 const BACKWARD: f64 = 0.8;
 
 fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
@@ -207,7 +208,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
             .into_iter()
             .map(|(file, count)| format!("{}: {} of them", m.name(file), units::count(count)))
             .collect(),
-        // Of calls that are only counted nothing tells the time of those.
+        // Time is not known for calls that are only counted.
         cost_ns: (all.random.time_ns > 0).then_some(all.random.time_ns),
         hint: if m.single_rank() {
             "sort requests by offset before they are made".into()
@@ -262,9 +263,11 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     out.add(check, code, Amount::Count(all.saved), least, looked, said);
 }
 
-/// Slow small writes that are enough if they are very slow and take most of the time in writes; how slow that is, and what is most.
+/// Minimum number of slow small writes if they are very slow and take most of the write time.
 const A_FEW: u64 = 10;
+/// Very slow: mean time is at least this multiple of `slow_small_ns`.
 const VERY: u64 = 5;
+/// Minimum share of the time that counts as most of it.
 const MOST_OF_IT: f64 = 0.5;
 
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
@@ -277,7 +280,7 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no small writes");
     }
     let part = share(all.slow_small.count, all.small.count);
-    // A few are enough where they are what the writes take.
+    // A few writes are enough if they dominate the write time.
     let each = all.slow_small.time_ns / all.slow_small.count.max(1);
     let very_slow = each >= m.least.slow_small_ns.saturating_mul(VERY) && all.slow_small.count >= A_FEW;
     let dominate = very_slow && share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT;
@@ -306,7 +309,7 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
 
 fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("syncs per write", Code::SYNC_PER_WRITE, m.least.sync_share);
-    // Per file: a log that is synced must not hide behind large files that are not.
+    // Per file: a synced log must not hide behind large files without syncs.
     let files = || m.calls.files.iter().filter(|(_, file)| file.syncs.count > 0);
     let worst = files().max_by_key(|(file, calls)| (calls.syncs.count, std::cmp::Reverse(**file)));
     let Some((&file, calls)) = worst else { return out.skip(check, code, Amount::Ratio(least), "no syncs") };

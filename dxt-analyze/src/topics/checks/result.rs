@@ -1,40 +1,40 @@
-//! The result of the checks: one row each, whether it found something, found nothing or could not look.
+//! Result of the checks: one row per check, with its verdict.
 
 use crate::findings::{Code, Finding, Severity};
 use crate::shared::completeness::Completeness;
 use crate::topics::checks::gaps::Gap;
 use serde::Serialize;
 
-/// A measured value.
+/// Measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "unit", content = "value", rename_all = "snake_case")]
 pub enum Amount {
-    /// Of one.
+    /// Ratio or share; 1 is the whole.
     Ratio(f64),
-    /// Number of things.
+    /// Count.
     Count(u64),
     /// Bytes.
     Bytes(u64),
-    /// ns.
+    /// Time in ns.
     Ns(u64),
-    /// Per second.
+    /// Rate per second.
     PerSecond(f64),
 }
 
-/// What came out.
+/// Verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Below the threshold.
+    /// Measured, without a finding.
     Ok,
-    /// There is a finding.
+    /// Measured, with a finding.
     Finding,
-    /// It could not be looked at, or there was nothing to look at.
+    /// Not measurable, or nothing to measure.
     NotApplicable,
 }
 
 impl Verdict {
-    /// As tables show it.
+    /// Returns the name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,55 +45,54 @@ impl Verdict {
     }
 }
 
-/// A condition of a check besides its threshold.
+/// Second condition of a check, besides its threshold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Condition {
-    /// What is counted: `small reads`.
+    /// Name of the counted things, as in `small reads`.
     pub what: &'static str,
-    /// How much there is.
+    /// Measured amount.
     pub measured: Amount,
-    /// How much there has to be.
+    /// Minimum amount for a finding.
     pub least: Amount,
 }
 
-/// One check.
+/// Row of one check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// What is checked, in a few words.
+    /// Short name of the check.
     pub check: &'static str,
-    /// The code of its finding.
+    /// Code of the check's finding.
     pub code: Code,
-    /// What was measured; `None` if it is not applicable.
+    /// Measured value; `None` if the check is not applicable.
     pub measured: Option<Amount>,
-    /// From where on it is a finding.
+    /// Threshold of a finding.
     pub threshold: Amount,
-    /// What has to hold besides: a large share of very little is no finding.
+    /// Second condition: a large share of very little is no finding.
     pub also: Option<Condition>,
-    /// What was looked at, or why nothing could be.
+    /// Data that was examined, or the reason why there was none.
     pub looked_at: String,
-    /// What came out.
+    /// Verdict of the check.
     pub verdict: Verdict,
 }
 
-/// All of them.
+/// Result of all checks.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checks {
-    /// The checks, in the order of the documentation.
+    /// Checks, in the order of the documentation.
     pub checks: Vec<Checked>,
-    /// The longest times in which no process was in a call.
+    /// Longest times in which no process was in a call.
     pub gaps: Vec<Gap>,
-    /// One cell of files in so many was followed for common reads; above 1 those are estimates.
+    /// Sampling factor of common reads: one cell of files in this many was tracked; above 1, common reads are estimates.
     pub cells_followed_one_in: u64,
-    /// Bytes whose accesses were forgotten for want of room: bytes read again, read back or written again are at least
-    /// those reported.
+    /// Bytes whose accesses were forgotten to limit memory: bytes reread, read back or overwritten are then lower bounds.
     pub forgotten_bytes: u64,
-    /// What is missing and why.
+    /// Missing parts of the trace, and why.
     pub missing: Completeness,
     /// Findings.
     pub findings: Vec<Finding>,
 }
 
-/// Collects rows and findings.
+/// Collector of rows and findings.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     /// Rows so far.
@@ -102,23 +101,23 @@ pub struct Verdicts {
     pub findings: Vec<Finding>,
 }
 
-/// What a finding says beside its code.
+/// Content of a finding, without its code.
 #[derive(Clone, Debug)]
 pub struct Said {
-    /// How much it matters.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// One sentence.
+    /// Title: one sentence.
     pub title: String,
-    /// What it rests on.
+    /// Evidence.
     pub evidence: Vec<String>,
-    /// What it cost, ns.
+    /// Cost, ns.
     pub cost_ns: Option<u64>,
-    /// What to do.
+    /// Advice.
     pub hint: String,
 }
 
 impl Verdicts {
-    /// A check that looked; with `said`, it found something.
+    /// Adds a check that was measured; with `said`, it has a finding.
     pub fn add(
         &mut self,
         check: &'static str,
@@ -141,7 +140,7 @@ impl Verdicts {
         }));
     }
 
-    /// A check that could not look.
+    /// Adds a check that was not applicable.
     pub fn skip(&mut self, check: &'static str, code: Code, threshold: Amount, why: &str) {
         let verdict = Verdict::NotApplicable;
         self.rows.push(Checked {
@@ -155,7 +154,7 @@ impl Verdicts {
         });
     }
 
-    /// Says of the check that was added last what has to hold besides: of `measured` at least `least`.
+    /// Adds a second condition to the last added check: `measured` must be at least `least`.
     pub fn also(&mut self, what: &'static str, measured: Amount, least: Amount) {
         if let Some(row) = self.rows.last_mut() {
             row.also = Some(Condition { what, measured, least });

@@ -1,20 +1,20 @@
-//! What a stream's calls are to the ordered pass.
+//! Roles of streams in the ordered pass.
 
 use crate::model::{Run, Stream};
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Calls of MPI-IO, by what is known of the reads beneath them.
+/// MPI-IO calls, by how the reads beneath them are attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
     Read,
     Write,
     CollectiveRead,
     CollectiveWrite,
-    /// Its reads beneath belong to no call alone.
+    /// Reads beneath cannot be attributed to a single call.
     Other,
 }
 
-/// What a stream's calls are to this pass.
+/// Role of a stream's calls in the ordered pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Role {
     None,
@@ -22,11 +22,11 @@ pub(super) enum Role {
         writes: bool,
         requests: bool,
         nested: bool,
-        /// Whether another tool has counted how these followed each other.
+        /// True if another tool counted the order of these calls.
         told: bool,
     },
     Sync,
-    /// The file gets another content or another name.
+    /// The file gets new content or a new name.
     Replace,
     Caller(Caller),
 }

@@ -1,11 +1,11 @@
-//! Runs of small requests: each begins where the thread's last one on the stream ended, so that one larger request could
-//! have taken their place. A sync between them ends a run: there the program needed the bytes to be on storage.
+//! Runs of small requests: each request begins where the thread's previous one on the stream ended, so one larger request could replace
+//! them. A sync ends a run: the program needed the bytes on storage at that point.
 
 use super::sums::{Calls, Direction, Example, keep};
 use crate::model::ProcessId;
 use crate::scan::Stretch;
 
-/// A run that goes on.
+/// Run of small requests in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
     calls: Calls,
@@ -15,8 +15,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Adds a small request to the run, or ends it in `into` and begins a new one. `syncs` counts syncs of the file so far;
-    /// `goal` is the length that one request should have.
+    /// Adds a small request to the run, or ends the run in `into` and begins a new one. `syncs` is the number of syncs of the file so far;
+    /// `goal` is the length in bytes that one request should have.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "a request and where it is counted")]
     pub fn small(
@@ -37,8 +37,8 @@ impl Run {
         self.calls.add(length, time_ns);
     }
 
-    /// Adds small requests behind the first of `calls`, which was added last: if each begins where the one before it ended, they belong to its run, and
-    /// `sum` is all of them. If none does, each would end the run before it, which is it alone.
+    /// Adds the small requests after the first of `calls`, which was added last. If each begins where the previous one ended, they belong
+    /// to its run, and `sum` is their total. If none does, each would be a run of one, which is not counted.
     pub fn go_on(&mut self, calls: Stretch<'_>, sum: &Calls) {
         let next = calls.offset.get(1).map(|offset| offset.cast_unsigned());
         if next == Some(self.end)
@@ -49,14 +49,14 @@ impl Run {
         }
     }
 
-    /// Ends the run.
+    /// Ends the run and adds it to `into`.
     #[inline]
     pub fn finish(&mut self, into: &mut Direction, process: ProcessId, goal: u64) {
         if self.calls.count == 0 {
             return;
         }
         let Self { calls, start, .. } = std::mem::take(self);
-        // Most that are not part of a longer run stand alone.
+        // Most small requests outside of longer runs stand alone.
         if calls.count <= 1 {
             return;
         }

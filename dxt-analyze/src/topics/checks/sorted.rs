@@ -1,33 +1,32 @@
-//! Runs of ranges by their first byte, in chunks that a processor's cache holds: a new one at the end costs nothing to speak of,
-//! one anywhere two short searches. A `BTreeMap` takes three times as long at a hundred thousand entries.
+//! Ordered map of runs by their first byte, in chunks that fit the processor's cache. An insert at the end is nearly free; one elsewhere
+//! takes two short searches. A `BTreeMap` takes three times as long at 100,000 entries.
 
 use super::comb::Comb;
 
-/// Entries of a chunk, at most.
+/// Maximum number of entries per chunk.
 const CHUNK: usize = 64;
-/// One key in so many is looked at before its neighbours are.
+/// Stride of the first scan in a chunk: every 8th key is compared before its neighbours.
 const STEP: usize = 8;
 
-/// A key and its run: who finds the one wants the other.
+/// Key and run, kept together because a search for the key is always followed by a read of the run.
 type Entry = (u64, Comb);
 
-/// An ordered map from first byte to run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sorted {
-    /// The lowest key of each chunk. No chunk is empty.
+    /// Lowest key of each chunk. No chunk is empty.
     lowest: Vec<u64>,
     chunks: Vec<Vec<Entry>>,
     len: usize,
 }
 
-/// An entry, until the map changes.
+/// Position of an entry; valid until the map changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     chunk: usize,
     index: usize,
 }
 
-/// Index of the last chunk whose lowest key is at most `key`.
+/// Returns the index of the last chunk whose lowest key is at most `key`.
 #[inline]
 fn last_at_most(lowest: &[u64], key: u64) -> Option<usize> {
     if lowest.last().is_some_and(|last| *last <= key) {
@@ -36,8 +35,8 @@ fn last_at_most(lowest: &[u64], key: u64) -> Option<usize> {
     lowest.partition_point(|one| *one <= key).checked_sub(1)
 }
 
-/// Index of the last entry of a chunk whose key is at most `key`. Not by halves: each step of that waits for memory, as no cache holds all
-/// chunks, while what is asked for here comes together.
+/// Returns the index of the last entry of a chunk whose key is at most `key`. No binary search: each of its steps would wait for memory,
+/// since no cache holds all chunks, while the loads of this scan are independent and overlap.
 #[inline]
 fn last_in(chunk: &[Entry], key: u64) -> Option<usize> {
     if chunk.last().is_some_and(|last| last.0 <= key) {
@@ -63,7 +62,7 @@ impl Sorted {
         *self = Self::default();
     }
 
-    /// The last entry whose key is at most `key`.
+    /// Returns the last entry whose key is at most `key`.
     #[inline]
     pub(super) fn floor(&self, key: u64) -> Option<Position> {
         let chunk = last_at_most(&self.lowest, key)?;
@@ -71,7 +70,6 @@ impl Sorted {
         Some(Position { chunk, index })
     }
 
-    /// The last entry.
     #[inline]
     pub(super) fn last(&self) -> Option<(Position, Entry)> {
         let entries = self.chunks.last()?;
@@ -101,7 +99,7 @@ impl Sorted {
         (place.chunk + 1 < self.chunks.len()).then_some(Position { chunk: place.chunk + 1, index: 0 })
     }
 
-    /// Replaces an entry by one with a key between the same neighbours.
+    /// Replaces an entry; the new key must lie between the same neighbours.
     #[inline]
     pub(super) fn set(&mut self, place: Position, key: u64, run: Comb) {
         let chunk = self.chunks.get_mut(place.chunk);
@@ -111,12 +109,12 @@ impl Sorted {
         }
     }
 
-    /// Adds an entry whose key there is not yet.
+    /// Adds an entry whose key is not in the map.
     pub(super) fn insert(&mut self, key: u64, run: Comb) {
         self.insert_behind(self.floor(key), key, run);
     }
 
-    /// Adds an entry behind `place`, or before all others.
+    /// Adds an entry after `place`, or before all others if `None`.
     pub(super) fn insert_behind(&mut self, place: Option<Position>, key: u64, run: Comb) -> Position {
         self.len += 1;
         let mut at = match place {
@@ -136,7 +134,7 @@ impl Sorted {
         at
     }
 
-    /// As [`Self::insert_behind`] one after the other, but what is behind them is mostly moved once. Where the first then is.
+    /// Adds two entries as two calls of [`Self::insert_behind`], but usually moves later entries only once. Returns the first position.
     pub(super) fn insert_two_behind(&mut self, place: Option<Position>, two: [Entry; 2]) -> Position {
         if let Some(place) = place
             && let Some(chunk) = self.chunks.get_mut(place.chunk).filter(|chunk| chunk.len() + two.len() <= CHUNK)
@@ -152,14 +150,14 @@ impl Sorted {
         self.insert_behind(place, first.0, first.1)
     }
 
-    /// Room for one entry where `at` is, which is in a full chunk or in none.
+    /// Makes room for one entry at `at`, which is in a full chunk or past the last chunk.
     fn make_room(&mut self, at: Position) -> Position {
         let Some(chunk) = self.chunks.get_mut(at.chunk) else {
             self.lowest.push(0);
             self.chunks.push(Vec::new());
             return at;
         };
-        // At the end a new chunk begins, so that chunks filled in order are full.
+        // An insert at the end starts a new chunk, so that chunks filled in order stay full.
         let middle = if at.index >= CHUNK { CHUNK } else { CHUNK / 2 };
         let upper = chunk.split_off(middle);
         self.lowest.insert(at.chunk + 1, upper.first().map_or(0, |(key, _)| *key));
@@ -193,7 +191,6 @@ impl Sorted {
         self.chunks.iter().flatten().copied()
     }
 
-    /// Keeps the entries that `keep` says to.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(u64, &Comb) -> bool) {
         let mut rest = Self::default();
         let mut last = None;

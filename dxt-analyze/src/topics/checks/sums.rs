@@ -1,23 +1,22 @@
-//! What the ordered pass over the segments keeps of a file: whole numbers that add up over processes, and one example of
-//! each kind, chosen by a total order.
+//! Sums of the ordered pass per file: integers that add up over processes, and one example of each kind, chosen by a total order.
 
 use crate::model::ProcessId;
 use crate::sum::Sum;
 
-/// A place that a finding can point to.
+/// Place that a finding can point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// How much it is: bytes or calls. The largest is kept.
+    /// Size of the example, in bytes or calls. The largest is kept.
     pub amount: u64,
     /// Index of the process.
     pub process: ProcessId,
-    /// Where it begins in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
-/// Keeps the larger of two examples; of equal ones that of the first process at the lowest offset.
+/// Keeps the larger of two examples; of equal ones, that of the first process at the lowest offset.
 pub fn keep(mine: &mut Option<Example>, other: Option<Example>) {
     let order = |one: &Example| (one.amount, std::cmp::Reverse((one.process, one.offset)));
     if other.as_ref().map(order) > mine.as_ref().map(order) {
@@ -25,25 +24,25 @@ pub fn keep(mine: &mut Option<Example>, other: Option<Example>) {
     }
 }
 
-/// Calls and what they moved.
+/// Calls and the bytes they moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Calls.
+    /// Number of calls.
     pub count: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time in them, ns.
+    /// Time in the calls, ns.
     pub time_ns: u64,
 }
 
 impl Calls {
-    /// Adds a call.
+    /// Adds one call.
     #[inline]
     pub fn add(&mut self, bytes: u64, time_ns: u64) {
         self.merge(&Self { count: 1, bytes, time_ns });
     }
 
-    /// Adds calls.
+    /// Adds the calls of `other`.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
@@ -55,33 +54,33 @@ impl Calls {
 /// Reads or writes of a file at the layer that reaches storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Direction {
-    /// All.
+    /// All calls.
     pub all: Calls,
-    /// Those below the threshold for small ones, and of at least a byte; C streams, which gather bytes in a buffer, have none.
+    /// Calls of at least one byte below the threshold for small requests. C streams have none, since they gather bytes in a buffer.
     pub small: Calls,
-    /// Of these, those whose bytes are not known: counters have them in one sum with larger ones.
+    /// Small calls whose bytes are not known, because counters sum them with larger ones.
     pub small_unsized: u64,
-    /// Those that begin before the end of the thread's previous one, neither consecutive nor sequential, and not where that began: who reads or writes the
-    /// same place again is at one place.
+    /// Calls that begin before the end of the thread's previous call (neither consecutive nor sequential), except at the same offset as
+    /// that call: repeated access to one place is not random.
     pub random: Calls,
-    /// Those that have a previous one to compare with.
+    /// Calls with a previous call to compare with.
     pub placed: u64,
     /// Runs of small requests that one larger request could replace.
     pub runs: u64,
-    /// Calls in them.
+    /// Calls in these runs.
     pub in_runs: Calls,
     /// Calls that larger requests would save.
     pub saved: u64,
-    /// Their share of the runs' time, ns.
+    /// Saved calls' share of the runs' time, ns.
     pub saved_ns: u64,
-    /// The longest run; its amount is calls.
+    /// Longest run; its amount is a number of calls.
     pub longest_run: Option<Example>,
-    /// Small ones that took as long as storage does.
+    /// Small calls at least as slow as storage.
     pub slow_small: Calls,
 }
 
 impl Direction {
-    /// Adds what another process or file has.
+    /// Adds the calls of another process or file.
     pub fn merge(&mut self, other: &Self) {
         self.all.merge(&other.all);
         self.small.merge(&other.small);
@@ -97,16 +96,16 @@ impl Direction {
     }
 }
 
-/// Bytes that moved again.
+/// Bytes that moved repeatedly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repeated {
     /// Bytes.
     pub bytes: u64,
-    /// Their share of the calls' time, ns.
+    /// Share of the calls' time that corresponds to these bytes, ns.
     pub time_ns: u64,
-    /// Processes that did so.
+    /// Number of processes that moved bytes repeatedly.
     pub processes: u64,
-    /// The first such call of the process with most of them; its amount is that process's bytes.
+    /// First such call of the process with most repeated bytes; its amount is that process's bytes.
     pub example: Option<Example>,
 }
 
@@ -132,18 +131,18 @@ impl Repeated {
     }
 }
 
-/// What MPI-IO read beneath its calls, and what they asked for.
+/// Bytes read by MPI-IO beneath its calls, and bytes requested by these calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sieve {
-    /// Beneath independent reads: bytes that were read and not asked for.
+    /// Beneath independent reads: bytes read in excess of those requested.
     pub independent: Sum,
     /// Beneath writes: bytes that were read to be written back (read-modify-write).
     pub inside_writes: Sum,
-    /// Beneath collective reads: all bytes that were read.
+    /// Beneath collective reads: all bytes read.
     pub collective_read: Sum,
-    /// What these asked for.
+    /// Bytes requested by the collective reads.
     pub collective_asked: Sum,
-    /// Time in nested reads that brought more than was asked for, ns.
+    /// Time in nested reads that returned more than was requested, ns.
     pub time_ns: Sum,
 }
 
@@ -156,7 +155,7 @@ impl Sieve {
         self.time_ns += other.time_ns;
     }
 
-    /// Bytes that nobody asked for. What collective calls read counts only as far as it exceeds what all ranks asked for.
+    /// Returns the bytes that no call requested. For collective reads, only the excess over the requests of all ranks counts.
     #[must_use]
     pub fn unasked(&self) -> u64 {
         let collective = self.collective_read.get().saturating_sub(self.collective_asked.get());
@@ -164,46 +163,45 @@ impl Sieve {
     }
 }
 
-/// What is kept of a file.
+/// Sums of one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSums {
-    /// Reads, as requests: those of C streams are not among them.
+    /// Reads as requests, without those of C streams.
     pub reads: Direction,
-    /// Writes, likewise.
+    /// Writes as requests, without those of C streams.
     pub writes: Direction,
     /// All reads that reach storage and have segments.
     pub read: Calls,
-    /// All such writes.
+    /// All writes that reach storage and have segments.
     pub written: Calls,
-    /// Bytes that a process read again, unchanged by itself since.
+    /// Bytes that a process read again without having changed them in between.
     pub reread: Repeated,
     /// Bytes that a process read back after it wrote them.
     pub read_back: Repeated,
-    /// Bytes that a process wrote again.
+    /// Bytes that a process overwrote after it wrote them.
     pub overwritten: Repeated,
-    /// Bytes of the three that are not judged, as several threads of a process read and wrote the file in an order that is
-    /// not followed.
+    /// Bytes of the three above that are not judged: several threads of a process read and wrote the file, and their order is not tracked.
     pub unordered: Sum,
-    /// Bytes whose reads and writes were forgotten for want of room.
+    /// Bytes whose accesses were forgotten to limit memory.
     pub forgotten: Sum,
-    /// What MPI-IO read beneath its calls.
+    /// MPI-IO's reads beneath its calls.
     pub sieve: Sieve,
-    /// Processes that wrote it.
+    /// Number of processes that wrote the file.
     pub writers: u32,
-    /// Processes that read it.
+    /// Number of processes that read the file.
     pub readers: u32,
-    /// Processes that did both.
+    /// Number of processes that read and wrote the file.
     pub both: u32,
 }
 
 impl FileSums {
-    /// Reads or writes.
+    /// Returns the reads or the writes.
     #[inline]
     pub fn direction(&mut self, writes: bool) -> &mut Direction {
         if writes { &mut self.writes } else { &mut self.reads }
     }
 
-    /// Adds what another process did.
+    /// Adds the sums of another process.
     pub fn merge(&mut self, other: &Self) {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);

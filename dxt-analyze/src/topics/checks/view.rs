@@ -1,4 +1,4 @@
-//! `checks`: one ordered pass over the trace, then every verdict, and how the result looks.
+//! Command `checks`: one ordered pass over the trace, then all verdicts, and the view of the result.
 
 use super::args::{Args, Options};
 use crate::findings::{self, Finding};
@@ -20,23 +20,23 @@ use crate::topics::checks::{Measured, calls, counted, judge};
 use anyhow::Result;
 use serde::Serialize;
 
-/// Gaps that the JSON and the CSV list.
+/// Maximum number of gaps in JSON and CSV.
 const LISTED_GAPS: usize = 100;
-/// Gaps that a table for people shows.
+/// Maximum number of gaps in a table for the terminal.
 const SHOWN_GAPS: usize = 5;
 
-/// The result and how much of it to show.
+/// Result, and how much of it to display.
 #[derive(Debug, Serialize)]
 pub struct ChecksReport {
-    /// The result.
+    /// Result of the checks.
     #[serde(flatten)]
     pub result: Checks,
-    /// Whether to show checks that were not applicable.
+    /// True to also display checks that were not applicable.
     #[serde(skip)]
     pub all: bool,
 }
 
-/// Loads and checks.
+/// Loads a run and checks it.
 ///
 /// # Errors
 /// If nothing can be loaded.
@@ -45,7 +45,7 @@ pub fn checks(args: &Args) -> Result<ChecksReport> {
     Ok(checks_of(&run, &args.options))
 }
 
-/// Checks a run that is loaded; `args.inputs` is not looked at.
+/// Checks a loaded run; `args.inputs` is not read.
 #[must_use]
 pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
     let timeline = Timeline::new(run);
@@ -56,7 +56,7 @@ pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
     checks_from(run, args.all, totals, walked, (&timeline, &slots), &lost)
 }
 
-/// The checks by what a scan found.
+/// Runs the checks on the results of a scan.
 pub(crate) fn checks_from(
     run: &Run,
     all: bool,
@@ -154,13 +154,13 @@ impl ChecksReport {
     }
 }
 
-/// The second condition of a check: `1,000 small ones, here 465`.
+/// Formats the second condition of a check, as in `1,000 small ones, here 465`.
 fn both(also: &Condition) -> String {
     let words = |amount| table::human(&cell(amount));
     format!("{} {}, here {}", words(also.least), also.what, words(also.measured))
 }
 
-/// Unit of an amount in CSV.
+/// Returns the unit of an amount in CSV.
 fn unit(amount: Amount) -> &'static str {
     match amount {
         Amount::Ratio(_) => "ratio",
@@ -173,7 +173,7 @@ fn unit(amount: Amount) -> &'static str {
 
 fn cell(amount: Amount) -> Cell {
     match amount {
-        // Ratios of counts can be above one, shares are not.
+        // Ratios of counts can exceed 1; shares cannot.
         Amount::Ratio(value) if value > 1.0 => Cell::Times(value),
         Amount::Ratio(value) => Cell::Share(value),
         Amount::Count(value) => Cell::Count(value),

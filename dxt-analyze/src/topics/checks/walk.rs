@@ -1,5 +1,4 @@
-//! The ordered pass: each process's calls, thread by thread in the order in which they returned. It knows where the last access
-//! ended, which bytes were touched before, and what MPI-IO did beneath a call. Memory: sums per file, and while a process is
+//! Ordered pass: each process's calls, thread by thread, in the order in which they returned. Memory: sums per file, and while a process is
 //! read at most [`crate::limits::HELD_RANGES`] ranges of its files.
 
 use super::cells::Cells;
@@ -18,39 +17,39 @@ use trace_format::counters::Counters;
 use trace_format::meta::WholeDef;
 use trace_format::op::Layer;
 
-/// Calls that are looked at one by one after one that does not go on as those before it did.
+/// Number of calls processed singly after a call that breaks the access pattern, before bulk processing is tried again.
 const IN_VAIN: usize = 8;
 
-/// The pass.
+/// Ordered pass of the checks.
 #[derive(Debug)]
 pub struct Walk<'a> {
-    /// What counts as small and as slow.
+    /// Limits for small and slow requests.
     thresholds: &'a Thresholds,
-    /// Files of which [`Writers`] are kept.
+    /// Files for which [`Writers`] are kept.
     written_by_several: FxHashSet<FileId>,
 }
 
 impl<'a> Walk<'a> {
-    /// Of a run.
+    /// Prepares the pass over a run.
     #[must_use]
     pub fn new(run: &'a Run) -> Self {
         Self { thresholds: &run.thresholds, written_by_several: written_by_several(run) }
     }
 }
 
-/// What a thread of the analyzer keeps.
+/// State of one thread of the analyzer.
 #[derive(Debug)]
 pub struct Partial {
-    /// By file.
+    /// Sums by file.
     pub files: FxHashMap<FileId, FileSums>,
-    /// What processes read in common.
+    /// Cells of files that several processes read.
     pub cells: Cells,
     /// Writers of the bytes of shared files.
     pub writers: Writers,
     current: Option<Current>,
 }
 
-/// The process that is read.
+/// Process that is being read.
 #[derive(Debug)]
 struct Current {
     number: ProcessId,
@@ -86,7 +85,7 @@ impl Current {
         Self { number, thread, roles, runs, slots, ranges: 0 }
     }
 
-    /// Ends what belongs to one thread.
+    /// Ends the state that belongs to one thread.
     fn end_thread(&mut self, least: &Thresholds) {
         for ((role, place), run) in self.roles.iter().zip(&mut self.runs) {
             if let (Role::Data { writes, .. }, Some(slot)) = (role, self.slots.get_mut(*place as usize)) {
@@ -109,7 +108,7 @@ impl Current {
             let taken = self.going_on(calls.part(from, count), (role, place), least);
             from += taken;
             if taken == 0 {
-                // What goes on as nothing did before is mostly not alone: some are looked at one by one before it is asked again.
+                // Calls that break the pattern rarely come alone: several are processed singly before bulk processing is tried again.
                 let some = calls.part(from, count.min(from + IN_VAIN));
                 some.rows().for_each(|row| self.row(&row, (role, place), least));
                 from += some.start.len();
@@ -117,7 +116,7 @@ impl Current {
         }
     }
 
-    /// Takes calls that go on as those before did, many at once; how many, from the first on.
+    /// Adds leading calls that continue the access pattern, in bulk; returns how many.
     fn going_on(&mut self, calls: Stretch<'_>, (role, place): (Role, u32), least: &Thresholds) -> usize {
         let Role::Data { writes, requests, nested, told } = role else { return 0 };
         let (Some(slot), Some(run)) = (self.slots.get_mut(place as usize), self.runs.get_mut(calls.stream.index()))
@@ -127,7 +126,7 @@ impl Current {
         if nested && !writes {
             return 0;
         }
-        // Of requests either all are small or none is.
+        // In bulk, either all requests are small or none is.
         let small = calls.length.first().is_some_and(|length| *length < least.small_request_bytes);
         let lengths = match (requests, small) {
             (false, _) => 1..=u64::MAX,
@@ -185,7 +184,7 @@ impl Current {
 }
 
 impl Partial {
-    /// Counts the process that was read last.
+    /// Completes the process that was read last.
     pub fn finish(&mut self, least: &Thresholds) {
         if let Some(mut current) = self.current.take() {
             current.end_thread(least);

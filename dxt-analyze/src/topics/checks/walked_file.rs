@@ -1,5 +1,4 @@
-//! A file while its process is read: where the last access ended, which bytes were touched before, and what MPI-IO has read
-//! beneath a call that has not returned.
+//! State of a file while its process is read: end of the last access, bytes touched, and MPI-IO's reads beneath an unfinished call.
 
 use super::cells::Cells;
 use super::ranges::Ranges;
@@ -14,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 use trace_format::counters::Counters;
 
-/// Which threads did something.
+/// Threads that accessed a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Who {
     #[default]
@@ -41,28 +40,27 @@ pub(super) struct InsideCall {
     since: u64,
 }
 
-/// A file while its process is read.
 #[derive(Debug, Default)]
 pub(super) struct WalkedFile {
     pub(super) file: FileId,
-    /// True if several processes write it.
+    /// True if several processes write the file.
     pub(super) shared: bool,
-    /// True if the file was emptied or replaced since bytes were written: those are not in `written`.
+    /// True if the file was truncated to 0 or replaced after bytes were written; these bytes are not in `written`.
     pub(super) replaced: bool,
     pub(super) sums: FileSums,
     pub(super) read: Ranges,
     pub(super) written: Ranges,
     pub(super) read_by: Who,
     pub(super) written_by: Who,
-    /// Where the thread's last read and write began and ended.
+    /// Begin and end offset of the thread's last read and last write.
     pub(super) last: [Option<(u64, u64)>; 2],
     pub(super) syncs: u32,
     pub(super) inside: InsideCall,
 }
 
 impl WalkedFile {
-    /// Reads or writes, of which each is looked at by [`Self::bytes`], and by [`Self::request`] if they are requests: what is summed of all, if
-    /// that is not known yet.
+    /// Adds the sums of reads or writes; `alone` provides them if they are known already. Each call is passed to [`Self::bytes`] as well,
+    /// and to [`Self::request`] if the calls are `requests`.
     pub(super) fn all(&mut self, calls: Stretch<'_>, alone: Option<&Counters>, writes: bool, requests: bool) {
         let mut sum = Calls { count: calls.start.len() as u64, ..Calls::default() };
         match alone {
@@ -79,8 +77,8 @@ impl WalkedFile {
         if writes { &mut self.sums.written } else { &mut self.sums.read }.merge(&sum);
     }
 
-    /// One read or write as a request: its size and its place after the last one, unless another tool `told` how they followed.
-    // Asked of every call that does not go on as the one before.
+    /// Adds one read or write as a request: its size, and its position relative to the previous one unless another tool `told` the order.
+    // Called for every call that does not continue the one before.
     #[inline(always)]
     pub(super) fn request(
         &mut self,
@@ -117,8 +115,9 @@ impl WalkedFile {
         }
     }
 
-    /// As [`Self::request`] of calls of which all are `small` or none is, and that go on as [`super::ranges::Ranges::go_on`] has it: either each begins
-    /// where the one before it ended, or none does and each begins behind that. What is between the second and the last is alike.
+    /// Adds calls as [`Self::request`] does, if either all or none are `small` and all go on as accepted by
+    /// [`super::ranges::Ranges::go_on`]: each begins where the previous one ended, or each begins after a gap. Calls between the second and
+    /// the last are equivalent, so only their sums are added.
     pub(super) fn requests_that_go_on(
         &mut self,
         run: &mut SmallRun,
@@ -149,7 +148,7 @@ impl WalkedFile {
         }
     }
 
-    /// As [`Self::bytes`], as long as calls of these `lengths` go on as those before; how many do, from the first on.
+    /// Adds leading calls as [`Self::bytes`] does, while they continue the access pattern with these `lengths`; returns how many.
     #[inline]
     pub(super) fn bytes_that_go_on(
         &mut self,
@@ -158,7 +157,7 @@ impl WalkedFile {
         thread: u32,
         lengths: &RangeInclusive<u64>,
     ) -> usize {
-        // What the other direction touched before matters to each call.
+        // Bytes touched before in the other direction would matter to each call.
         let (own, other, by) = if writes {
             (&mut self.written, &self.read, &mut self.written_by)
         } else {
@@ -171,7 +170,7 @@ impl WalkedFile {
         taken
     }
 
-    /// The bytes of one read or write against those of all before.
+    /// Compares the bytes of one read or write with all bytes touched before.
     #[inline]
     pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: ProcessId, thread: u32) {
         let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };
@@ -188,8 +187,8 @@ impl WalkedFile {
             self.read_by.add(thread);
             let known = self.read.insert(start, end, row.end);
             repeated(&mut sums.reread, known);
-            // Bytes count as read back at their first reading, later ones are read again. Which of them were read before is
-            // not known one by one: as many as can be are left out.
+            // Bytes count as read back at their first reading only; later readings count as reread. Which of the bytes were read before is
+            // not known individually: as many as possible are left out.
             if !self.written.is_empty() {
                 let own = self.written.overlap(start, end, row.start);
                 repeated(&mut sums.read_back, own.saturating_sub(known));
@@ -197,7 +196,7 @@ impl WalkedFile {
         }
     }
 
-    /// A read that MPI-IO made.
+    /// Adds a read made by MPI-IO.
     pub(super) fn add_inside(&mut self, row: &Row) {
         let inside = &mut self.inside;
         inside.since = if inside.bytes == 0 { row.start } else { inside.since.min(row.start) };
@@ -205,7 +204,7 @@ impl WalkedFile {
         inside.time_ns = inside.time_ns.saturating_add(row.duration_ns());
     }
 
-    /// An MPI-IO call that returned: what was read since it began was read for it.
+    /// Assigns reads since the start of an MPI-IO call to that call, which has returned.
     pub(super) fn call_returned(&mut self, caller: Caller, row: &Row) {
         let inside = std::mem::take(&mut self.inside);
         let bytes = if inside.since >= row.start { inside.bytes } else { 0 };
@@ -235,7 +234,7 @@ impl WalkedFile {
             (u32::from(self.read_by != Who::Nobody), u32::from(self.written_by != Who::Nobody));
         sums.both = sums.readers & sums.writers;
         sums.forgotten = Sum(self.read.forgotten_bytes()) + self.written.forgotten_bytes();
-        // Threads are read one after another: with writes of one among reads of another, what came first is not known.
+        // Threads are read one after another: if one thread writes among another's reads, their order is not known.
         let in_order = match (self.read_by, self.written_by) {
             (_, Who::Nobody) | (Who::Nobody, _) => true,
             (reader, writer) => reader == writer && reader != Who::Several,

@@ -1,5 +1,5 @@
-//! Writers of the bytes of files that several processes write: as long as no byte has two writers, the bytes that a process reads back of
-//! its own are known. Memory: [`HELD_RANGES`] ranges of all files together; where there are more, nothing is known of any.
+//! Writers of the bytes of files that several processes write. If no byte has two writers, the bytes of its own that a process reads back
+//! are known. Memory: [`HELD_RANGES`] ranges of all files together; with more, nothing is known about any file.
 
 use super::ranges::Ranges;
 use super::walked_file::WalkedFile;
@@ -8,9 +8,9 @@ use crate::model::{FileId, Run};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::OpClass;
 
-/// Files that several processes write, and one of these reads.
+/// Returns the files that several processes write and at least one of these reads.
 pub(super) fn written_by_several(run: &Run) -> FxHashSet<FileId> {
-    // Processes that write it, 2 for several; and if one of them reads it.
+    // Number of processes that write the file, at most 2; true if one of them reads it.
     let mut all: FxHashMap<FileId, (u8, bool)> = FxHashMap::default();
     for process in &run.processes {
         let mut uses: FxHashMap<FileId, [bool; 2]> = FxHashMap::default();
@@ -27,17 +27,17 @@ pub(super) fn written_by_several(run: &Run) -> FxHashSet<FileId> {
     all.into_iter().filter(|(_, (writers, read))| *writers > 1 && *read).map(|(file, _)| file).collect()
 }
 
-/// Bytes written of such files, by all processes read so far.
+/// Bytes written to files of several writers, by all processes read so far.
 #[derive(Debug, Default)]
 pub struct Writers {
-    /// `None` of a file with bytes that two processes wrote, or may have.
+    /// Written ranges per file; `None` if two processes wrote, or may have written, the same bytes.
     files: FxHashMap<FileId, Option<Ranges>>,
-    /// Ranges given, in any order: beyond the bound nothing is known, whatever the order was.
+    /// Number of ranges added. Beyond the bound nothing is known, so the result does not depend on the order of processes.
     given: usize,
 }
 
 impl Writers {
-    /// True if each byte of `file` that was written has one writer.
+    /// True if each written byte of `file` has one writer.
     #[must_use]
     pub fn is_one(&self, file: FileId) -> bool {
         self.given <= HELD_RANGES && matches!(self.files.get(&file), Some(Some(_)))

@@ -1,46 +1,46 @@
-//! The options of `compare`.
+//! Options of `compare`.
 
 use crate::exit::UsageError;
 use crate::session::{LayerName, Output, PageOutput};
 use std::path::PathBuf;
 
-/// `compare`.
+/// Command line of `compare`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The first run and the second: a trace or log, or a directory with the *.dxt files of one job; with --, repeats of the first
+    /// First run and second run, each a trace, a log, or a directory with the *.dxt files of one job; with --, repeats of the first
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// Repeats of the second: compare A1 A2 A3 -- B1 B2 B3
+    /// Repeats of the second run, as in compare A1 A2 A3 -- B1 B2 B3
     #[arg(last = true, value_name = "REPEAT")]
     pub after: Vec<PathBuf>,
-    /// Look at these ranks only, as in 0,4:7,12:
+    /// Select ranks, as in 0,4:7,12:
     #[arg(long, value_name = "RANKS", help_heading = "What to look at")]
     pub ranks: Option<String>,
-    /// Look at files that match only; a pattern without a slash is compared with the last part of a path
+    /// Select files by pattern; a pattern without a slash is compared with the last part of a path
     #[arg(long, value_name = "GLOB", help_heading = "What to look at")]
     pub files: Vec<String>,
-    /// Look at these layers only
+    /// Select layers
     #[arg(long, value_enum, ignore_case = true, help_heading = "What to look at")]
     pub layer: Vec<LayerName>,
-    /// Other thresholds for verdicts, TOML (docs/analyses.md lists them)
+    /// TOML file with other thresholds for verdicts (listed in docs/analyses.md)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
     /// Output
     #[command(flatten)]
     pub output: Output,
-    /// Page
+    /// HTML page
     #[command(flatten)]
     pub page: PageOutput,
-    /// Ranks and files to show, those that changed most first
+    /// Number of ranks and files to show, those that changed most first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
 }
 
 impl Args {
-    /// Runs of the first way and of the second.
+    /// Returns the runs of the first side (before) and of the second (after).
     ///
     /// # Errors
-    /// If it is not clear which is which.
+    /// If the sides are ambiguous or one is missing.
     pub fn ways(&self) -> Result<(&[PathBuf], &[PathBuf]), UsageError> {
         match (self.runs.as_slice(), self.after.as_slice()) {
             ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),
@@ -53,13 +53,13 @@ impl Args {
         }
     }
 
-    /// How to write the result.
+    /// Returns the output options.
     #[must_use]
     pub fn output(&self) -> Output {
         self.output.clone()
     }
 
-    /// Where a page of it goes.
+    /// Returns the options of the HTML page.
     #[must_use]
     pub fn page(&self) -> Option<&PageOutput> {
         Some(&self.page)

@@ -1,27 +1,27 @@
-//! Which file of one run is which of the other: first by path; then by path without the folder that all of the rest lie in; then
-//! with the numbers in a path (job ids, dates) left open, if that says clearly which belongs to which.
+//! Matching of the files of two runs: first by path; then by path below the common folder of all unmatched files; then with numbers in the
+//! path (job ids, dates) ignored, if the match is unambiguous.
 
 use crate::sum::Sum;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How two files were found to be the same.
+/// Criterion by which two files were matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
-    /// The same path.
+    /// Identical path.
     Path,
-    /// The same path below different folders.
+    /// Identical path below different folders.
     Folder,
-    /// The same path but for numbers.
+    /// Identical path except for numbers.
     Numbers,
-    /// The same bytes in another number of files.
+    /// Same bytes in a different number of files.
     #[serde(rename = "data set")]
     DataSet,
 }
 
 impl How {
-    /// As tables show it.
+    /// Returns the name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,24 +33,24 @@ impl How {
     }
 }
 
-/// The result: places in the lists that were given.
+/// Result of matching, as indices into the given lists of paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matched {
-    /// Pairs, with how they were found.
+    /// Matched pairs and their criterion.
     pub pairs: Vec<(usize, usize, How)>,
-    /// Only in the first.
+    /// Files only in the first run.
     pub gone: Vec<usize>,
-    /// Only in the second.
+    /// Files only in the second run.
     pub new: Vec<usize>,
-    /// Files of the first that hold together what those of the second do: a file of each rank, and one of all.
+    /// Set of files of the first run that together hold the data of a set of the second, as with one file per rank and one shared file.
     pub set: Option<(Vec<usize>, Vec<usize>)>,
 }
 
-/// How far the bytes of a data set may differ that is in another number of files: headers, padding.
+/// Maximum relative difference in bytes between two sets of files with the same data (headers, padding).
 const SET_BYTES: f64 = 0.1;
 
 impl Matched {
-    /// Takes what moved data and is on one side only as one data set, if it is in another number of files and moved as many bytes.
+    /// Treats the unmatched files with data of both sides as one data set, if they are different in number but moved about as many bytes.
     pub fn find_set(&mut self, before: impl Fn(usize) -> u64, after: impl Fn(usize) -> u64) {
         let with_data = |places: &[usize], bytes: &dyn Fn(usize) -> u64| {
             let kept: Vec<usize> = places.iter().copied().filter(|&place| bytes(place) > 0).collect();
@@ -68,7 +68,7 @@ impl Matched {
     }
 }
 
-/// Matches the paths of two runs. Within a run every path is there once.
+/// Matches the paths of two runs; paths must be unique within a run.
 #[must_use]
 pub fn matched(before: &[&str], after: &[&str]) -> Matched {
     let mut out = Matched { gone: (0..before.len()).collect(), new: (0..after.len()).collect(), ..Matched::default() };
@@ -100,7 +100,7 @@ fn step(
     };
     let (ours, theirs) = (by_key(before, &out.gone), by_key(after, &out.new));
     for (key, group) in &ours {
-        // As many on both sides: then the order of their numbers says which is which. Otherwise it is a guess.
+        // With equal counts on both sides, the order of the numbers decides the pairs. Otherwise pairs would be a guess.
         let Some(other) = theirs.get(key).filter(|other| other.len() == group.len()) else { continue };
         out.pairs.extend(group.iter().zip(other).map(|((_, one), (_, two))| (*one, *two, how)));
     }
@@ -109,7 +109,7 @@ fn step(
     out.new.retain(|place| !theirs.contains(place));
 }
 
-/// Bytes of the folder that all `paths` lie in, with its slash.
+/// Returns the length in bytes of the folder that contains all `paths`, including its slash.
 fn common_folder(paths: &[&str]) -> usize {
     let Some((first, rest)) = paths.split_first() else { return 0 };
     let folder = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
@@ -121,7 +121,7 @@ fn common_folder(paths: &[&str]) -> usize {
     first.get(..length).map_or(0, folder)
 }
 
-/// `out.4711.h5` as `out.#.h5`.
+/// Replaces numbers by `#`: `out.4711.h5` becomes `out.#.h5`.
 fn without_numbers(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for letter in path.chars() {
@@ -134,7 +134,7 @@ fn without_numbers(path: &str) -> String {
     out
 }
 
-/// A form of the path in whose order 9 comes before 10.
+/// Returns a sort key for the path with which 9 comes before 10.
 fn in_order(path: &str) -> String {
     let mut out = String::with_capacity(path.len() * 2);
     let mut rest = path;
@@ -169,7 +169,7 @@ mod tests {
         let found = matched(&before, &after);
         let numbers = How::Numbers;
         assert_eq!(found.pairs, [(0, 2, numbers), (1, 1, numbers), (2, 0, numbers)]);
-        // Three against two: which is which is not clear.
+        // Three against two: the pairs are ambiguous.
         let found = matched(&["/s/a1", "/s/a2", "/s/a3"], &["/s/a4", "/s/a5"]);
         assert_eq!((found.pairs.len(), found.gone.len(), found.new.len()), (0, 3, 2));
     }
@@ -180,7 +180,7 @@ mod tests {
         let mut found = left();
         found.find_set(|place| [100, 100, 100, 0][place], |place| [310, 0][place]);
         assert_eq!((found.set, found.gone, found.new), (Some((vec![0, 1, 2], vec![0])), vec![3], vec![1]));
-        // Other bytes, or as many files.
+        // Different bytes, or the same number of files.
         for (ours, theirs) in [([100, 100, 100, 0], [200, 0]), ([100, 0, 0, 0], [100, 0]), ([0; 4], [0; 2])] {
             let mut found = left();
             found.find_set(|place| ours[place], |place| theirs[place]);

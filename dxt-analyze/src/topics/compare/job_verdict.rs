@@ -1,4 +1,4 @@
-//! What is concluded of the job as a whole: another interface, and a run time beyond the scatter of repeats.
+//! Conclusions on the job as a whole: a different interface, and a run time beyond the scatter of repeats.
 
 use super::result::{Comparison, OperationRow, chance};
 use super::ways::{Direction, Way};
@@ -8,7 +8,7 @@ use crate::thresholds::Thresholds;
 use crate::topics::scaling::measures;
 use crate::topics::scaling::spread::Spread;
 
-/// Where the work is done through another interface, all its calls are others: one finding says so instead of one for each.
+/// Replaces findings on single operations by one finding if the job uses a different interface, since all its calls are then different.
 pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Finding>, least: &Thresholds) {
     let other: Vec<&Direction> = result.job.directions.iter().filter(|one| one.is_other_interface()).collect();
     if other.is_empty() {
@@ -39,12 +39,12 @@ pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Find
     });
 }
 
-/// With repeats of both: a run time that grew by more than they scatter.
+/// With repeats on both sides: returns a finding if the run time grew by more than the scatter of repeats.
 pub(super) fn slower_runs(result: &Comparison, least: &Thresholds) -> Option<Finding> {
     let row = result.job.number(&measures::RUN_TIME).filter(|row| row.beyond_scatter == Some(true))?;
     let (before, after) = row.before.zip(row.after)?;
     let longer = after.mean - before.mean;
-    // More ranks may have more to do.
+    // With more ranks, the job may have more to do.
     if after.mean < before.mean * least.min_slowdown || result.before.ranks != result.after.ranks {
         return None;
     }

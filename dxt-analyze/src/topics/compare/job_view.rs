@@ -1,4 +1,4 @@
-//! How the job as a whole looks, both ways.
+//! View of the job-level comparison.
 
 use super::repeats::{Job, NumberRow};
 use super::result::chance;
@@ -6,7 +6,7 @@ use crate::render::{Cell, Part, Table};
 use crate::topics::scaling::measures::{self, Measure};
 use crate::topics::scaling::spread::Spread;
 
-/// What a terminal shows of the numbers; the page, CSV and JSON have all.
+/// Measures in a terminal's table; HTML, CSV and JSON have all.
 const SHOWN: [&Measure; 14] = [
     &measures::RUN_TIME,
     &measures::IO_SHARE,
@@ -24,7 +24,6 @@ const SHOWN: [&Measure; 14] = [
     &measures::POSIX_WRITE_BY_SLOWEST,
 ];
 
-/// The lines and the table.
 pub(super) fn parts(job: &Job, detailed: Option<&[String; 2]>) -> Vec<Part> {
     let mut out = Vec::new();
     if !job.directions.is_empty() {

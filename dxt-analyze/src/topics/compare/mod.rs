@@ -1,8 +1,8 @@
-//! Two runs of a program compared: what each did, which of it belongs together, and what differs by more than chance.
+//! Comparison of two runs of a program: measures each, matches their parts, and tests which differences exceed chance.
 //!
-//! * `side`: one pass over one run; `files`: which files of the two are the same.
-//! * `repeats`, `ways`: the job as a whole, and the scatter of repeats; `overlay`: both over each other.
-//! * `operations`, `units`: rows per operation, and per rank and file; `setup`: what is not a number.
+//! * `side`: one pass over one run; `files`: matching of the files of both runs.
+//! * `repeats`, `ways`: the job as a whole, and the scatter of repeats; `overlay`: figure of both runs.
+//! * `operations`, `units`: rows per operation, and per rank and file; `setup`: non-numeric differences.
 //! * `result`: the result; `verdict`: findings.
 
 pub mod args;

@@ -1,6 +1,5 @@
-//! Operations of two runs beside each other. Single calls are compared by a rank-sum test; the mean over each rank's calls,
-//! paired by rank, by a signed-rank test. Calls of one run are not independent of each other, so a small p alone says
-//! little: a difference must be large as well.
+//! Comparison of the operations of two runs: single calls by a rank-sum test; the means over each rank's calls, paired by rank, by a
+//! signed-rank test. Calls of one run are not independent, so a small p alone says little: a difference must be large as well.
 
 use super::result::{Judged, OperationRow, Over, Totalled};
 use super::side::{Operation, Side};
@@ -12,10 +11,10 @@ use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Mean lengths that differ by less than this share make calls comparable by their duration.
+/// Maximum relative difference of mean lengths at which calls are compared by duration.
 const SAME_LENGTH: f64 = 0.05;
 
-/// All operations of both runs; p values still stand alone.
+/// Returns all operations of both runs; `q` is still the same as `p`.
 #[must_use]
 pub fn rows(before: &Side, after: &Side, least: &Thresholds) -> Vec<OperationRow> {
     let groups: BTreeSet<&Group> = before.operations.keys().chain(after.operations.keys()).collect();
@@ -48,7 +47,7 @@ fn totalled(operation: &Operation) -> Totalled {
     Totalled { calls: operations, bytes, time_ns }
 }
 
-/// Calls that move equal lengths are compared by their duration; otherwise, if they move bytes at all, by their bandwidth.
+/// Returns the metric of the comparison: duration for calls of equal mean length or without bytes, else bandwidth.
 fn metric(before: &Operation, after: &Operation) -> Metric {
     let mean = |sum: &UnitSum| sum.bytes as f64 / sum.operations.max(1) as f64;
     let (one, two) = (mean(&before.sum), mean(&after.sum));
@@ -57,7 +56,6 @@ fn metric(before: &Operation, after: &Operation) -> Metric {
     if differ && both { Metric::Bandwidth } else { Metric::Duration }
 }
 
-/// The single calls.
 fn calls(metric: Metric, before: &Sample, after: &Sample, least: &Thresholds) -> Option<Over> {
     if before.count().min(after.count()) < least.compare_min_sample {
         return None;
@@ -74,7 +72,7 @@ fn calls(metric: Metric, before: &Sample, after: &Sample, least: &Thresholds) ->
     Some(Over { sample, before: one, after: two, slower, likelier, p: test.p, q: test.p })
 }
 
-/// The means over each rank's calls.
+/// Compares the means over each rank's calls.
 fn ranks(
     metric: Metric,
     before: &BTreeMap<u64, UnitSum>,
@@ -90,7 +88,7 @@ fn ranks(
     over_pairs(&pairs, metric == Metric::Bandwidth, least)
 }
 
-/// Pairs of positive values compared by the logarithm of their ratio; more is slower, unless `more_is_faster`.
+/// Compares pairs of positive values by the logarithm of their ratio; larger is slower, unless `more_is_faster`.
 #[must_use]
 pub fn over_pairs(pairs: &[(f64, f64)], more_is_faster: bool, least: &Thresholds) -> Option<Over> {
     let kept: Vec<(f64, f64)> = pairs.iter().copied().filter(|(one, two)| *one > 0.0 && *two > 0.0).collect();
@@ -127,7 +125,7 @@ pub fn over_pairs(pairs: &[(f64, f64)], more_is_faster: bool, least: &Thresholds
     })
 }
 
-/// Time of the second run beyond the same calls (or bytes) at the first one's mean, ns; negative if it is faster.
+/// Returns the excess time of the second run over the same calls (or bytes) at the first run's mean, in ns; negative if faster.
 fn extra(metric: Metric, before: &Operation, after: &Operation) -> i64 {
     let (one, two) = (&before.sum, &after.sum);
     let share = match metric {

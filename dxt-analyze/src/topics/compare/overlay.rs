@@ -1,4 +1,4 @@
-//! Two runs over each other: bytes over time on one axis, each from its own start.
+//! Figure of two runs on top of each other: bytes over time on one axis, each run from its own start.
 
 use super::repeats::Job;
 use crate::model::Run;
@@ -13,18 +13,16 @@ use crate::topics::timeline::series::{self, Bin};
 use crate::topics::timeline::slices::Slices;
 use crate::topics::timeline::span::Span;
 
-/// Bins of the axis at most.
+/// Maximum number of bins of the axis.
 const BINS: u32 = 240;
 /// Height of a panel's grid.
 const HEIGHT: u32 = 1000;
-/// Times below the axis.
+/// Number of intervals between time labels below the axis.
 const TIMES: u64 = 5;
-/// Colours of the two runs.
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
-/// Their names.
 const NAMES: [&str; 2] = ["before", "now"];
 
-/// The bins of a run on an axis that both share.
+/// Returns the bins of a run on the axis that both runs share.
 fn bins(run: &Run, span: Span) -> Vec<Bin> {
     let (totals, _) = scan(run, &Totals, &Bar::new(run.segments(), "totals"));
     let slices = Slices::new(run, &with_missing(run, totals));
@@ -34,7 +32,7 @@ fn bins(run: &Run, span: Span) -> Vec<Bin> {
     series::bins(&span, &slices, &grids)
 }
 
-/// The figure, if either moved data; nothing of a job without times.
+/// Returns the figure if either run moved data; empty for jobs without times.
 pub(super) fn figures(runs: [&Run; 2], job: &Job) -> Vec<Figure> {
     let until = runs.map(|run| run.processes.iter().map(|process| process.end_ns).max().unwrap_or(0).max(run.span().1));
     let span = Span::new(0, until[0].max(until[1]), BINS);

@@ -1,4 +1,5 @@
-//! Both ways at the level of the job: how each moved its data, and the numbers of `scaling`, with the scatter of repeats if there are any.
+//! Job-level comparison of both sides (before, after): data paths, and the measures of `scaling` with their scatter over repeats, if there
+//! are any.
 
 use super::ways::{Direction, directions};
 use crate::shared::significance::false_discovery_rates;
@@ -9,40 +10,38 @@ use crate::topics::scaling::measures::{self, Measure};
 use crate::topics::scaling::spread::Spread;
 use serde::Serialize;
 
-/// A number of both ways.
+/// Job-level measure, compared between the two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct NumberRow {
-    /// Which.
+    /// Measure that is compared.
     pub measure: Measure,
-    /// The first way.
+    /// Values of the first side.
     pub before: Option<Spread>,
-    /// The second way.
+    /// Values of the second side.
     pub after: Option<Spread>,
-    /// Mean of the second less that of the first, as a share of the first.
+    /// Relative change: mean of the second side / mean of the first - 1.
     pub change: Option<f64>,
-    /// How likely means of repeats are so far apart without a difference (Welch's test, two-sided), as a false discovery rate over all
-    /// numbers; `None` without repeats of both.
+    /// False discovery rate, over all measures, of the difference of means (Welch's test, two-sided); `None` without repeats on both sides.
     pub q: Option<f64>,
-    /// Whether the difference is more than the repeats' scatter: `q` is small enough and the ranges have nothing in common. `None`
-    /// without repeats of both.
+    /// True if the difference exceeds the scatter: `q` ≤ `compare_q`, and the ranges do not overlap. `None` without repeats on both sides.
     pub beyond_scatter: Option<bool>,
 }
 
-/// Both ways.
+/// Job-level comparison of both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
-    /// Runs of the first way.
+    /// Number of runs of the first side.
     pub runs_before: u64,
-    /// Runs of the second way.
+    /// Number of runs of the second side.
     pub runs_after: u64,
-    /// Reads and writes.
+    /// Data paths of reads and writes.
     pub directions: Vec<Direction>,
-    /// The numbers.
+    /// Measures.
     pub numbers: Vec<NumberRow>,
 }
 
 impl Job {
-    /// Compares the runs of two ways.
+    /// Compares the runs of two sides.
     #[must_use]
     pub fn of(before: &[RunRow], after: &[RunRow], least: &Thresholds) -> Self {
         let mut numbers: Vec<NumberRow> =
@@ -58,7 +57,7 @@ impl Job {
         Self {
             runs_before: before.len() as u64,
             runs_after: after.len() as u64,
-            // Without times nothing can be said of how long it took.
+            // Data paths are compared by time, which is not known here.
             directions: if before.iter().chain(after).any(|run| run.untimed) {
                 Vec::new()
             } else {
@@ -68,13 +67,13 @@ impl Job {
         }
     }
 
-    /// Whether there are repeats.
+    /// True if a side has several runs.
     #[must_use]
     pub const fn has_repeats(&self) -> bool {
         self.runs_before > 1 || self.runs_after > 1
     }
 
-    /// A number.
+    /// Returns the row of a measure.
     #[must_use]
     pub fn number(&self, measure: &Measure) -> Option<&NumberRow> {
         self.numbers.iter().find(|row| row.measure == *measure)
@@ -86,7 +85,7 @@ fn row(measure: Measure, before: &[RunRow], after: &[RunRow]) -> Option<NumberRo
     let (one, two) = (values(before), values(after));
     let spread = |values: &[f64]| Spread::of(values.iter().map(|value| Some(*value)));
     let (before, after) = (spread(&one), spread(&two));
-    // What neither did is no difference.
+    // A measure that is 0 on both sides is no difference.
     if [before, after].into_iter().flatten().all(|spread| spread.most <= 0.0) {
         return None;
     }
@@ -94,7 +93,7 @@ fn row(measure: Measure, before: &[RunRow], after: &[RunRow]) -> Option<NumberRo
     Some(NumberRow { measure, before, after, change, q: welch(&one, &two), beyond_scatter: None })
 }
 
-/// Two-sided p of Welch's test of two means (Welch, Biometrika 34, 1947); `None` with fewer than two values of either.
+/// Returns the two-sided p-value of Welch's test of two means (Welch, Biometrika 34, 1947); `None` with fewer than two values on a side.
 fn welch(one: &[f64], two: &[f64]) -> Option<f64> {
     let (m, n) = (one.len() as f64, two.len() as f64);
     if one.len() < 2 || two.len() < 2 {
@@ -121,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_scatter_decides() {
-        // R: t.test(c(10, 11, 12), c(13, 14, 15))$p.value and so on.
+        // Expected values from R: t.test(c(10, 11, 12), c(13, 14, 15))$p.value, and so on.
         let close = |found: Option<f64>, wanted: f64| (found.unwrap() - wanted).abs() < 1e-4;
         assert!(
             close(welch(&[10.0, 11.0, 12.0], &[13.0, 14.0, 15.0]), 0.02131),

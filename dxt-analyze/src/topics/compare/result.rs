@@ -1,4 +1,4 @@
-//! The result of a comparison.
+//! Result of a comparison.
 
 use super::files::How;
 use super::repeats::Job;
@@ -15,38 +15,38 @@ pub struct Totalled {
     pub calls: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time in them, ns summed over processes.
+    /// Time in the calls, summed over processes, ns.
     pub time_ns: u64,
 }
 
 impl Totalled {
-    /// Bytes per second of time in calls.
+    /// Returns the bandwidth in bytes per second of time in calls.
     #[must_use]
     pub fn bandwidth(&self) -> Option<f64> {
         (self.bytes > 0 && self.time_ns > 0).then(|| self.bytes as f64 * 1e9 / self.time_ns as f64)
     }
 }
 
-/// A test of one sample against the other.
+/// Test of one sample against the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Over {
-    /// Sizes of the samples; of pairs, their number twice.
+    /// Sizes of the samples; for pairs, twice their number of pairs.
     pub sample: (u64, u64),
-    /// Median of the first run: ns or bytes per second.
+    /// Median of the first run, in ns or bytes per second.
     pub before: f64,
-    /// Median of the second run.
+    /// Median of the second run, in ns or bytes per second.
     pub after: f64,
-    /// How many times slower the second is, by medians (of pairs: the median of their ratios); below 1 is faster.
+    /// Slowdown of the second run: ratio of medians (for pairs: median of ratios); below 1 is faster.
     pub slower: f64,
-    /// How likely one of the second run is slower than one of the first (of pairs: share that is slower); 0.5 is no difference.
+    /// Probability that a call of the second run is slower than one of the first (for pairs: share that is slower); 0.5 is no difference.
     pub likelier: f64,
-    /// Two-sided p of the test.
+    /// Two-sided p-value of the test.
     pub p: f64,
-    /// The same as a false discovery rate over all tests of this comparison (Benjamini & Hochberg).
+    /// False discovery rate (q-value) over all tests of this comparison (Benjamini & Hochberg).
     pub q: f64,
 }
 
-/// What can be said of two samples.
+/// Verdict on two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judged {
@@ -56,16 +56,16 @@ pub enum Judged {
     Slower,
     /// The second run is faster.
     Faster,
-    /// Too few to say.
+    /// Too few values for a verdict.
     TooFew,
-    /// Only the first run has it.
+    /// Only the first run has the operation.
     Gone,
-    /// Only the second run has it.
+    /// Only the second run has the operation.
     New,
 }
 
 impl Judged {
-    /// As tables show it.
+    /// Returns the name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -79,116 +79,116 @@ impl Judged {
     }
 }
 
-/// One operation.
+/// Comparison of one operation.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationRow {
-    /// Which.
+    /// Operation that is compared.
     #[serde(flatten)]
     pub group: Group,
-    /// Whether it moves bytes.
+    /// True if the operation moves bytes.
     pub is_data: bool,
-    /// The first run.
+    /// Sums of the first run.
     pub before: Totalled,
-    /// The second run.
+    /// Sums of the second run.
     pub after: Totalled,
-    /// What of single calls is compared.
+    /// Metric by which single calls are compared.
     pub metric: Metric,
-    /// Single calls against single calls (rank-sum test); `None` with too few or without segments.
+    /// Comparison of single calls (rank-sum test); `None` if there are too few or no segments.
     pub calls: Option<Over>,
-    /// Each rank's mean against the same rank's (signed-rank test); `None` with too few.
+    /// Comparison of each rank's mean with its mean in the other run (signed-rank test); `None` if there are too few.
     pub ranks: Option<Over>,
-    /// What can be said.
+    /// Verdict on the operation.
     pub verdict: Judged,
-    /// Time beyond that of the same calls or bytes at the first run's mean, ns; negative if faster.
+    /// Time in excess of the same calls or bytes at the first run's mean, ns; negative if faster.
     pub extra_ns: i64,
 }
 
-/// A rank or file in both runs.
+/// Rank or file in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnitRow {
-    /// Rank, or path in the first run (in the second if it is new).
+    /// Rank, or path in the first run (in the second run if the file is new).
     pub unit: String,
-    /// A file's path in the second run, if it is another one.
+    /// Path of the file in the second run, if different.
     pub other: Option<String>,
-    /// How a file was found to be the same.
+    /// Criterion by which files were matched.
     pub matched_by: Option<How>,
-    /// The first run.
+    /// Sums of the first run.
     pub before: Option<Totalled>,
-    /// The second run.
+    /// Sums of the second run.
     pub after: Option<Totalled>,
-    /// Time for the same bytes (or calls, if none move) over that of the first run.
+    /// Ratio of the times for the same bytes (or calls, if no bytes move), second run / first run.
     pub slower: Option<f64>,
-    /// Modified z-score of that among all, towards slow; `None` if there are too few.
+    /// Modified z-score of the slowdown among all units, positive if slow; `None` if there are too few.
     pub z: Option<f64>,
-    /// Whether it got slower against the others.
+    /// True if the unit got slower than the others did.
     pub outlier: bool,
 }
 
 /// Ranks, or files, of both runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Units {
-    /// Pairs together: reads and writes, time per byte (signed-rank test).
+    /// Comparison of all pairs: time per byte in reads and writes (signed-rank test).
     pub test: Option<Over>,
-    /// Those that changed most first.
+    /// Units, those that changed most first.
     pub rows: Vec<UnitRow>,
 }
 
-/// Something that is no number and differs.
+/// Non-numeric property that differs between the runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// What.
+    /// Name of the property.
     pub what: String,
-    /// In the first run.
+    /// Value in the first run.
     pub before: String,
-    /// In the second run.
+    /// Value in the second run.
     pub after: String,
 }
 
-/// Names of a run.
+/// Identity of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunPart {
     /// Job key.
     pub key: String,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u64,
-    /// Processes.
+    /// Number of processes.
     pub processes: u64,
-    /// Nodes.
+    /// Number of nodes, if known.
     pub nodes: Option<u64>,
     /// Time in all calls of the program, ns.
     pub time_ns: u64,
-    /// What is missing and why.
+    /// Missing parts of the trace, and why.
     pub missing: Completeness,
 }
 
-/// The result.
+/// Result of the comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Both ways at the level of the job.
+    /// Comparison at the level of the job.
     pub job: Job,
-    /// The first run.
+    /// First run.
     pub before: RunPart,
-    /// The second run.
+    /// Second run.
     pub after: RunPart,
-    /// Program, MPI, settings that differ.
+    /// Program, MPI and settings that differ.
     pub setup: Vec<Changed>,
     /// Hints that differ, by file.
     pub hints: Vec<Changed>,
     /// Layouts that differ, by file.
     pub layouts: Vec<Changed>,
-    /// Per operation.
+    /// Comparison per operation.
     pub operations: Vec<OperationRow>,
-    /// Per rank.
+    /// Comparison per rank.
     pub ranks: Units,
-    /// Per file.
+    /// Comparison per file.
     pub files: Units,
-    /// Number of tests that the false discovery rates are over.
+    /// Number of tests in the false discovery rates.
     pub tests: u64,
     /// Findings.
     pub findings: Vec<Finding>,
 }
 
-/// A rate in words: `3.1e-4`, or below what a number can hold.
+/// Formats a rate as in `3.1e-4`; `<1e-300` if it is 0.
 #[must_use]
 pub fn chance(q: f64) -> String {
     if q > 0.0 { format!("{q:.1e}") } else { "<1e-300".into() }

@@ -1,4 +1,4 @@
-//! What is no number: program, MPI, tracer, settings, layouts of files and hints.
+//! Differences in non-numeric properties: program, MPI, tracer, settings, layouts of files and hints.
 
 use super::files::Matched;
 use super::result::Changed;
@@ -10,7 +10,7 @@ fn differing(what: &str, before: String, after: String) -> Option<Changed> {
     (before != after).then(|| Changed { what: what.into(), before, after })
 }
 
-/// Program, MPI, tracer and settings that differ.
+/// Returns the differences in program, MPI, tracer and settings.
 #[must_use]
 pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -42,13 +42,13 @@ pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
     out
 }
 
-/// Processes that read or write for MPI-IO, where they differ.
+/// Returns the difference in the number of processes that read or write for MPI-IO.
 #[must_use]
 pub fn aggregators(before: &Users, after: &Users) -> Option<Changed> {
     differing("processes that read or write for MPI-IO", before.count().to_string(), after.count().to_string())
 }
 
-/// `32`, `1 to 32`, or nothing where the nodes of ranks are not known.
+/// Formats the number of ranks per node: `32`, `1 to 32`, or `unknown` if the ranks' nodes are not known.
 fn ranks_per_node(run: &Run) -> String {
     let mut all: BTreeMap<u32, u64> = BTreeMap::new();
     let known = |process: &&crate::model::Process| process.rank >= 0 && (process.node as usize) < run.nodes.len();
@@ -62,8 +62,7 @@ fn ranks_per_node(run: &Run) -> String {
     }
 }
 
-/// Layouts that differ, of files that are in both runs. Which storage targets a file got is left aside: that differs with
-/// every file.
+/// Returns the differences in the layouts of files in both runs. Storage targets are ignored: they differ with every file.
 #[must_use]
 pub fn layouts(before: &Run, after: &Run, kept: (&[FileId], &[FileId]), matched: &Matched) -> Vec<Changed> {
     let of = |run: &Run, file: FileId| {
@@ -86,7 +85,7 @@ fn words(layout: &FileLayout) -> String {
     layout.layout.components.iter().map(component).collect::<Vec<String>>().join(", ")
 }
 
-/// Hints that differ, of files that are in both runs.
+/// Returns the differences in the hints of files in both runs.
 #[must_use]
 pub fn hints(before: &Run, after: &Run, kept: (&[FileId], &[FileId]), matched: &Matched) -> Vec<Changed> {
     type Hints<'a> = BTreeMap<FileId, BTreeMap<(&'a str, &'static str), Vec<&'a str>>>;

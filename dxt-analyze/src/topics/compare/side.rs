@@ -1,4 +1,4 @@
-//! One of the two runs: its operations, ranks and files, summed up and sampled in one pass.
+//! Measurement of one of the two runs: its operations, ranks and files, summed and sampled in one pass.
 
 use super::sums::{UnitSum, by_rank};
 use crate::model::{FileId, Run, Users, Within};
@@ -10,22 +10,22 @@ use crate::topics::outliers::distribution::{Distribution, GroupSample, Metric};
 use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
-/// What one operation did.
+/// Sums and samples of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Operation {
-    /// Calls that succeeded, bytes and time, with those that have no segment.
+    /// Successful calls, bytes and time, including calls without a segment.
     pub sum: UnitSum,
-    /// Whether it moves bytes.
+    /// True if the operation moves bytes.
     pub is_data: bool,
     /// Durations of single calls, ns.
     pub durations: Sample,
     /// Bandwidths of single calls, bytes per second; reads and writes only.
     pub bandwidths: Sample,
-    /// By rank.
+    /// Sums by rank.
     pub ranks: BTreeMap<u64, UnitSum>,
 }
 
-/// What was done to a file.
+/// Sums of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSum {
     /// All calls of the program.
@@ -39,7 +39,7 @@ pub struct FileSum {
 }
 
 impl FileSum {
-    /// Adds those of another file.
+    /// Adds the sums of another file.
     pub fn merge(&mut self, other: &Self) {
         self.calls.merge(&other.calls);
         self.read = self.read.saturating_add(other.read);
@@ -47,31 +47,31 @@ impl FileSum {
         self.data_ns = self.data_ns.saturating_add(other.data_ns);
     }
 
-    /// Bytes read and written.
+    /// Returns the bytes read and written.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.read.saturating_add(self.written)
     }
 }
 
-/// A run, measured.
+/// Measurements of a run.
 #[derive(Debug)]
 pub struct Side {
-    /// By operation.
+    /// Sums and samples by operation.
     pub operations: BTreeMap<Group, Operation>,
     /// Reads and writes of the program, by rank.
     pub ranks: BTreeMap<u64, UnitSum>,
     /// Calls of the program, by file.
     pub files: BTreeMap<FileId, FileSum>,
-    /// Processes that read or write for MPI-IO.
+    /// Processes that read or write on behalf of MPI-IO.
     pub aggregators: Users,
     /// Time in all calls of the program, ns.
     pub time_ns: u64,
-    /// What the pass lost.
+    /// Segments and blocks that the pass could not decode.
     pub lost: Lost,
 }
 
-/// Reads a run.
+/// Measures a run in one pass.
 #[must_use]
 pub fn measure(run: &Run, progress: &dyn Progress) -> Side {
     let all: Vec<Option<Group>> =

@@ -1,4 +1,4 @@
-//! Plain sums of calls, by rank and operation.
+//! Sums of calls by rank and operation.
 
 use crate::model::Run;
 use crate::shared::groups::{Group, group_of};
@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 /// Sums over some calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitSum {
-    /// Operations.
+    /// Number of operations.
     pub operations: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time in them, ns.
+    /// Time in the operations, ns.
     pub time_ns: u64,
 }
 
 impl UnitSum {
-    /// Adds `other`.
+    /// Adds the sums of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -25,10 +25,10 @@ impl UnitSum {
     }
 }
 
-/// Key of a process without a rank: behind all ranks.
+/// Base of the keys of processes without a rank, larger than any rank.
 const WITHOUT_RANK: u64 = 1 << 32;
 
-/// Sums per group and rank; processes without a rank stand for themselves, records of several ranks for none.
+/// Returns sums per group and rank. A process without a rank has a row of its own; records of several ranks are left out.
 #[must_use]
 pub fn by_rank(run: &Run, groups: &[Option<Group>], totals: &[StreamTotal]) -> BTreeMap<Group, BTreeMap<u64, UnitSum>> {
     let mut out: BTreeMap<Group, BTreeMap<u64, UnitSum>> = BTreeMap::new();

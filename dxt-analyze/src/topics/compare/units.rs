@@ -1,5 +1,4 @@
-//! Ranks and files of two runs beside each other: as a whole by a signed-rank test, and those that changed otherwise than the
-//! rest by modified z-scores of the logarithms of their ratios.
+//! Comparison of the ranks and files of two runs: all by a signed-rank test; single ones with the rest by modified z-scores of ln(ratio).
 
 use super::files::{How, Matched};
 use super::operations::over_pairs;
@@ -11,14 +10,14 @@ use crate::shared::stats::Robust;
 use crate::thresholds::Thresholds;
 use std::collections::BTreeSet;
 
-/// A unit before it is judged.
+/// Rank or file before the verdict.
 struct Unit {
     row: UnitRow,
-    /// Sums of reads and writes.
+    /// Sums of reads and writes in both runs.
     data: Option<(UnitSum, UnitSum)>,
 }
 
-/// Ranks, matched by number.
+/// Compares ranks, matched by number.
 #[must_use]
 pub fn ranks(before: &Side, after: &Side, least: &Thresholds) -> Units {
     let all: BTreeSet<u64> = before.ranks.keys().chain(after.ranks.keys()).copied().collect();
@@ -30,7 +29,7 @@ pub fn ranks(before: &Side, after: &Side, least: &Thresholds) -> Units {
     judged(units.collect(), least)
 }
 
-/// Files, matched as `matched` says; `kept` are the indices that its places stand for.
+/// Compares files, matched by `matched`, whose places are indices into `kept`.
 #[must_use]
 pub fn files(
     runs: (&Run, &Run),
@@ -93,7 +92,7 @@ fn data(sum: &FileSum) -> UnitSum {
 }
 
 fn judged(mut units: Vec<Unit>, least: &Thresholds) -> Units {
-    // Time per byte; ranks and files that move none have no say here.
+    // Time per byte; ranks and files that move no bytes are left out.
     let value = |sum: &UnitSum| (sum.bytes > 0 && sum.time_ns > 0).then(|| sum.time_ns as f64 / sum.bytes as f64);
     let pair = |unit: &Unit| unit.data.and_then(|(one, two)| Some((value(&one)?, value(&two)?)));
     let pairs: Vec<(f64, f64)> = units.iter().filter_map(pair).collect();

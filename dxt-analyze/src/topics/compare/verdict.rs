@@ -1,5 +1,4 @@
-//! What a comparison concludes. A difference counts if it is both large (thresholds) and significant at a false discovery rate
-//! over all tests of the comparison.
+//! Conclusions of a comparison. A difference counts if it is large (thresholds) and significant (false discovery rate over all tests).
 
 use super::job_verdict;
 use super::result::{Comparison, Judged, OperationRow, Over, Totalled, UnitRow, chance};
@@ -10,7 +9,7 @@ use crate::text::units;
 use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
 
-/// Settles rates of false discovery, verdicts and findings.
+/// Computes q-values, verdicts and findings.
 pub fn judge(result: &mut Comparison, least: &Thresholds) {
     let rows = result.operations.iter_mut().flat_map(|row| [&mut row.calls, &mut row.ranks]);
     let mut tests: Vec<&mut Over> =
@@ -97,7 +96,7 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
     })
 }
 
-/// More calls or bytes; per rank if the number of ranks is another one.
+/// Returns findings on increased calls or bytes, per rank if the number of ranks differs.
 fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Finding> {
     let (one, two) = (result.before.ranks, result.after.ranks);
     let per_rank = one != two && one > 0 && two > 0;
@@ -141,7 +140,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
     out
 }
 
-/// Ranks or files that got slower against the rest.
+/// Returns a finding on ranks or files that got slower than the others did.
 fn apart(result: &Comparison, rows: &[UnitRow], code: Code, word: &str, least: &Thresholds) -> Option<Finding> {
     let found: Vec<&UnitRow> = rows.iter().filter(|row| row.outlier).collect();
     let first = found.first()?;

@@ -1,4 +1,4 @@
-//! `compare`: two runs of the same program, and how their difference looks.
+//! Command `compare`: two runs of the same program, and the view of their differences.
 
 use super::args::Args;
 use crate::findings::{self, Finding};
@@ -22,26 +22,26 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The result and how many rows to show.
+/// Result, and how many rows to display.
 #[derive(Debug, Serialize)]
 pub struct CompareReport {
-    /// The result.
+    /// Result of the comparison.
     #[serde(flatten)]
     pub result: Comparison,
-    /// Ranks and files that a table shows.
+    /// Maximum number of ranks and files in a table.
     #[serde(skip)]
     pub top: usize,
-    /// Of repeats: the runs that are compared in detail, those with the median run times.
+    /// Two runs that are compared in detail, those with the median run times; `None` without repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detailed: Option<[String; 2]>,
     #[serde(skip)]
     figures: Vec<Figure>,
 }
 
-/// Loads both and compares.
+/// Loads both runs and compares them.
 ///
 /// # Errors
-/// If one of them cannot be loaded, or what is chosen is in neither.
+/// If a run cannot be loaded, or if the selection is empty in both.
 pub fn compare(args: &Args) -> Result<CompareReport> {
     let (before, after) = args.ways()?;
     let inputs = |path: &PathBuf| Inputs {
@@ -53,7 +53,7 @@ pub fn compare(args: &Args) -> Result<CompareReport> {
         time: None,
         thresholds: args.thresholds.clone(),
     };
-    // A page has pictures, for which each run is read once more.
+    // An HTML page has figures, for which each run is read once more.
     let draw = args.page.output.is_some();
     let ([one], [two]) = (before, after) else { return repeats(before, after, inputs, (args.top, draw)) };
     let [before, after] = crate::session::open_both([&inputs(one), &inputs(two)])?;
@@ -64,7 +64,7 @@ pub fn compare(args: &Args) -> Result<CompareReport> {
     Ok(report)
 }
 
-/// Compares repeats: their numbers together, and of each way the run with the median run time in detail.
+/// Compares repeated runs: statistics over all of them, and in detail the run with the median run time of each side.
 fn repeats(
     before: &[PathBuf],
     after: &[PathBuf],
@@ -99,14 +99,14 @@ fn repeats(
     Ok(report)
 }
 
-/// Compares two runs that are loaded; thresholds are those of the first.
+/// Compares two loaded runs, with the thresholds of the first.
 #[must_use]
 pub fn compare_of(before: &Run, after: &Run, top: usize) -> CompareReport {
     let measured = |run: &Run| vec![scaling::measure::measure(run, Read { darshan: run.was_log(), ..Read::default() })];
     detailed([before, after], (measured(before), measured(after)), top)
 }
 
-/// Compares two runs, which stand for `measured` ones.
+/// Compares two runs in detail, and the sets of `measured` runs that they represent.
 fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), top: usize) -> CompareReport {
     let least = &before.thresholds;
     let read = |run: &Run, what| measure(run, &Bar::new(run.segments(), what));

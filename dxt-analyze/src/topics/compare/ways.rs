@@ -1,55 +1,55 @@
-//! How each way moved the data: through which interface, in what time, and how much of that is below.
+//! Data paths of both sides (before, after): the interface used, its time, and the share of lower layers in it.
 
 use crate::shared::bandwidth::LayerRow;
 use crate::text::units;
 use crate::topics::scaling::measure::RunRow;
 use serde::Serialize;
 
-/// How a way reads, or writes.
+/// Data path of one side for reads or for writes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Way {
-    /// The layer that the program called; the one with most bytes.
+    /// Layer called by the program, the one with most bytes.
     pub interface: String,
-    /// Bytes; the mean over runs, as all that follows.
+    /// Bytes. This and all further fields are means over runs.
     pub bytes: f64,
     /// Time in the calls, summed over processes, ns.
     pub time_ns: f64,
-    /// Time in calls of lower layers inside, with their names, ns.
+    /// Time in calls of lower layers inside: (name of the layer, ns).
     pub inside: Vec<(String, f64)>,
-    /// Bytes per second by the slowest process; where that is not known of both ways, by the sum of times (effective).
+    /// Bandwidth in bytes/s, by the time of the slowest process, or by the sum of times ("effective") if the slowest is unknown on a side.
     pub bandwidth: f64,
-    /// Whether it is by the slowest process.
+    /// True if `bandwidth` is by the slowest process.
     pub is_by_slowest: bool,
 }
 
-/// Reads or writes, both ways.
+/// Reads or writes of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
     /// `read` or `write`.
     pub op: &'static str,
-    /// The first way.
+    /// Data path of the first side.
     pub before: Option<Way>,
-    /// The second way.
+    /// Data path of the second side.
     pub after: Option<Way>,
-    /// Change of the bandwidth, as a share of that of the first way.
+    /// Relative change of the bandwidth, second / first - 1.
     pub change: Option<f64>,
-    /// All that in a line.
+    /// Summary of both data paths in one line.
     pub line: String,
 }
 
 impl Direction {
-    /// Whether both move data, by different interfaces.
+    /// True if both sides move data, through different interfaces.
     #[must_use]
     pub fn is_other_interface(&self) -> bool {
         matches!((&self.before, &self.after), (Some(one), Some(two)) if one.interface != two.interface)
     }
 }
 
-/// Reads and writes of both ways, where either moves data.
+/// Returns the reads and writes of both sides, if either side moves data.
 #[must_use]
 pub fn directions(before: &[RunRow], after: &[RunRow]) -> Vec<Direction> {
     let of = |op: &'static str| {
-        // Ranks that share a record do not tell the slowest.
+        // Ranks that share a record do not tell the slowest process.
         let is_known = before.iter().chain(after).all(|run| way_of(run, op, true).is_none_or(|way| way.is_by_slowest));
         let (before, after) = (way(before, op, is_known), way(after, op, is_known));
         let both = before.as_ref().zip(after.as_ref()).filter(|(one, _)| one.bandwidth > 0.0);
@@ -71,7 +71,7 @@ fn words(way: &Way) -> String {
     parts.join(", ")
 }
 
-/// The way of several runs: the interface of the first that moves data, and means over those that use it.
+/// Returns the data path of several runs: the interface of the first run that moves data, and means over the runs that use it.
 fn way(runs: &[RunRow], op: &str, by_slowest: bool) -> Option<Way> {
     let all: Vec<Way> = runs.iter().filter_map(|run| way_of(run, op, by_slowest)).collect();
     let interface = all.first()?.interface.clone();

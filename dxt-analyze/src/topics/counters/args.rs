@@ -1,8 +1,8 @@
-//! The options of `counters`.
+//! Options of `counters`.
 
 use crate::session::{Inputs, Output};
 
-/// `counters` on the command line.
+/// Command line of `counters`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
@@ -16,19 +16,19 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What can be asked of it.
+/// Options of `counters`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Files to list, those with most time first
+    /// Number of files to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
-    /// Bandwidth that the machine can reach at best, as 2500MB/s or 2.4GiB/s: adds the share of it that each bandwidth is
+    /// Peak bandwidth of the machine, as in 2500MB/s or 2.4GiB/s: adds each bandwidth's share of it
     #[arg(long, value_name = "RATE", value_parser = crate::text::rate::parse)]
     pub peak: Option<f64>,
 }
 
 impl Default for Options {
-    /// As on the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self { top: 20, peak: None }
     }

@@ -1,6 +1,6 @@
-//! The processes with the least and the most time. Of a record that stands for several ranks only the fastest and the slowest of each file
-//! are known, with their times, and the variance; a rank's time is then known within bounds: on a file of which it is neither, it lies
-//! between the two, or is nothing if not all ranks used the file.
+//! Processes with the minimum and the maximum time. For records that represent several ranks, only the fastest and the slowest rank of each
+//! file, their times, and the variance are known. The time of any other rank on such a file lies between these two, or is 0 if not all
+//! ranks used the file.
 
 use super::fold::Times;
 use crate::model::{FileId, ProcessId, Run, Within};
@@ -8,22 +8,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
 
-/// What is known of the times of processes.
+/// Extremes and deviation of the times of processes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Extremes {
-    /// The least; at most this if there are several records of all ranks.
+    /// Minimum, ns; an upper bound if there are several records of all ranks.
     pub(super) min_ns: Option<u64>,
-    /// The most; at least this, likewise.
+    /// Maximum, ns; a lower bound if there are several records of all ranks.
     pub(super) max_ns: Option<u64>,
-    /// Who has the most.
+    /// Process with the maximum.
     pub(super) slowest: String,
-    /// Standard deviation.
+    /// Standard deviation, ns.
     pub(super) deviation_ns: Option<f64>,
 }
 
-/// Of `times`, by the number of their process. `whose` are the layers whose spreads over ranks tell of this time: none for that of what
-/// the program itself called, each file at the layer that it called; `None` if no spread tells of it. `None` if ranks were reduced to one
-/// record and nothing says how they differ.
+/// Returns the extremes of `of` over `times`. `whose` selects the spreads over ranks that apply: those of the given layers; if empty, those
+/// of each file at the layer that the program called; `None` for none. Returns `None` if ranks were reduced to one record and no spread
+/// tells their difference.
 pub(super) fn extremes(
     run: &Run,
     times: &[(ProcessId, Times)],
@@ -45,7 +45,7 @@ pub(super) fn extremes(
         });
     }
     let spreads = spreads(run, whose?);
-    // Each rank's own time, and those that a spread names.
+    // Own time of each rank, and the ranks that a spread names.
     let mut own: BTreeMap<i64, u64> = BTreeMap::new();
     for (number, times) in &alone {
         let rank = run.process(*number).map_or(-1, |process| i64::from(process.rank));
@@ -54,7 +54,7 @@ pub(super) fn extremes(
     }
     let named = spreads.iter().flat_map(|spread| [spread.fastest.rank, spread.slowest.rank]).map(i64::from);
     let mut ranks: BTreeSet<i64> = named.chain(own.keys().copied()).collect();
-    // All others are alike: the first of them stands for them.
+    // All other ranks have the same bounds: the first represents them.
     let all = i64::try_from(run.ranks()).unwrap_or(i64::MAX);
     ranks.extend((0..all).find(|rank| !ranks.contains(rank)));
     let part = |rank: i64, spread: &Spread| match rank {
@@ -83,7 +83,7 @@ pub(super) fn extremes(
     })
 }
 
-/// The spreads of `layers`; of none the one of each file at the layer that the program called.
+/// Returns the spreads of `layers`; if empty, the spread of each file at the layer that the program called.
 fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
     let mut called: BTreeSet<(FileId, Layer)> = BTreeSet::new();
     for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {
@@ -98,7 +98,7 @@ fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
     wanted.map(|def| def.spread).collect()
 }
 
-/// The same of ranks of which a spread tells: the others have none.
+/// Returns the standard deviation over `count` ranks; ranks not in `spread` have a time of 0.
 fn deviation_of(spread: &Spread, count: u64) -> f64 {
     let there = f64::from(spread.ranks);
     let count = there.max(count as f64).max(1.0);
@@ -108,7 +108,7 @@ fn deviation_of(spread: &Spread, count: u64) -> f64 {
     (squares / count).max(0.0).sqrt()
 }
 
-/// Standard deviation over `count` processes, of which those that are not in `times` have none.
+/// Returns the standard deviation over `count` processes; processes not in `times` have a time of 0.
 fn deviation(times: impl Iterator<Item = f64> + Clone, count: u64) -> Option<f64> {
     let count = count as f64;
     if count < 1.0 {

@@ -2,11 +2,11 @@
 
 use trace_format::counters::SIZE_BINS;
 
-/// Names of the bins of sizes, with bounds that belong to the lower bin.
+/// Names of the size bins, in bytes; a bound belongs to the lower bin.
 pub(crate) const BINS: [&str; SIZE_BINS] =
     ["0-100", "100-1K", "1K-10K", "10K-100K", "100K-1M", "1M-4M", "4M-10M", "10M-100M", "100M-1G", "1G+"];
 
-/// The heading and the name of a layer's column in histograms of reads or writes.
+/// Returns heading and name of a layer's column in histograms of reads or writes.
 pub(super) fn names(layer: &str, direction: &str) -> (&'static str, &'static str) {
     match (layer, direction) {
         ("POSIX", "read") => ("POSIX read", "posix_read"),

@@ -1,4 +1,4 @@
-//! Files by how they were used, by size and by place.
+//! Files by kind of use, by size and by mount point.
 
 use super::fold::{FileOp, KINDS, Sums, kind_of};
 use crate::model::{FileId, Run, Users, Within};
@@ -8,51 +8,50 @@ use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::op::OpClass;
 
-/// How one file was used. Counts and bytes are of the calls that the program made; calls made inside them are in the layers'
-/// tables.
+/// Use of one file. Counts and bytes are of the calls made by the program; calls made inside them are in the layers' tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileUse {
-    /// Path.
+    /// Path of the file.
     pub file: String,
     /// Mount point and type of its file system, or the first directory of its path if the trace has no mounts.
     pub place: String,
-    /// Processes that used it.
+    /// Number of processes that used the file.
     pub processes: u64,
-    /// Opens, also those made inside other calls.
+    /// Number of opens, including those made inside other calls.
     pub opens: u64,
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Highest byte touched plus one: the least that it is long.
+    /// Highest byte touched + 1, a lower bound of the file's size.
     pub extent: u64,
     /// Time in reads, writes and other calls, summed over processes, ns.
     pub time_ns: [u64; KINDS],
-    /// Reads and writes of which it is known how they followed each other.
+    /// Reads and writes whose position relative to the previous one is known.
     pub ordered: u64,
-    /// Those that began where the previous one ended.
+    /// Reads and writes that began exactly at the end of the previous one.
     pub consecutive: u64,
-    /// Those that began there or behind.
+    /// Reads and writes that began at or after the end of the previous one.
     pub sequential: u64,
-    /// First call's begin, ns since the job's start.
+    /// Start of the first call, ns since the job's start.
     pub first_ns: u64,
-    /// Last call's end, ns since the job's start.
+    /// End of the last call, ns since the job's start.
     pub last_ns: u64,
 }
 
 impl FileUse {
-    /// Time in all calls, ns.
+    /// Returns the time in all calls, in ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.time_ns.iter().sum::<Sum>().get()
     }
 }
 
-/// All files, those with most time first.
+/// Returns all files, those with most time first.
 #[must_use]
 pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
     let mut files: BTreeMap<FileId, FileUse> = BTreeMap::new();
@@ -109,7 +108,7 @@ pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
 pub struct FileKinds {
     /// `all`, `read only`, `write only`, `read and write`, `neither`.
     pub kind: &'static str,
-    /// Files.
+    /// Number of files.
     pub files: u64,
     /// Mean extent, bytes.
     pub mean_bytes: f64,
@@ -117,7 +116,7 @@ pub struct FileKinds {
     pub max_bytes: u64,
 }
 
-/// Files by how they were used.
+/// Counts files by kind of use.
 #[must_use]
 pub fn kinds(files: &[FileUse]) -> Vec<FileKinds> {
     let kind_of = |file: &FileUse| match (file.bytes_read > 0, file.bytes_written > 0) {
@@ -140,18 +139,18 @@ pub fn kinds(files: &[FileUse]) -> Vec<FileKinds> {
     ["all", "read only", "write only", "read and write", "neither"].into_iter().map(row).collect()
 }
 
-/// Files whose extent lies in a bin.
+/// Files whose extent lies in one size bin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizeBin {
-    /// Number of the bin: [`trace_format::counters::SIZE_BOUNDS`].
+    /// Index of the bin in [`trace_format::counters::SIZE_BOUNDS`].
     pub bin: usize,
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Bytes that the program read and wrote of them.
+    /// Bytes that the program read and wrote on these files.
     pub bytes: u64,
 }
 
-/// Files by extent, one row for each bin of request sizes.
+/// Counts files by extent, one row per bin of request sizes.
 #[must_use]
 pub fn sizes(files: &[FileUse]) -> Vec<SizeBin> {
     let mut bins: Vec<SizeBin> = (0..SIZE_BINS).map(|bin| SizeBin { bin, files: 0, bytes: 0 }).collect();
@@ -164,12 +163,12 @@ pub fn sizes(files: &[FileUse]) -> Vec<SizeBin> {
     bins
 }
 
-/// What went to one file system.
+/// Use of one file system.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlaceRow {
     /// Mount point and type, or the first directory of the paths.
     pub place: String,
-    /// Files.
+    /// Number of files.
     pub files: u64,
     /// Bytes read.
     pub bytes_read: u64,
@@ -179,7 +178,7 @@ pub struct PlaceRow {
     pub time_ns: u64,
 }
 
-/// Bytes and time by place, those with most time first.
+/// Sums bytes and time by mount point, those with most time first.
 #[must_use]
 pub fn places(files: &[FileUse]) -> Vec<PlaceRow> {
     let mut places: BTreeMap<&str, PlaceRow> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Folds segments as the tracer folds what it keeps no segments of: per process and stream, in the order of the calls.
+//! Folds segments into counters as the tracer does when it keeps no segments: per process and stream, in the order of the calls.
 
 use crate::model::{FileId, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block, Stretch, fold_alone, group_of_process};
@@ -11,23 +11,23 @@ use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::{Accesses, Last, Profile};
 
-/// Operations that are told apart on a file.
+/// Operations that are distinguished on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileOp {
     /// Index into [`Run::files`].
     pub file: FileId,
     /// Index into [`Run::ops`].
     pub op: u16,
-    /// Who made the calls.
+    /// Caller: the program or a layer.
     pub within: Within,
-    /// Whether they failed.
+    /// True for failed calls.
     pub failed: bool,
 }
 
-/// Kinds of time, by [`kind_of`].
+/// Number of kinds of time, see [`kind_of`].
 pub const KINDS: usize = 3;
 
-/// 0: reads, 1: writes, 2: everything else (metadata), failed reads and writes too.
+/// Returns the kind of time: 0 for reads, 1 for writes, 2 for metadata and all else, including failed reads and writes.
 #[must_use]
 pub fn kind_of(class: Option<OpClass>, failed: bool) -> usize {
     match class {
@@ -40,16 +40,16 @@ pub fn kind_of(class: Option<OpClass>, failed: bool) -> usize {
 /// Time of one process in calls, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Per layer (POSIX, STDIO, MPI-IO, HDF5, others) and kind: nested calls too.
+    /// Time by layer (see [`layer_place`]) and kind (see [`kind_of`]), including nested calls.
     pub layers: [[u64; KINDS]; LAYERS],
-    /// In calls that the program made itself.
+    /// Time in calls that the program itself made.
     pub outermost: u64,
 }
 
-/// Layers in [`Times`].
+/// Number of layers in [`Times`].
 pub const LAYERS: usize = 5;
 
-/// Place of a layer in [`Times`].
+/// Returns the index of a layer in [`Times`].
 #[must_use]
 pub fn layer_place(layer: Option<Layer>) -> usize {
     match layer {
@@ -61,26 +61,26 @@ pub fn layer_place(layer: Option<Layer>) -> usize {
     }
 }
 
-/// Reads or writes of a file through a layer: file, layer, whether they are writes, who made them.
+/// Reads or writes of a file through a layer: file, layer, true for writes, caller.
 pub type ProfileKey = (FileId, Layer, bool, Within);
 
-/// What is known of some processes together.
+/// Sums over some processes.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// Per file and operation.
+    /// Counters per file and operation.
     pub operations: FxHashMap<FileOp, Counters>,
-    /// How reads and writes followed each other.
+    /// Order of consecutive reads and writes.
     pub orders: BTreeMap<ProfileKey, Order>,
-    /// Per file and layer.
+    /// Access profiles per file and layer.
     pub profiles: Profiles,
-    /// Processes by file.
+    /// Processes that used each file.
     pub users: FxHashMap<FileId, BTreeSet<ProcessId>>,
-    /// Times per process, by its number.
+    /// Times per process.
     pub times: Vec<(ProcessId, Times)>,
 }
 
 impl Sums {
-    /// Adds what comes after.
+    /// Appends the sums of later processes.
     fn append(&mut self, other: Self) {
         for (key, counters) in other.operations {
             self.operations.entry(key).or_default().merge(&counters);
@@ -97,7 +97,7 @@ impl Sums {
         self.times.extend(other.times);
     }
 
-    /// Gives orders that were counted of all calls of a file to who made these, if that is one: the program, HDF5 or MPI-IO.
+    /// Assigns orders counted over all calls on a file to the caller of these calls, if there is only one: the program, HDF5 or MPI-IO.
     fn settle(&mut self, run: &Run) {
         let mut makers: BTreeMap<(FileId, Layer, bool), BTreeSet<Within>> = BTreeMap::new();
         for key in self.operations.keys().filter(|key| !key.failed) {
@@ -110,7 +110,7 @@ impl Sums {
         let places: Vec<ProfileKey> = self.orders.keys().filter(|place| whole(place)).copied().collect();
         for place in places {
             let made_by = makers.get(&(place.0, place.1, place.2)).filter(|made_by| made_by.len() == 1);
-            // Of calls of several makers nobody knows which followed which.
+            // With several callers, it is not known which call followed which.
             let maker = made_by.and_then(|made_by| made_by.first().copied()).unwrap_or(Within::Mpiio);
             if let Some(order) = self.orders.remove(&place) {
                 self.orders.entry((place.0, place.1, place.2, maker)).or_default().merge(&order);
@@ -118,10 +118,10 @@ impl Sums {
         }
     }
 
-    /// Adds one process: what was folded of its segments, and what the tracer counted.
+    /// Adds one process: its folded segments, and the counters written by the tracer.
     fn process(&mut self, run: &Run, current: Current) {
         let Some(process) = run.process(current.number) else { return };
-        // What another tool counted of all accesses stands for what segments tell.
+        // Counts of all accesses by another tool replace those derived from segments.
         let told: BTreeMap<(FileId, Layer), [bool; 2]> = run
             .whole(process)
             .map(|def| ((FileId(def.file), def.layer), [false, true].map(|writes| def.order(writes).known > 0)))
@@ -150,7 +150,7 @@ impl Sums {
         for def in &process.whole {
             self.profiles.entry((FileId(def.file), def.layer)).or_default().merge(&def.profile);
             for writes in [false, true].into_iter().filter(|writes| def.order(*writes).known > 0) {
-                // Who made them is settled once all processes are known.
+                // The caller is assigned once all processes are known.
                 let place = (FileId(def.file), def.layer, writes, Within::Overview);
                 self.orders.entry(place).or_default().merge(def.order(writes));
             }
@@ -186,14 +186,13 @@ impl Sums {
     }
 }
 
-/// The process that is being folded.
+/// Process that is being folded.
 #[derive(Debug)]
 struct Current {
     number: ProcessId,
-    /// Sums, where the last one ended, and how many have an offset.
+    /// Sums, end of the last call, and number of calls with an offset.
     streams: Vec<(Counters, Previous, u64)>,
-    /// Whose order each stream's calls are in: its own, or that of the first one that differs in nothing but whether offsets are
-    /// estimates.
+    /// Index of the stream whose call order each stream continues: itself, or the first that differs only in having estimated offsets.
     follows: Vec<usize>,
     profiles: BTreeMap<(FileId, Layer), (Profile, Last)>,
 }
@@ -214,11 +213,11 @@ impl Current {
     }
 }
 
-/// The analysis.
+/// Pass that folds segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fold;
 
-/// By group of processes; and the last process of each thread, which may have more blocks.
+/// Sums by group of processes, and the last process of each thread, which may have more blocks.
 #[derive(Debug, Default)]
 pub struct Partial {
     groups: BTreeMap<u32, Sums>,
@@ -232,12 +231,12 @@ impl Partial {
         }
     }
 
-    /// All processes together, those without a segment too.
+    /// Returns the sums over all processes, including those without segments.
     #[must_use]
     pub fn sums(mut self, run: &Run) -> Sums {
         self.finish(run);
         let mut all = Sums::default();
-        // In the order of processes: of more than sixteen sizes or strides, which are kept depends on it.
+        // In the order of processes: if there are more than sixteen sizes or strides, the order decides which are kept.
         self.groups.into_values().for_each(|sums| all.append(sums));
         let mut seen = vec![false; run.processes.len()];
         for (number, _) in &all.times {
@@ -297,7 +296,7 @@ impl Analysis for Fold {
     }
 
     fn merge(&self, into: &mut Partial, other: Partial) {
-        // A group is read by one thread, so no group is in both; its last process is added to it in the end.
+        // Each group is read by one thread, so no group is in both; its last process is added at the end.
         into.groups.extend(other.groups);
         into.unfinished.extend(other.unfinished);
     }

@@ -1,4 +1,4 @@
-//! The characterization on the page.
+//! Characterization in the HTML report.
 
 use super::steps::Steps;
 use super::{Characterization, Fold, characterize};
@@ -7,7 +7,7 @@ use crate::scan::{Analysis, Nothing};
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// See [`Reported`].
+/// Characterization as a part of the report, see [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: (Fold, Steps),

@@ -1,11 +1,11 @@
-//! Characterization: how each file and the whole job used I/O, as Darshan's counters tell it. The same numbers come from what
-//! the tracer counted and from the segments of a full trace, folded by the same code.
+//! Characterization: use of I/O by each file and by the whole job, in terms of Darshan's counters. Counters written by the tracer and
+//! segments of a full trace yield the same numbers, folded by the same code.
 //!
 //! * [`fold`]: the pass: counters per file and operation, profiles per file and layer, times per process.
 //! * [`result`]: the result.
-//! * `between`: who of them has the least and the most time.
-//! * [`files`]: files by how they were used, by size and by place; [`open`]: by how long they were open.
-//! * [`steps`], [`stepped`]: from one call to the next: strides, seeks, alignment.
+//! * `between`: processes with the minimum and the maximum time.
+//! * [`files`]: files by kind of use, by size and by mount point; [`open`]: by how long they were open.
+//! * [`steps`], [`stepped`]: relations between consecutive calls: strides, seeks, alignment.
 
 pub mod args;
 mod between;
@@ -20,7 +20,7 @@ pub mod steps;
 mod tables_steps;
 pub mod view;
 
-/// It has no findings of its own.
+/// Codes of this topic: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};

@@ -1,5 +1,4 @@
-//! Files by how long they were open, and how much of that time went into calls: of the rest nobody reads or writes (Carns et al., 2009,
-//! Figure 7b).
+//! Files by how long they were open, and the part of that time in calls; the rest is idle (Carns et al., 2009, Figure 7b).
 
 use super::steps::Handles;
 use crate::model::{FileId, Process, ProcessId, Run, StreamIx, Users, Within};
@@ -10,51 +9,53 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass};
 
-/// A file. Times are summed over processes, ns.
+/// Open time of a file. Times are summed over processes, ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OpenRow {
-    /// Path.
+    /// Path of the file.
     pub file: String,
-    /// Processes that opened it.
+    /// Number of processes that opened the file.
     pub processes: u64,
-    /// From open to close.
+    /// Time from open to close.
     pub open_ns: u64,
-    /// In calls of MPI-IO on it.
+    /// Time in calls of MPI-IO on the file.
     pub mpiio_ns: u64,
-    /// In calls of POSIX on it, those inside MPI-IO too.
+    /// Time in calls of POSIX on the file, including those inside MPI-IO.
     pub posix_ns: u64,
-    /// In calls on it that the program made, at whatever layer.
+    /// Time in calls on the file that the program itself made, at any layer.
     pub called_ns: u64,
-    /// Open, and no call of the program's on it under way.
+    /// Time in which the file is open but no call of the program on it is in progress.
     pub idle_ns: u64,
-    /// Whether `open_ns` is from the first open to the last close of each process, because single ones are not on record.
+    /// True if `open_ns` is from the first open to the last close of each process, because single ones are not recorded.
     pub estimated: bool,
 }
 
-/// Opens and closes.
+/// Opens and closes by one caller.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     opens: u64,
     closes: u64,
-    /// Of those on record.
+    /// Sums of the recorded opens.
     opened: Handles,
+    /// Sums of the recorded closes.
     closed: Handles,
-    /// ns since the job's start.
+    /// Start of the first open, ns since the job's start.
     first: Option<u64>,
+    /// End of the last close, ns since the job's start.
     last: u64,
 }
 
-/// One process's use of a file.
+/// Use of a file by one process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
-    /// Who opened it, the outermost; nobody yet.
+    /// Outermost caller that opened the file; `None` until an open is seen.
     opener: Option<Within>,
     level: Level,
     mpiio_ns: u64,
     posix_ns: u64,
     called_ns: u64,
     last_call: u64,
-    /// Whether the program itself called it: one that only MPI-IO used (its lock test) is left out.
+    /// True if the program itself made calls on the file. Files used only by MPI-IO (its lock test) are left out.
     called: bool,
 }
 
@@ -80,7 +81,7 @@ impl Use {
         self.last_call = self.last_call.max(last);
         let Some(handle) = handle.filter(|_| within != Within::Overview) else { return };
         match self.opener {
-            // Opens and closes inside another's are no further ones.
+            // Opens and closes inside another caller's open or close do not count again.
             Some(opener) if opener < within => return,
             Some(opener) if opener == within => {}
             _ => (self.opener, self.level) = (Some(within), Level::default()),
@@ -103,13 +104,13 @@ impl Use {
         sum.ends += handle.ends;
     }
 
-    /// How long the file was open, ns, and whether that is an estimate; `None` if it was not opened. What is open at the end is open
-    /// until the process ends; handles that are open at once count at most as long as the whole of them.
+    /// Returns the time that the file was open in ns, and true if it is an estimate; `None` if the file was not opened. Files never closed
+    /// are open until the process ends. Overlapping handles count at most the whole span from the first open.
     fn open_ns(&self, process: &Process, was_log: bool) -> Option<(u64, bool)> {
         let level = Some(&self.level).filter(|level| level.opens > 0 && self.called)?;
         let until = match level.closes >= level.opens {
             true => level.last,
-            // A log counts no closes: its opens last until the last close.
+            // A log does not count closes: files stay open until the end of the last call, that of the last close.
             false if was_log => self.last_call,
             false => process.end_ns.max(self.last_call),
         };
@@ -124,7 +125,7 @@ impl Use {
     }
 }
 
-/// All files that were opened, those that were open longest first.
+/// Returns all files that were opened, those open longest first.
 #[must_use]
 pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(ProcessId, StreamIx), Handles>) -> Vec<OpenRow> {
     let mut files: BTreeMap<FileId, (OpenRow, Vec<ProcessId>)> = BTreeMap::new();
@@ -144,7 +145,7 @@ pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(ProcessId, S
         for (file, of_file) in uses {
             let Some((open_ns, estimated)) = of_file.open_ns(process, run.was_log()) else { continue };
             let (row, users) = files.entry(file).or_default();
-            // A record that stands for several ranks has the sum of their calls, and the times of the first and the last.
+            // A record that represents several ranks has the sum of their calls, but first and last times over all of them.
             let ranks = run.ranks_of(process, file, None);
             let open_ns = open_ns.saturating_mul(ranks);
             row.open_ns = row.open_ns.saturating_add(open_ns);

@@ -1,4 +1,4 @@
-//! The result: what was folded, put in the terms that people compare jobs by.
+//! Result of `counters`: the folded counts in the terms by which jobs are compared.
 
 use super::between::extremes;
 use super::files::{FileKinds, FileUse, PlaceRow, SizeBin, file_uses, kinds, places, sizes};
@@ -24,81 +24,81 @@ use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::Profile;
 
-/// Reads or writes of one layer, those made inside other layers' calls too.
+/// Reads or writes of one layer, including calls made inside other layers' calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AccessRow {
-    /// Layer.
+    /// Name of the layer.
     pub layer: String,
     /// `read` or `write`.
     pub direction: &'static str,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Those of them that another layer made.
+    /// Calls made by another layer.
     pub nested: u64,
     /// Bytes.
     pub bytes: u64,
     /// Time, summed over processes, ns.
     pub time_ns: u64,
-    /// Longest call, ns; `None` if it is not known.
+    /// Longest call, ns; `None` if not known.
     pub max_ns: Option<u64>,
-    /// Calls of which it is known how they followed each other.
+    /// Calls whose position relative to the previous call is known.
     pub ordered: u64,
-    /// Those that began exactly where the previous one of their process, file and form ended.
+    /// Calls that began exactly at the end of the previous call of the same process, file and form.
     pub consecutive: u64,
-    /// Those that began there or behind.
+    /// Calls that began at or after the end of the previous call.
     pub sequential: u64,
-    /// Calls by length: [`trace_format::counters::SIZE_BOUNDS`].
+    /// Calls by length, with the bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
 }
 
-/// Patterns of one layer over all files.
+/// Access patterns of one layer over all files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PatternRow {
-    /// Layer.
+    /// Name of the layer.
     pub layer: String,
-    /// Reads and writes that are known one by one.
+    /// Reads and writes known individually.
     pub accesses: u64,
-    /// The most common lengths.
+    /// Most common lengths.
     pub sizes: Vec<CommonValue>,
-    /// The most common strides.
+    /// Most common strides.
     pub strides: Vec<CommonValue>,
-    /// Changes between reading and writing.
+    /// Number of switches between reading and writing.
     pub switches: u64,
     /// Accesses to files whose alignment is known.
     pub file_known: u64,
-    /// Those of them that began off a multiple of it.
+    /// Accesses with known file alignment that did not begin at a multiple of it.
     pub file_unaligned: u64,
-    /// Accesses of which it is known where in memory they began.
+    /// Accesses whose memory address is known.
     pub memory_known: u64,
-    /// Those of them that began off a multiple of `memory_alignment`; `None` if none is known.
+    /// Accesses whose address is no multiple of `memory_alignment`; `None` if no address is known.
     pub memory_unaligned: Option<u64>,
-    /// Bytes; `None` if no access is known.
+    /// Memory alignment in bytes; `None` if no address is known.
     pub memory_alignment: Option<u64>,
 }
 
-/// Reads or writes of one layer and size: those whose memory began at a multiple of the alignment, and the others.
+/// Reads or writes of one layer and size bin: aligned compared with unaligned memory buffers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryRow {
-    /// Layer.
+    /// Name of the layer.
     pub layer: String,
     /// `read` or `write`.
     pub direction: &'static str,
-    /// Bin of [`trace_format::counters::SIZE_BOUNDS`].
+    /// Index of the bin in [`trace_format::counters::SIZE_BOUNDS`].
     pub size_bin: u8,
-    /// Calls of aligned memory.
+    /// Calls with aligned buffers.
     pub aligned: u64,
-    /// Their mean time, ns; `None` without any.
+    /// Mean duration of calls with aligned buffers, ns; `None` if there are none.
     pub aligned_mean_ns: Option<f64>,
-    /// Calls of unaligned memory.
+    /// Calls with unaligned buffers.
     pub unaligned: u64,
-    /// Their mean time, ns; `None` without any.
+    /// Mean duration of calls with unaligned buffers, ns; `None` if there are none.
     pub unaligned_mean_ns: Option<f64>,
 }
 
 /// Time of processes in calls of one layer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimeRow {
-    /// Layer, or `program` for all calls that the program itself made.
+    /// Name of the layer, or `program` for all calls that the program itself made.
     pub layer: String,
     /// `read`, `write`, `metadata`, or `all` for the program and for layers whose ranks were reduced to one record.
     pub kind: &'static str,
@@ -106,24 +106,24 @@ pub struct TimeRow {
     pub mean_ns: f64,
     /// Mean as a share of the job's run time.
     pub of_runtime: f64,
-    /// Least, ns; `None` if it is not known. Of several files whose ranks were reduced to one record it is at most this.
+    /// Minimum over processes, ns; `None` if not known. An upper bound if the ranks of several files were reduced to one record each.
     pub min_ns: Option<u64>,
-    /// Most, ns; `None` if it is not known. Of several such files it is at least this.
+    /// Maximum over processes, ns; `None` if not known. A lower bound if the ranks of several files were reduced to one record each.
     pub max_ns: Option<u64>,
-    /// Process with the most; empty if it is not known.
+    /// Process with the maximum; empty if not known.
     pub slowest: String,
-    /// Standard deviation over the processes, ns; `None` if it is not known.
+    /// Standard deviation over the processes, ns; `None` if not known.
     pub deviation_ns: Option<f64>,
 }
 
-/// Time on files of one process and on files of several.
+/// Time on files of one process, or on files of several processes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingRow {
-    /// Whether several processes used the files.
+    /// True for files that several processes used.
     pub shared: bool,
     /// `read`, `write` or `metadata`.
     pub kind: &'static str,
-    /// Calls that the program made.
+    /// Calls made by the program itself.
     pub calls: u64,
     /// Bytes.
     pub bytes: u64,
@@ -131,34 +131,34 @@ pub struct SharingRow {
     pub per_process_ns: f64,
 }
 
-/// The result.
+/// Result of the command.
 #[derive(Clone, Debug, Serialize)]
 pub struct Characterization {
-    /// Processes that it is over.
+    /// Number of processes covered.
     pub processes: u64,
-    /// From the earliest start to the last end, ns.
+    /// Time from the earliest start to the last end, ns.
     pub runtime_ns: u64,
     /// Reads and writes per layer.
     pub accesses: Vec<AccessRow>,
-    /// Strides of calls on record, and how many of these follow a seek.
+    /// Strides of recorded calls, and how many of them follow a seek.
     pub strides: Vec<StrideRow>,
-    /// Alignment of calls on record by form of call.
+    /// Alignment of recorded calls by form of call.
     pub alignment: Vec<AlignmentRow>,
-    /// Files by how long they were open, the longest first.
+    /// Files by how long they were open, longest first.
     pub open_files: Vec<OpenRow>,
-    /// Number of all files that were opened.
+    /// Number of files that were opened, including unlisted ones.
     pub open_file_count: u64,
     /// Bandwidths per layer and caller.
     pub bandwidths: Vec<LayerRow>,
-    /// Patterns per layer.
+    /// Access patterns per layer.
     pub patterns: Vec<PatternRow>,
-    /// What reads and writes of aligned and of unaligned memory took, by size; empty if it is not known.
+    /// Durations with aligned and unaligned memory buffers, by size; empty if not known.
     pub memory: Vec<MemoryRow>,
     /// Times of processes.
     pub times: Vec<TimeRow>,
-    /// Files of one process against files of several.
+    /// Files of one process compared with files of several.
     pub sharing: Vec<SharingRow>,
-    /// Files by how they were used.
+    /// Files by kind of use.
     pub kinds: Vec<FileKinds>,
     /// Files by size.
     pub file_sizes: Vec<SizeBin>,
@@ -166,24 +166,24 @@ pub struct Characterization {
     pub places: Vec<PlaceRow>,
     /// Files, those with most time first.
     pub files: Vec<FileUse>,
-    /// Number of all files.
+    /// Number of files, including unlisted ones.
     pub file_count: u64,
     /// Datatypes of MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
-    /// Their extents.
+    /// Extents of the datatypes.
     pub datatype_extents: Vec<ExtentRow>,
-    /// What is missing.
+    /// Missing parts of the trace.
     pub missing: Completeness,
     /// Findings on the trace itself.
     pub findings: Vec<Finding>,
 }
 
-/// Names of the kinds of time.
+/// Names of the kinds of time, by index.
 const KIND_NAMES: [&str; KINDS] = ["read", "write", "metadata"];
-/// Names of the places of layers.
+/// Names of the layers, by index from [`layer_place`].
 const LAYER_NAMES: [&str; LAYERS] = ["POSIX", "STDIO", "MPIIO", "HDF5", "other"];
 
-/// Puts the result together; the `top` files are listed.
+/// Builds the result; lists the first `top` files.
 #[must_use]
 pub fn characterize(
     run: &Run,
@@ -252,7 +252,7 @@ fn accesses(run: &Run, sums: &Sums) -> Vec<AccessRow> {
         nested,
         bytes: all.bytes,
         time_ns: all.duration,
-        // Calls that took time have a longest one: 0 is that it is not known.
+        // A longest call of 0 ns means not known, unless no call took time.
         max_ns: Some(all.max_duration).filter(|longest| *longest > 0 || all.duration == 0 && !run.was_log()),
         ordered: order(layer, kind).known,
         consecutive: order(layer, kind).consecutive,

@@ -1,4 +1,4 @@
-//! What [`super::steps`] found, as rows.
+//! Results of [`super::steps`] as rows.
 
 use super::steps::{FormKey, Partial, Strides};
 use crate::model::Within;
@@ -6,18 +6,18 @@ use crate::topics::layers::parts::Form;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// Reads or writes on record of one layer, by how far each begins from where the last one ended.
+/// Recorded reads or writes of one layer, by distance from the end of the previous call to the beginning of the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StrideRow {
-    /// Layer.
+    /// Name of the layer.
     pub layer: &'static str,
     /// `read` or `write`.
     pub direction: &'static str,
-    /// Reads or writes on record.
+    /// Number of recorded reads or writes.
     pub accesses: u64,
-    /// Those of them whose layer's last call on the file by their thread was a seek.
+    /// Reads or writes directly after a seek of the same thread on the file in the same layer.
     pub after_seek: u64,
-    /// Strides below 0 by distance: [`trace_format::counters::SIZE_BOUNDS`].
+    /// Strides below 0 by distance, with the bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub back: [u64; SIZE_BINS],
     /// Strides of 0.
     pub none: u64,
@@ -25,22 +25,22 @@ pub struct StrideRow {
     pub on: [u64; SIZE_BINS],
 }
 
-/// Reads and writes on record of one form.
+/// Recorded reads and writes of one form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AlignmentRow {
-    /// Layer.
+    /// Name of the layer.
     pub layer: &'static str,
-    /// Who made the calls: `program`, `HDF5`, `MPI-IO`.
+    /// Caller: `program`, `HDF5` or `MPI-IO`.
     pub called_by: &'static str,
-    /// How calls of MPI-IO were made; empty for others.
+    /// Form of MPI-IO calls; empty for others.
     pub form: &'static str,
     /// Calls on files whose alignment (stripe size, or preferred I/O size) is known.
     pub known: u64,
-    /// Those of them that begin off a multiple of it.
+    /// Calls in `known` that do not begin at a multiple of the alignment.
     pub unaligned: u64,
 }
 
-/// Strides by layer and direction.
+/// Returns strides by layer and direction.
 #[must_use]
 pub fn strides(found: &Partial) -> Vec<StrideRow> {
     let row = |(&(layer, writes), strides): (&(trace_format::op::Layer, bool), &Strides)| StrideRow {
@@ -55,7 +55,7 @@ pub fn strides(found: &Partial) -> Vec<StrideRow> {
     found.strides.iter().map(row).collect()
 }
 
-/// Alignment by form of call.
+/// Returns alignment by form of call.
 #[must_use]
 pub fn alignment(found: &Partial) -> Vec<AlignmentRow> {
     let row = |(&(layer, within, form), aligned): (&FormKey, &super::steps::Aligned)| AlignmentRow {

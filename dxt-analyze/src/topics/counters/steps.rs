@@ -1,5 +1,5 @@
-//! From one call to the next, of calls on record: signed strides, reads and writes behind a seek, alignment by form of call, and how long
-//! files were open. What [`super::fold`] keeps in bounded form of calls without segments too (the most common strides) is not here.
+//! Relations between consecutive recorded calls: signed strides, reads and writes after a seek, alignment by form of call; and how long
+//! files were open. The most common strides are in [`super::fold`], in bounded form and also for calls without segments.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::scan::{Analysis, Block};
@@ -9,23 +9,23 @@ use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::op::{Layer, OpClass};
 
-/// How far calls begin from where the last one ended.
+/// Distances from the end of the previous call to the beginning of the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strides {
-    /// Before it, by distance: [`trace_format::counters::SIZE_BOUNDS`].
+    /// Calls that begin before that end, by distance; bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub back: [u64; SIZE_BINS],
-    /// Exactly there.
+    /// Calls that begin exactly at that end.
     pub none: u64,
-    /// Behind it, by distance.
+    /// Calls that begin after that end, by distance.
     pub on: [u64; SIZE_BINS],
-    /// Reads or writes, those without a stride too.
+    /// Number of reads or writes, including those without a stride.
     pub accesses: u64,
-    /// Those of them whose layer's last call on the file by their thread, opens and the like aside, was a seek.
+    /// Reads or writes after a seek: the thread's previous call on the file in this layer was a seek (opens and the like are ignored).
     pub after_seek: u64,
 }
 
 impl Strides {
-    /// So many calls of which each begins so far from where the last one ended; `None` if that is too far for a number.
+    /// Adds `count` calls with the same stride; `None` means too far for an `i64`.
     fn add(&mut self, stride: Option<i64>, count: u64) {
         let (bins, distance) = match stride {
             Some(0) => {
@@ -47,20 +47,20 @@ impl Strides {
     }
 }
 
-/// Calls of one form of which it is known whether they are aligned in the file.
+/// Calls of one form with known alignment in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
-    /// To files whose alignment is known.
+    /// Calls on files whose alignment is known.
     pub known: u64,
-    /// Those of them that begin off a multiple of it.
+    /// Calls in `known` that do not begin at a multiple of the alignment.
     pub unaligned: u64,
 }
 
 impl Aligned {
-    /// A call at `offset` of a file with an `alignment`; 0 if that is not known.
+    /// Adds a call at `offset` of a file with `alignment` bytes; an alignment of 0 means not known.
     #[inline]
     fn add(&mut self, offset: u64, alignment: u64) {
-        // Nearly always a power of two, and a division takes long.
+        // Nearly always a power of two, and a division is slow.
         let beside = if alignment.is_power_of_two() { offset & (alignment - 1) } else { offset % alignment.max(1) };
         self.known += u64::from(alignment > 0);
         self.unaligned += u64::from(alignment > 0 && beside != 0);
@@ -72,47 +72,47 @@ impl Aligned {
     }
 }
 
-/// Opens, or closes, of one stream: times are ns since the job's start.
+/// Opens or closes of one stream; times in ns since the job's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handles {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// When they began, added up.
+    /// Sum of the start times.
     pub starts: u128,
-    /// When they ended, added up.
+    /// Sum of the end times.
     pub ends: u128,
 }
 
-/// The form of calls whose alignment is told apart: layer, who made them, and for MPI-IO how.
+/// Form of calls by which alignment is reported: layer, caller, and for MPI-IO the kind of call.
 pub type FormKey = (Layer, Within, Option<Form>);
 
-/// The analysis.
+/// Pass over consecutive calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steps;
 
-/// What it keeps.
+/// State of the pass.
 #[derive(Debug, Default)]
 pub struct Partial {
-    /// By layer and whether they are writes.
+    /// Strides by layer; the flag is true for writes.
     pub strides: BTreeMap<(Layer, bool), Strides>,
-    /// By form.
+    /// Alignment by form.
     pub aligned: BTreeMap<FormKey, Aligned>,
-    /// Opens and closes, by process and stream.
+    /// Opens and closes by process and stream.
     pub handles: FxHashMap<(ProcessId, StreamIx), Handles>,
     now: Now,
 }
 
-/// The process that is being read.
+/// Process that is being read.
 #[derive(Debug, Default)]
 struct Now {
     process: ProcessId,
     thread: u32,
     streams: Vec<What>,
-    /// By file and layer.
+    /// Positions by file and layer.
     places: Vec<FilePosition>,
 }
 
-/// What a stream's calls are.
+/// Kind of a stream's calls.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Data { place: usize, writes: bool, layer: Layer, form: FormKey, alignment: u64 },
@@ -121,10 +121,10 @@ enum What {
     Other,
 }
 
-/// How far a process has come in a file through a layer.
+/// Position of a process in a file, through one layer.
 #[derive(Clone, Copy, Debug, Default)]
 struct FilePosition {
-    /// Where the last read and the last write ended.
+    /// End offsets of the last read and of the last write.
     ends: [Option<i64>; 2],
     sought: bool,
 }
@@ -187,7 +187,7 @@ impl Analysis for Steps {
                     strides.accesses += stretch.offset.len() as u64;
                     strides.after_seek += u64::from(std::mem::take(&mut place.sought));
                     let last = &mut place.ends[usize::from(writes)];
-                    // Neighbours mostly have one stride: they are added at once.
+                    // Neighbours mostly have the same stride: they are added together.
                     let mut alike = (Some(0), 0);
                     for (&offset, &length) in stretch.offset.iter().zip(stretch.length) {
                         if offset < 0 {
@@ -232,7 +232,7 @@ impl Analysis for Steps {
         for (key, aligned) in other.aligned {
             into.aligned.entry(key).or_default().merge(&aligned);
         }
-        // A process is read by one thread.
+        // Each process is read by one thread.
         into.handles.extend(other.handles);
     }
 }

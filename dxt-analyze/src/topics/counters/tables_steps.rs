@@ -1,4 +1,4 @@
-//! The tables of what [`super::steps`] and [`super::open`] found.
+//! Tables of the results of [`super::steps`] and [`super::open`].
 
 use super::bins::{BINS, names};
 use super::open::OpenRow;
@@ -6,7 +6,7 @@ use super::stepped::{AlignmentRow, StrideRow};
 use crate::render::{Cell, Table};
 use crate::text::units;
 
-/// A bin of signed strides.
+/// Bin of signed strides.
 #[derive(Clone, Copy)]
 enum Bin {
     Back(usize),
@@ -33,7 +33,7 @@ impl Bin {
     }
 }
 
-/// Signed strides: those that go back first, the longest of them above.
+/// Builds the table of signed strides: backward strides first, the longest at the top.
 pub(crate) fn strides(rows: &[StrideRow]) -> Table {
     let back = (0..BINS.len()).rev().map(Bin::Back);
     let bins = back.chain([Bin::None]).chain((0..BINS.len()).map(Bin::On));
@@ -48,7 +48,7 @@ pub(crate) fn strides(rows: &[StrideRow]) -> Table {
     table.done()
 }
 
-/// Calls behind seeks; nothing where there is no seek.
+/// Builds the table of calls after seeks; empty if there are no seeks.
 pub(crate) fn seeks(rows: &[StrideRow]) -> Table {
     let rows = rows.iter().filter(|_| rows.iter().any(|row| row.after_seek > 0));
     Table::of("seeks", "Reads and writes on record that follow a seek", rows)
@@ -60,7 +60,6 @@ pub(crate) fn seeks(rows: &[StrideRow]) -> Table {
         .done()
 }
 
-/// Alignment by form of call.
 pub(crate) fn alignment(rows: &[AlignmentRow]) -> Table {
     let title =
         "Calls on record that begin off a multiple of the file's stripe size, or else of its preferred I/O size";
@@ -74,7 +73,6 @@ pub(crate) fn alignment(rows: &[AlignmentRow]) -> Table {
         .done()
 }
 
-/// Files by how long they were open.
 pub(crate) fn open_files(rows: &[OpenRow], count: u64) -> Table {
     let more = count.saturating_sub(rows.len() as u64);
     let more = if more > 0 { format!(", {} more: --top N", units::count(more)) } else { String::new() };

@@ -1,4 +1,4 @@
-//! `counters`: one ordered pass, and how the characterization looks.
+//! Command `counters`: one ordered pass, and the view of the characterization.
 
 use super::args::Args;
 use crate::findings::Finding;
@@ -18,11 +18,11 @@ use crate::topics::summary::details::ExtentRow;
 use anyhow::Result;
 use trace_format::common_values::CommonValue;
 
-/// What the bandwidths are.
+/// Title of the table of bandwidths, with their definitions.
 const BANDWIDTHS: &str =
     "Bandwidth: bytes over the time in calls of the slowest process, and from the first start to the last end";
 
-/// Loads and characterizes.
+/// Loads a run and characterizes it.
 ///
 /// # Errors
 /// If nothing can be loaded.
@@ -33,7 +33,7 @@ pub fn counters(args: &Args) -> Result<Characterization> {
     Ok(found)
 }
 
-/// Characterizes a run that is loaded; `top` files are listed.
+/// Characterizes a loaded run; lists `top` files.
 #[must_use]
 pub fn counters_of(run: &Run, top: usize) -> Characterization {
     let bar = Bar::new(run.segments(), "counters");
@@ -87,7 +87,7 @@ impl Report for Characterization {
     }
 }
 
-/// A count that may not be known.
+/// Returns a cell with a count, empty if the count is not known.
 fn some(known: bool, count: u64) -> Cell {
     if known { Cell::Count(count) } else { Cell::None }
 }

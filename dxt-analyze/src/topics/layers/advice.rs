@@ -1,4 +1,4 @@
-//! What to change, from what the layers show of the job as a whole; [`super::file_advice`] has what they show of files.
+//! Advice on the job as a whole, derived from its layers; advice on single files is in [`super::file_advice`].
 
 use super::dissection::RankRow;
 use super::evidence::severity;
@@ -19,7 +19,7 @@ fn name(row: &RankRow) -> String {
     if row.rank >= 0 { format!("rank {}", row.rank) } else { format!("pid {}", row.pid) }
 }
 
-/// All findings, in no order.
+/// Returns all findings, in no particular order.
 #[must_use]
 pub fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     let mut out = Vec::new();
@@ -63,7 +63,7 @@ fn locks(found: &Layers, least: &Thresholds) -> Option<Finding> {
         title: format!("{} of the time in MPI-IO's reads and writes goes into file locks", percent(locking.time_ns, all.of.time_ns)),
         evidence: said(evidence),
         cost_ns: Some(locking.time_ns),
-        // One rank has nobody to write together with.
+        // A single rank has no peers to write collectively with.
         saving: None, hint: if found.ranks.len() > 1 {
             "locks protect data sieving, atomic mode and the shared file pointer: set the hint romio_ds_write=disable, or \
              write collectively (romio_cb_write=enable), so that few aggregators write regions of their own"
@@ -191,11 +191,11 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
     })
 }
 
-/// Times an even share that one of several has at most if they take turns.
+/// Maximum ratio of the largest time to the mean, to consider ranks' shares even.
 const EVEN: f64 = 1.5;
 
-/// How many ranks make system calls inside MPI-IO, if there are several and each has about its share of the time: where never two do so at once they
-/// take turns, though all could work (aliasing on aggregators).
+/// Returns the number of ranks that make system calls inside MPI-IO, if there are several with about even time. If never two of them do so
+/// at once, they are serialized although all could work (aliasing on aggregators).
 fn by_turns(found: &Layers) -> Option<u64> {
     let times = || found.ranks.iter().map(|row| row.mpiio.inside.data().time_ns).filter(|ns| *ns > 0);
     let (count, most) = (times().count() as u64, times().max()?);

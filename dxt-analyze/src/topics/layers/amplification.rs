@@ -1,5 +1,5 @@
-//! How many bytes reach the system for each byte that was asked of MPI-IO, per file. More than one is data sieving: a block
-//! is read, a part of it changed, and the block written back; less is several ranks' wish for the same bytes.
+//! Amplification: bytes that reach the system per byte requested from MPI-IO, per file. Above 1 is data sieving (a block is read, a part of
+//! it changed, and the block written back); below 1, several ranks requested the same bytes.
 
 use super::parts::{CallSum, Form, Inside};
 use super::pass::Partial;
@@ -9,49 +9,49 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// A file that was accessed through MPI-IO.
+/// File that was accessed through MPI-IO.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileRow {
-    /// Path.
+    /// Path of the file.
     pub file: String,
     /// Reads of MPI-IO.
     pub mpiio_reads: CallSum,
     /// Writes of MPI-IO.
     pub mpiio_writes: CallSum,
-    /// Those of them that were collective calls.
+    /// Number of collective calls among these reads and writes.
     pub collective_calls: u64,
-    /// Those that were blocking independent calls.
+    /// Blocking independent calls among these reads and writes.
     pub independent: CallSum,
-    /// Processes that called MPI-IO's reads or writes on it.
+    /// Number of processes that called MPI-IO's reads or writes on the file.
     pub processes: u64,
     /// Reads of POSIX inside MPI-IO.
     pub posix_reads: CallSum,
     /// Writes of POSIX inside MPI-IO.
     pub posix_writes: CallSum,
-    /// Locks taken and given back inside MPI-IO's writes and reads.
+    /// Lock acquisitions and releases inside MPI-IO's writes and reads.
     pub locking: CallSum,
-    /// Reads of POSIX inside writes of MPI-IO: read-modify-write. On record; or all, of a file of which MPI-IO was asked for nothing.
+    /// Reads of POSIX inside writes of MPI-IO (read-modify-write): recorded ones, or all reads of a file that MPI-IO was not asked to read.
     pub reads_in_writes: CallSum,
-    /// Bytes read by POSIX, but for read-modify-write, per byte that MPI-IO was asked to read.
+    /// Bytes read by POSIX, without read-modify-write, per byte requested from MPI-IO's reads.
     pub read_amplification: Option<f64>,
-    /// Bytes read and written by POSIX for writes per byte that MPI-IO was asked to write.
+    /// Bytes read and written by POSIX for writes, per byte requested from MPI-IO's writes.
     pub write_amplification: Option<f64>,
 }
 
 impl FileRow {
-    /// Time in MPI-IO's reads and writes, ns.
+    /// Returns the time in MPI-IO's reads and writes, in ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.mpiio_reads.time_ns.saturating_add(self.mpiio_writes.time_ns)
     }
 
-    /// Whether most of what MPI-IO was asked to do with it were collective calls: what they move beyond that lies between all ranks' pieces.
+    /// True if most MPI-IO calls on the file are collective: bytes in excess then lie between all ranks' pieces.
     pub(super) fn is_collective(&self) -> bool {
         self.collective_calls > self.independent.calls
     }
 
     fn settle(&mut self) {
-        // A log of counters does not say what called a read.
+        // A log of counters does not record which call made a read.
         if self.mpiio_reads.calls == 0 && self.reads_in_writes.calls == 0 {
             self.reads_in_writes = self.posix_reads;
         }
@@ -63,7 +63,7 @@ impl FileRow {
     }
 }
 
-/// All files that MPI-IO read or wrote: those with most time first.
+/// Returns all files that MPI-IO read or wrote, those with most time first.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRow> {
     let mut rows: BTreeMap<FileId, FileRow> = BTreeMap::new();
@@ -106,7 +106,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
     all.into_iter().map(|(_, row)| row).collect()
 }
 
-/// What was called inside MPI-IO's writes, by file.
+/// Returns the calls inside MPI-IO's writes, by file.
 fn inside_writes(run: &Run, partial: &Partial) -> BTreeMap<FileId, Inside> {
     let mut all: BTreeMap<FileId, Inside> = BTreeMap::new();
     for (&(process, stream), made) in &partial.made {

@@ -1,9 +1,9 @@
-//! The options of `layers`.
+//! Options of `layers`.
 
 use crate::session::{Inputs, Output};
 use std::path::PathBuf;
 
-/// `layers` on the command line.
+/// Command line of `layers`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
@@ -17,22 +17,22 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What can be asked of it.
+/// Options of `layers`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Stripe layouts, which tell how many aggregators a file can use: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
+    /// Stripe layouts, which determine how many aggregators a file can use: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Rows to list per table: ranks and collective operations, the slowest; files, those with most time
+    /// Number of rows per table: slowest ranks and collective operations, files with most time
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
-    /// Bandwidth that the machine can reach at best, as 2500MB/s or 2.4GiB/s: adds the share of it that each bandwidth is
+    /// Peak bandwidth of the machine, as in 2500MB/s or 2.4GiB/s: adds each bandwidth's share of it
     #[arg(long, value_name = "RATE", value_parser = crate::text::rate::parse)]
     pub peak: Option<f64>,
 }
 
 impl Default for Options {
-    /// As on the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self { layout: None, top: 10, peak: None }
     }

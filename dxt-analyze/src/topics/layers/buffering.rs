@@ -1,5 +1,5 @@
-//! Collective calls from the files' side: which ranks do the system calls (the aggregators), whether small pieces of many
-//! ranks become large requests of few, and what each collective operation's time is spent on.
+//! Collective calls by file: the ranks that make the system calls (aggregators), the merging of many ranks' small pieces into few large
+//! requests, and a breakdown of each collective operation's time.
 
 use super::collectives::{Collective, Followed, Key};
 use super::means::Means;
@@ -10,14 +10,14 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpClass};
 
-/// A rank that moves data for others.
+/// Rank that moves data for others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Aggregator {
-    /// `rank 3`.
+    /// Name of the process, as in `rank 3`.
     pub process: String,
     /// Host name.
     pub node: String,
-    /// Its system calls that move data inside collective calls.
+    /// System calls of the process that move data inside collective calls.
     #[serde(flatten)]
     pub data: CallSum,
 }
@@ -25,39 +25,38 @@ pub struct Aggregator {
 /// Collective reads or writes of one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BufferingRow {
-    /// Path.
+    /// Path of the file.
     pub file: String,
     /// `read` or `write`.
     pub op: &'static str,
-    /// Calls of all ranks and what was called inside them.
+    /// Calls of all ranks, and the calls made inside them.
     #[serde(flatten)]
     pub made: Made,
-    /// Processes that took part.
+    /// Number of processes that took part.
     pub processes: u64,
-    /// Those that asked for any bytes.
+    /// Number of processes that requested any bytes.
     pub with_bytes: u64,
-    /// Nodes that they ran on.
+    /// Number of nodes of these processes.
     pub nodes: u64,
-    /// Mean bytes of a call; 0 of none.
+    /// Mean bytes per call; 0 if there are none.
     pub mean_call_bytes: u64,
-    /// Mean bytes of a system call inside that moves data; 0 of none.
+    /// Mean bytes per system call inside that moves data; 0 if there are none.
     pub mean_request_bytes: u64,
-    /// Whether pieces of several calls were put together: fewer processes reach the system than ask for bytes, or requests
-    /// are at least twice as large as calls.
+    /// True if pieces of several calls were merged: fewer processes reach the system than request bytes, or mean request ≥ 2 × mean call.
     pub buffered: bool,
-    /// Hints in effect that decide: `cb_nodes`, `romio_cb_write`, ...
+    /// Hints in effect that decide about aggregation: `cb_nodes`, `romio_cb_write`, ...
     pub hints: BTreeMap<String, String>,
-    /// Stripe count of the file's layout, if that is known.
+    /// Stripe count of the file's layout, if known.
     pub stripe_count: Option<u64>,
-    /// Means over the aggregators alone: see [`Means`].
+    /// Means over the aggregators alone; see [`Means`].
     pub aggregators_mean: Means,
     /// Means over all processes that took part.
     pub processes_mean: Means,
-    /// Who reaches the system, those with most bytes first.
+    /// Processes that reach the system, those with most bytes first.
     pub aggregators: Vec<Aggregator>,
 }
 
-/// Hints that say who aggregates.
+/// Hints that select aggregators and their buffers.
 const HINTS: [&str; 6] =
     ["cb_nodes", "cb_buffer_size", "romio_cb_read", "romio_cb_write", "romio_no_indep_rw", "cb_config_list"];
 
@@ -72,7 +71,7 @@ fn stream_of(run: &Run, key: (ProcessId, StreamIx)) -> Option<&Stream> {
     run.process(key.0)?.stream(key.1)
 }
 
-/// Blocking collective reads and writes, by file: those with most time first.
+/// Returns the blocking collective reads and writes by file, those with most time first.
 #[must_use]
 pub fn files(run: &Run, layouts: &[Option<FileLayout>], partial: &Partial) -> Vec<BufferingRow> {
     let mut all: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
@@ -142,91 +141,90 @@ fn row(run: &Run, layouts: &[Option<FileLayout>], (file, writes): (FileId, bool)
     }
 }
 
-/// One collective operation: moments in ns since the job's start.
+/// One collective operation; times in ns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CollectiveRow {
-    /// Path.
+    /// Path of the file.
     pub file: String,
-    /// Operation, as `write collective`.
+    /// Name of the operation, as in `write collective`.
     pub op: String,
-    /// Number among those on the file, from 0.
+    /// Sequence number among these operations on the file, from 0.
     pub number: u64,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
-    /// First call's start.
+    /// Start of the first call, ns since the job's start.
     pub start_ns: u64,
-    /// From the first start to the last end.
+    /// Time from the first start to the last end.
     pub wall_ns: u64,
-    /// From the first start to the last one.
+    /// Time from the first start to the last start.
     pub skew_ns: u64,
-    /// Time that all calls together waited for the last to begin; 0 if one had ended before, so did not wait.
+    /// Time that all calls together waited for the last call to begin; 0 if a call had ended before (so it did not wait).
     pub wait_ns: u64,
-    /// Who began last.
+    /// Process that began last.
     pub last: String,
-    /// Wall time behind the last start in which the busiest rank was in system calls.
+    /// Wall time after the last start in which the busiest rank was in system calls.
     pub storage_ns: u64,
-    /// The busiest rank.
+    /// Process with most time in system calls.
     pub busiest: String,
-    /// Wall time behind the last start in which it was not: communication, copying.
+    /// Wall time after the last start in which the busiest rank was not in system calls: communication, copying.
     pub rest_ns: u64,
     /// Time in the calls, summed.
     pub time_ns: u64,
-    /// Processes that moved data by system calls inside.
+    /// Number of processes that moved data by system calls inside.
     pub aggregators: u64,
-    /// System calls that moved data.
+    /// Number of system calls that moved data.
     pub data_calls: u64,
-    /// Bytes that they moved.
+    /// Bytes moved by these system calls.
     pub data_bytes: u64,
 }
 
-/// A rank that others waited for.
+/// Rank that others waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LateRow {
-    /// `rank 3`.
+    /// Name of the process, as in `rank 3`.
     pub process: String,
     /// Host name.
     pub node: String,
-    /// Collective operations that it was the last to begin.
+    /// Number of collective operations that the rank was the last to begin.
     pub times: u64,
-    /// Time that the others waited for it in them, summed, ns.
+    /// Time that the other ranks waited for it in these operations, summed, ns.
     pub wait_ns: u64,
 }
 
-/// All collective operations. Sums are of those followed.
+/// Sums over the matched collective operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Collectives {
-    /// Why none is matched, if so.
+    /// Reason why operations are not matched; `None` if all are.
     pub not_matched: Option<String>,
-    /// Operations that were matched.
+    /// Number of operations that were matched.
     pub followed: u64,
-    /// One in how many is followed: 1 for all.
+    /// Sampling: one in this many operations is matched; 1 for all.
     pub followed_one_in: u64,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
     /// Time in the calls, summed, ns.
     pub time_ns: u64,
     /// Wall-clock times from first start to last end, summed, ns.
     pub wall_ns: u64,
-    /// Wall time until the last rank came, ns.
+    /// Wall time from the first to the last rank's start, summed, ns.
     pub skew_ns: u64,
-    /// Wall time behind that in which the busiest rank was in system calls, ns.
+    /// Wall time after the last start in which the busiest rank was in system calls, summed, ns.
     pub storage_ns: u64,
-    /// Wall time behind that in which it was not, ns.
+    /// Wall time after the last start in which the busiest rank was not in system calls, summed, ns.
     pub rest_ns: u64,
-    /// The same, times the ranks that took part, ns.
+    /// Sum of rest × participating ranks over operations, ns.
     pub rest_of_all_ns: u64,
-    /// Time that ranks waited for the last one, summed, ns; of operations in which none had left before.
+    /// Time that ranks waited for the last rank, summed, ns; only operations that no rank had left before the last one began.
     pub wait_ns: u64,
-    /// The slowest, slowest first.
+    /// Slowest operations, slowest first.
     pub slowest: Vec<CollectiveRow>,
-    /// Who was waited for, longest first.
+    /// Ranks that were waited for, longest wait first.
     pub late: Vec<LateRow>,
 }
 
-/// Sums up the matched operations and lists the `top` slowest. Those in which some ranks' calls have no segment cannot be
-/// matched by their order.
+/// Sums the matched operations and lists the `top` slowest. Operations with unrecorded calls are left out: matching needs their order.
 #[must_use]
 pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
     let folded = folded(run);
@@ -293,7 +291,7 @@ fn collective_row(run: &Run, key: &Key, one: &Collective) -> CollectiveRow {
     }
 }
 
-/// Files and operations of whose blocking collective calls some have no segment.
+/// Returns the (file, operation) pairs with blocking collective calls that have no segment.
 fn folded(run: &Run) -> BTreeSet<(FileId, u16)> {
     let of = |process: &crate::model::Process| {
         let streams = process.missing.iter().filter_map(|missing| process.stream_index(missing.stream));

@@ -1,22 +1,23 @@
-//! Collective calls of all ranks, matched: the k-th collective write (or read) of each rank on a file belongs to the k-th
-//! of every other, as MPI demands of the ranks that opened the file together. (Ranks that open one file in several
-//! groups, each with its own communicator, are not told apart.)
+//! Matching of collective calls over ranks. The k-th collective write (or read) of each rank on a file belongs to the k-th of every other
+//! rank: MPI requires this of the ranks that opened the file together. Ranks that open one file in several groups, each with its own
+//! communicator, are not distinguished.
 //!
-//! At most [`FOLLOWED_COLLECTIVES`] are followed; beyond that a sample by hash is, as [`followed`] explains: what is said of a collective stays exact, sums are of 1 in 2^bits.
+//! At most [`FOLLOWED_COLLECTIVES`] are tracked; beyond that, a sample chosen by hash (see [`followed`]). Values of a tracked collective
+//! stay exact; sums then cover 1 in 2^bits.
 
 use super::parts::Made;
 use crate::limits::FOLLOWED_COLLECTIVES;
 use crate::model::{FileId, ProcessId};
 use crate::shared::followed::{self, Value};
 
-/// Names a collective operation.
+/// Identity of a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Index into the run's files.
     pub file: FileId,
     /// Index into the run's operations.
     pub op: u16,
-    /// Number among those of each rank on the file, from 0.
+    /// Sequence number among these operations of each rank on the file, from 0.
     pub number: u64,
 }
 
@@ -26,7 +27,7 @@ impl followed::Key for Key {
     }
 }
 
-/// The call of one process.
+/// Call of one process.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// Index into the run's processes.
@@ -35,14 +36,14 @@ pub struct Call {
     pub start: u64,
     /// End, ns since the job's start.
     pub end: u64,
-    /// What it was made of.
+    /// Time of the call and of the calls inside it.
     pub made: Made,
 }
 
-/// A moment or a time, and the process it belongs to; of equal ones the process that comes first counts.
+/// Maximum of a time over processes, and the process that has it; of equal times, the first process counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
-    /// ns.
+    /// Time in ns.
     pub ns: u64,
     /// Index into the run's processes.
     pub process: ProcessId,
@@ -56,39 +57,39 @@ impl Most {
     }
 }
 
-/// A collective operation: all its calls together. Moments are ns since the job's start.
+/// Collective operation: all its calls together. Points in time are ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Bytes that were asked for.
+    /// Bytes requested.
     pub bytes: u64,
     /// Time in the calls, summed, ns.
     pub time_ns: u64,
-    /// First call's start.
+    /// Start of the first call.
     pub first_start: u64,
-    /// Last call's start, and whose.
+    /// Start of the last call to begin, and its process.
     pub last_start: Most,
-    /// First call's end.
+    /// End of the first call to end.
     pub first_end: u64,
-    /// Last call's end, and whose.
+    /// End of the last call to end, and its process.
     pub last_end: Most,
-    /// Starts, summed.
+    /// Sum of the start times.
     pub starts: u128,
-    /// Processes that moved data by system calls inside.
+    /// Number of processes that moved data by system calls inside.
     pub aggregators: u64,
-    /// System calls that moved data inside.
+    /// Number of system calls inside that moved data.
     pub data_calls: u64,
-    /// Bytes that they moved.
+    /// Bytes moved by these system calls.
     pub data_bytes: u64,
-    /// Time in them, summed, ns.
+    /// Time in these system calls, summed, ns.
     pub data_ns: u64,
-    /// Longest time of one process in system calls inside, and whose.
+    /// Maximum time of one process in system calls inside, and this process.
     pub longest: Most,
 }
 
 impl Collective {
-    /// Of one call.
+    /// Creates a collective operation with one participant so far.
     #[must_use]
     pub fn of(call: &Call) -> Self {
         let Call { process, start, end, made } = *call;
@@ -126,25 +127,25 @@ impl Collective {
         self.longest.max(other.longest);
     }
 
-    /// From the first start to the last end, ns.
+    /// Returns the time from the first start to the last end, in ns.
     #[must_use]
     pub fn wall_ns(&self) -> u64 {
         self.last_end.ns.saturating_sub(self.first_start)
     }
 
-    /// From the first start to the last one, ns.
+    /// Returns the time from the first start to the last start, in ns.
     #[must_use]
     pub fn skew_ns(&self) -> u64 {
         self.last_start.ns.saturating_sub(self.first_start)
     }
 
-    /// Whether no call had ended before the last one began: then the others can have waited for it.
+    /// True if no call had ended before the last one began, so that the others can have waited for it.
     #[must_use]
     pub fn is_together(&self) -> bool {
         self.first_end >= self.last_start.ns
     }
 
-    /// Time that the calls waited for the last one to begin, summed, ns; 0 if one did not wait.
+    /// Returns the time that the calls waited for the last one to begin, summed, in ns; 0 if a call did not wait.
     #[must_use]
     pub fn wait_ns(&self) -> u64 {
         if !self.is_together() {
@@ -154,13 +155,13 @@ impl Collective {
         u64::try_from(all).unwrap_or(u64::MAX)
     }
 
-    /// Wall time behind the last arrival in which the busiest process was in system calls, ns.
+    /// Returns the wall time after the last start in which the busiest process was in system calls, in ns.
     #[must_use]
     pub fn storage_ns(&self) -> u64 {
         self.longest.ns.min(self.wall_ns().saturating_sub(self.skew_ns()))
     }
 
-    /// Wall time behind the last arrival in which it was not: communication, copying, ns.
+    /// Returns the wall time after the last start in which the busiest process was not in system calls (communication, copying), in ns.
     #[must_use]
     pub fn rest_ns(&self) -> u64 {
         self.wall_ns().saturating_sub(self.skew_ns()).saturating_sub(self.storage_ns())
@@ -173,7 +174,7 @@ impl Value for Collective {
     }
 }
 
-/// The collectives that are followed.
+/// Collective operations that are tracked.
 #[derive(Clone, Debug)]
 pub struct Followed(followed::Followed<Key, Collective>);
 
@@ -184,31 +185,31 @@ impl Default for Followed {
 }
 
 impl Followed {
-    /// Follows `limit` at most.
+    /// Tracks at most `limit` operations.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self(followed::Followed::with_limit(limit))
     }
 
-    /// The call of one process.
+    /// Adds the call of one process.
     pub fn add(&mut self, key: Key, call: &Call) {
         if self.0.follows(key) {
             self.0.add(key, Collective::of(call));
         }
     }
 
-    /// Adds what another thread followed.
+    /// Adds the operations that another thread tracked.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }
 
-    /// One in how many is followed.
+    /// Returns the sampling factor: one operation in this many is tracked.
     #[must_use]
     pub fn one_in(&self) -> u64 {
         self.0.one_in()
     }
 
-    /// Those followed, by key.
+    /// Returns the tracked operations, sorted by key.
     #[must_use]
     pub fn sorted(self) -> Vec<(Key, Collective)> {
         self.0.sorted()

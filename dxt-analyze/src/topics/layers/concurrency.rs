@@ -1,8 +1,6 @@
-//! How many calls are in flight at once, from what [`super::in_flight`] collected: how the number is distributed in time, its
-//! mean and maximum, and a series.
+//! Number of calls in flight: distribution over time, mean, maximum and series, from the data of [`super::in_flight`].
 //!
-//! Mean numbers and sums are exact. The distribution and the maximum are if all starts and ends were held; otherwise each
-//! bin counts by its mean.
+//! Means and sums are exact. Distribution and maximum are exact if all starts and ends were kept; otherwise each bin counts by its mean.
 
 use super::in_flight::{Flights, InFlight, Span, What};
 use crate::shared::ratio;
@@ -10,36 +8,35 @@ use crate::sum::Sum;
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Bins of the series that is reported, at most.
+/// Maximum number of bins of the reported series.
 pub const SERIES: usize = 200;
-/// Classes of the distribution: 1, 2-3, 4-7, ..., at least 2^(CLASSES - 1).
+/// Number of classes of the distribution: 1, 2-3, 4-7, ..., at least 2^(CLASSES - 1).
 pub const CLASSES: usize = 20;
 
-/// How many calls of one kind are in flight over time.
+/// Number of calls of one kind in flight over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Concurrency {
-    /// Which calls.
+    /// Kind of calls.
     pub what: What,
-    /// How many there are.
+    /// Number of calls.
     pub calls: u64,
-    /// Time in which at least one is in flight, ns.
+    /// Time in which at least one call is in flight, ns.
     pub busy_ns: u64,
-    /// Time in them, summed over all, ns.
+    /// Time in the calls, summed, ns.
     pub time_ns: u64,
-    /// The most at once.
+    /// Maximum number in flight at once.
     pub max: u64,
-    /// Their mean number while at least one is in flight.
+    /// Mean number in flight while at least one call is.
     pub mean: f64,
-    /// Share of the busy time with 1, 2-3, 4-7, ... in flight.
+    /// Share of the busy time with 1, 2-3, 4-7, ... calls in flight.
     pub shares: Vec<f64>,
-    /// Whether the busy time, the most and the shares are exact; otherwise they are estimates from the mean numbers of
-    /// bins of time, so that the most is a lower bound.
+    /// True if busy time, maximum and shares are exact; else they are estimates from the bins' means, and the maximum is a lower bound.
     pub exact: bool,
     /// Mean number in flight, by bin of [`Series`].
     pub series: Vec<f64>,
 }
 
-/// The times of the series.
+/// Time bins of the series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Series {
     /// Start of the first bin, ns since the job's start.
@@ -50,13 +47,12 @@ pub struct Series {
     pub bins: usize,
 }
 
-/// The class of a number in flight.
 fn class(number: u64) -> usize {
     (number.max(1).ilog2() as usize).min(CLASSES - 1)
 }
 
 impl InFlight {
-    /// The result.
+    /// Returns the series' time bins and the concurrency of each kind of calls.
     #[must_use]
     pub fn result(self) -> (Series, Vec<Concurrency>) {
         let this = self.with_posix();
@@ -74,7 +70,7 @@ impl InFlight {
         let kinds = What::ALL.into_par_iter().zip(Vec::from(this.kinds));
         let of = |(what, flights): (What, Option<Box<Flights>>)| Some(one(what, *flights?, span, used, together));
         let mut found: Vec<Concurrency> = kinds.with_max_len(1).filter_map(of).collect();
-        // Where POSIX only reads, or only writes, that is all that it does.
+        // POSIX as a whole is the same as its reads (or writes) if there are no others.
         let only = found.iter().position(|one| matches!(one.what, What::PosixReads | What::PosixWrites));
         if let Some(only) = only.filter(|_| found.iter().all(|one| one.what != What::Posix)) {
             let whole = found.get(only).map(|one| Concurrency { what: What::Posix, ..one.clone() });
@@ -115,9 +111,9 @@ fn one(what: What, flights: Flights, span: Span, used: usize, together: usize) -
     }
 }
 
-/// Time by class, and the most at once, from every start and end.
+/// Computes time by class and the maximum at once, from all starts and ends.
 fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
-    // Those of a process mostly come in order: stable sorting finds such parts and only merges them.
+    // Calls of a process are mostly in order: a stable sort detects sorted parts and only merges them.
     let sorted = |of: fn(&(u64, u64)) -> u64| {
         let mut moments: Vec<u64> = held.iter().filter(|(start, end)| start < end).map(of).collect();
         moments.sort();
@@ -128,7 +124,7 @@ fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
     let (mut times, mut most, mut number, mut last) = ([0; CLASSES], 0, 0_u64, 0);
     let (mut starts, mut ends) = (starts.as_slice(), ends.as_slice());
     while let [end, later_ends @ ..] = ends {
-        // A call that ends when another begins is not in flight with it.
+        // A call that ends when another begins does not overlap with it.
         let start = starts.split_first().filter(|(start, _)| *start < end);
         let now = start.map_or(*end, |(start, _)| *start);
         if let (true, Some(time)) = (number > 0, times.get_mut(class(number))) {
@@ -147,7 +143,7 @@ fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
     (times, most)
 }
 
-/// The same, estimated from the time that calls were in flight within each bin.
+/// Estimates time by class and the maximum at once, from the time in calls within each bin.
 fn by_bin(busy: &[u64], width: u64) -> ([u64; CLASSES], u64) {
     let (mut times, mut most) = ([0; CLASSES], 0);
     for &ns in busy.iter().filter(|&&ns| ns > 0) {

@@ -1,4 +1,4 @@
-//! Where the time in MPI-IO and HDF5 goes: over the whole job by kind of call, and by rank.
+//! Time in MPI-IO and HDF5: over the whole job by kind of call, and by rank.
 
 use super::parts::{CallSum, Form, Kind, Made};
 use super::pass::Partial;
@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use trace_format::meta::Missing;
 use trace_format::op::{Layer, OpClass};
 
-/// Calls of one kind over the whole job. Only calls on record: of others it is not known what was called inside.
+/// Calls of one kind over the whole job. Only recorded calls: for others, the calls inside are not known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallRow {
-    /// Layer's name.
+    /// Name of the layer.
     pub layer: &'static str,
     /// `read`, `write`, or `other` (open, close, sync, view, ...).
     pub op: &'static str,
-    /// How they were made; `None` for other operations, and for HDF5.
+    /// Form of the calls; `None` for other operations and for HDF5.
     pub form: Option<Form>,
-    /// The calls and what was called inside them.
+    /// Calls, and the calls made inside them.
     #[serde(flatten)]
     pub made: Made,
     /// Time that no call inside accounts for, ns.
@@ -27,35 +27,34 @@ pub struct CallRow {
 /// Calls of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RankRow {
-    /// Rank, or -1.
+    /// MPI rank, or -1.
     pub rank: i32,
     /// Host name.
     pub node: String,
     /// Process id.
     pub pid: u32,
-    /// Blocking reads and writes of MPI-IO. Those without a segment are in it, as are system calls without one, which
-    /// count as inside them if they move data or lock.
+    /// Blocking reads and writes of MPI-IO, also without segments. System calls without segments count as inside if they move data or lock.
     pub mpiio: Made,
-    /// Time in them that no call inside accounts for, ns.
+    /// Time in `mpiio` that no call inside accounts for, ns.
     pub mpiio_rest_ns: u64,
     /// Other calls of MPI-IO: open, close, sync, view, ...
     pub mpiio_others: Made,
-    /// Nonblocking and split reads and writes, whose time overlaps with other things.
+    /// Nonblocking and split reads and writes, whose time overlaps with other calls.
     pub mpiio_unfinished: Made,
     /// Reads and writes of HDF5.
     pub hdf5: Made,
-    /// Time in them that neither MPI-IO nor the system accounts for, ns.
+    /// Time in `hdf5` that neither MPI-IO nor system calls account for, ns.
     pub hdf5_rest_ns: u64,
-    /// Reads and writes of STDIO by the program.
+    /// Reads and writes of STDIO made by the program itself.
     pub stdio: CallSum,
-    /// Reads and writes of POSIX by the program.
+    /// Reads and writes of POSIX made by the program itself.
     pub posix: CallSum,
     /// Calls in `mpiio` that have no segment.
     pub folded: u64,
 }
 
 impl RankRow {
-    /// Time in reads and writes at the layers that dissect: HDF5 where there is any, else MPI-IO.
+    /// Returns the time in reads and writes of HDF5 or of MPI-IO, whichever is longer, in ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.hdf5.of.time_ns.max(self.mpiio.of.time_ns)
@@ -71,8 +70,8 @@ impl RankRow {
         }
     }
 
-    /// Calls that have no segment: inside which call they were made is not known, but libraries read, write and lock for
-    /// reads and writes only.
+    /// Adds calls without segments. The call around a system call is not known, but libraries read, write and lock only in reads and
+    /// writes.
     fn add_folded(&mut self, stream: &Stream, op: &Op, missing: &Missing) {
         let counters = &missing.counters;
         let sum = CallSum { calls: counters.segments, bytes: counters.bytes, time_ns: counters.duration };
@@ -91,7 +90,7 @@ impl RankRow {
     }
 }
 
-/// All kinds of calls of the job.
+/// Returns all kinds of calls of the job.
 #[must_use]
 pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
     let mut all: BTreeMap<(std::cmp::Reverse<Layer>, u8, Option<Form>), Made> = BTreeMap::new();
@@ -119,7 +118,7 @@ pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
     all.into_iter().map(row).collect()
 }
 
-/// All processes that called MPI-IO or HDF5: the slowest first.
+/// Returns all processes that called MPI-IO or HDF5, slowest first.
 #[must_use]
 pub fn ranks(run: &Run, partial: &Partial) -> Vec<RankRow> {
     let mut rows: Vec<RankRow> = run.processes.iter().map(|process| empty(run, process)).collect();
@@ -153,7 +152,7 @@ fn empty(run: &Run, process: &Process) -> RankRow {
     RankRow { rank: process.rank, node: run.node(process).to_owned(), pid: process.pid, ..RankRow::default() }
 }
 
-/// Adds what the program itself moved through STDIO and POSIX.
+/// Adds the program's own reads and writes through STDIO and POSIX.
 pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows: &mut [RankRow]) {
     let places: BTreeMap<(i32, u32), usize> =
         rows.iter().enumerate().map(|(place, row)| ((row.rank, row.pid), place)).collect();
@@ -176,7 +175,7 @@ pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows
     }
 }
 
-/// All ranks together.
+/// Returns the sums over all ranks.
 #[must_use]
 pub fn job(rows: &[RankRow]) -> RankRow {
     let mut all = RankRow { rank: -1, ..RankRow::default() };

@@ -1,4 +1,4 @@
-//! What to change about the way single files are accessed.
+//! Findings about the access to single files, with advice on what to change.
 
 use super::amplification::FileRow;
 use super::buffering::BufferingRow;
@@ -11,10 +11,10 @@ use crate::shared::ratio::share;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 
-/// Files per code that a finding is given for; the rest is counted.
+/// Maximum number of files per code that get a finding of their own; the rest is counted.
 const PER_CODE: usize = 5;
 
-/// Findings on files, those with most time first.
+/// Returns findings on files, those with most time first.
 pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     let mut out = Vec::new();
     listed(&mut out, &found.files, |file| sieving(found, file, least));
@@ -25,13 +25,13 @@ pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     out
 }
 
-/// Evidence about a file.
+/// Returns evidence about a file.
 fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> {
     let about = About { file: Some(file.to_owned()), ..About::default() };
     sentences.into_iter().map(|words| Evidence::of(words, about.clone())).collect()
 }
 
-/// Adds the findings of the first few rows that have one, and says how many more have.
+/// Adds the findings of the first few rows that have one, and the number of further rows with one.
 fn listed<T>(out: &mut Vec<Finding>, rows: &[T], of: impl Fn(&T) -> Option<Finding>) {
     let all: Vec<Finding> = rows.iter().filter_map(of).collect();
     out.extend(first_few(all, PER_CODE, |more| format!("and {more} more files")));
@@ -43,7 +43,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     if writes.max(reads) < least.sieving_amplification {
         return None;
     }
-    // Of each side, the part of the time that goes with the bytes beyond those asked for.
+    // Per direction, the share of the time spent on bytes beyond those requested.
     let extra = |time_ns: u64, ratio: f64| if ratio > 1.0 { (time_ns as f64 * (1.0 - 1.0 / ratio)) as u64 } else { 0 };
     let for_writes = file.posix_writes.time_ns.saturating_add(file.reads_in_writes.time_ns);
     let for_reads = file.posix_reads.time_ns.saturating_sub(file.reads_in_writes.time_ns);
@@ -73,7 +73,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
              what is written without gaps, let one call cover them (several variables at once), or, if the pieces are few and \
              large, switch it off (on Lustre: romio_lustre_ds_in_coll=disable)"
         }
-        // One process has nobody to call together with.
+        // A single process has no peers for a collective call.
         (true, 0 | 1) => {
             "many small pieces per call: gather them in memory and write them without gaps, or set the hint \
              romio_ds_write=disable if the pieces are few and large"
@@ -125,7 +125,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     }
     let wanted = file.stripe_count.map_or(file.nodes, |stripes| stripes.min(file.processes)).max(1);
     let busiest = file.aggregators.iter().map(|row| row.data.time_ns).max().unwrap_or(0);
-    // With fewer aggregators than could work at once, the busiest one's time shrinks by that much at best.
+    // With fewer aggregators than could work in parallel, the time of the busiest shrinks by this share at best.
     if count < wanted && busiest > 0 {
         let saved = (busiest as f64 * (1.0 - count as f64 / wanted as f64)) as u64;
         let cost = saved.saturating_mul(file.processes);
@@ -133,7 +133,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
         if storage < least.storage_share {
             return None;
         }
-        // Unless it is told, ROMIO takes one process of a node.
+        // Default of ROMIO: one aggregator per node.
         let each = wanted.div_ceil(file.nodes.max(1));
         let list = if each > 1 { format!(" and cb_config_list=*:{each}") } else { String::new() };
         return Some(Finding {
@@ -168,7 +168,8 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     })
 }
 
-/// Requests for each collective call from which on putting them together makes fewer: one for each would only go through other hands, at no known gain.
+/// Minimum requests per collective call to merge: with one, collective buffering only passes data through other ranks, without a known
+/// gain.
 const SEVERAL: u64 = 2;
 
 fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option<Finding> {
@@ -196,7 +197,7 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
         evidence.push(format!("hints in effect: {}", hints.join(" ")));
     }
     let key = if file.op == "write" { "romio_cb_write" } else { "romio_cb_read" };
-    // Without buffering no request is shorter than what a rank asks for in one piece: buffers of many aggregators cut calls up.
+    // Requests shorter than a contiguous piece of a rank's call exist only with buffering: the buffers of many aggregators cut calls up.
     let cut = file.mean_request_bytes.saturating_mul(SEVERAL) <= file.mean_call_bytes;
     let aggregators = file.stripe_count.filter(|count| *count > 1).unwrap_or(file.nodes).max(1);
     if cut && file.aggregators.len() as u64 >= aggregators.saturating_mul(SEVERAL) {
@@ -293,7 +294,7 @@ fn buffer_size(found: &Layers, row: &RoundsRow, least: &Thresholds) -> Finding {
             About {
                 file: Some(row.file.clone()),
                 bytes: Some(row.wanted_bytes),
-                // Of each process: all are in such a call for as long.
+                // Per process: all processes are in the call for the same time.
                 time_ns: row.cost_ns.checked_div(row.processes),
                 ..About::default()
             },

@@ -1,6 +1,5 @@
-//! Calls in flight, collected in bounded memory. The span from the first call to the last is cut into at most [`BINS`] bins; how long
-//! calls were in flight within each is exact whatever the trace's length. In runs of at most [`HELD_CALLS`] segments every
-//! start and end is held as well.
+//! Calls in flight, collected in bounded memory: exact time in calls per bin, for at most [`BINS`] bins from the first call to the last,
+//! for any length of trace. In runs of at most [`HELD_CALLS`] segments, each start and end is kept as well.
 
 use crate::limits::HELD_CALLS;
 use crate::model::{Op, Run, Stream};
@@ -8,22 +7,22 @@ use crate::scan::Stretch;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass};
 
-/// Bins that times are sorted into.
+/// Number of time bins.
 pub const BINS: usize = 1 << 14;
 
-/// What is counted.
+/// Kind of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// Reads and writes of MPI-IO.
     Mpiio,
-    /// Reads and writes of POSIX: the two kinds below together.
+    /// Reads and writes of POSIX: sum of the next two kinds.
     Posix,
     /// Reads of POSIX.
     PosixReads,
     /// Writes of POSIX.
     PosixWrites,
-    /// POSIX locks being taken.
+    /// Acquisitions of POSIX locks.
     Locks,
     /// Reads and writes of HDF5.
     Hdf5,
@@ -32,11 +31,11 @@ pub enum What {
 }
 
 impl What {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 7] =
         [Self::Mpiio, Self::Posix, Self::PosixReads, Self::PosixWrites, Self::Locks, Self::Hdf5, Self::Stdio];
 
-    /// For tables.
+    /// Returns the name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,7 +49,7 @@ impl What {
         }
     }
 
-    /// What a stream's calls count as; never [`Self::Posix`], which is put together in the end.
+    /// Returns the kind of a stream's calls; never [`Self::Posix`], which is summed at the end.
     #[must_use]
     pub fn of(stream: &Stream, op: &Op) -> Option<Self> {
         match (op.layer?, op.class?) {
@@ -66,17 +65,17 @@ impl What {
     }
 }
 
-/// The span that bins divide: ns since the job's start.
+/// Time span that is divided into bins, ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub(super) start: u64,
     pub(super) width: u64,
-    /// Its logarithm.
+    /// Base-2 logarithm of `width`.
     shift: u32,
 }
 
 impl Span {
-    /// Of all calls on record, as the blocks' heads say.
+    /// Covers all recorded calls, according to the blocks' headers.
     #[must_use]
     pub fn of(run: &Run) -> Self {
         let mut edges = (u64::MAX, 0);
@@ -89,15 +88,15 @@ impl Span {
         Self::new(edges.0.min(edges.1), edges.1)
     }
 
-    /// From `start` to `end`.
+    /// Covers the time from `start` to `end`.
     #[must_use]
     pub fn new(start: u64, end: u64) -> Self {
-        // A power of two, so that the bin of a moment is found without a division.
+        // Power of two, so that the bin of a time is found without a division.
         let shift = u64::BITS - (end.saturating_sub(start) / BINS as u64).leading_zeros();
         Self { start, width: 1_u64.checked_shl(shift).unwrap_or(u64::MAX), shift }
     }
 
-    /// The bin of a moment, and how far into it the moment is.
+    /// Returns the bin of a time, and the offset of the time in the bin, in ns.
     #[inline]
     fn place(self, at: u64) -> (usize, u64) {
         let at = at.saturating_sub(self.start);
@@ -106,14 +105,14 @@ impl Span {
     }
 }
 
-/// What is known of one kind of calls.
+/// Data collected about one kind of calls.
 #[derive(Clone, Debug)]
 pub(super) struct Flights {
-    /// Time of calls that begin or end in a bin, ns.
+    /// Time in each bin of calls that begin or end in the bin, ns.
     pub(super) partly: Vec<u64>,
-    /// Calls that begin to fill whole bins, minus those that cease to.
+    /// Difference array: number of calls that span whole bins from this bin on, minus number of calls that no longer do.
     pub(super) wholly: Vec<i64>,
-    /// Start and end of each call, as long as they can be held.
+    /// Start and end of each call, if few enough to keep.
     pub(super) held: Option<Vec<(u64, u64)>>,
     pub(super) calls: u64,
 }
@@ -160,23 +159,23 @@ impl Flights {
     }
 }
 
-/// Everything in flight.
+/// Calls in flight of all kinds.
 #[derive(Clone, Debug)]
 pub struct InFlight {
     pub(super) span: Span,
     hold: bool,
-    /// By [`What`]; made when the first call comes.
+    /// Data by [`What`]; allocated at the first call.
     pub(super) kinds: [Option<Box<Flights>>; What::ALL.len()],
 }
 
 impl InFlight {
-    /// Nothing yet, of a run with `segments` calls within `span`.
+    /// Prepares for a run with `segments` calls within `span`.
     #[must_use]
     pub fn new(span: Span, segments: u64) -> Self {
         Self { span, hold: segments <= HELD_CALLS, kinds: Default::default() }
     }
 
-    /// Calls, which began `shift` ns later than they say since the job's start.
+    /// Adds calls; `shift` (ns) converts their times to time since the job's start.
     pub fn add(&mut self, what: What, calls: Stretch<'_>, shift: u64) {
         let (span, hold) = (self.span, self.hold);
         let Some(place) = self.kinds.get_mut(what as usize) else { return };
@@ -186,7 +185,7 @@ impl InFlight {
         }
     }
 
-    /// Puts POSIX reads and writes together, if there are both.
+    /// Sums POSIX reads and writes, if there are both.
     pub(super) fn with_posix(mut self) -> Self {
         let has = |what: What| self.kinds.get(what as usize).is_some_and(Option::is_some);
         if !(has(What::PosixReads) && has(What::PosixWrites)) {
@@ -203,7 +202,7 @@ impl InFlight {
         self
     }
 
-    /// Adds what another thread saw.
+    /// Adds the calls of another thread.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(other.kinds) {
             match (mine.as_mut(), theirs) {

@@ -1,4 +1,4 @@
-//! Layers on the page.
+//! Layers in the HTML report.
 
 use super::figure;
 use super::pass::Pass;
@@ -10,7 +10,7 @@ use crate::scan::{Analysis, Nothing};
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// See [`Reported`].
+/// Layers as a part of the report, see [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: Pass,
@@ -54,7 +54,7 @@ impl Found for LayersReport {
             "What calls of MPI-IO and HDF5 are made of; collective operations; calls in flight.",
             self,
         );
-        // A terminal's lines of blocks: the page has the figure.
+        // Block graphics for a terminal are left out: the page has the figure.
         let lines = figure::lines(&self.result.series, &self.result.concurrency).map(Part::Pairs);
         section.view.parts.retain(|part| Some(part) != lines.as_ref());
         vec![section]

@@ -1,9 +1,9 @@
-//! Where ranks spend their collective calls, on average: in I/O, and in communication.
+//! Mean times of ranks in collective calls: I/O and communication.
 
 use super::parts::Made;
 use serde::Serialize;
 
-/// Where processes spend their collective calls, on average (DXT, Xu et al., 2017, Figure 6).
+/// Mean times of processes in collective calls (DXT, Xu et al., 2017, Figure 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Means {
     /// Time in the calls, ns.
@@ -15,7 +15,7 @@ pub struct Means {
 }
 
 impl Means {
-    /// Of some processes' calls.
+    /// Computes the means over the calls of some processes.
     pub(super) fn of<'a>(calls: impl Iterator<Item = &'a Made>) -> Self {
         let (mut all, mut count) = (Self::default(), 0_u64);
         for made in calls {

@@ -1,15 +1,13 @@
-//! What a call of one layer is made of at the layers below: how much of the time in MPI-IO goes into reads, writes and
-//! locks of the system, and how much into neither, which is communication, copying and waiting.
+//! Dissection of calls into the calls of lower layers inside them: time in MPI-IO spent on reads, writes and locks of the system, and the
+//! rest, which is communication, copying and waiting.
 //!
 //! * [`parts`]: sums of calls, and of the calls inside them.
-//! * [`nesting`]: which call lies inside which other one of its thread.
-//! * [`collectives`]: the calls of all ranks that belong to one collective operation.
-//! * [`in_flight`], [`concurrency`]: how many calls are in flight at once.
-//!   `figure`: the picture of that.
-//! * [`pass`]: all of that in one pass over the segments.
-//! * [`dissection`], [`amplification`]: results, by rank, file; [`buffering`]: collective calls by file, and their
-//!   sums: who waited for whom.
-//! * [`means`]: of aggregators, and of all ranks.
+//! * [`nesting`]: nesting of the calls of one thread.
+//! * [`collectives`]: calls of all ranks that belong to one collective operation.
+//! * [`in_flight`], [`concurrency`]: number of calls in flight at once; `figure`: its figure.
+//! * [`pass`]: all of the above in one pass over the segments.
+//! * [`dissection`], [`amplification`]: results by rank and by file; [`buffering`]: collective calls by file, and late ranks.
+//! * [`means`]: mean times of aggregators and of all ranks.
 //! * [`rounds`]: calls that a buffer cuts into rounds.
 //! * [`result`], `whole`: the whole result; [`advice`]: the findings.
 

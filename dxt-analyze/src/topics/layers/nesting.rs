@@ -1,32 +1,31 @@
-//! Which call lies inside which other one of its thread. A call is recorded when it returns, so the calls inside another
-//! come before it, in order of their ends: when an outer call comes, those that wait and began no earlier than it did are
-//! its own. One pass, and what waits is bounded.
+//! Nesting of the calls of one thread. A call is recorded when it returns, so the calls inside another come before it, in order of their
+//! ends. When an outer call is read, those waiting calls that began no earlier are inside it. One pass; the number of waiting calls is
+//! bounded.
 //!
-//! Nonblocking and split operations of MPI-IO last from the call that begins them to the one that ends them, and others
-//! happen meanwhile. A call inside belongs to the blocking call around it, if there is one; otherwise to the first
-//! unfinished operation to end that began before it.
+//! Nonblocking and split operations of MPI-IO last from the call that begins them to the call that ends them, and other calls happen
+//! meanwhile. A call inside belongs to the blocking call around it, if there is one; otherwise to the unfinished operation that ends first
+//! among those that began before it.
 
 use super::parts::{CallSum, Inside, Kind, Made, Part};
 use crate::model::FileId;
 
-/// Calls, or groups of them, that may wait for the call around them.
+/// Maximum number of calls, or groups of calls, that wait for the call around them.
 pub const WAITING: usize = 4096;
 
-/// A system call; or a call of MPI-IO, or several neighbours that were put together because too many wait.
+/// System call, MPI-IO call, or several neighbours that were merged because too many calls wait.
 #[derive(Clone, Debug)]
 struct Waiting {
-    /// Index into the run's files.
     file: FileId,
     kind: Kind,
     start: u64,
     end: u64,
     length: u64,
-    /// What it is in place of a system call.
+    /// Calls inside, for an MPI-IO call or merged neighbours; `None` for a system call.
     group: Option<Box<Inside>>,
 }
 
 impl Waiting {
-    /// Adds it to `inside`; `own` says whether its file is that of the call around it.
+    /// Adds this call to `inside`; `own` is true if both it and the call around it are on the same file.
     #[inline]
     fn add_to(&self, inside: &mut Inside, own: bool) {
         match &self.group {
@@ -45,23 +44,22 @@ impl Waiting {
         }
     }
 
-    /// System calls that it stands for.
+    /// Returns the number of system calls represented.
     fn calls(&self) -> u64 {
         self.group.as_ref().map_or(1, |group| group.system_calls())
     }
 }
 
-/// What waits of one thread.
+/// Waiting calls of one thread.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
     waiting: Vec<Waiting>,
-    /// Calls that were given to the call around them though a part of them began before it: neighbours that were put
-    /// together, or asynchronous ones.
+    /// Calls assigned to the call around them although a part of them began before it: merged neighbours or asynchronous calls.
     pub unsure: u64,
 }
 
 impl Thread {
-    /// A call of the system inside a call that is yet to come.
+    /// Adds a system call, inside a call that is yet to come.
     #[inline]
     pub fn inner(&mut self, kind: Kind, file: FileId, length: u64, start: u64, end: u64) {
         self.wait(Waiting { file, kind, start, end, length, group: None });
@@ -75,7 +73,7 @@ impl Thread {
         self.waiting.push(one);
     }
 
-    /// Puts neighbours together, two by two.
+    /// Merges neighbours in pairs.
     fn halve(&mut self) {
         let pairs = self.waiting.chunks(2).filter_map(|pair| {
             let mut all = pair.first()?.clone();
@@ -91,8 +89,8 @@ impl Thread {
         self.waiting = pairs.collect();
     }
 
-    /// A call around others: what was called inside it. `part` must be [`Part::Outer`]. Inside MPI-IO, reads and writes of
-    /// files other than the call's own (that of the shared file pointer) count as other calls.
+    /// Adds a call around others and returns the calls inside it. `part` must be [`Part::Outer`]. Inside MPI-IO, reads and writes of other
+    /// files than the call's own (as for the shared file pointer) count as other calls.
     pub fn outer(&mut self, part: Part, file: FileId, length: u64, start: u64, end: u64) -> Made {
         let mut made = Made { of: CallSum::call(length, end.saturating_sub(start)), inside: Inside::default() };
         let Part::Outer { hdf5, unfinished, in_hdf5, failed } = part else { return made };
@@ -106,7 +104,7 @@ impl Thread {
                 !inside
             });
         } else {
-            // In order of ends: only the last ones can have begun inside.
+            // Sorted by end: only the last calls can have begun inside.
             let is_before = |one: &Waiting| one.start < start && one.end <= start;
             let first = self.waiting.iter().rposition(is_before).map_or(0, |before| before + 1);
             for one in self.waiting.get(first..).unwrap_or_default() {
@@ -126,8 +124,8 @@ impl Thread {
         made
     }
 
-    /// What still waits when the thread has no more calls: the call around it is not on record, or is none of MPI-IO's
-    /// (`MPI_Init` may read files). Calls of MPI-IO are not meant, nor those inside them. Forgets it.
+    /// Removes and returns the calls that still wait when the thread has no more calls: the call around them is not recorded, or is not one
+    /// of MPI-IO's (`MPI_Init` may read files). MPI-IO calls and the calls inside them are dropped.
     pub fn left_over(&mut self) -> Inside {
         let mut all = Inside::default();
         let is_system = |one: &Waiting| one.group.as_ref().is_none_or(|group| group.mpiio.calls == 0);
@@ -210,7 +208,7 @@ mod tests {
         assert!(thread.waiting.len() <= WAITING);
         let made = thread.outer(MPIIO, FILE, 1, 9, 11 + 2 * many);
         assert_eq!((made.inside.writes.calls, made.inside.writes.bytes), (many, 10 * many));
-        // The read before it was put together with writes inside: that is said.
+        // The read before the call was merged with writes inside it: `unsure` must count that.
         assert!(made.inside.reads.calls == 1 && thread.unsure > 0);
     }
 }

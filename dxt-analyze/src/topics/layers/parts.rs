@@ -1,4 +1,4 @@
-//! Sums of calls, and of the calls that were made inside them.
+//! Sums of calls, and of the calls made inside them.
 
 use crate::model::{Op, Stream};
 pub use crate::shared::calls::CallSum;
@@ -7,23 +7,23 @@ use crate::sum::Sum;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Kinds of system calls that are told apart.
+/// Kinds of system calls that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Reads.
     Read,
     /// Writes.
     Write,
-    /// Taking a lock, waiting for it included.
+    /// Lock acquisitions, including the wait.
     Lock,
-    /// Giving it back.
+    /// Lock releases.
     Unlock,
-    /// Everything else: open, sync, seek, stat, ...
+    /// All other calls: open, sync, seek, stat, ...
     Other,
 }
 
 impl Kind {
-    /// Of an operation.
+    /// Returns the kind of an operation.
     #[must_use]
     pub fn of(op: &Op) -> Self {
         match op.class {
@@ -36,27 +36,27 @@ impl Kind {
     }
 }
 
-/// What was called inside some calls.
+/// Sums of the calls made inside other calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Inside {
-    /// Reads of the system (POSIX; STDIO if a library uses that).
+    /// System reads (POSIX; STDIO if a library uses it).
     pub reads: CallSum,
-    /// Writes of the system.
+    /// System writes (POSIX; STDIO if a library uses it).
     pub writes: CallSum,
-    /// Locks taken.
+    /// Lock acquisitions.
     pub locks: CallSum,
-    /// Locks given back.
+    /// Lock releases.
     pub unlocks: CallSum,
     /// Other system calls; inside MPI-IO also reads and writes of other files than the call's.
     pub others: CallSum,
     /// Inside HDF5: calls of MPI-IO. The system calls inside them are in the sums above.
     pub mpiio: CallSum,
-    /// Time in those calls of MPI-IO that no system call accounts for, ns.
+    /// Time in these MPI-IO calls that no system call accounts for, ns.
     pub mpiio_rest_ns: u64,
 }
 
 impl Inside {
-    /// Adds `other`.
+    /// Adds the sums of `other`.
     pub fn add(&mut self, other: &Self) {
         self.reads.add(&other.reads);
         self.writes.add(&other.writes);
@@ -79,7 +79,7 @@ impl Inside {
         }
     }
 
-    /// Reads and writes.
+    /// Returns the sum of reads and writes.
     #[must_use]
     pub fn data(&self) -> CallSum {
         let mut sum = self.reads;
@@ -87,7 +87,7 @@ impl Inside {
         sum
     }
 
-    /// Taking and giving back locks.
+    /// Returns the sum of lock acquisitions and releases.
     #[must_use]
     pub fn locking(&self) -> CallSum {
         let mut sum = self.locks;
@@ -95,14 +95,14 @@ impl Inside {
         sum
     }
 
-    /// Time in system calls, ns.
+    /// Returns the time in system calls, in ns.
     #[must_use]
     pub fn system_ns(&self) -> u64 {
         let sums = [&self.reads, &self.writes, &self.locks, &self.unlocks, &self.others];
         sums.iter().map(|sum| sum.time_ns).sum::<Sum>().get()
     }
 
-    /// System calls.
+    /// Returns the number of system calls.
     #[must_use]
     pub fn system_calls(&self) -> u64 {
         let sums = [&self.reads, &self.writes, &self.locks, &self.unlocks, &self.others];
@@ -110,51 +110,51 @@ impl Inside {
     }
 }
 
-/// Calls of one layer with what was called inside them.
+/// Calls of one layer, and the calls made inside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Made {
-    /// The calls.
+    /// Calls of the layer.
     #[serde(flatten)]
     pub of: CallSum,
-    /// What was called inside.
+    /// Calls made inside them.
     pub inside: Inside,
 }
 
 impl Made {
-    /// Adds `other`.
+    /// Adds the sums of `other`.
     pub fn add(&mut self, other: &Self) {
         self.of.add(&other.of);
         self.inside.add(&other.inside);
     }
 
-    /// Time that no call inside accounts for, ns: the library's own work, communication, waiting. Calls inside that ran
-    /// at the same time (asynchronous ones) count more than once, so this is a lower bound there.
+    /// Returns the time that no call inside accounts for, in ns: the library's own work, communication, waiting. A lower bound if calls
+    /// inside overlap (asynchronous ones), since these count more than once.
     #[must_use]
     pub fn rest_ns(&self) -> u64 {
         self.of.time_ns.saturating_sub(self.inside.system_ns()).saturating_sub(self.inside.mpiio_rest_ns)
     }
 
-    /// Share of the time that is `part_ns`; 0 of nothing.
+    /// Returns `part_ns` as a share of the time; 0 if there are no calls.
     #[must_use]
     pub fn share(&self, part_ns: u64) -> f64 {
         ratio::share(part_ns, self.of.time_ns)
     }
 }
 
-/// How a call of MPI-IO was made, as far as it matters here.
+/// Form of an MPI-IO call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// Every rank for itself; the shared file pointer included.
+    /// Each rank for itself, including calls on the shared file pointer.
     Independent,
     /// All ranks of the file's communicator together.
     Collective,
-    /// Begun and ended by different calls (nonblocking, split): its time overlaps with whatever happens between them.
+    /// Begun and ended by different calls (nonblocking, split): the operation overlaps with any calls between them.
     Unfinished,
 }
 
-/// Whether all processes of a file's communicator make these calls of MPI-IO together, which may be one process alone (MPI 4.0, 14.2): reads and
-/// writes that are collective are so by their form, [`Form::Collective`].
+/// True if all processes of a file's communicator make this MPI-IO call together (MPI 4.0, 14.2); the communicator may have only one
+/// process. Collective reads and writes are not included: their form is [`Form::Collective`].
 #[must_use]
 pub fn is_made_together(op: &Op) -> bool {
     const NAMES: [&str; 6] = ["open", "close", "sync", "set_size", "preallocate", "set_view"];
@@ -162,7 +162,7 @@ pub fn is_made_together(op: &Op) -> bool {
 }
 
 impl Form {
-    /// Of an operation's mode.
+    /// Returns the form of an operation's mode.
     #[must_use]
     pub const fn of(mode: OpMode) -> Self {
         match mode {
@@ -172,7 +172,7 @@ impl Form {
         }
     }
 
-    /// For tables.
+    /// Returns the name for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -183,31 +183,31 @@ impl Form {
     }
 }
 
-/// What a segment is to the nesting.
+/// Role of a segment in the nesting of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A call that may have others inside: of MPI-IO or HDF5.
+    /// MPI-IO or HDF5 call, which may have others inside.
     Outer {
-        /// Whether HDF5's, not MPI-IO's.
+        /// True for HDF5, false for MPI-IO.
         hdf5: bool,
-        /// Whether it may overlap with others of its thread.
+        /// True if the operation may overlap with others of its thread.
         unfinished: bool,
-        /// Whether it was made inside HDF5.
+        /// True if the call was made inside HDF5.
         in_hdf5: bool,
-        /// Whether it failed: it has its place in the order, and nothing of it is counted.
+        /// True if the call failed: it keeps its place in the order, but nothing of it is counted.
         failed: bool,
     },
-    /// A call of the system inside such a call.
+    /// System call inside an outer call.
     Inner(Kind),
-    /// Neither.
+    /// Neither of the two.
     Apart,
 }
 
 impl Part {
-    /// Of a stream and its operation.
+    /// Returns the role of a stream's segments.
     #[must_use]
     pub fn of(stream: &Stream, op: &Op) -> Self {
-        // What is done inside is the operation's that it hands over or waits for, which has a segment of its own.
+        // Calls inside a wait belong to the operation that is waited for, which has a segment of its own.
         if op.class == Some(OpClass::Wait) {
             return Self::Apart;
         }
@@ -238,7 +238,7 @@ mod tests {
         made.inside.add_kind(Kind::Unlock, &CallSum::call(0, 50));
         assert_eq!((made.rest_ns(), made.inside.locking().calls), (450, 2));
         assert_eq!(made.share(made.inside.locking().time_ns), 0.25);
-        // Calls inside that overlap with each other never make it negative.
+        // Overlapping calls inside never make the rest negative.
         made.inside.add_kind(Kind::Read, &CallSum::call(1, u64::MAX));
         assert_eq!(made.rest_ns(), 0);
     }

@@ -1,5 +1,4 @@
-//! One pass over the segments, each process by one thread: what each call was made of, which calls belong to one
-//! collective operation, and how many were in flight.
+//! Single pass over the segments, each process by one thread: nesting of calls, collective operations, and calls in flight.
 
 use super::collectives::{Call, Followed, Key};
 use super::in_flight::{InFlight, Span, What};
@@ -10,34 +9,34 @@ use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 use trace_format::op::Layer;
 
-/// What is found by the pass.
+/// Pass over the segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
     span: Span,
     segments: u64,
-    /// Whether collective calls are matched: not if some may lie outside of what is looked at.
+    /// True if collective calls are matched; false if some may lie outside of the selected time window.
     matches: bool,
 }
 
 impl Pass {
-    /// Over `run`.
+    /// Prepares the pass over `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         Self { span: Span::of(run), segments: run.segments(), matches: run.window.is_none() }
     }
 }
 
-/// A stream of a process, as [`Partial`] knows it.
+/// Stream of a process, the key of [`Partial::made`].
 pub type StreamKey = (ProcessId, StreamIx);
 
-/// What the pass found. Maps are by process, and by stream where calls differ by file and operation.
+/// Result of the pass.
 #[derive(Debug)]
 pub struct Partial {
-    /// Calls of MPI-IO and HDF5 on record, and what was called inside them, by process and stream.
+    /// Recorded calls of MPI-IO and HDF5, and the calls made inside them, by process and stream.
     pub made: FxHashMap<StreamKey, Made>,
-    /// What was called inside a call that is not on record, or is none of MPI-IO's or HDF5's, by process.
+    /// Calls made inside a call that is not recorded or not one of MPI-IO or HDF5, by process.
     pub elsewhere: FxHashMap<ProcessId, Inside>,
-    /// Calls inside others of which it is not sure in which.
+    /// Number of inner calls whose outer call is uncertain.
     pub unsure: u64,
     /// Collective operations.
     pub followed: Followed,
@@ -46,22 +45,22 @@ pub struct Partial {
     now: Now,
 }
 
-/// The thread that is being read.
+/// Thread that is being read.
 #[derive(Debug, Default)]
 struct Now {
     process: ProcessId,
     thread: u32,
     state: Thread,
-    /// What the process's streams are: to the nesting, in flight, whether collective, of which file.
+    /// Properties of the process's streams: role in the nesting, kind in flight, true if collective, file.
     parts: Vec<(Part, Option<What>, bool, FileId)>,
-    /// Sums of its outer calls, by stream.
+    /// Sums of the process's outer calls, by stream.
     made: Vec<Made>,
-    /// Collective calls so far, by file and operation.
+    /// Number of collective calls so far, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,
 }
 
 impl Partial {
-    /// Another thread, or another process, comes.
+    /// Ends the current thread or process if the block belongs to another.
     fn switch(&mut self, block: &Block<'_>) {
         let is_same_process = self.now.process == block.number && !self.now.parts.is_empty();
         if is_same_process && self.now.thread == block.thread {
@@ -99,7 +98,7 @@ impl Partial {
         self.now.numbers.clear();
     }
 
-    /// To be called when there are no more blocks.
+    /// Ends the last thread and process; must be called after the last block.
     pub fn finish(&mut self) {
         self.end_thread();
         self.end_process();
@@ -171,7 +170,7 @@ impl Analysis for Pass {
     fn merge(&self, into: &mut Partial, mut other: Partial) {
         into.finish();
         other.finish();
-        // A process is read by one thread, so no key is in both.
+        // Each process is read by one thread, so no key is in both.
         into.made.extend(other.made);
         for (process, inside) in other.elsewhere {
             into.elsewhere.entry(process).or_default().add(&inside);

@@ -1,4 +1,4 @@
-//! The whole result, put together from what the pass found.
+//! Whole result of `layers`.
 
 use super::amplification::FileRow;
 use super::buffering::{BufferingRow, Collectives};
@@ -12,18 +12,18 @@ use crate::shared::completeness::Completeness;
 use crate::shared::mpiio_time::MpiioTime;
 use serde::Serialize;
 
-/// The result.
+/// Result of the command.
 #[derive(Clone, Debug, Serialize)]
 pub struct Layers {
     /// Bandwidth of each layer.
     pub layers: Vec<LayerRow>,
-    /// Time in MPI-IO and in the system calls inside it, locks and unlocks apart.
+    /// Time in MPI-IO and in the system calls inside it, with locks and unlocks separate.
     pub mpiio_time: MpiioTime,
-    /// What calls of MPI-IO and HDF5 are made of, by kind of call.
+    /// Calls inside MPI-IO and HDF5 calls, by kind of call.
     pub calls: Vec<CallRow>,
-    /// The same of all ranks together.
+    /// Calls inside MPI-IO and HDF5 calls, summed over ranks.
     pub job: RankRow,
-    /// The same by rank, the slowest first.
+    /// Calls inside MPI-IO and HDF5 calls by rank, slowest first.
     pub ranks: Vec<RankRow>,
     /// Files that MPI-IO accessed, those with most time first.
     pub files: Vec<FileRow>,
@@ -35,15 +35,15 @@ pub struct Layers {
     pub collectives: Collectives,
     /// Calls in flight over time.
     pub concurrency: Vec<Concurrency>,
-    /// The bins of `concurrency.series`.
+    /// Time bins of `concurrency.series`.
     pub series: Series,
-    /// System calls inside a call that is not on record, or is none of MPI-IO's data or file calls (`MPI_Init`).
+    /// System calls inside a call that is not recorded, or that is none of MPI-IO's data or file calls (`MPI_Init`).
     pub elsewhere: Inside,
-    /// System calls of which it is not sure which call they were made inside.
+    /// Number of system calls whose outer call is uncertain.
     pub unsure: u64,
-    /// Number of nodes, if any is known.
+    /// Number of nodes, if known.
     pub nodes: Option<u64>,
-    /// What is missing.
+    /// Missing parts of the trace.
     pub missing: Completeness,
     /// Findings.
     pub findings: Vec<Finding>,

@@ -1,5 +1,5 @@
-//! Calls of MPI-IO that a buffer of fixed size cuts into rounds: collective calls by `cb_buffer_size`, independent ones with gaps by data
-//! sieving's `ind_wr_buffer_size` and `ind_rd_buffer_size`. Where nearly all requests are as large as the buffer, a larger one makes fewer.
+//! MPI-IO calls that a buffer of fixed size cuts into rounds: collective calls by `cb_buffer_size`, independent calls with gaps by data
+//! sieving's `ind_wr_buffer_size` and `ind_rd_buffer_size`. If nearly all requests are as large as the buffer, a larger buffer makes fewer.
 
 use super::parts::{Form, Made};
 use super::pass::Partial;
@@ -9,44 +9,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 use trace_format::op::{Layer, OpClass};
 
-/// Requests are as large as the buffer if their mean is at least this part of it: the last round of a call is smaller.
+/// Minimum ratio of mean request to buffer size to consider requests limited by the buffer; the last round of a call is smaller.
 const FULL: f64 = 0.6;
-/// Rounds of a call on average from which it is worth a word.
+/// Minimum mean number of rounds per call to report.
 const ROUNDS: f64 = 3.0;
-/// Bytes per second that ranks exchange at least, whatever the rounds: 1 GB/s.
+/// Upper bound of the exchange between ranks, in ns per byte (1 GB/s), for any number of rounds.
 const EXCHANGE_NS_PER_BYTE: f64 = 1.0;
-/// The largest buffer that is advised: each rank that moves data allocates one.
+/// Largest buffer that is recommended, in bytes: each rank that moves data allocates one.
 pub const LARGEST: u64 = 64 << 20;
 
 /// Calls on a file that a buffer cuts into rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoundsRow {
-    /// Path.
+    /// Path of the file.
     pub file: String,
     /// `read` or `write`.
     pub op: &'static str,
-    /// How the calls were made.
+    /// Form of the calls.
     pub form: Form,
-    /// Calls, and what was called inside.
+    /// Calls, and the calls made inside them.
     #[serde(flatten)]
     pub made: Made,
-    /// Ranks that made system calls for data.
+    /// Number of ranks that made system calls for data.
     pub movers: u64,
-    /// The hint that limits requests.
+    /// Hint that limits the size of requests.
     pub hint: &'static str,
-    /// Its value in effect, bytes.
+    /// Value of the hint in effect, bytes.
     pub buffer_bytes: u64,
-    /// Requests of a rank that moves data, for each call.
+    /// Mean number of requests per call, of a rank that moves data.
     pub rounds: f64,
-    /// The value to set, see [`wanted`].
+    /// Value to set, bytes; see [`wanted`].
     pub wanted_bytes: u64,
-    /// Processes that made the calls.
+    /// Number of processes that made the calls.
     pub processes: u64,
-    /// Time beyond the exchange of the bytes, and in locks, that goes with the rounds: of a rank that moves data, times the processes, ns.
+    /// Cost of the rounds, ns: (own time - exchange + time in locks, of a rank that moves data) × (1 - 1/rounds) × processes.
     pub cost_ns: u64,
 }
 
-/// The buffer for a rank that moves `part` bytes in a call: the next power of two, at most [`LARGEST`].
+/// Returns the buffer for a rank that moves `part` bytes per call: the next power of two, at most [`LARGEST`].
 #[must_use]
 pub fn wanted(part: u64) -> u64 {
     part.checked_next_power_of_two().unwrap_or(LARGEST).min(LARGEST)
@@ -56,12 +56,13 @@ pub fn wanted(part: u64) -> u64 {
 struct Found {
     made: Made,
     processes: BTreeSet<ProcessId>,
-    /// Processes that make system calls for data, and their calls.
+    /// Processes that make system calls for data.
     movers: BTreeSet<ProcessId>,
+    /// Calls of these processes.
     moving: Made,
 }
 
-/// All of them, those that cost most first.
+/// Returns all calls cut into rounds, those that cost most first.
 #[must_use]
 pub fn rows(run: &Run, partial: &Partial) -> Vec<RoundsRow> {
     let mut all: BTreeMap<(FileId, bool, Form), Found> = BTreeMap::new();
@@ -95,7 +96,7 @@ fn row(run: &Run, file: FileId, writes: bool, form: Form, found: &Found) -> Opti
     };
     let is = |one: &&crate::model::Hint| (one.file, one.origin, one.key.as_str()) == (file, HintOrigin::InEffect, hint);
     let buffer_bytes: u64 = run.hints.iter().find(is)?.value.trim().parse().ok().filter(|bytes| *bytes > 0)?;
-    // Of a write by data sieving, the reads before it are of the same blocks.
+    // Reads inside writes with data sieving are of the same blocks, and do not count.
     let data = if writes { found.made.inside.writes } else { found.made.inside.reads };
     let movers = found.movers.len() as u64;
     let operations = match form {
@@ -110,7 +111,7 @@ fn row(run: &Run, file: FileId, writes: bool, form: Form, found: &Found) -> Opti
     }
     let part = data.bytes / calls.max(1);
     let exchange = found.made.of.bytes as f64 * EXCHANGE_NS_PER_BYTE;
-    // Of those that move data: the others wait for these, also while they are in system calls.
+    // Only the time of ranks that move data: the others wait for them, also while they are in system calls.
     let outside = (found.moving.rest_ns() as f64 - exchange).max(0.0) + found.moving.inside.locking().time_ns as f64;
     let each_ns = outside / movers.max(1) as f64 * (1.0 - 1.0 / rounds);
     Some(RoundsRow {

@@ -1,4 +1,4 @@
-//! The tables of `layers` on ranks and files.
+//! Tables of `layers` on ranks and files.
 
 use crate::render::{Cell, Table, TableOf};
 use crate::topics::layers::amplification::FileRow;
@@ -9,15 +9,15 @@ fn rate(sum: &CallSum) -> Cell {
     Cell::rate_of(sum.bytes, sum.time_ns)
 }
 
-/// A row with what its calls are made of.
+/// Row of a table, with the calls inside its calls.
 struct Dissected<'a, Row> {
     row: &'a Row,
     made: &'a Made,
-    /// What nothing accounts for.
+    /// Time that no call inside accounts for, ns.
     rest_ns: u64,
 }
 
-/// Adds what calls are made of; what MPI-IO itself takes is shown where HDF5 calls it.
+/// Adds the columns on calls inside; the share of MPI-IO itself is displayed if HDF5 calls it.
 fn dissected<'a, Row>(table: TableOf<'a, Dissected<'a, Row>>, hdf5: bool) -> TableOf<'a, Dissected<'a, Row>> {
     let share = |of: &Dissected<'a, Row>, time_ns: u64| Cell::share_of(time_ns, of.made.of.time_ns);
     table
@@ -45,7 +45,6 @@ fn dissected<'a, Row>(table: TableOf<'a, Dissected<'a, Row>>, hdf5: bool) -> Tab
         .column("Rest %", "rest_share", move |of| share(of, of.rest_ns))
 }
 
-/// What calls are made of, by kind of call.
 pub(crate) fn calls(rows: &[CallRow]) -> Table {
     let title = "What calls are made of: system calls inside them, and shares of their time in those and in none";
     let hdf5 = rows.iter().any(|row| row.made.inside.mpiio.calls > 0);
@@ -57,10 +56,10 @@ pub(crate) fn calls(rows: &[CallRow]) -> Table {
     dissected(table, hdf5).done()
 }
 
-/// The same by rank: of HDF5's reads and writes in a job that has them, else of MPI-IO's.
+/// Builds the table of calls inside calls, by rank: of HDF5's reads and writes if the job has them, else of MPI-IO's.
 pub(crate) fn ranks(rows: &[RankRow], job: &RankRow, top: usize) -> Table {
     let hdf5 = job.hdf5.of.calls > 0;
-    // Where all calls are of other kinds there is nothing to say of ranks.
+    // Empty table if all calls are of other kinds.
     let rows = if hdf5 || job.mpiio.of.calls > 0 { rows } else { &[] };
     let rows = rows.iter().map(|row| match hdf5 {
         true => Dissected { row, made: &row.hdf5, rest_ns: row.hdf5_rest_ns },
@@ -82,7 +81,6 @@ pub(crate) fn ranks(rows: &[RankRow], job: &RankRow, top: usize) -> Table {
         .done()
 }
 
-/// Amplification.
 pub(crate) fn files(rows: &[FileRow], top: usize) -> Table {
     Table::of("files", "Files: bytes asked of MPI-IO and moved by POSIX inside it (RMW: read in order to write)", rows)
         .column("File", "file", |row| Cell::path(&row.file))

@@ -1,4 +1,4 @@
-//! Locks of `layers`: what is taken and what is given back, each in seconds and as a share of the time in MPI-IO or HDF5.
+//! Table of locks in `layers`: acquisitions and releases, each in seconds and as a share of the time in MPI-IO or HDF5.
 
 use super::parts::{Form, Made};
 use super::result::Layers;
@@ -9,7 +9,7 @@ struct Row {
     layer: &'static str,
     op: &'static str,
     form: &'static str,
-    /// Time in the calls around, ns.
+    /// Time in the MPI-IO or HDF5 calls around the locks, ns.
     of_ns: u64,
     locks: CallSum,
     unlocks: CallSum,
@@ -22,7 +22,7 @@ impl Row {
     }
 }
 
-/// By kind of call, and of all calls of MPI-IO together.
+/// Builds the table of locks, by kind of call and for all MPI-IO calls together.
 pub(crate) fn locks(result: &Layers) -> Table {
     let all = &result.mpiio_time;
     let of = result.calls.iter().map(|row| Row::of(row.layer, row.op, row.form, &row.made));

@@ -1,4 +1,4 @@
-//! The tables of `layers` on what ranks do together: collective calls, and calls in flight.
+//! Tables of `layers` on joint work of ranks: collective calls and calls in flight.
 
 use crate::render::{Cell, Table};
 use crate::sum::Sum;
@@ -9,7 +9,6 @@ fn ratio(part: u64, whole: u64) -> Cell {
     if whole > 0 { Cell::Times(part as f64 / whole as f64) } else { Cell::None }
 }
 
-/// Collective buffering.
 pub(crate) fn collective_files(rows: &[BufferingRow], top: usize) -> Table {
     Table::of("buffering", "Collective calls: do pieces of many ranks become large requests of few?", rows)
         .column("File", "file", |row| Cell::path(&row.file))
@@ -26,7 +25,6 @@ pub(crate) fn collective_files(rows: &[BufferingRow], top: usize) -> Table {
         .done()
 }
 
-/// Where aggregators spend their collective calls, beside all ranks that take part.
 pub(crate) fn means(rows: &[BufferingRow], top: usize) -> Table {
     let title = "Mean time of a rank in collective calls, in system calls for data and in none (communication, copying, waiting)";
     let rows = rows.iter().filter(|row| !row.aggregators.is_empty());
@@ -47,7 +45,6 @@ pub(crate) fn means(rows: &[BufferingRow], top: usize) -> Table {
         .done()
 }
 
-/// Who reaches the system in collective calls.
 pub(crate) fn aggregators(rows: &[BufferingRow], top: usize) -> Table {
     let rows = rows.iter().flat_map(|row| {
         let all = row.aggregators.iter().map(|one| one.data.bytes).sum::<Sum>().get();
@@ -67,7 +64,6 @@ pub(crate) fn aggregators(rows: &[BufferingRow], top: usize) -> Table {
         .done()
 }
 
-/// The slowest collective operations.
 pub(crate) fn collectives(found: &Collectives) -> Table {
     let title =
         "The slowest collective operations: wall time = until the last rank begins + busiest in system calls + rest";
@@ -91,7 +87,6 @@ pub(crate) fn collectives(found: &Collectives) -> Table {
         .done()
 }
 
-/// Who is waited for.
 pub(crate) fn late(found: &Collectives) -> Table {
     Table::of("late", "Ranks that others waited for in collective operations", found.late.iter())
         .column("Last", "process", |row| Cell::text(&row.process))
@@ -102,7 +97,6 @@ pub(crate) fn late(found: &Collectives) -> Table {
         .done()
 }
 
-/// How many calls are in flight.
 pub(crate) fn concurrency(rows: &[Concurrency]) -> Table {
     let share = |row: &Concurrency, class: usize| Cell::Share(row.shares.get(class).copied().unwrap_or(0.0));
     Table::of("concurrency", "Calls in flight over all ranks: share of the busy time with so many at once", rows)
@@ -122,7 +116,7 @@ pub(crate) fn concurrency(rows: &[Concurrency]) -> Table {
         .done()
 }
 
-/// Mean numbers in flight over time; for CSV only.
+/// Builds the table of the mean number in flight over time; for CSV only.
 pub(crate) fn series(series: &Series, rows: &[Concurrency]) -> Table {
     let start = |bin: usize| series.start_ns.saturating_add(series.width_ns.saturating_mul(bin as u64));
     let rows = (0..series.bins).flat_map(|bin| rows.iter().map(move |row| (bin, row)));

@@ -1,4 +1,4 @@
-//! `layers`: one pass, and how its result looks.
+//! Command `layers`: one pass, and the view of its result.
 
 use super::args::{Args, Options};
 use super::{figure, tables, tables_locks, tables_together as together};
@@ -16,18 +16,18 @@ use crate::topics::layers::result::Layers;
 use anyhow::Result;
 use serde::Serialize;
 
-/// The result and how many rows to show.
+/// Result, and how many rows to display.
 #[derive(Debug, Serialize)]
 pub struct LayersReport {
-    /// The result.
+    /// Result of the command.
     #[serde(flatten)]
     pub result: Layers,
-    /// Rows that a table shows.
+    /// Maximum number of rows of a table.
     #[serde(skip)]
     pub top: usize,
 }
 
-/// Loads and dissects.
+/// Loads a run and dissects it.
 ///
 /// # Errors
 /// If nothing can be loaded.
@@ -36,7 +36,7 @@ pub fn layers(args: &Args) -> Result<LayersReport> {
     layers_of(&run, &args.options)
 }
 
-/// Dissects a run that is loaded.
+/// Dissects a loaded run.
 ///
 /// # Errors
 /// If the layouts cannot be read.
@@ -94,7 +94,6 @@ impl Report for LayersReport {
     }
 }
 
-/// All collective operations in one sentence.
 fn collectives_line(result: &Layers) -> Option<Part> {
     let all = &result.collectives;
     let line = format!(

@@ -1,4 +1,4 @@
-//! The whole result, from what a pass found.
+//! Assembly of the whole result from a pass.
 
 use super::concurrency::Series;
 use super::parts::Inside;
@@ -13,7 +13,7 @@ use crate::shared::mpiio_time::MpiioTime;
 use crate::shared::{bandwidth, totals};
 
 impl Layers {
-    /// Puts the result together with the layout that counts for each file; `top` collective operations and late ranks are listed.
+    /// Builds the result with the effective layout of each file; lists the `top` slowest collective operations and late ranks.
     #[must_use]
     pub fn of(
         run: &Run,

@@ -1,11 +1,11 @@
-//! The options of `outliers`.
+//! Options of `outliers`.
 
 use crate::session::{Inputs, Output};
 use crate::topics::outliers::distribution::Metric;
 use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// What to compare.
+/// Units of the comparison
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// Single operations, by the box-plot rule: beyond 1.5 interquartile ranges
@@ -13,15 +13,15 @@ pub enum By {
     Op,
     /// Ranks, by modified z-scores (median and MAD)
     Rank,
-    /// Nodes, likewise
+    /// Nodes, by modified z-scores
     Node,
-    /// Storage targets (OSTs), likewise
+    /// Storage targets (OSTs), by modified z-scores
     Ost,
-    /// Files, likewise
+    /// Files, by modified z-scores
     File,
 }
 
-/// `outliers` on the command line.
+/// Command line of `outliers`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
@@ -35,22 +35,22 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What can be asked of it.
+/// Options of `outliers`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// What to compare
+    /// Units to compare
     #[arg(long, value_enum, default_value_t)]
     pub by: By,
-    /// Compare bytes per second or seconds
+    /// Value to compare: bandwidth or duration
     #[arg(long, value_enum, default_value_t)]
     pub metric: Metric,
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Compare ranks, nodes, OSTs or files apart in each of N equal spans of time, or in each I/O phase
+    /// Compare ranks, nodes, OSTs or files separately in each of N equal time windows, or in each I/O phase
     #[arg(long, value_name = "N|phases", value_parser = spans)]
     pub windows: Option<Spans>,
-    /// Outliers to list per group, the slowest; all are counted
+    /// Number of outliers to list per group, slowest first; all are counted
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
     /// Show times as nanoseconds since 1970 (table: wall clock) instead of since the job's start
@@ -59,18 +59,18 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// As on the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self { by: By::Op, metric: Metric::Bandwidth, layout: None, windows: None, top: 50, absolute: false }
     }
 }
 
-/// How `outliers --windows` cuts the time.
+/// Division of time by `outliers --windows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spans {
-    /// Into so many equal parts.
+    /// This number of equal windows.
     Equal(u32),
-    /// At the starts of I/O phases.
+    /// Windows that begin with the I/O phases.
     Phases,
 }
 

@@ -6,19 +6,19 @@ use crate::shared::stats::Sample;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// What is compared.
+/// Value to compare
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
-    /// Bytes per second; slow is low.
+    /// Bytes per second; slow is low
     #[default]
     Bandwidth,
-    /// Nanoseconds; slow is high.
+    /// Nanoseconds; slow is high
     Duration,
 }
 
 impl Metric {
-    /// Its value for one operation, if it has one.
+    /// Returns the value for one operation; `None` if it has none.
     #[inline]
     #[must_use]
     pub fn of(self, length: u64, duration_ns: u64) -> Option<u64> {
@@ -29,23 +29,23 @@ impl Metric {
     }
 }
 
-/// Samples per group.
+/// Pass that samples values per group.
 #[derive(Clone, Debug)]
 pub struct Distribution<'a, T> {
-    /// The groups, by [`crate::shared::groups::group_index`].
+    /// Groups, indexed by [`crate::shared::groups::group_index`].
     pub groups: &'a [Option<T>],
-    /// What is sampled.
+    /// Metric that is sampled.
     pub metric: Metric,
 }
 
-/// A group's sample.
+/// Sample of a group.
 #[derive(Clone, Debug, Default)]
 pub struct GroupSample {
-    /// The values.
+    /// Sampled values.
     pub sample: Sample,
-    /// Operations without a value: of no bytes.
+    /// Number of operations without a value, since they moved no bytes.
     pub without_value: u64,
-    /// Time in all of them, ns.
+    /// Time in all operations, ns.
     pub time_ns: u64,
 }
 

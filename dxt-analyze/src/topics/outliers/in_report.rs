@@ -1,4 +1,4 @@
-//! Slow operations, ranks, nodes and storage targets on the page.
+//! Slow operations, ranks, nodes and storage targets in the HTML report.
 
 use super::args::{By, Options};
 use super::distribution::{Distribution, GroupSample, Metric};
@@ -13,17 +13,17 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
 together!(
-    /// What comparisons want.
+    /// Analyses of the first reading.
     First, Partial { operations, processes, targets }
 );
 
-/// See [`Reported`].
+/// Outliers as a part of the report, see [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: First<Distribution<'a, Group>, ByProcess<'a>, Work<'a>>,
 }
 
-/// What the first reading tells.
+/// Results of the first reading.
 #[derive(Debug)]
 pub(crate) struct Read {
     samples: Vec<GroupSample>,
@@ -33,7 +33,7 @@ pub(crate) struct Read {
     targets: OutliersReport,
 }
 
-/// What is slower than its like.
+/// Outliers by operation, rank, node and storage target.
 #[derive(Debug)]
 pub(crate) struct All {
     pub(crate) operations: OutliersReport,

@@ -1,8 +1,8 @@
-//! Outliers: operations, ranks, nodes, storage targets and files that are slower than their like.
+//! Outliers: operations, ranks, nodes, storage targets and files that are slower than their peers.
 //!
-//! * [`distribution`], [`worst`]: the two passes for single operations; [`shared_traits`]: what the slow ones have in common.
-//! * [`units`]: ranks, nodes, targets, files against each other, for the whole job or by windows of time.
-//! * [`result`]: the result and its findings; [`view`]: how it looks.
+//! * [`distribution`], [`worst`]: the two passes for single operations; [`shared_traits`]: traits that slow operations share.
+//! * [`units`]: comparison of ranks, nodes, targets and files, for the whole job or by time window.
+//! * [`result`]: the result and its findings; [`view`]: its view.
 
 pub mod args;
 mod codes;

@@ -1,6 +1,5 @@
-//! Outliers, result and findings. Single operations are compared by the box-plot rule of the DXT paper; ranks, nodes,
-//! storage targets and files by modified z-scores ([`super::units`]). Groups are never mixed: an operation is compared
-//! with operations of its own layer, name and form.
+//! Outliers, result and findings: single operations by the box-plot rule of the DXT paper; ranks, nodes, storage targets and files by
+//! modified z-scores ([`super::units`]). Operations are compared only with those of the same layer, name and form.
 
 use super::distribution::{GroupSample, Metric};
 use super::row::OutlierRow;
@@ -18,35 +17,35 @@ use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Findings of one kind that are listed; more are summed up in the last.
+/// Maximum number of listed findings per group; the last one counts the rest.
 const LISTED: usize = 10;
 
-/// A group of operations and its outliers.
+/// Group of operations and its outliers.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationGroup {
-    /// What is compared.
+    /// Operations that are compared.
     #[serde(flatten)]
     pub group: Group,
-    /// Operations in the sample.
+    /// Number of operations in the sample.
     pub sample: u64,
     /// Operations without bytes, which have no bandwidth.
     pub without_value: u64,
-    /// Quartiles, mean, fences: bytes per second, or ns.
+    /// Quartiles, mean and fences, in bytes per second or ns.
     #[serde(flatten)]
     pub plot: BoxPlot,
-    /// What can be said.
+    /// Verdict on the group.
     pub verdict: Verdict,
-    /// Operations beyond the fence.
+    /// Number of operations beyond the fence.
     pub outliers: u64,
-    /// Time in them, ns.
+    /// Time in the outliers, ns.
     pub time_ns: u64,
-    /// Time beyond what the same takes at the group's median, ns.
+    /// Time in excess of the same operations at the group's median, ns.
     pub extra_ns: u64,
-    /// The worst of them, in order of rank, pid and start.
+    /// Worst outliers, in order of rank, pid and start.
     pub rows: Vec<OutlierRow>,
 }
 
-/// Groups whose operations are compared one by one: which are large enough to judge, and their fences.
+/// Returns the fence per group; `None` if the group is too small to judge or has no operation beyond the fence.
 #[must_use]
 pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Vec<Option<Fence>> {
     let fence = |group: &GroupSample| {
@@ -60,7 +59,7 @@ pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Ve
     samples.iter().map(fence).collect()
 }
 
-/// Puts together samples and what lies beyond their fences.
+/// Combines samples with the operations beyond their fences.
 #[must_use]
 pub fn operation_groups(
     run: &Run,
@@ -102,7 +101,7 @@ pub fn operation_groups(
 fn row(run: &Run, slow: &Slow, layouts: &[Option<FileLayout>]) -> Option<OutlierRow> {
     let process = run.process(slow.process)?;
     let stream = process.stream(slow.stream)?;
-    // A guessed layout says nothing of stripes.
+    // A guessed layout says nothing about stripes.
     let layout = layouts.get(stream.file.index())?.as_ref().filter(|layout| !layout.is_guess());
     let place = layout.zip(u64::try_from(slow.offset).ok()).and_then(|(layout, offset)| layout.layout.locate(offset));
     let duration = (slow.end - slow.start).max(1);
@@ -121,28 +120,28 @@ fn row(run: &Run, slow: &Slow, layouts: &[Option<FileLayout>]) -> Option<Outlier
     })
 }
 
-/// The result.
+/// Result of the command.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outliers {
     /// `op`, `rank`, `node`, `ost` or `file`.
     pub by: String,
-    /// What is compared.
+    /// Metric of the comparison.
     pub metric: Metric,
-    /// Groups of operations, for `op`.
+    /// Groups of operations; only for `op`.
     pub operations: Vec<OperationGroup>,
-    /// Groups of units, for the others.
+    /// Groups of units; for all others.
     pub units: Vec<UnitGroup>,
-    /// The slowest unit of each group in each window of time, if windows were asked for.
+    /// Slowest unit of each group in each time window, if windows were requested.
     pub stragglers: Vec<Straggler>,
-    /// Why there is nothing to compare, if so.
+    /// Reason why nothing can be compared; `None` if there is something.
     pub nothing: Option<String>,
-    /// What is missing.
+    /// Missing parts of the trace.
     pub missing: Completeness,
     /// Findings.
     pub findings: Vec<Finding>,
 }
 
-/// Findings on operations; `io_ns` is the time that all processes spent in the operations compared.
+/// Returns findings on operations; `io_ns` is the time that all processes spent in the compared operations.
 #[must_use]
 pub fn operation_findings(
     groups: &[OperationGroup],
@@ -193,7 +192,7 @@ pub fn operation_findings(
     groups.iter().filter_map(finding).collect()
 }
 
-/// Findings on units.
+/// Returns findings on units; `io_ns` is the time that all processes spent in the compared operations.
 #[must_use]
 pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &Thresholds) -> Vec<Finding> {
     let (code, hint) = match kind {

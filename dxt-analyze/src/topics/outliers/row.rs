@@ -1,37 +1,37 @@
-//! A slow operation as it is listed.
+//! Serialized form of a slow operation.
 
 use crate::findings::About;
 use serde::Serialize;
 
-/// An operation beyond the fence.
+/// Operation beyond the fence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OutlierRow {
-    /// Rank, or -1.
+    /// MPI rank, or -1.
     pub rank: i32,
     /// Host name.
     pub node: String,
     /// Process id.
     pub pid: u32,
-    /// File.
+    /// Path of the file.
     pub file: String,
-    /// Byte offset, or -1.
+    /// Offset in bytes, or -1.
     pub offset: i64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
     /// Start, ns since the job's start.
     pub start_ns: u64,
     /// End, ns since the job's start.
     pub end_ns: u64,
-    /// Bytes per second; `None` for no bytes.
+    /// Bandwidth in bytes per second; `None` without bytes.
     pub bandwidth: Option<f64>,
-    /// Stripe that holds its first byte, counted from the file's start, if the layout is known.
+    /// Number of the stripe that holds the first byte, from the file's start, if the layout is known.
     pub stripe: Option<u64>,
-    /// Storage target of that stripe, if known.
+    /// Storage target of the stripe, if known.
     pub ost: Option<u32>,
 }
 
 impl OutlierRow {
-    /// What evidence of it is about.
+    /// Returns the subject of evidence on this operation.
     #[must_use]
     pub fn about(&self) -> About {
         About {

@@ -1,5 +1,4 @@
-//! What the slow operations share: a rank, a node, a storage target, a file, a moment. That is what tells a bad node from a
-//! bad disk from a busy hour.
+//! Traits that slow operations share (rank, node, storage target, file or time): a bad node, a bad disk, or a busy hour.
 
 use super::row::OutlierRow;
 use crate::model::{FileId, FileLayout, Run, Users};
@@ -9,16 +8,16 @@ use crate::thresholds::Thresholds;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// How many there are of each kind among all operations that are compared: what chance would give.
+/// Number of ranks, nodes, targets and files among all compared operations, as the base rate of chance.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Population {
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u64,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u64,
-    /// Storage targets; 0 if not known.
+    /// Number of storage targets; 0 if not known.
     pub targets: u64,
-    /// Files.
+    /// Number of files.
     pub files: u64,
     /// Length of the run, ns.
     pub span_ns: u64,
@@ -27,7 +26,7 @@ pub struct Population {
 /// Ranks, nodes and files.
 type Sets = (Users, FxHashSet<u32>, FxHashSet<FileId>);
 
-/// By group: who does such operations, and on what.
+/// Returns the population per group of operations.
 #[must_use]
 pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<Group>]) -> BTreeMap<Group, Population> {
     let mut all: Vec<Sets> = vec![Default::default(); groups.len()];
@@ -59,7 +58,7 @@ pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<G
     groups.iter().zip(all).filter_map(|(group, sets)| Some((group.clone()?, of(sets)))).collect()
 }
 
-/// What `rows` have in common, in words: the most telling of each kind.
+/// Describes the traits that `rows` share: for each kind the most frequent value, if it exceeds chance.
 #[must_use]
 pub fn shared_traits(rows: &[OutlierRow], population: &Population, least: &Thresholds) -> Vec<String> {
     if (rows.len() as u64) < least.shared_trait_min {
@@ -91,7 +90,7 @@ fn most_common(names: Vec<String>) -> Option<(String, usize)> {
     counts.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)))
 }
 
-/// The shortest span of time in which enough of them were under way.
+/// Describes the shortest time span in which enough of the operations began.
 fn moment(rows: &[OutlierRow], span_ns: u64, least: &Thresholds) -> Option<String> {
     let mut starts: Vec<u64> = rows.iter().map(|row| row.start_ns).collect();
     starts.sort_unstable();

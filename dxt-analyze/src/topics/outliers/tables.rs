@@ -1,4 +1,4 @@
-//! The tables of `outliers`. A kind of tables has a name and columns of its own, so that they are there without rows, too.
+//! Tables of `outliers`. Each kind of table has fixed name and columns, so that it exists even without rows.
 
 use super::distribution::Metric;
 use super::result::OperationGroup;
@@ -37,7 +37,7 @@ pub(super) fn operation_table<'a>(rows: impl Iterator<Item = (&'a Group, &'a Out
         .done()
 }
 
-/// The box plot of each group of operations, for scripts.
+/// Builds the table of box plots of the groups of operations, for scripts.
 pub(super) fn box_table(groups: &[OperationGroup], metric: Metric) -> Table {
     let names = match metric {
         Metric::Bandwidth => [

@@ -1,4 +1,4 @@
-//! `outliers`: the passes over the trace that each comparison needs, and how the result looks.
+//! Command `outliers`: the passes over the trace for each comparison, and the view of the result.
 
 use super::args::{Args, By, Options, Spans};
 use super::tables::{box_table, operation_table, straggler_table, unit_table};
@@ -30,31 +30,31 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// The result and how to show its times.
+/// Result, and how to display its times.
 #[derive(Debug, Serialize)]
 pub struct OutliersReport {
-    /// The result; its times are since the job's start, or since 1970 if that was asked for.
+    /// Result; its times are relative to the job's start, or to 1970 if `absolute`.
     #[serde(flatten)]
     pub result: Outliers,
-    /// Whether times are since 1970.
+    /// True if times are since 1970.
     pub absolute: bool,
-    /// What verdicts were measured by.
+    /// Thresholds of the verdicts.
     pub thresholds: Thresholds,
 }
 
-/// Loads and compares.
+/// Loads a run and compares within it.
 ///
-/// # Errors
-/// If nothing can be loaded or the layouts make no sense.
+///  # Errors
+///  If nothing can be loaded or the layouts are invalid.
 pub fn outliers(args: &Args) -> Result<OutliersReport> {
     let run = crate::session::open(&args.inputs)?;
     outliers_of(&run, &args.options)
 }
 
-/// Compares within a run that is loaded; `args.inputs` is not looked at.
+/// Compares within a loaded run; `args.inputs` is not read.
 ///
-/// # Errors
-/// If the layouts make no sense.
+///  # Errors
+///  If the layouts are invalid.
 pub fn outliers_of(run: &Run, args: &Options) -> Result<OutliersReport> {
     let result = match args.by {
         By::Op if args.windows.is_some() => {
@@ -96,7 +96,7 @@ fn empty(run: &Run, args: &Options, lost: &Lost) -> Outliers {
     }
 }
 
-/// Two passes: the distributions, then what lies beyond their fences. The second reads only blocks that can matter.
+/// Compares single operations in two passes: distributions, then outliers. The second reads only blocks that can contain outliers.
 fn by_operation(run: &Run, args: &Options) -> Result<Outliers> {
     let layouts = crate::session::layouts(run, args.layout.as_deref())?;
     let groups = data_groups(run);
@@ -113,7 +113,7 @@ fn by_operation(run: &Run, args: &Options) -> Result<Outliers> {
     Ok(operations(run, args, &layouts, &groups, &samples, worst, &lost))
 }
 
-/// The report on single operations by what two scans found.
+/// Builds the report on single operations from the results of two scans.
 pub(crate) fn operations_from(
     run: &Run,
     args: &Options,
@@ -168,7 +168,7 @@ fn by_unit(run: &Run, args: &Options, kind: UnitKind) -> Result<Outliers> {
     Ok(units(run, args, &analysis, partial, &lost))
 }
 
-/// The report on ranks, nodes, files or targets by what a scan found.
+/// Builds the report on ranks, nodes, files or targets from the result of a scan.
 pub(crate) fn units_from(
     run: &Run,
     args: &Options,
@@ -187,7 +187,7 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     let mut result = empty(run, args, lost);
     let judged = |met| compare(run, kind, args.metric, windows, &work, met, args.top);
     result.units = judged(None);
-    // Only where somebody is to be blamed is it asked who else could be.
+    // Other explanations are searched for only if a unit is an outlier.
     let blames = kind != UnitKind::Target && result.units.iter().any(|group| group.outliers > 0);
     if let Some(met) = blames.then(|| Met::of(run, analysis, args.metric)).flatten() {
         result.units = judged(Some(&met));
@@ -212,7 +212,7 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     result
 }
 
-/// Why nothing is compared, or not everything.
+/// Explains why nothing, or not everything, is compared.
 fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
     let text = match kind {
         UnitKind::Target if !empty => return None,
@@ -291,7 +291,7 @@ impl Report for OutliersReport {
     }
 }
 
-/// As above the paper's Figure 4: what is usual, then how many are not.
+/// Formats a group's heading as above Figure 4 of the paper: the usual value, then the number of outliers.
 fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds) -> String {
     let show = |value: f64| match metric {
         Metric::Bandwidth => units::rate(value),

@@ -1,4 +1,4 @@
-//! The operations beyond a fence: all counted, the worst kept. The list is bounded; counts and times are of all.
+//! Operations beyond a fence. The list of the worst is bounded; counts and times cover all.
 
 use super::distribution::Metric;
 use crate::model::{ProcessId, Run, StreamIx};
@@ -7,38 +7,38 @@ use crate::shared::groups::group_of;
 use std::collections::BinaryHeap;
 use trace_format::frame::BlockHead;
 
-/// Where a group's outliers begin.
+/// Fence of a group of operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fence {
-    /// Values beyond this are outliers: below it for bandwidth, above it for duration.
+    /// Limit of outliers: values below it for bandwidth, above it for duration.
     pub limit: f64,
-    /// What is usual: the median.
+    /// Usual value: the median.
     pub usual: f64,
 }
 
-/// Collects what lies beyond the fences.
+/// Pass that collects operations beyond the fences.
 #[derive(Clone, Debug)]
 pub struct Worst<'a> {
-    /// Fences, by [`crate::shared::groups::group_index`].
+    /// Fences, indexed by [`crate::shared::groups::group_index`].
     pub fences: &'a [Option<Fence>],
-    /// What is compared.
+    /// Metric of the comparison.
     pub metric: Metric,
-    /// Most operations kept per group.
+    /// Maximum number of operations kept per group.
     pub keep: usize,
 }
 
-/// An operation beyond the fence; the order is from the worst.
+/// Operation beyond the fence; the order is worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slow {
-    /// Bandwidth, or the complement of the duration: the lower, the worse.
+    /// Bandwidth, or the complement of the duration; lower is worse.
     pub badness: u64,
     /// Index into [`Run::processes`].
     pub process: ProcessId,
     /// Start, ns since the process's epoch.
     pub start: u64,
-    /// Byte offset.
+    /// Offset in the file, bytes.
     pub offset: i64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
     /// End, ns since the process's epoch.
     pub end: u64,
@@ -46,16 +46,16 @@ pub struct Slow {
     pub stream: StreamIx,
 }
 
-/// A group's outliers.
+/// Outliers of a group.
 #[derive(Clone, Debug, Default)]
 pub struct GroupWorst {
-    /// How many there are.
+    /// Number of outliers.
     pub count: u64,
-    /// Their durations together, ns.
+    /// Sum of their durations, ns.
     pub time_ns: u64,
-    /// Their durations beyond what the same bytes (or calls) take at the group's median, ns.
+    /// Excess of their durations over the same bytes (or calls) at the group's median, ns.
     pub extra_ns: u64,
-    /// The worst; the least bad on top.
+    /// Worst outliers; the least bad is on top of the heap.
     pub kept: BinaryHeap<Slow>,
 }
 
@@ -114,9 +114,9 @@ impl Analysis for Worst<'_> {
 }
 
 impl Worst<'_> {
-    /// Calls of one stream, which is of a group.
+    /// Adds calls of one stream of a group.
     fn of_group(&self, fence: &Fence, group: &mut GroupWorst, process: ProcessId, calls: Stretch<'_>) {
-        // Of calls of one length those that take no longer than one within the fence are within it, too: no division for them.
+        // Among calls of equal length, those no longer than one within the fence are within it too, and need no division.
         let mut within = (u64::MAX, 0);
         for row in calls.rows() {
             let duration = row.duration_ns();

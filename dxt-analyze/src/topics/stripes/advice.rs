@@ -1,5 +1,5 @@
-//! What to change, from what the audit found. Three places can be changed: the layout (`lfs setstripe`), the library
-//! between program and file (HDF5's alignment, MPI-IO's hints), or the program's own offsets.
+//! Advice derived from the audit. Three places can be changed: the layout (`lfs setstripe`), the library between program and file (HDF5's
+//! alignment, MPI-IO's hints), or the program's own offsets.
 
 use super::pace::PacePart;
 use super::parts::{FilePart, StripePart, Stripes};
@@ -10,15 +10,15 @@ use crate::sum::Sum;
 use crate::text::units;
 use crate::thresholds::Thresholds;
 
-/// Findings of one code that are given; the rest is counted.
+/// Maximum number of findings per code; the rest is counted.
 const PER_CODE: usize = 10;
-/// Lustre takes stripe sizes in multiples of this many bytes (lfs-setstripe(1)).
+/// Granularity of Lustre's stripe sizes, in bytes (lfs-setstripe(1)).
 const STRIPE_GRAIN: u64 = 64 << 10;
-/// Largest stripe size that is proposed: with more, few requests reach more than one target.
+/// Largest stripe size that is proposed, in bytes: beyond, few requests reach more than one target.
 const LARGEST_STRIPE: u64 = 1 << 30;
 
-/// Enough operations to judge alignment by. Where the stripe size is a guess, files that are only read are left alone: most
-/// such reads are whole small files that the page cache serves.
+/// True if there are enough operations to judge alignment. If the stripe size is a guess, files that are only read are skipped: most of
+/// their reads are of whole small files from the page cache.
 fn can_judge(file: &FilePart, least: &Thresholds) -> bool {
     file.placed() >= least.alignment_min_operations && (!file.is_guess() || file.writes > 0)
 }
@@ -31,10 +31,10 @@ fn is_crossing(file: &FilePart, least: &Thresholds) -> bool {
     can_judge(file, least) && share(file.crossing_needlessly, file.placed()) >= least.crossing_share
 }
 
-/// Part of a stripe that requests are long, from which they lie across stripes since they are not aligned: shorter ones meet in one however they begin.
+/// Minimum mean request length / stripe size to blame misalignment for shared stripes: shorter requests share stripes in any case.
 const LONG: f64 = 0.5;
 
-/// That requests lie across stripes, if they are long enough to have one or more for themselves.
+/// Returns a clause that blames misaligned requests for shared stripes, if requests are at least [`LONG`] of a stripe.
 fn lie_across(file: &FilePart, least: &Thresholds) -> Option<String> {
     let length = file.bytes / file.placed().max(1);
     let is_long = length as f64 >= file.layout.main_stripe_size() as f64 * LONG;
@@ -61,10 +61,10 @@ fn is_imbalanced(file: &FilePart, least: &Thresholds) -> bool {
     enough && file.imbalance.is_some_and(|ratio| ratio >= least.target_imbalance)
 }
 
-/// A code and whether a file is a case of it.
+/// Code, and the predicate that is true for files with the problem.
 type Kind = (Code, fn(&FilePart, &Thresholds) -> bool);
 
-/// What to change for one file; nothing if nothing is wrong.
+/// Returns the changes proposed for one file; empty if there are no problems.
 #[must_use]
 pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
     let mut out = Vec::new();
@@ -103,7 +103,7 @@ pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
     out
 }
 
-/// Findings of all files.
+/// Returns the findings on all files.
 #[must_use]
 pub fn findings(report: &Stripes, least: &Thresholds) -> Vec<Finding> {
     let io_ns = report.files.iter().map(|file| file.time_ns).sum::<Sum>().get();
@@ -179,7 +179,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             let cost = match (between, &why) {
                 (false, _) => sharing.time_on_one_node_ns(),
                 (true, None) => sharing.time_of_handovers_ns(),
-                // Aligned, they share none, whoever the other is; of one node, about half of them wait for what others hold.
+                // Aligned requests share no stripe, on any node. Within one node, about half of the writes wait for the others.
                 (true, Some(_)) => sharing.time_of_handovers_ns().saturating_add(sharing.time_on_one_node_ns() / 2),
             };
             cost_ns = Some(cost);
@@ -206,7 +206,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
             (title, shown.into_iter().take(4).map(|stripe| shared(&file.file, stripe, unit)).collect())
         }
         code if code == Code::CROSSING => {
-            // Where no aligned ones tell what they would take: half, as one stripe is half of two.
+            // Without aligned operations for comparison: half of the time, since one stripe is half of two.
             cost_ns = (!guess && file.misalignment().1 == 0)
                 .then(|| (file.time_ns as f64 * share(file.crossing_needlessly, all) / 2.0) as u64);
             (

@@ -1,9 +1,9 @@
-//! The options of `stripes`.
+//! Options of `stripes`.
 
 use crate::session::{Inputs, Output};
 use std::path::PathBuf;
 
-/// `stripes` on the command line.
+/// Command line of `stripes`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
@@ -17,26 +17,25 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What can be asked of it.
+/// Options of `stripes`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Try another layout on the files with most time, as in size=16M,count=8 (then start=0 or osts=1,5,9 if wanted); again
-    /// and again for more
+    /// Try another layout on the files with most time, as in size=16M,count=8 (optionally start=0 or osts=1,5,9); repeatable
     #[arg(long, value_name = "LAYOUT")]
     pub what_if: Vec<String>,
     /// Search the best stripe size and count for the files with most time
     #[arg(long)]
     pub recommend: bool,
-    /// Files, and stripes per file, to list, those with most time first
+    /// Number of files, and of stripes per file, to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
 }
 
 impl Default for Options {
-    /// As on the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self { layout: None, what_if: Vec::new(), recommend: false, top: 20 }
     }

@@ -1,4 +1,4 @@
-//! First pass of the stripe audit: counts per file, and which stripes are written in part and by whom.
+//! First pass of the stripe audit: counts per file, partly written stripes and their writers.
 
 use super::load::{LoadOverTime, Near, Rows, Share, Span};
 use super::pace::{InARow, Pace};
@@ -14,14 +14,14 @@ use crate::shared::targets::share_ns;
 use rustc_hash::FxHashMap;
 use trace_format::op::OpClass;
 
-/// What went to one storage target.
+/// Load of one storage target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TargetSum {
-    /// Operations that touched it.
+    /// Operations that touched the target.
     pub operations: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time, shared out by bytes, ns.
+    /// Time in ns; an operation on several targets is divided by bytes.
     pub time_ns: u64,
 }
 
@@ -33,7 +33,6 @@ impl TargetSum {
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
     }
 
-    /// Adds one operation.
     #[inline]
     fn add_one(&mut self, bytes: u64, time_ns: u64) {
         self.operations += 1;
@@ -42,36 +41,36 @@ impl TargetSum {
     }
 }
 
-/// Counts of one file. Only reads and writes that succeeded, at the layer that reaches storage.
+/// Counts of one file: only successful reads and writes of the layer that reaches storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileAudit {
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Bytes of both.
+    /// Bytes read and written.
     pub bytes: u64,
-    /// Time of both, ns.
+    /// Time in reads and writes, ns.
     pub time_ns: u64,
-    /// Longest of both, in bytes.
+    /// Longest read or write, in bytes.
     pub max_length: u64,
     /// Operations that do not begin at a stripe boundary.
     pub unaligned_start: u64,
-    /// Operations that do not end at one.
+    /// Operations that do not end at a stripe boundary.
     pub unaligned_end: u64,
-    /// Operations that do not begin or do not end at one.
+    /// Operations that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
-    /// Their bytes.
+    /// Bytes of the operations counted in `unaligned`.
     pub unaligned_bytes: u64,
     /// Operations that touch more than one stripe.
     pub crossing: u64,
-    /// Those of them that are no longer than a stripe: aligned, they would touch one.
+    /// Crossing operations no longer than a stripe: aligned, they would touch only one.
     pub crossing_needlessly: u64,
-    /// Operations without an offset or bytes, or where no component of the layout has objects.
+    /// Operations without an offset or bytes, or on a part of the file where no layout component has objects.
     pub not_placed: u64,
-    /// Operations that begin in a component that lies with the metadata.
+    /// Operations that begin in a component stored on the metadata target.
     pub on_metadata: u64,
-    /// Per storage target; `None` where the layout does not say.
+    /// Load per storage target; `None` collects the parts whose target the layout does not name.
     pub targets: FxHashMap<Option<u32>, TargetSum>,
     /// Durations of aligned and unaligned operations.
     pub pace: Pace,
@@ -103,7 +102,7 @@ impl FileAudit {
         }
     }
 
-    /// What no layout is needed for.
+    /// Adds counts that need no layout.
     fn all(&mut self, is_write: bool, calls: Stretch<'_>) {
         let count = calls.start.len() as u64;
         *(if is_write { &mut self.writes } else { &mut self.reads }) += count;
@@ -121,25 +120,25 @@ impl FileAudit {
     }
 }
 
-/// The file that is added to: taken out of the map, as neighbours are mostly of one file.
+/// File that is currently added to, taken out of the map because neighbouring calls are mostly on one file.
 struct Current {
     file: FileId,
     counts: FileAudit,
     open: InTurn<OnTarget, TargetSum>,
-    /// Of calls that each lie within a stripe or two and a bin, by [`of_bin`].
+    /// Sums of calls within one or two stripes and one time bin; the key is made by [`of_bin`].
     within: InTurn<u64, TargetSum>,
 }
 
-/// A storage target, and the bin of time if what goes to it there is not in the load yet.
+/// Storage target, and its time bin unless the sum is in the load already.
 type OnTarget = (Option<u32>, Option<usize>);
 
-/// A storage target and a bin of time as one number, which is quicker to compare.
+/// Packs a storage target and a time bin into one number, which is faster to compare.
 #[inline]
 fn of_bin(target: u32, bin: usize) -> u64 {
     (bin as u64) << u32::BITS | u64::from(target)
 }
 
-/// The same again as two.
+/// Unpacks the number made by [`of_bin`].
 fn on_target(of_bin: u64) -> OnTarget {
     (Some(of_bin as u32), usize::try_from(of_bin >> u32::BITS).ok())
 }
@@ -154,7 +153,7 @@ impl Current {
     }
 }
 
-/// Adds to a file's targets, and to the load.
+/// Adds a sum to the file's targets, and to the load over time if it has a time bin.
 fn settle(counts: &mut FileAudit, rows: &Rows, load: &mut LoadOverTime, (target, bin): OnTarget, sum: &TargetSum) {
     counts.target(target, sum);
     if let (Some(target), Some(bin)) = (target, bin) {
@@ -162,23 +161,23 @@ fn settle(counts: &mut FileAudit, rows: &Rows, load: &mut LoadOverTime, (target,
     }
 }
 
-/// The analysis.
+/// Audit pass.
 #[derive(Clone, Debug)]
 pub struct Audit<'a> {
     /// Layout per file of the run; files without one are not audited.
     pub layouts: &'a [Option<FileLayout>],
-    /// Storage targets and bins of time.
+    /// Storage targets and time bins.
     pub rows: Rows,
 }
 
-/// Counts per file, and stripes that are followed.
+/// Counts per file, partly written stripes and load.
 #[derive(Clone, Debug, Default)]
 pub struct Partial {
-    /// By file.
+    /// Counts by file.
     pub files: FxHashMap<FileId, FileAudit>,
-    /// Partly written stripes.
+    /// Partly written stripes and their writers.
     pub followed: Followed,
-    /// Storage targets over time.
+    /// Load of storage targets over time.
     pub load: LoadOverTime,
 }
 
@@ -250,7 +249,7 @@ impl Analysis for Audit<'_> {
     }
 }
 
-/// What the segments of a stream have in common.
+/// Properties common to all segments of a stream.
 struct Common<'a> {
     placed: Placed<'a>,
     is_write: bool,
@@ -258,7 +257,7 @@ struct Common<'a> {
     node: u32,
 }
 
-/// Neighbouring segments of a stream that each lie within a stripe, as most do, before they are added to their file's counts.
+/// Counts of neighbouring segments of a stream that each lie within one stripe (the usual case), before they are added to their file.
 struct Calm {
     is_write: bool,
     unaligned_start: u64,
@@ -274,7 +273,7 @@ impl Calm {
         Self { is_write, unaligned_start: 0, unaligned_end: 0, unaligned: 0, unaligned_bytes: 0, pace }
     }
 
-    /// Adds a segment that lies within `stripe`; whether it leaves a part of that uncovered.
+    /// Adds a segment that lies within `stripe`; returns true if it covers only a part of the stripe.
     #[inline]
     fn add(&mut self, row: &Row, stripe: Stripe, pace: &mut Pace) -> bool {
         let begin = row.offset.cast_unsigned();
@@ -297,7 +296,8 @@ impl Calm {
     }
 }
 
-/// As [`one`], if the segment crosses from one stripe to the next, on another target, in a bin of time: most are such that lie in no stripe.
+/// Counts a segment as [`one`] does if it spans two adjacent stripes on different targets and lies in one time bin; else returns false.
+/// Most segments that lie in no single stripe are of this form.
 #[inline]
 fn two(
     current: &mut Current,
@@ -336,7 +336,7 @@ fn two(
     true
 }
 
-/// Counts the place of a segment wherever it lies, and what of it went to which target when.
+/// Counts a segment at any place, and the bytes that went to each target over time.
 #[inline(never)]
 fn one(
     current: &mut Current,
@@ -352,10 +352,10 @@ fn one(
     let Common { placed, is_write, process, node } = common;
     let Current { file, counts, open, .. } = current;
     let duration = row.duration_ns();
-    // Looked at where it is: a processor waits for what is stored in parts and copied as a whole.
+    // Used by reference: copying a struct right after storing its fields stalls the processor (store forwarding).
     let place = &StripesTouched::on(placed, row.offset, row.length);
     let on_targets = place.as_ref().filter(|place| !place.on_metadata);
-    // What begins elsewhere may still reach a storage target; the rest of it is none's.
+    // An operation that begins elsewhere may still reach a storage target; its other bytes belong to no target.
     let parts = match place.as_ref().filter(|place| !place.crosses) {
         Some(place) => parts.on(place.target, row.length),
         None => {

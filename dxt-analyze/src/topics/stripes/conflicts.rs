@@ -1,4 +1,4 @@
-//! Which of the writes to contested stripes overlap in time with a write of another process, or of another node.
+//! Writes to contested stripes that overlap in time with a write of another process or of another node.
 
 use super::handover::Handovers;
 use super::overlap::Write;
@@ -11,44 +11,44 @@ use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-/// Writes that runs in order have on the mean, at least, to be merged.
+/// Minimum mean number of writes per sorted run to merge runs instead of sorting.
 const FEWEST_IN_RUNS: usize = 4;
 
-/// A stripe that several processes wrote at overlapping times.
+/// Stripe that several processes wrote at overlapping times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Which.
+    /// Contested stripe.
     pub stripe: StripeKey,
-    /// Writes that overlap in time with one of another process.
+    /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,
-    /// Their durations together, ns.
+    /// Sum of the durations of these writes, ns.
     pub time_ns: u64,
     /// Wall-clock time during which at least two processes were writing, ns.
     pub wall_ns: u64,
     /// Number of processes in conflict.
     pub process_count: u64,
-    /// The first of them.
+    /// First few processes in conflict, in ascending order.
     pub processes: Vec<ProcessId>,
-    /// The same between nodes; `None` if all writes that overlap are of one node, whose file system client holds the lock for all.
+    /// Part of the conflict between nodes; `None` if all overlapping writes are of one node, whose client holds the lock for all.
     pub between_nodes: Option<BetweenNodes>,
 }
 
-/// What of a [`Conflict`] is between nodes: what the file system passes locks for.
+/// Part of a [`Conflict`] between nodes, for which the file system passes locks between clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BetweenNodes {
-    /// Writes that overlap in time with one from another node.
+    /// Number of writes that overlap in time with a write from another node.
     pub writes: u64,
-    /// Their durations together, ns.
+    /// Sum of the durations of these writes, ns.
     pub time_ns: u64,
     /// Wall-clock time during which at least two nodes were writing, ns.
     pub wall_ns: u64,
     /// Number of nodes in conflict.
     pub node_count: u64,
-    /// The first of them.
+    /// First few nodes in conflict, in ascending order.
     pub nodes: Vec<u32>,
 }
 
-/// The conflicts among the writes of a batch, which are added to `handovers`; `nodes` are those of the processes.
+/// Returns the conflicts among the writes of a batch of stripes, and adds the writes to `handovers`. `nodes`: node of each process.
 #[must_use]
 pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers: &mut Handovers) -> Vec<Conflict> {
     let mut out = Vec::new();
@@ -66,14 +66,14 @@ pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers
     out
 }
 
-/// The places of `writes`, those of one slot together, and where those of each slot end. They come process by process, mostly in order of
-/// slots: counting is less work than sorting them all.
+/// Returns the indices of `writes` grouped by stripe, and the end of each stripe's group. Counting sort, which is cheaper than sorting:
+/// writes come process by process, mostly in order of stripes.
 fn by_slot(slots: usize, writes: &[Write]) -> (Vec<u32>, Vec<usize>) {
     let mut behind = vec![0_usize; slots];
     for write in writes {
         behind.get_mut(write.slot as usize).into_iter().for_each(|count| *count += 1);
     }
-    // Where each begins; once its writes are in, where it ends.
+    // Start of each stripe's group; end of the group once its writes are placed.
     let mut sum = 0;
     behind.iter_mut().for_each(|count| sum += std::mem::replace(count, sum));
     let mut order = vec![0; sum];
@@ -88,14 +88,13 @@ fn by_slot(slots: usize, writes: &[Write]) -> (Vec<u32>, Vec<usize>) {
     (order, behind)
 }
 
-/// The order of writes to one stripe: mostly the start alone tells it.
+/// Compares two writes to one stripe; the start alone mostly decides.
 #[inline]
 fn order(one: &Write, other: &Write) -> Ordering {
     one.start.cmp(&other.start).then_with(|| one.cmp(other))
 }
 
-/// Puts writes in order. They come process by process, those of one in the order of their time: runs that are in order are merged two by
-/// two, which takes fewer steps than sorting them as if they were in none. `room` is memory that is kept.
+/// Sorts writes by merging sorted runs in pairs: writes come process by process, those of one process in order of time. `room` is a buffer.
 fn sort_runs(writes: &mut Vec<Write>, room: &mut Vec<Write>) {
     let in_order = |one: &Write, next: &Write| order(one, next).is_le();
     if writes.chunk_by(in_order).count() * FEWEST_IN_RUNS > writes.len() {
@@ -119,7 +118,7 @@ fn sort_runs(writes: &mut Vec<Write>, room: &mut Vec<Write>) {
     }
 }
 
-/// Adds two lists in order to `into`, in order.
+/// Merges two sorted lists and appends the result to `into`.
 fn merge(mut one: &[Write], mut other: &[Write], into: &mut Vec<Write>) {
     while let (Some((a, later)), Some((b, others))) = (one.split_first(), other.split_first()) {
         if order(a, b).is_le() {
@@ -134,17 +133,17 @@ fn merge(mut one: &[Write], mut other: &[Write], into: &mut Vec<Write>) {
     into.extend_from_slice(other);
 }
 
-/// Memory that is kept from stripe to stripe.
+/// Buffers reused from stripe to stripe.
 #[derive(Default)]
 struct Rooms {
     processes: Room<ProcessId>,
     nodes: Room<u32>,
 }
 
-/// Memory for owners of one kind.
+/// Buffers for one kind of owner (processes or nodes).
 struct Room<T> {
     in_conflict: Vec<bool>,
-    /// Where each owner's last span ends, as far as it has come.
+    /// End of each owner's last span so far.
     until: FxHashMap<T, u64>,
     starts: Vec<u64>,
     ends: Vec<u64>,
@@ -156,7 +155,7 @@ impl<T> Default for Room<T> {
     }
 }
 
-/// `writes` are of one stripe and in order of their start.
+/// Returns the conflict on one stripe, if there is one; `writes` must be in order of their start.
 fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) -> Option<Conflict> {
     let processes = among(writes, |write| write.process, &mut rooms.processes)?;
     let node = |write: &Write| nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
@@ -178,7 +177,7 @@ fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) ->
     })
 }
 
-/// What is in conflict among owners of one kind.
+/// Conflict among owners of one kind.
 struct Among<T> {
     writes: u64,
     time_ns: u64,
@@ -191,13 +190,13 @@ fn among<T: Copy + Ord + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, ro
     let in_conflict = &mut room.in_conflict;
     in_conflict.clear();
     in_conflict.resize(writes.len(), false);
-    // Forward: does an earlier write of another owner still run? The two latest ends of different owners tell.
+    // Forward: an earlier write of another owner still runs. The two latest ends of different owners suffice.
     let mut latest = TwoBest::default();
     for (write, mark) in writes.iter().zip(in_conflict.iter_mut()) {
         *mark |= latest.other_than(owner(write)).is_some_and(|end| end > write.start);
         latest.offer(owner(write), write.end);
     }
-    // Backward: does a later one of another owner begin before this ends?
+    // Backward: a later write of another owner begins before this write ends.
     let mut earliest = TwoBest::default();
     for (write, mark) in writes.iter().zip(in_conflict.iter_mut()).rev() {
         *mark |= earliest.other_than(owner(write)).is_some_and(|start| u64::MAX - start < write.end);
@@ -216,7 +215,7 @@ fn among<T: Copy + Ord + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, ro
     Some(Among { writes: hits, time_ns, wall_ns: wall_ns(writes, owner, room), count, first })
 }
 
-/// The two largest values of different owners.
+/// The two largest values that belong to different owners.
 struct TwoBest<T> {
     first: Option<(u64, T)>,
     second: Option<(u64, T)>,
@@ -251,10 +250,10 @@ impl<T: Copy + Eq> TwoBest<T> {
     }
 }
 
-/// Time during which at least two owners are writing; `writes` are in order of their start.
+/// Time during which at least two owners are writing, ns; `writes` must be in order of their start.
 fn wall_ns<T: Copy + Eq + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> u64 {
     let Room { until, starts, ends, .. } = room;
-    // Each owner's writes as disjoint spans, so that its own threads or processes do not count as two.
+    // Each owner's writes as disjoint spans, so that an owner's own threads or processes do not count as two.
     starts.clear();
     ends.clear();
     for write in writes {

@@ -1,5 +1,5 @@
-//! What writes take for which the file system passes a stripe from one node to another, against those that find it where they are: the lock
-//! stays with a node until another one writes, at the same time or later.
+//! Cost of lock handovers: durations of writes for which the file system passes a stripe from one node to another, compared with writes by
+//! the node that wrote last. The lock stays with a node until another node writes, at the same time or later.
 
 use super::overlap::Write;
 use crate::model::FileId;
@@ -9,12 +9,12 @@ use crate::topics::causes::reading::parts::LOG_BITS;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Fewest writes of either kind to tell the difference.
+/// Minimum number of writes of either kind for a comparison.
 const FEWEST: u64 = 16;
-/// Times that writes take longer which a stripe is passed for, from which that is why: by the means of logarithms.
+/// Minimum ratio of geometric means of durations, passed / kept, to attribute the difference to handovers.
 const LONGER: f64 = 1.5;
 
-/// Writes of one kind.
+/// Sums of the writes of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kind {
     calls: u64,
@@ -41,23 +41,23 @@ impl Kind {
     }
 }
 
-/// Writes of one size to the contested stripes of a file.
+/// Writes of one size class to the contested stripes of a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct OfSize {
     passed: Kind,
     kept: Kind,
 }
 
-/// Writes to contested stripes, by file and octave of their length.
+/// Writes to contested stripes, by file and size class (octave of their length).
 #[derive(Debug, Default)]
 pub struct Handovers(FxHashMap<FileId, BTreeMap<u8, OfSize>>);
 
 impl Handovers {
-    /// Adds the writes to a stripe, in the order of their start; `nodes` are those of the processes.
+    /// Adds the writes to a stripe, which must be in order of their start. `nodes` holds the node of each process.
     pub(super) fn add(&mut self, file: FileId, writes: &[Write], nodes: &[u32]) {
         let of = self.0.entry(file).or_default();
         let mut last = None;
-        // Neighbours are mostly of one size: that is looked up once for them.
+        // Neighbours are mostly of one size class, which is looked up once for them.
         for alike in writes.chunk_by(|one, next| one.size == next.size) {
             let mut sum = OfSize::default();
             for write in alike {
@@ -73,7 +73,7 @@ impl Handovers {
         }
     }
 
-    /// Time of the writes to a file that a stripe is passed for, ns, if they take longer than others of their size.
+    /// Returns the time of writes for which a stripe is passed between nodes, in ns; `None` if no longer than others of their size.
     #[must_use]
     pub fn time_ns(&self, file: FileId) -> Option<u64> {
         let clear = |of: &&OfSize| {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::model::ProcessId;
 
-    /// Each of 20 stripes is written by processes 0, 1 and 2 in turn, of which 0 and 1 are on one node.
+    /// Each of 20 stripes is written by processes 0, 1 and 2 in turn; 0 and 1 are on one node.
     fn handovers(passed_ns: u64, stripes: u64) -> Handovers {
         of_sizes(passed_ns, stripes, 20)
     }

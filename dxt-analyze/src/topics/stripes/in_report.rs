@@ -1,4 +1,4 @@
-//! The stripe audit on the page.
+//! Stripe audit in the HTML report.
 
 use super::args::Options;
 use super::audit::Audit;
@@ -9,10 +9,10 @@ use crate::scan::{Analysis, Nothing};
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Longest trace whose accesses are replayed over many layouts, in segments: it takes microseconds for each.
+/// Maximum number of segments of a trace that is replayed over many layouts: a replay takes microseconds per segment.
 const MOST_REPLAYED: u64 = 2_000_000;
 
-/// See [`Reported`].
+/// Stripe audit as a part of the report, see [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: Audit<'a>,

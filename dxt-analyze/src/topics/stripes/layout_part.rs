@@ -1,4 +1,4 @@
-//! A stripe layout as it is listed.
+//! Serialized form of a stripe layout.
 
 use crate::model::{FileLayout, LayoutOrigin};
 use serde::Serialize;
@@ -6,38 +6,38 @@ use serde::Serialize;
 /// One component of a layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ComponentPart {
-    /// First byte.
+    /// First byte of the component.
     pub start: u64,
-    /// One past the last byte; `None` for the rest of the file.
+    /// End (exclusive) in bytes; `None` for the rest of the file.
     pub end: Option<u64>,
     /// Stripe size in bytes.
     pub stripe_size: u64,
-    /// Stripes.
+    /// Number of stripes.
     pub stripe_count: u32,
     /// Storage targets, if known.
     pub osts: Vec<u32>,
-    /// Pool.
+    /// Name of the pool.
     pub pool: String,
-    /// Whether it has its objects.
+    /// True if the component has its objects.
     pub active: bool,
-    /// `in use`, or why it takes no part: `not initialized`, `stale`, `offline`, `extension`, `parity`, `foreign`, `released`.
+    /// `in use`, or why the component takes no part: `not initialized`, `stale`, `offline`, `extension`, `parity`, `foreign`, `released`.
     pub standing: &'static str,
-    /// Whether it lies with the metadata.
+    /// True if the component is on the metadata target.
     pub on_metadata: bool,
-    /// Mirror that it belongs to; 0 without mirrors.
+    /// Mirror of the component; 0 without mirrors.
     pub mirror: u16,
-    /// Whether a target has several of its objects.
+    /// True if a target has several of its objects.
     pub overstriped: bool,
 }
 
-/// A layout.
+/// Stripe layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LayoutPart {
-    /// Where it comes from.
+    /// Origin of the layout.
     pub origin: LayoutOrigin,
     /// Components; one for a plain file.
     pub components: Vec<ComponentPart>,
-    /// Mirrors with current data. More than one: reads may have gone to any; they are put on the preferred or first one.
+    /// Mirrors with current data. Reads may have gone to any of them; they are assigned to the preferred mirror, or else the first.
     pub mirrors_in_use: Vec<u16>,
 }
 
@@ -59,7 +59,7 @@ impl LayoutPart {
         Self { origin: layout.origin, components: components.collect(), mirrors_in_use: layout.layout.mirrors_in_use() }
     }
 
-    /// Stripe size of the last active component on storage targets: that of most bytes of a large file.
+    /// Returns the stripe size of the last active component on storage targets, which holds most bytes of a large file.
     #[must_use]
     pub fn main_stripe_size(&self) -> u64 {
         let on_targets = self.components.iter().rev().find(|component| component.active && !component.on_metadata);

@@ -1,5 +1,5 @@
-//! What each storage target gets over time: bytes and time of calls in at most [`LOAD_BINS`] bins of equal length. An
-//! operation counts in each bin that it lies in, by the part of its time.
+//! Load of each storage target over time: bytes and time of calls in at most [`LOAD_BINS`] bins of equal length. An operation counts in
+//! each bin that it overlaps, by its share of time there.
 
 use super::over_time::Timeline;
 use crate::limits::{LOAD_BINS, LOAD_SHOWN, LOAD_TARGETS};
@@ -7,20 +7,20 @@ use crate::model::{FileLayout, Run};
 use crate::sum::Sum;
 use serde::Serialize;
 
-/// Highest index of a target that can have a row of its own; Lustre's go up to 65,535.
+/// Upper bound (exclusive) of the indices of targets with a row of their own; Lustre's indices end at 65,535.
 const HIGHEST: usize = u16::MAX as usize;
 
-/// Which row each storage target has.
+/// Row of each storage target.
 #[derive(Clone, Debug)]
 pub struct Rows {
     timeline: Timeline,
-    /// By target; [`LOAD_TARGETS`] and above share the last row.
+    /// Row by target; targets beyond the first [`LOAD_TARGETS`] share the last row.
     row: Vec<u16>,
     targets: Vec<u32>,
 }
 
 impl Rows {
-    /// For the targets of `layouts`.
+    /// Assigns rows to the targets of `layouts`.
     #[must_use]
     pub fn new(run: &Run, layouts: &[Option<FileLayout>]) -> Self {
         let mut row: Vec<u16> = Vec::new();
@@ -58,7 +58,7 @@ struct Cell {
     time_ns: u64,
 }
 
-/// When an operation was under way.
+/// Time span of an operation, and its first and last bin.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     start_ns: u64,
@@ -67,7 +67,7 @@ pub struct Span {
     last: usize,
 }
 
-/// The bin that the last operation began in, and when it begins and ends, ns since the job's start.
+/// Bin in which the last operation began, with its start and end in ns since the job's start; caches the division.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     bin: usize,
@@ -76,7 +76,8 @@ pub struct Near {
 }
 
 impl Span {
-    /// From `start_ns` to `end_ns`, ns since the job's start. Most operations begin and end in the bin of the last: no division.
+    /// Creates the span, with times in ns since the job's start. Most operations lie in the bin of the previous one, which saves the
+    /// division.
     #[inline]
     #[must_use]
     pub fn new(rows: &Rows, near: &mut Near, start_ns: u64, end_ns: u64) -> Self {
@@ -93,7 +94,7 @@ impl Span {
 }
 
 impl Span {
-    /// The bin that all of it lies in, if one does.
+    /// Returns the bin that contains the whole span; `None` if there are several bins.
     #[inline]
     #[must_use]
     pub fn only_bin(&self) -> Option<usize> {
@@ -101,14 +102,14 @@ impl Span {
     }
 }
 
-/// A part of an operation: what one target has to do with it.
+/// Part of an operation on one target.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     /// Storage target.
     pub target: u32,
     /// Bytes on the target.
     pub bytes: u64,
-    /// Time for them, ns.
+    /// Time attributed to these bytes, ns.
     pub time_ns: u64,
 }
 
@@ -126,7 +127,7 @@ impl LoadOverTime {
         }
         let Span { start_ns: begins, end_ns: ends, first, last } = span;
         let row = self.of(rows, share.target);
-        // What lies in the bins so far, rounded down; so the bins have the whole together.
+        // Cumulative sums up to the current bin, rounded down, so that the bins add up to the whole.
         let (duration, mut bytes, mut time) = (u128::from(ends - begins).max(1), 0, 0);
         for (bin, cell) in row.iter_mut().enumerate().take(last + 1).skip(first) {
             let end = if bin == last { ends } else { start_ns.saturating_add((bin as u64 + 1).saturating_mul(bin_ns)) };
@@ -138,14 +139,14 @@ impl LoadOverTime {
         }
     }
 
-    /// Adds what lies in one bin.
+    /// Adds a part of an operation that lies within one bin.
     pub fn add_within(&mut self, rows: &Rows, bin: usize, share: Share) {
         if let Some(cell) = self.of(rows, share.target).get_mut(bin) {
             put(cell, share.bytes, share.time_ns);
         }
     }
 
-    /// The bins of a target.
+    /// Returns the bins of a target.
     #[inline]
     fn of(&mut self, rows: &Rows, target: u32) -> &mut [Cell] {
         let bins = rows.timeline.bins;
@@ -156,7 +157,7 @@ impl LoadOverTime {
         self.0.get_mut(begin..begin + bins).unwrap_or_default()
     }
 
-    /// Adds what another thread saw.
+    /// Adds the sums of another thread.
     pub fn merge(&mut self, other: Self) {
         if self.0.is_empty() {
             *self = other;
@@ -167,7 +168,7 @@ impl LoadOverTime {
         }
     }
 
-    /// The result; `None` if nothing went to a known target.
+    /// Returns the result; `None` if no bytes went to a known target.
     #[must_use]
     pub fn part(&self, rows: &Rows) -> Option<LoadPart> {
         let Timeline { start_ns, bin_ns, bins } = rows.timeline;
@@ -181,7 +182,7 @@ impl LoadOverTime {
         let moments: Vec<MomentPart> = (0..bins).filter_map(|bin| moment(rows, &all, bin)).collect();
         let busiest = moments.iter().map(|moment| moment.busiest_bytes).sum::<Sum>().get();
         let bytes = moments.iter().map(|moment| moment.bytes).sum::<Sum>().get();
-        // Unused ones follow the used; those without a row of their own are together already.
+        // Used targets come before unused ones; targets without a row of their own are summed already.
         all.sort_by_key(|(target, cells)| (target.is_none(), std::cmp::Reverse(sum(cells)), *target));
         let shown = all.len().min(LOAD_SHOWN);
         let (own, rest) = all.split_at(shown);
@@ -235,45 +236,45 @@ fn moment(rows: &Rows, all: &[(Option<u32>, &[Cell])], bin: usize) -> Option<Mom
 /// Load of the storage targets over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadPart {
-    /// Where the first bin begins, ns since the job's start.
+    /// Start of the first bin, ns since the job's start.
     pub start_ns: u64,
     /// Length of a bin, ns.
     pub bin_ns: u64,
-    /// Storage targets that the layouts name, used or not.
+    /// Number of storage targets that the layouts name, used or not.
     pub known_targets: u64,
-    /// How many targets were at work together: bytes over those of the busiest target of each bin.
+    /// Mean number of targets that work in parallel: bytes / sum over bins of the busiest target's bytes.
     pub parallelism: f64,
-    /// The targets with most bytes, by index; one without an index stands for all others.
+    /// Targets with most bytes, in order of index; an entry without an index is the sum of all others.
     pub targets: Vec<TargetLoad>,
-    /// Bins in which anything went to a target, in order.
+    /// Bins in which any target got bytes, in order of time.
     pub moments: Vec<MomentPart>,
 }
 
-/// One target over time.
+/// Load of one target over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetLoad {
-    /// OST index; `None` for all others together.
+    /// OST index; `None` for the sum of all others.
     pub ost: Option<u32>,
     /// Bytes per bin.
     pub bytes: Vec<u64>,
-    /// Time of calls per bin, shared out over targets by bytes, ns.
+    /// Time of calls per bin, divided among targets by bytes, ns.
     pub time_ns: Vec<u64>,
 }
 
-/// One bin over targets.
+/// Load of all targets in one bin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MomentPart {
-    /// Its start, ns since the job's start.
+    /// Start of the bin, ns since the job's start.
     pub start_ns: u64,
-    /// Bytes.
+    /// Bytes on all targets.
     pub bytes: u64,
-    /// Targets that got any.
+    /// Number of targets that got bytes.
     pub busy_targets: u64,
-    /// The one with most.
+    /// Index of the target with most bytes.
     pub busiest: u32,
-    /// Its bytes.
+    /// Bytes on the busiest target.
     pub busiest_bytes: u64,
-    /// Its bytes against the mean over all targets that the layouts name.
+    /// Bytes on the busiest target / mean over all targets that the layouts name.
     pub busiest_to_mean: f64,
 }
 
@@ -331,7 +332,7 @@ mod tests {
         }
         let part = load.part(&rows).unwrap();
         assert_eq!((part.targets.len(), part.known_targets), (LOAD_SHOWN + 1, 300));
-        // The 44 with fewest bytes: 0 to 43 of them.
+        // The 44 targets with fewest bytes: 0 to 43 bytes.
         assert_eq!(part.targets.last().map(|last| (last.ost, last.bytes[0])), Some((None, 43 * 44 / 2)));
         assert!(LoadOverTime::default().part(&rows).is_none());
     }

@@ -1,14 +1,14 @@
-//! The stripe audit: how the accesses of each file lie on its stripes and storage targets.
+//! Stripe audit: position of each file's accesses on its stripes and storage targets.
 //!
 //! * [`audit`]: counts per file: alignment, crossing, bytes and time per target.
-//! * [`sharing`]: which stripes are written in part by several processes.
-//! * [`overlap`], [`conflicts`]: whether they did so at the same time, and from several nodes.
-//! * [`handover`]: what writes take longer that a stripe is passed to another node for.
-//! * [`pace`]: how much longer unaligned operations take than aligned ones.
-//! * [`load`]: what each storage target gets over time.
-//! * [`trials`]: the same accesses on other layouts, and which would be the best.
+//! * [`sharing`]: stripes that several processes write in part.
+//! * [`overlap`], [`conflicts`]: overlap in time of these writes, also between nodes.
+//! * [`handover`]: extra time of writes for which a stripe is passed between nodes.
+//! * [`pace`]: extra time of unaligned operations over aligned ones.
+//! * [`load`]: load of each storage target over time.
+//! * [`trials`]: the same accesses on other layouts, and the best of these.
 //! * [`result`]: the result, per file.
-//! * [`advice`]: what to change, and the findings.
+//! * [`advice`]: proposed changes, and the findings.
 
 pub mod advice;
 pub mod args;

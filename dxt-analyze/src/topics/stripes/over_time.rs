@@ -1,20 +1,20 @@
-//! The span of time that a run covers, cut into bins of equal length.
+//! Time span of a run, divided into bins of equal length.
 
 use crate::model::Run;
 
-/// The span of time that is looked at, in bins.
+/// Time span that is examined, in bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// Where the first bin begins, ns since the job's start.
+    /// Start of the first bin, ns since the job's start.
     pub start_ns: u64,
     /// Length of a bin, ns.
     pub bin_ns: u64,
-    /// Bins.
+    /// Number of bins.
     pub bins: usize,
 }
 
 impl Timeline {
-    /// From the first to the last segment of `run`, in `bins` bins at most.
+    /// Covers the time from the first to the last segment of `run` (within its time window) in at most `bins` bins.
     #[must_use]
     pub fn of(run: &Run, bins: usize) -> Self {
         let heads = run.processes.iter().flat_map(|process| {
@@ -29,7 +29,7 @@ impl Timeline {
         Self::between(start.min(last), end, bins)
     }
 
-    /// From `start` to `end`, in `bins` bins at most.
+    /// Covers the time from `start` to `end` in at most `bins` bins.
     #[must_use]
     pub fn between(start: u64, end: u64, bins: usize) -> Self {
         if start >= end {
@@ -39,7 +39,7 @@ impl Timeline {
         Self { start_ns: start, bin_ns, bins: (end - start).div_ceil(bin_ns) as usize }
     }
 
-    /// The bin of a moment; what lies outside counts in the first or last.
+    /// Returns the bin of a time; times outside count in the first or last bin.
     #[inline]
     #[must_use]
     pub fn bin(&self, time_ns: u64) -> usize {

@@ -1,7 +1,6 @@
-//! Later passes of the stripe audit: the times of writes to contested stripes, and which of them overlap in time with a
-//! write of another process. Memory is bounded: stripes are taken in batches of at most
-//! [`crate::limits::HELD_WRITES`] writes, in at most [`crate::limits::SHARING_PASSES`] passes, the most written-to first;
-//! the rest is counted as not examined.
+//! Later passes of the stripe audit: collect the times of writes to contested stripes, to find those that overlap in time with a write of
+//! another process. Memory is bounded: stripes are processed in batches of at most [`crate::limits::HELD_WRITES`] writes, in at most
+//! [`crate::limits::SHARING_PASSES`] passes, most important stripes first. The rest is counted as not examined.
 
 use super::sharing::{StripeKey, Writers};
 use super::stripes_touched::StripesTouched;
@@ -15,17 +14,16 @@ use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::OpClass;
 
-/// Contested stripes in batches, and those that are left over.
+/// Contested stripes in batches, and those left over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// A pass each.
+    /// One batch per pass.
     pub batches: Vec<Vec<StripeKey>>,
     /// Stripes that are not examined.
     pub left_over: Vec<(StripeKey, Writers)>,
 }
 
-/// Plans the passes over `contested`, which is in the order of importance. Cutting the chosen stripes into batches can take
-/// some passes more than planned with, as a stripe is never split; never twice as many.
+/// Plans the passes over `contested`, in order of importance. Stripes are never split, so passes can exceed the limit, but never double it.
 #[must_use]
 pub fn plan(contested: &[(StripeKey, Writers)]) -> Plan {
     plan_within(contested, HELD_WRITES, SHARING_PASSES)
@@ -43,7 +41,7 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
             plan.left_over.push((stripe, writers));
         }
     }
-    // Neighbours in one batch: then a pass needs only the blocks whose offsets reach into its part of the file.
+    // Neighbours in one batch: a pass then needs only the blocks whose offsets reach its part of the file.
     chosen.sort_unstable();
     let mut room = 0;
     for (stripe, writes) in chosen {
@@ -59,55 +57,52 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
     plan
 }
 
-/// One write of a part of a contested stripe; times in ns since the job's start.
+/// One write to a part of a contested stripe; times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Write {
-    /// Which stripe of the batch.
+    /// Index of the stripe in the batch.
     pub(super) slot: u32,
-    /// Start.
     pub(super) start: u64,
-    /// End.
     pub(super) end: u64,
-    /// Who.
     pub(super) process: ProcessId,
-    /// Octave of the length of the whole request.
+    /// Size class (octave) of the whole request's length.
     pub(super) size: u8,
 }
 
-/// Collects the writes to the stripes of one batch.
+/// Pass that collects the writes to the stripes of one batch.
 #[derive(Debug)]
 pub struct Collect<'a> {
     layouts: &'a [Option<FileLayout>],
     files: FxHashMap<FileId, OfFile>,
 }
 
-/// The stripes of one file in a batch.
+/// Stripes of one file in a batch.
 #[derive(Debug, Default)]
 struct OfFile {
-    /// Slot of the first; the others follow it.
+    /// Index of the first stripe in the batch; the others follow in order.
     slot: u32,
-    /// Their first bytes, in order.
+    /// First bytes of the stripes, in ascending order.
     starts: Vec<u64>,
-    /// Where they are found at once, if they lie close together.
+    /// Lookup table, if the stripes are close together.
     table: Option<Table>,
 }
 
-/// Places of stripes by their distance from the first, in units that all of these distances are multiples of: as stripes of one size lie next to
-/// each other, it has few gaps.
+/// Lookup table from a stripe's distance to the first stripe, in units of the largest power of two that divides all these distances.
+/// Stripes of one size are adjacent, so the table has few gaps.
 #[derive(Debug)]
 struct Table {
     first: u64,
-    /// Logarithm of the unit.
+    /// Base-2 logarithm of the unit in bytes.
     shift: u32,
-    /// Place of the stripe at each distance; [`u32::MAX`] of none.
+    /// Index of the stripe at each distance; [`u32::MAX`] if there is none.
     places: Vec<u32>,
 }
 
-/// Distances in a table for each stripe, at most.
+/// Maximum number of table entries per stripe.
 const WIDEST: u64 = 8;
 
 impl Table {
-    /// Of stripes in order; `None` if they lie too far apart.
+    /// Builds the table for stripes in ascending order; `None` if they are too far apart.
     fn of(starts: &[u64]) -> Option<Self> {
         let (first, last) = (*starts.first()?, *starts.last()?);
         let shift = starts.iter().fold(0, |all, start| all | (start - first)).trailing_zeros().min(u64::BITS - 1);
@@ -131,8 +126,8 @@ impl Table {
 }
 
 impl OfFile {
-    /// The slot of the stripe that begins at `start`. `near` is where the last one was, or would be: the next is mostly not far behind it, as
-    /// each process writes in order.
+    /// Returns the index in the batch of the stripe that begins at `start`. `near` is the position of the last lookup; as each process
+    /// writes in order, the next stripe is usually shortly after it.
     #[inline]
     fn slot(&self, start: u64, near: &mut usize) -> Option<u32> {
         if let Some(table) = &self.table {
@@ -145,7 +140,7 @@ impl OfFile {
 }
 
 impl<'a> Collect<'a> {
-    /// For `batch`, which is in order.
+    /// Prepares the pass for `batch`, which must be in ascending order.
     #[must_use]
     pub fn new(layouts: &'a [Option<FileLayout>], batch: &[StripeKey]) -> Self {
         let mut files: FxHashMap<FileId, OfFile> = FxHashMap::default();
@@ -159,12 +154,12 @@ impl<'a> Collect<'a> {
 }
 
 impl Collect<'_> {
-    /// Whether accesses to `file` in a block with `head` can touch a stripe of the batch.
+    /// True if accesses to `file` in a block with `head` can touch a stripe of the batch.
     fn reaches(&self, file: FileId, head: &BlockHead) -> bool {
         let Some((&first, &last)) = self.files.get(&file).and_then(|of| of.starts.first().zip(of.starts.last())) else {
             return false;
         };
-        // The last stripe's end: as far as the layout says, else as far as can be.
+        // End of the last stripe if the layout determines it, else no limit.
         let layout = self.layouts.get(file.index()).and_then(Option::as_ref);
         let end = layout.and_then(|layout| layout.layout.locate(last)).map_or(u64::MAX, |place| place.stripe_end);
         i128::from(head.max_end_offset) > i128::from(first) && i128::from(head.min_offset) < i128::from(end)
@@ -204,7 +199,7 @@ impl Analysis for Collect<'_> {
                 let offset = u64::try_from(row.offset).ok();
                 if let Some((offset, (first, last))) = offset.and_then(|at| Some((at, placed.ends(at, row.length)?))) {
                     let end = offset + row.length;
-                    // What lies between them is written as a whole.
+                    // Stripes between the first and the last are written as a whole.
                     if first.start < offset || end < first.end {
                         of.slot(first.start, &mut near).into_iter().for_each(&mut push);
                     }

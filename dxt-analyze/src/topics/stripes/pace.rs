@@ -1,5 +1,5 @@
-//! What misalignment costs, as far as the operations themselves tell: durations of aligned and unaligned operations of like
-//! size, on one file, reading or writing. An estimate: nobody knows how long an unaligned one would have taken aligned.
+//! Estimated cost of misalignment: compares durations of aligned and unaligned operations of similar size, per file, separately for reads
+//! and writes. Only an estimate: the duration of an unaligned operation, had it been aligned, is not known.
 
 use crate::thresholds::Thresholds;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 struct Sample {
     count: u64,
     sum_ns: u64,
-    /// Sum of the squares: with whole numbers, sums are the same in any order.
+    /// Sum of squared durations, ns²; integers, so that sums do not depend on their order.
     squares: u128,
 }
 
@@ -30,7 +30,7 @@ impl Sample {
         self.sum_ns as f64 / self.count.max(1) as f64
     }
 
-    /// Square of the mean's standard error.
+    /// Returns the square of the mean's standard error.
     fn variance_of_mean(&self) -> f64 {
         let (count, mean) = (self.count as f64, self.mean_ns());
         let variance = (self.squares as f64 / count - mean * mean).max(0.0) * count / (count - 1.0);
@@ -38,19 +38,19 @@ impl Sample {
     }
 }
 
-/// Durations by direction and size class, aligned and unaligned. A file has few classes: they are looked for one by one.
+/// Durations by direction and size class, of aligned and unaligned operations. A file has few classes, so lookup is a linear search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pace(Vec<(Class, [Sample; 2])>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     is_write: bool,
-    /// Sizes from 2^log2 up to the next power of two.
+    /// Base-2 logarithm: sizes from 2^log2 up to the next power of two, in bytes.
     log2: u32,
 }
 
 impl Pace {
-    /// An operation of `length` bytes.
+    /// Adds an operation of `length` bytes.
     #[inline]
     pub fn add(&mut self, is_write: bool, length: u64, is_unaligned: bool, duration_ns: u64) {
         let class = Class { is_write, log2: length.max(1).ilog2() };
@@ -66,13 +66,13 @@ impl Pace {
         &mut self.0[index].1
     }
 
-    /// Adds what is known of a class.
+    /// Adds the samples of a class.
     #[inline(never)]
     fn put(&mut self, class: Class, samples: &[Sample; 2]) {
         self.samples(class).iter_mut().zip(samples).for_each(|(mine, more)| mine.merge(more));
     }
 
-    /// Adds what another thread saw.
+    /// Adds the samples of another thread.
     pub fn merge(&mut self, other: &Self) {
         for (class, theirs) in &other.0 {
             let mine = self.samples(*class);
@@ -80,7 +80,7 @@ impl Pace {
         }
     }
 
-    /// The comparisons for which both samples are large enough, reads first, by size.
+    /// Returns the comparisons for which both samples are large enough: reads first, then by size.
     #[must_use]
     pub fn comparisons(&self, least: &Thresholds) -> Vec<PacePart> {
         let mut classes = self.0.clone();
@@ -89,7 +89,7 @@ impl Pace {
     }
 }
 
-/// Operations of one class that follow each other: it is looked for once for all of them.
+/// Consecutive operations of one class, which is then looked up only once.
 #[derive(Clone, Debug, Default)]
 pub struct InARow {
     class: Option<Class>,
@@ -97,7 +97,7 @@ pub struct InARow {
 }
 
 impl InARow {
-    /// As [`Pace::add`]; what is of another class goes to `pace` first.
+    /// Adds an operation as [`Pace::add`] does; a change of class first moves the samples to `pace`.
     #[inline]
     pub fn add(&mut self, pace: &mut Pace, is_write: bool, length: u64, is_unaligned: bool, duration_ns: u64) {
         let class = Some(Class { is_write, log2: length.max(1).ilog2() });
@@ -108,7 +108,7 @@ impl InARow {
         self.samples[usize::from(is_unaligned)].add(duration_ns);
     }
 
-    /// To be called when no more follow.
+    /// Moves the samples to `pace`; must be called after the last operation.
     pub fn put(self, pace: &mut Pace) {
         self.class.into_iter().for_each(|class| pace.put(class, &self.samples));
     }
@@ -134,26 +134,26 @@ fn compare(class: Class, aligned: &Sample, unaligned: &Sample, least: &Threshold
     })
 }
 
-/// Aligned and unaligned operations of like size.
+/// Comparison of aligned and unaligned operations of similar size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PacePart {
     /// `read` or `write`.
     pub op: &'static str,
-    /// Sizes from this many bytes up to twice as many.
+    /// Lower bound of the size in bytes; the upper bound is twice this.
     pub from_bytes: u64,
-    /// Aligned operations.
+    /// Number of aligned operations.
     pub aligned: u64,
-    /// Their mean duration, ns.
+    /// Mean duration of aligned operations, ns.
     pub aligned_mean_ns: u64,
-    /// Unaligned operations.
+    /// Number of unaligned operations.
     pub unaligned: u64,
-    /// Their mean duration, ns.
+    /// Mean duration of unaligned operations, ns.
     pub unaligned_mean_ns: u64,
     /// Standard error of the difference of the means, ns.
     pub standard_error_ns: u64,
-    /// Whether the unaligned ones are slower by more than chance.
+    /// True if unaligned operations are slower by more than chance.
     pub is_clear: bool,
-    /// The difference times the unaligned operations, ns; 0 if it is not clear.
+    /// Difference of the means × number of unaligned operations, ns; 0 if not clear.
     pub cost_ns: u64,
 }
 
@@ -181,7 +181,7 @@ mod tests {
         let mut halves = filled(&fast[..20], &slow[..5]);
         halves.merge(&filled(&fast[20..], &slow[5..]));
         assert_eq!(halves.comparisons(&least), found);
-        // So do those that are added in a row.
+        // Operations added in a row give the same result.
         let (mut in_a_row, mut row) = (Pace::default(), InARow::default());
         fast.iter().for_each(|&ns| row.add(&mut in_a_row, true, 5000, false, ns));
         row.add(&mut in_a_row, true, 50_000, false, 7);

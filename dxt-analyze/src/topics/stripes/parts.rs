@@ -1,4 +1,4 @@
-//! The parts of a stripe audit's result, as they are serialised.
+//! Parts of a stripe audit's result, as serialized.
 
 use super::layout_part::LayoutPart;
 use super::load::LoadPart;
@@ -10,13 +10,13 @@ use crate::shared::completeness::Completeness;
 use serde::Serialize;
 
 impl FilePart {
-    /// Operations that have a place on stripes: what shares are shares of.
+    /// Returns the number of operations that lie on stripes, the base of all shares.
     #[must_use]
     pub fn placed(&self) -> u64 {
         (self.reads + self.writes).saturating_sub(self.not_placed).saturating_sub(self.on_metadata)
     }
 
-    /// Time that unaligned operations took beyond aligned ones of like size, ns, and how many the estimate is of.
+    /// Returns the excess time of unaligned over aligned operations of similar size (ns), and the number of operations in this estimate.
     #[must_use]
     pub fn misalignment(&self) -> (u64, u64) {
         self.alignment_cost.iter().filter(|part| part.is_clear).fold((0, 0), |(cost, count), part| {
@@ -24,106 +24,105 @@ impl FilePart {
         })
     }
 
-    /// Whether the layout is a guess.
+    /// True if the layout is a guess.
     #[must_use]
     pub fn is_guess(&self) -> bool {
         self.layout.origin == LayoutOrigin::Guess
     }
 }
 
-/// What went to one storage target.
+/// Load of one storage target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetPart {
-    /// OST index; `None` where the layout does not say.
+    /// OST index; `None` if the layout does not name it.
     pub ost: Option<u32>,
-    /// Operations that touched it.
+    /// Number of operations that touched the target.
     pub operations: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time, shared out by bytes, ns.
+    /// Time in ns; an operation on several targets is divided by bytes.
     pub time_ns: u64,
 }
 
-/// A stripe written by several processes at overlapping times.
+/// Stripe written by several processes at overlapping times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StripePart {
-    /// Its number, counted from the file's start.
+    /// Number of the stripe, from the file's start.
     pub stripe: u64,
-    /// Its first byte.
+    /// First byte of the stripe.
     pub start: u64,
     /// Storage target, if known.
     pub ost: Option<u32>,
-    /// Writes that overlap in time with one of another process.
+    /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,
-    /// Their durations together, ns.
+    /// Sum of the durations of these writes, ns.
     pub time_ns: u64,
     /// Wall-clock time during which at least two processes were writing, ns.
     pub wall_ns: u64,
     /// Number of processes in conflict.
     pub process_count: u64,
-    /// The first of them, as ranks; a process without a rank as `pid N`.
+    /// First few processes in conflict, as ranks; a process without a rank as `pid N`.
     pub ranks: Vec<String>,
-    /// Writes that overlap in time with one from another node: those for which the file system passes the lock. 0: all are of
-    /// one node.
+    /// Number of writes that overlap in time with a write from another node, so that the lock is passed; 0 if all are of one node.
     pub writes_between_nodes: u64,
-    /// Their durations together, ns.
+    /// Sum of the durations of these writes between nodes, ns.
     pub time_between_nodes_ns: u64,
     /// Wall-clock time during which at least two nodes were writing, ns.
     pub wall_between_nodes_ns: u64,
     /// Number of nodes in conflict with another.
     pub node_count: u64,
-    /// The first of them.
+    /// First few nodes in conflict.
     pub nodes: Vec<String>,
 }
 
-/// Sums over the shared stripes of a file. Estimates if not all stripes could be followed.
+/// Sums over the shared stripes of a file. Estimates if not all stripes could be tracked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SharingPart {
-    /// Stripes of which several processes wrote a part, at any time.
+    /// Stripes that several processes wrote in part, at any time.
     pub contested_stripes: u64,
-    /// Those written at overlapping times.
+    /// Contested stripes written at overlapping times.
     pub shared_stripes: u64,
-    /// Writes in conflict.
+    /// Number of writes in conflict.
     pub writes: u64,
-    /// Their durations together, ns.
+    /// Sum of the durations of these writes, ns.
     pub time_ns: u64,
-    /// Of the shared stripes, those written from several nodes at overlapping times.
+    /// Shared stripes written from several nodes at overlapping times.
     pub stripes_between_nodes: u64,
-    /// Writes that overlap in time with one from another node.
+    /// Number of writes that overlap in time with a write from another node.
     pub writes_between_nodes: u64,
-    /// Their durations together, ns.
+    /// Sum of the durations of these writes between nodes, ns.
     pub time_between_nodes_ns: u64,
-    /// Durations of the writes to contested stripes for which these were passed to another node, at whatever time it wrote before, together, ns;
-    /// `None` if they take no longer than the others.
+    /// Sum of the durations of writes to contested stripes that were last written by another node, at any earlier time, ns; `None` if such
+    /// writes take no longer than others.
     pub time_passed_on_ns: Option<u64>,
-    /// Where only a sample of the stripes was followed: all numbers above are of the sample, times this.
+    /// Sampling factor: one stripe in this many was tracked, and all numbers above are multiplied by it.
     pub estimated_times: u64,
-    /// Contested stripes that were too many to examine.
+    /// Contested stripes left out because there were too many.
     pub not_examined: u64,
-    /// Time of the writes to those, ns.
+    /// Time of the writes to the stripes left out, ns.
     pub not_examined_ns: u64,
 }
 
 impl SharingPart {
-    /// Shared stripes whose writers at any moment are of one node.
+    /// Returns the number of shared stripes without overlapping writes from several nodes.
     #[must_use]
     pub fn stripes_on_one_node(&self) -> u64 {
         self.shared_stripes.saturating_sub(self.stripes_between_nodes)
     }
 
-    /// Time of writes that overlap with writes of the same node only, ns.
+    /// Returns the time of writes that overlap only with writes of the same node, in ns.
     #[must_use]
     pub fn time_on_one_node_ns(&self) -> u64 {
         self.time_ns.saturating_sub(self.time_between_nodes_ns)
     }
 
-    /// Time of writes that wait for another node's lock, ns.
+    /// Returns the time of writes that wait for another node's lock, in ns.
     #[must_use]
     pub fn time_of_handovers_ns(&self) -> u64 {
         self.time_between_nodes_ns.max(self.time_passed_on_ns.unwrap_or(0))
     }
 
-    /// From the sums over a sample of one in `times` stripes to an estimate for all.
+    /// Scales sums over a sample of one in `times` stripes to estimates for all.
     pub(super) fn scale(&mut self, times: u64) {
         self.estimated_times = times;
         for sum in [
@@ -143,69 +142,69 @@ impl SharingPart {
     }
 }
 
-/// The audit of one file.
+/// Audit of one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilePart {
-    /// Path.
+    /// Path of the file.
     pub file: String,
-    /// Layout.
+    /// Stripe layout.
     pub layout: LayoutPart,
-    /// Why a layout in the trace is not the one above.
+    /// Reason why a layout in the trace was not used; `None` if it was, or if there is none.
     pub layout_problem: Option<String>,
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Bytes of both.
+    /// Bytes read and written.
     pub bytes: u64,
-    /// Time of both, ns.
+    /// Time in reads and writes, ns.
     pub time_ns: u64,
-    /// Longest operation in bytes.
+    /// Longest operation, in bytes.
     pub max_length: u64,
     /// Operations that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
-    /// Their bytes.
+    /// Bytes of the unaligned operations.
     pub unaligned_bytes: u64,
-    /// Operations that do not begin at one.
+    /// Operations that do not begin at a stripe boundary.
     pub unaligned_start: u64,
-    /// Operations that do not end at one.
+    /// Operations that do not end at a stripe boundary.
     pub unaligned_end: u64,
     /// Operations that touch more than one stripe.
     pub crossing: u64,
-    /// Those of them that are no longer than a stripe.
+    /// Crossing operations no longer than a stripe.
     pub crossing_needlessly: u64,
-    /// Operations that begin on the metadata target and are not audited.
+    /// Operations that begin on the metadata target; they are not audited.
     pub on_metadata: u64,
-    /// Operations that have no place on the layout.
+    /// Operations without a place on the layout.
     pub not_placed: u64,
-    /// Storage targets.
+    /// Load per storage target.
     pub targets: Vec<TargetPart>,
-    /// Bytes of the busiest target against the mean over the layout's targets; `None` if there are none.
+    /// Bytes on the busiest target / mean over the layout's targets; `None` if there are none.
     pub imbalance: Option<f64>,
-    /// Durations of aligned and unaligned operations of like size, where there are enough of both.
+    /// Comparisons of aligned and unaligned operations of similar size, if there are enough of both.
     pub alignment_cost: Vec<PacePart>,
     /// Sums over shared stripes.
     pub sharing: SharingPart,
-    /// Shared stripes with most time.
+    /// Shared stripes with most time, in order of offset.
     pub stripes: Vec<StripePart>,
-    /// What to change.
+    /// Proposed changes.
     pub advice: Vec<String>,
 }
 
-/// The result.
+/// Result of the audit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stripes {
     /// Files, those with most time first.
     pub files: Vec<FilePart>,
-    /// Files that were read or written and have no layout, not even a preferred size.
+    /// Files that were read or written but have no layout, not even a preferred I/O size.
     pub without_layout: Vec<String>,
-    /// Of the partly written stripes, one in this many was followed (1: all).
+    /// Sampling factor: one partly written stripe in this many was tracked; 1 for all.
     pub followed_one_in: u64,
-    /// The files with most time on other layouts; empty if that was not asked for.
+    /// Files with most time on other layouts; empty if not requested.
     pub what_if: Vec<FileTrials>,
-    /// Storage targets over time; `None` if no layout names any.
+    /// Load of storage targets over time; `None` if no layout names any.
     pub ost_load: Option<LoadPart>,
-    /// What is missing.
+    /// Missing parts of the trace.
     pub missing: Completeness,
     /// Findings.
     pub findings: Vec<Finding>,

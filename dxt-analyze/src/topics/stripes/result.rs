@@ -1,4 +1,4 @@
-//! The result of the stripe audit, per file, and how it is put together from the passes.
+//! Assembly of the audit's result per file from the passes.
 
 use super::audit::FileAudit;
 use super::conflicts::Conflict;
@@ -9,24 +9,24 @@ use super::sharing::{StripeKey, Writers};
 use crate::model::{File, FileId, FileLayout, LayoutOrigin, ProcessId, Run};
 use rustc_hash::FxHashMap;
 
-/// What the passes found.
+/// Results of the passes.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// First pass, by file.
+    /// Counts of the first pass, by file.
     pub files: FxHashMap<FileId, FileAudit>,
     /// Contested stripes.
     pub contested: Vec<(StripeKey, Writers)>,
-    /// Those not examined.
+    /// Contested stripes that were not examined.
     pub left_over: Vec<(StripeKey, Writers)>,
-    /// Conflicts.
+    /// Conflicts on contested stripes.
     pub conflicts: Vec<Conflict>,
-    /// Writes to contested stripes.
+    /// Writes to contested stripes, by whether another node wrote before.
     pub handovers: Handovers,
-    /// Of the partly written stripes, one in this many was followed.
+    /// Sampling factor: one partly written stripe in this many was tracked.
     pub followed_one_in: u64,
 }
 
-/// Puts the files together; `top` shared stripes are listed per file.
+/// Builds the result per file; lists `top` shared stripes of each.
 #[must_use]
 pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize) -> Vec<FilePart> {
     let mut sharing: FxHashMap<FileId, SharingPart> = FxHashMap::default();
@@ -145,7 +145,7 @@ fn file_part(
     }
 }
 
-/// Bytes of the busiest target against the mean over all targets of active components, used or not.
+/// Returns bytes on the busiest target / mean over all targets of active components, used or not.
 fn imbalance(layout: &FileLayout, targets: &[TargetPart]) -> Option<f64> {
     let mut all: Vec<u32> = layout
         .layout

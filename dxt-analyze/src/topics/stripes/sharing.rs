@@ -1,13 +1,13 @@
-//! Stripes that are written in part, and whether by more than one process. A write that covers a whole stripe shares it
-//! with nobody (unless the bytes themselves overlap), so each write touches two stripes here at most. The table is
-//! bounded as [`crate::shared::followed`] says.
+//! Partly written stripes, and whether several processes write them. A write that covers a whole stripe shares it with no other writer
+//! (unless the bytes themselves overlap), so each write touches at most two stripes here. The table is bounded as described in
+//! [`crate::shared::followed`].
 
 use crate::limits::FOLLOWED_STRIPES;
 use crate::model::{FileId, ProcessId};
 use crate::shared::followed::{Followed as Hashed, Key, Value};
 use crate::shared::followed_in_order::FollowedInOrder;
 
-/// A stripe of a file.
+/// Stripe of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StripeKey {
     /// Index into the run's files.
@@ -22,31 +22,31 @@ impl Key for StripeKey {
     }
 }
 
-/// Who wrote a part of a stripe.
+/// Processes that wrote a part of a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writers {
     /// One of the processes.
     pub process: ProcessId,
-    /// Whether there is another.
+    /// True if another process wrote too.
     pub several: bool,
     /// Node of one of the processes.
     pub node: u32,
-    /// Whether another wrote from another node.
+    /// True if another node wrote too.
     pub several_nodes: bool,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Their time, ns.
+    /// Time in the writes, ns.
     pub time_ns: u64,
 }
 
 /// Sums over contested stripes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContestedSums {
-    /// Written in part by more than one process.
+    /// Stripes written in part by more than one process.
     pub stripes: u64,
-    /// Of these, by processes of more than one node.
+    /// Stripes written in part from more than one node.
     pub between_nodes: u64,
-    /// Writes to the latter.
+    /// Number of writes to stripes counted in `between_nodes`.
     pub writes_between_nodes: u64,
 }
 
@@ -62,10 +62,10 @@ impl Value for Writers {
     }
 }
 
-/// Most stripes that a processor's cache holds in any order.
+/// Maximum number of stripes for which a hash table fits the processor's cache.
 const SMALL: usize = 1 << 13;
 
-/// The same table in two forms: a small one is fastest as a hash table, whatever the order of writes, a large one in order.
+/// Table of stripes in two forms: a small one is fastest as a hash table, for any order of writes; a large one as an ordered table.
 #[derive(Clone, Debug)]
 enum Table {
     Small(Hashed<StripeKey, Writers>),
@@ -103,7 +103,7 @@ impl Table {
         }
     }
 
-    /// Both have one limit, and so one form.
+    /// Adds the table of another thread. Both have the same limit, and therefore the same form.
     fn merge(&mut self, other: Self) {
         match (self, other) {
             (Self::Small(mine), Self::Small(theirs)) => mine.merge(theirs),
@@ -119,7 +119,7 @@ impl Table {
         }
     }
 
-    /// Those followed, in no order.
+    /// Iterates over the tracked stripes, in no particular order.
     fn iter(&self) -> impl Iterator<Item = (&StripeKey, &Writers)> {
         let (small, large) = match self {
             Self::Small(table) => (Some(table.iter()), None),
@@ -129,11 +129,11 @@ impl Table {
     }
 }
 
-/// The stripes that are followed.
+/// Stripes that are tracked.
 #[derive(Clone, Debug)]
 pub struct Followed {
     stripes: Table,
-    /// The stripe that was written to last, not in the table yet: a process often writes to one stripe many times in a row.
+    /// Stripe written last, not yet in the table: a process often writes to one stripe many times in a row.
     open: Option<(StripeKey, Writers)>,
 }
 
@@ -144,13 +144,13 @@ impl Default for Followed {
 }
 
 impl Followed {
-    /// Follows `limit` stripes at most.
+    /// Tracks at most `limit` stripes.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self { stripes: Table::with_limit(limit), open: None }
     }
 
-    /// One write of a part of `stripe`. [`Self::settle`] before the next question.
+    /// Adds one write to a part of `stripe`. Call [`Self::settle`] before any query.
     #[inline]
     pub fn add(&mut self, stripe: StripeKey, process: ProcessId, node: u32, time_ns: u64) {
         match &mut self.open {
@@ -175,26 +175,26 @@ impl Followed {
         }
     }
 
-    /// Puts all that was written to into the table: to be called before any question.
+    /// Moves all pending writes into the table; must be called before any query.
     pub fn settle(&mut self) {
         self.close();
         self.stripes.settle();
     }
 
-    /// Adds what another thread followed.
+    /// Adds the stripes that another thread tracked.
     pub fn merge(&mut self, mut other: Self) {
         other.close();
         self.close();
         self.stripes.merge(other.stripes);
     }
 
-    /// One stripe in this many was followed.
+    /// Returns the sampling factor: one stripe in this many was tracked.
     #[must_use]
     pub fn one_in(&self) -> u64 {
         self.stripes.one_in()
     }
 
-    /// How many stripes that are followed were written in part by more than one process, and how often.
+    /// Counts the tracked stripes that more than one process wrote in part, and the writes to them.
     #[must_use]
     pub fn contested_sums(&self) -> ContestedSums {
         let mut out = ContestedSums::default();
@@ -208,7 +208,7 @@ impl Followed {
         out
     }
 
-    /// Stripes written in part by more than one process: the most written-to time first.
+    /// Returns the stripes that more than one process wrote in part, those with most write time first.
     #[must_use]
     pub fn contested(&self) -> Vec<(StripeKey, Writers)> {
         let several = self.stripes.iter().filter(|(_, writers)| writers.several);

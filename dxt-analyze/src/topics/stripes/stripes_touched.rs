@@ -1,9 +1,9 @@
-//! How a segment lies on its file's stripes.
+//! Position of segments on their files' stripes.
 
 use crate::layouts::placed::Placed;
 use trace_format::layout::Layout;
 
-/// How a segment lies on its file's stripes.
+/// Position of a segment on its file's stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StripesTouched {
     offset: u64,
@@ -14,12 +14,12 @@ pub struct StripesTouched {
     pub(super) end_aligned: bool,
     pub(super) crosses: bool,
     pub(super) on_metadata: bool,
-    /// The first byte's storage target.
+    /// Storage target of the first byte.
     pub(super) target: Option<u32>,
 }
 
 impl StripesTouched {
-    /// Of `length` bytes at `offset`; `None` if it has no place on stripes.
+    /// Places `length` bytes at `offset`; `None` if the segment has no place on stripes.
     #[inline]
     #[must_use]
     pub fn of(layout: &Layout, offset: i64, length: u64) -> Option<Self> {
@@ -41,7 +41,7 @@ impl StripesTouched {
         })
     }
 
-    /// As [`Self::of`], for who asks often.
+    /// Places a segment as [`Self::of`] does, faster for frequent calls.
     #[inline]
     #[must_use]
     pub fn on(placed: &Placed<'_>, offset: i64, length: u64) -> Option<Self> {
@@ -60,25 +60,25 @@ impl StripesTouched {
         })
     }
 
-    /// Whether it begins and ends at stripe boundaries.
+    /// True if the segment begins and ends at stripe boundaries.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
         self.start_aligned && self.end_aligned
     }
 
-    /// Whether it touches more than one stripe.
+    /// True if the segment touches more than one stripe.
     #[must_use]
     pub fn is_crossing(&self) -> bool {
         self.crosses
     }
 
-    /// Whether it begins on the metadata target.
+    /// True if the segment begins on the metadata target.
     #[must_use]
     pub fn is_on_metadata(&self) -> bool {
         self.on_metadata
     }
 
-    /// Starts of the stripes of which the segment covers a part and not the whole: its first or its last, at most.
+    /// Iterates over the starts of the stripes that the segment covers partly: at most its first and its last.
     #[inline]
     pub fn partly_covered(&self) -> impl Iterator<Item = u64> {
         let first = if self.crosses { !self.start_aligned } else { !(self.start_aligned && self.end_aligned) };

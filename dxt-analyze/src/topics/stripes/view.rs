@@ -1,4 +1,4 @@
-//! `stripes`: the passes of the audit, and how its result looks.
+//! Command `stripes`: the passes of the audit, and the view of the result.
 
 use super::args::{Args, Options};
 use super::tables::{file_table, load_part, moment_table, pace_table, stripe_table, target_table};
@@ -24,30 +24,30 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// The result and how many files to show.
+/// Result, and how many files to display.
 #[derive(Debug, Serialize)]
 pub struct StripesReport {
-    /// The result.
+    /// Result of the audit.
     #[serde(flatten)]
     pub result: Stripes,
-    /// Files that a table shows.
+    /// Maximum number of files in a table.
     #[serde(skip)]
     pub top: usize,
 }
 
-/// Loads and audits.
+/// Loads a run and audits it.
 ///
 /// # Errors
-/// If nothing can be loaded or the layouts make no sense.
+/// If nothing can be loaded or the layouts are invalid.
 pub fn stripes(args: &Args) -> Result<StripesReport> {
     let run = crate::session::open(&args.inputs)?;
     stripes_of(&run, &args.options)
 }
 
-/// Audits a run that is loaded; `args.inputs` is not looked at.
+/// Audits a loaded run; `args.inputs` is not read.
 ///
 /// # Errors
-/// If the layouts make no sense.
+/// If the layouts are invalid.
 pub fn stripes_of(run: &Run, args: &Options) -> Result<StripesReport> {
     let layouts = crate::session::layouts(run, args.layout.as_deref())?;
     let bar = Bar::new(run.segments(), "stripes");
@@ -57,7 +57,7 @@ pub fn stripes_of(run: &Run, args: &Options) -> Result<StripesReport> {
     stripes_from(run, args, &audit, partial, &lost)
 }
 
-/// Audits a run by what the first scan found; scans again for contested stripes and other layouts.
+/// Continues the audit after the first scan; scans again for contested stripes and for other layouts.
 pub(crate) fn stripes_from(
     run: &Run,
     args: &Options,
@@ -110,7 +110,7 @@ pub(crate) fn stripes_from(
     Ok(StripesReport { result, top: args.top })
 }
 
-/// Tries other layouts on the files with most time, if that is asked for.
+/// Tries other layouts on the files with most time, if requested.
 fn trials(
     run: &Run,
     layouts: &[Option<FileLayout>],

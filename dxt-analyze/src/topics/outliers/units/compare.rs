@@ -1,16 +1,16 @@
-//! Who is slower than the rest, for what it did, by more than chance.
+//! Finds units that are slower than their peers, for the work they did, by more than chance.
 //!
-//! 1. *Like with like.* A unit's slowness is its time over the time that the same operations take usually: for each size
-//!    class, the median over all units of their mean time per operation.
-//! 2. *A robust score.* On the logarithm of slowness, where twice as slow and twice as fast are equally far from usual:
-//!    distance from the median in units of 1.4826 MAD (Iglewicz & Hoaglin, 1993), or of the unit's own standard error if
-//!    that is larger, so that a few stalled operations, which may hit anybody, do not make a slow unit.
-//! 3. *Many comparisons.* Scores become probabilities by Student's t with n / 2 degrees of freedom, which fits normal data
-//!    scaled by their own MAD; of these, Benjamini & Hochberg's procedure (JRSS B 57, 1995) keeps so many that the share of
-//!    false alarms among all alarms is at most `false_discovery_rate` in the mean, however many units there are.
+//! 1. *Compare like with like.* Slowness of a unit = its time / usual time of the same operations. The usual time of a size class is the
+//!    median over all units of their mean time per operation.
+//! 2. *Robust score.* On ln(slowness), so that twice as slow and twice as fast are equally far from usual: z = distance from the median /
+//!    max(1.4826 MAD, standard error of the unit). MAD: Iglewicz & Hoaglin, 1993. The standard error keeps a few stalled operations, which
+//!    may hit any unit, from making a slow unit.
+//! 3. *Multiple testing.* Scores become probabilities by Student's t with n / 2 degrees of freedom, which fits normal data scaled by their
+//!    own MAD. The procedure of Benjamini & Hochberg (JRSS B 57, 1995) limits the expected share of false alarms among all alarms to
+//!    `false_discovery_rate`, for any number of units.
 //!
-//! A unit that passes is an outlier if its score is also at least `modified_z` and it is `min_slowdown` times slower; unless it is
-//! none by what it did apart from slow storage targets ([`met`]).
+//! A unit that passes is an outlier if also z ≥ `modified_z` and slowness ≥ `min_slowdown` times the median. It is none if it does not pass
+//! without its work on slow storage targets ([`met`]).
 
 pub mod met;
 
@@ -28,35 +28,35 @@ use met::{Blame, Met};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A unit's place among its like.
+/// Position of a unit among its peers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnitRow {
     /// Rank, host, OST index or path.
     pub unit: String,
-    /// Operations it rests on.
+    /// Number of operations measured.
     pub operations: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time in them, ns.
+    /// Time in the operations, ns.
     pub time_ns: u64,
-    /// Bytes per second, or mean duration in ns.
+    /// Bandwidth in bytes per second, or mean duration in ns.
     pub value: f64,
-    /// How many times slower than the median, for what it did; below 1 is faster.
+    /// Slowdown relative to the median for the same work; below 1 is faster.
     pub slower: f64,
-    /// Robust score towards slow; `None` if there are too few to say.
+    /// Robust z-score, positive if slow; `None` if there are too few units.
     pub z: Option<f64>,
-    /// Probability of such a score by chance; `None` as above.
+    /// Probability of such a score by chance; `None` if there are too few units.
     pub p: Option<f64>,
-    /// Time beyond what the same work takes at the median, ns; negative if faster.
+    /// Time in excess of the same work at the median pace, ns; negative if faster.
     pub extra_ns: i64,
-    /// Whether it is an outlier.
+    /// True if the unit is an outlier.
     pub outlier: bool,
-    /// Whether it would be one but for slow storage targets that it met, and others too.
+    /// True if the unit is slow only because of storage targets that were slow for others too.
     pub slow_targets: bool,
 }
 
 impl UnitRow {
-    /// What evidence of a unit of `kind` is about.
+    /// Returns the subject of evidence on this unit, which is of `kind`.
     #[must_use]
     pub fn about(&self, kind: UnitKind) -> About {
         let name = |wanted: UnitKind| (kind == wanted).then(|| self.unit.clone());
@@ -73,51 +73,51 @@ impl UnitRow {
     }
 }
 
-/// What can be said of a group.
+/// Verdict on a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Too few to compare.
+    /// Too few units to compare.
     TooFew,
-    /// None stands out.
+    /// No outliers.
     None,
-    /// Some stand out.
+    /// At least one outlier.
     Outliers,
 }
 
-/// The units of one group, in one window of time.
+/// Units of one group in one time window.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnitGroup {
-    /// What is compared.
+    /// Operations that are compared.
     #[serde(flatten)]
     pub group: Group,
-    /// The window, from and until in ns since the job's start; `None`: all time.
+    /// Time window (start, end), ns since the job's start; `None` for all time.
     pub window: Option<(u64, u64)>,
-    /// Number of units: the sample.
+    /// Sample size: number of units.
     pub sample: u64,
-    /// Median over units: bytes per second or ns.
+    /// Median over units, in bytes per second or ns.
     pub median: f64,
-    /// Robust standard deviation over units of the logarithm of slowness.
+    /// Robust standard deviation of ln(slowness) over units.
     pub sigma: f64,
-    /// How it was estimated.
+    /// Estimator of `sigma`.
     pub scale: Scale,
-    /// What can be said.
+    /// Verdict on the group.
     pub verdict: Verdict,
     /// Number of outliers.
     pub outliers: u64,
-    /// Units that are slow only where they met slow storage targets: no outliers.
+    /// Units that are slow only on slow storage targets; not counted as outliers.
     pub on_slow_targets: u64,
-    /// Most time in calls of a unit, ns.
+    /// Maximum time of a unit in calls, ns.
     pub most_ns: u64,
-    /// Least, ns.
+    /// Minimum time of a unit in calls, ns.
     pub least_ns: u64,
-    /// Sum over units, ns.
+    /// Total time over units in calls, ns.
     pub total_ns: u64,
-    /// The slowest units, slowest first.
+    /// Outliers first, then by slowdown, largest first; limited to the requested number.
     pub rows: Vec<UnitRow>,
 }
 
-/// A unit while it is compared.
+/// Unit during the comparison.
 pub(super) struct Unit {
     key: u64,
     operations: u64,
@@ -137,15 +137,13 @@ impl Unit {
         }
     }
 
-    /// Both times are at least the nanosecond that clocks tell: what usually takes no time still has one, and the slowness of a
-    /// unit for which it took some is a number.
+    /// Returns ln(slowness). Both times count as at least 1 ns, the resolution of clocks, so that the result is finite.
     fn slowness_ln(&self) -> f64 {
         (self.time_ns.max(1) as f64 / self.usual_ns.max(1.0)).ln()
     }
 }
 
-/// Compares the units of every group; the `top` slowest are listed, and all outliers are counted. `met` says what they did on slow
-/// storage targets.
+/// Compares the units of every group; lists the `top` slowest, counts all outliers. `met` holds the units' work on slow storage targets.
 #[must_use]
 pub fn compare(
     run: &Run,
@@ -175,7 +173,7 @@ pub fn compare(
     groups.into_iter().map(finish).collect()
 }
 
-/// How far a unit is from its like.
+/// Distance of a unit from its peers.
 #[derive(Clone, Copy)]
 pub(super) struct Score {
     pub(super) slower: f64,
@@ -183,16 +181,16 @@ pub(super) struct Score {
     p: Option<f64>,
 }
 
-/// What a unit is.
+/// Verdict on a unit, in the order of the result's rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Outlier,
-    /// On slow targets only.
+    /// Slow on slow targets only.
     SlowTargets,
     Usual,
 }
 
-/// The units of a group in a window, with their scores.
+/// Units of a group in a window, with their scores.
 pub(super) struct Judged {
     group: Group,
     window: u32,
@@ -201,7 +199,7 @@ pub(super) struct Judged {
     robust: Robust,
     /// Usual time of an operation by size class, ns.
     pub(super) usual: BTreeMap<u8, f64>,
-    /// Of Student's t; `None` if there are too few units for a verdict.
+    /// Degrees of freedom of Student's t; `None` if there are too few units for a verdict.
     freedom: Option<f64>,
     units: Vec<(Unit, Score)>,
     limit: f64,
@@ -229,7 +227,7 @@ impl Judged {
         Some(judged)
     }
 
-    /// A unit with its score.
+    /// Returns the unit with its score.
     pub(super) fn scored(&self, unit: Unit) -> (Unit, Score) {
         let slowness = unit.slowness_ln();
         let z = self.robust.z_with(slowness, unit.error);
@@ -270,7 +268,7 @@ impl Judged {
         let mut units: Vec<(Found, Unit, Score)> = units.into_iter().map(found).collect();
         let count = |what| units.iter().filter(|(found, ..)| *found == what).count() as u64;
         let (outliers, on_slow_targets) = (count(Found::Outlier), count(Found::SlowTargets));
-        // Outliers first: a unit that a single stall made slowest is none.
+        // Outliers first: a unit that is slowest by a single stall is no outlier.
         units.sort_by(|(found, a, of_a), (other, b, of_b)| {
             found.cmp(other).then_with(|| of_b.slower.total_cmp(&of_a.slower)).then_with(|| a.key.cmp(&b.key))
         });
@@ -310,7 +308,7 @@ impl Judged {
     }
 }
 
-/// Per size class, the median over units of the mean time of one operation, ns.
+/// Returns, per size class, the median over units of the mean time of one operation, in ns.
 fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     let mut means: BTreeMap<u8, Vec<f64>> = BTreeMap::new();
     for (class, cell) in units.values().flatten().filter(|(_, cell)| cell.weight > 0) {
@@ -319,7 +317,7 @@ fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     means.into_iter().filter_map(|(class, mut means)| Some((class, median(&mut means)?))).collect()
 }
 
-/// A unit by what it did; `usual` has the usual time of an operation by size class.
+/// Sums the work of a unit; `usual` holds the usual time of an operation by size class, in ns.
 pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit {
     let mut out = Unit { key, operations: 0, bytes: 0, time_ns: 0, usual_ns: 0.0, error: 0.0 };
     let mut variance = 0.0;
@@ -330,7 +328,7 @@ pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit
         out.usual_ns += usual.get(class).copied().unwrap_or_default() * cell.weight as f64 / WHOLE as f64;
         if cell.operations > 1 {
             let (count, time) = (cell.operations as f64, cell.time_ns as f64);
-            // Variance of the sum: count times the variance of one.
+            // Variance of the sum: count times the variance of one operation.
             variance += (cell.squares as f64 - time * time / count).max(0.0) * count / (count - 1.0);
         }
     }

@@ -1,10 +1,9 @@
-//! Ranks, nodes, storage targets or files compared with each other, group by group and, if that is asked for, window by
-//! window of time.
+//! Comparison of ranks, nodes, storage targets or files, per group of operations and, if requested, per time window.
 //!
-//! * [`work`]: what each did, by size of the request: the pass over the segments.
-//! * [`compare`]: how long that should have taken, and who is slower than the rest by more than chance.
-//! * [`met`]: who is slow only because of slow storage targets, and not to blame.
-//! * [`windows`]: spans of time, and who held the others up in each.
+//! * [`work`]: pass over the segments; work of each unit by request size.
+//! * [`compare`]: expected times, and units that are slower than the rest by more than chance.
+//! * [`compare::met`]: units that are slow only because of slow storage targets, which are to blame instead.
+//! * [`windows`], [`stragglers`]: time windows, and the slowest unit in each.
 
 pub mod compare;
 mod one_target;
@@ -19,13 +18,13 @@ pub use work::{ByProcess, UnitWork, Work};
 
 use crate::model::{Process, ProcessId, Run};
 
-/// Key of a unit without a rank: behind all ranks.
+/// Base of the keys of processes without a rank, larger than any rank.
 pub(super) const WITHOUT_RANK: u64 = 1 << 32;
 
-/// What is compared.
+/// Kind of the compared units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitKind {
-    /// Ranks; processes without one stand for themselves.
+    /// Ranks; a process without a rank is a unit of its own.
     Rank,
     /// Nodes.
     Node,
@@ -36,10 +35,10 @@ pub enum UnitKind {
 }
 
 impl UnitKind {
-    /// The unit that a process is part of; `None` if it is of none, or its operations are of several.
+    /// Returns the unit of a process; `None` if it has none, or if its operations belong to several.
     #[must_use]
     pub(crate) fn of_process(self, number: ProcessId, process: &Process) -> Option<u64> {
-        // A record that stands for several ranks is none of them, and what is on no known node is on none.
+        // A record that represents several ranks is none of them, and ranks on unknown nodes are on none.
         let alone = process.reduction.is_none();
         match self {
             Self::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number.0))),
@@ -48,7 +47,7 @@ impl UnitKind {
         }
     }
 
-    /// Name of the unit with `key`.
+    /// Returns the name of the unit with `key`.
     #[must_use]
     pub fn name(self, run: &Run, key: u64) -> String {
         let index = usize::try_from(key).unwrap_or(usize::MAX);
@@ -61,7 +60,7 @@ impl UnitKind {
         }
     }
 
-    /// What it is called, in the singular.
+    /// Returns the word for such a unit, in the singular.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

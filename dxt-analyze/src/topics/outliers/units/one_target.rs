@@ -1,13 +1,12 @@
-//! The storage target of calls of which only sums are known. Their offsets are not known, but between which bytes they lie is: where
-//! one target holds all of these, it served every call.
+//! Storage target of calls known only as sums: if one target holds all bytes between the lowest and the highest, it served every call.
 
 use crate::layouts::spread::spread;
 use crate::model::FileLayout;
 use trace_format::counters::Counters;
 
-/// The target that holds all bytes that the counted calls can have moved; `None` if there are several, or one is not known.
+/// Returns the target that holds all bytes that the counted calls can have moved; `None` if there are several, or a target is not known.
 pub(crate) fn one_target(layout: &FileLayout, counted: &Counters) -> Option<u32> {
-    // Without a lowest byte the first of the file may be it, without a highest one the last that there can be.
+    // An unknown lowest byte is taken as the file's first; an unknown highest byte as the largest possible.
     let from = u64::try_from(counted.min_offset).ok().filter(|_| counted.min_offset != i64::MAX).unwrap_or(0);
     let until = u64::try_from(counted.max_end_offset).ok().filter(|until| *until > from).unwrap_or(u64::MAX);
     let mut targets: Option<Option<u32>> = None;
@@ -44,7 +43,7 @@ mod tests {
         assert_eq!(of(four(), 2 << 20, 3 << 20), Some(5));
         assert_eq!(of(Layout::plain(1 << 20, 2, vec![7, 7]), i64::MAX, 0), Some(7));
         assert_eq!(of(Layout::plain(1 << 20, 2, Vec::new()), i64::MAX, 0), None);
-        // The first part lies with the metadata.
+        // The first component is on the metadata target.
         let mut parts = one();
         parts.components[0].start = 1 << 16;
         let metadata = Layout::plain(1 << 16, 1, Vec::new()).components.remove(0);

@@ -1,39 +1,39 @@
-//! Who was slowest in each span of time.
+//! Slowest unit in each time window.
 
 use super::compare::UnitGroup;
 use crate::shared::groups::Group;
 use crate::shared::ratio::share;
 use serde::Serialize;
 
-/// Who was slowest in one span of time.
+/// Slowest unit in one time window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Straggler {
-    /// What is compared.
+    /// Operations that are compared.
     #[serde(flatten)]
     pub group: Group,
-    /// Beginning of the span, ns since the job's start.
+    /// Start of the window, ns since the job's start.
     pub from_ns: u64,
-    /// Its end.
+    /// End of the window, ns since the job's start.
     pub until_ns: u64,
-    /// Units that did something in it.
+    /// Number of units active in the window.
     pub sample: u64,
-    /// The slowest for what it did.
+    /// Slowest unit for its work.
     pub unit: String,
-    /// How many times slower than the median it was.
+    /// Slowdown relative to the median.
     pub slower: f64,
-    /// Time beyond what the same work takes at the median, ns.
+    /// Time in excess of the same work at the median pace, ns.
     pub extra_ns: i64,
-    /// Whether that is more than chance.
+    /// True if the slowdown is more than chance.
     pub outlier: bool,
-    /// Outliers in the span.
+    /// Number of outliers in the window.
     pub outliers: u64,
-    /// (most - least time in calls) / most, over the units: 0 if all were busy for the same time.
+    /// (max - min time in calls) / max over the units; 0 if all were busy for the same time.
     pub imbalance: f64,
-    /// (most - least time in calls) / sum over the units, as Drishti measures stragglers.
+    /// (max - min time in calls) / sum over the units, Drishti's measure of stragglers.
     pub share_of_total: f64,
 }
 
-/// One for each group and window.
+/// Returns the slowest unit of each group and window.
 #[must_use]
 pub fn stragglers(groups: &[UnitGroup]) -> Vec<Straggler> {
     let one = |group: &UnitGroup| {

@@ -1,16 +1,16 @@
-//! Spans of time that are compared apart, and what held the job up in each.
+//! Time windows that are compared separately.
 
 use crate::model::Run;
 use std::borrow::Cow;
 
-/// Spans of time, in order and without gaps; ns since the job's start.
+/// Time windows, in order and without gaps; ns since the job's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// Where each begins, and where the last ends.
+    /// Start of each window, followed by the end of the last.
     bounds: Cow<'static, [u64]>,
 }
 
-/// The window of the last moment that was asked for, for who asks for one after another.
+/// Cache of the last window found, for lookups in order of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     window: u32,
@@ -19,7 +19,7 @@ pub struct Near {
 }
 
 impl Near {
-    /// As [`Windows::of`].
+    /// Returns the window of a time as [`Windows::of`] does.
     #[inline]
     pub fn of(&mut self, windows: &Windows, time: u64) -> Option<u32> {
         if !(self.from..self.until).contains(&time) {
@@ -32,13 +32,13 @@ impl Near {
 }
 
 impl Windows {
-    /// One, of all time.
+    /// Single window that covers all time.
     pub const WHOLE: &'static Self = {
         static WHOLE: Windows = Windows { bounds: Cow::Borrowed(&[0, u64::MAX]) };
         &WHOLE
     };
 
-    /// `count` of equal length over what is on record of the run.
+    /// Creates `count` windows of equal length over the recorded time of the run.
     #[must_use]
     pub fn equal(run: &Run, count: u32) -> Self {
         let (from, until) = run.span();
@@ -52,7 +52,7 @@ impl Windows {
         if bounds.len() < 2 { Self::WHOLE.clone() } else { Self { bounds: bounds.into() } }
     }
 
-    /// One from each of ascending `starts` to the next, the first from the job's start, the last without end.
+    /// Creates windows from each of ascending `starts` to the next; the first begins at the job's start, the last has no end.
     #[must_use]
     pub fn beginning_at(starts: impl Iterator<Item = u64>) -> Self {
         let mut bounds = vec![0];
@@ -62,7 +62,7 @@ impl Windows {
         Self { bounds: bounds.into() }
     }
 
-    /// Number of the one that `time` lies in.
+    /// Returns the number of the window that contains `time`.
     #[inline]
     #[must_use]
     pub fn of(&self, time: u64) -> Option<u32> {
@@ -73,7 +73,7 @@ impl Windows {
         (next > 0 && next < self.bounds.len()).then(|| (next - 1) as u32)
     }
 
-    /// Beginning and end of one.
+    /// Returns start and end of a window.
     #[must_use]
     pub fn span(&self, number: u32) -> (u64, u64) {
         let at = |index: usize| self.bounds.get(index).copied().unwrap_or(u64::MAX);

@@ -1,8 +1,7 @@
-//! What each unit did, by size of the request, so that like is compared with like: small requests are slow everywhere.
+//! Work of each unit by request size class, so that only similar requests are compared: small requests are slow everywhere.
 //!
-//! For storage targets the layer that reaches storage is looked at. An operation that spans several targets counts on each;
-//! its time is shared out by bytes, which is what can be known from outside. Operations of which only sums are known count where
-//! all of their bytes lie on one target.
+//!  For storage targets only the layer that reaches storage counts. An operation that spans several targets counts on each of them; its
+//! time is divided by bytes, the best estimate from outside. Operations known only as sums count if all of their bytes are on one target.
 
 use super::one_target::one_target;
 use super::windows::Near;
@@ -17,26 +16,26 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::Counters;
 
-/// One whole operation in [`Cell::weight`].
+/// Weight of one whole operation in [`Cell::weight`].
 pub const WHOLE: u64 = 1 << 20;
 
-/// Sums over the operations of one unit whose requests have about the same size.
+/// Sums over the operations of one unit in one request size class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Operations.
+    /// Number of operations.
     pub operations: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time in them, ns.
+    /// Time in the operations, ns.
     pub time_ns: u64,
-    /// Sum of the squares of their times, ns squared.
+    /// Sum of the squared durations, ns².
     pub squares: u128,
-    /// The operations again, in units of [`WHOLE`]: of one that spans several targets each has its share.
+    /// Number of operations in units of 1/[`WHOLE`]: an operation that spans several targets counts on each by its share.
     pub weight: u64,
 }
 
 impl Cell {
-    /// Adds `other`.
+    /// Adds the sums of `other`.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
@@ -62,7 +61,7 @@ impl Cell {
         self.weight = self.weight.saturating_add(WHOLE);
     }
 
-    /// Of operations of which only sums are known: they count as alike.
+    /// Creates a cell of operations known only as sums; assumes equal durations.
     fn of_counted(all: &Counters) -> Self {
         Self {
             operations: all.segments,
@@ -74,32 +73,32 @@ impl Cell {
     }
 }
 
-/// Size class of a request: sizes from 2^(class - 1) up to, and not including, 2^class bytes.
+/// Returns the size class of a request: class c holds sizes in [2^(c-1), 2^c) bytes, class 0 only size 0.
 #[inline]
 #[must_use]
 pub fn size_class(length: u64) -> u8 {
     (u64::BITS - length.leading_zeros()) as u8
 }
 
-/// What a unit did, by size class, in order.
+/// Work of a unit by size class, in ascending order.
 pub type UnitWork = BTreeMap<u8, Cell>;
 
-/// Work by group, window and unit, in order.
+/// Work by (group, window) and unit, in ascending order.
 pub type Grouped = BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>>;
 
 /// Group, window, unit, size class.
 type Key = (u32, u32, u64, u8);
 
-/// The analysis.
+/// Pass that sums work by unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// What are the units.
+    /// Kind of the compared units.
     pub kind: UnitKind,
-    /// Groups, by [`crate::shared::groups::group_index`].
+    /// Groups, indexed by [`crate::shared::groups::group_index`].
     pub groups: &'a [Option<Group>],
-    /// Layout per file of the run: for storage targets.
+    /// Layout per file of the run; needed for storage targets.
     pub layouts: &'a [Option<FileLayout>],
-    /// Spans of time that are compared apart.
+    /// Time windows that are compared separately.
     pub windows: &'a Windows,
 }
 
@@ -107,7 +106,7 @@ pub struct Work<'a> {
 pub type Partial = FxHashMap<Key, Cell>;
 
 impl Work<'_> {
-    /// The unit that all operations of a stream belong to; `None` if they belong to none. Not for storage targets.
+    /// Returns the unit that all operations of a stream belong to; `None` if there is none. Not for storage targets.
     pub(super) fn unit(&self, number: ProcessId, process: &Process, stream: &Stream) -> Option<u64> {
         if self.kind == UnitKind::File { Some(u64::from(stream.file.0)) } else { self.kind.of_process(number, process) }
     }
@@ -172,7 +171,7 @@ impl Analysis for Work<'_> {
     }
 }
 
-/// Neighbours are mostly alike: `put` gets the sums of each run of them that lies in one window and class.
+/// Passes sums to `put` once per run of neighbouring calls in the same window and size class; neighbours mostly are.
 #[inline]
 fn sums(calls: Stretch<'_>, windows: &Windows, shift: u64, mut put: impl FnMut(u32, u8, &Cell)) {
     let (mut near, mut like, mut sum) = (Near::default(), (0, 0), Cell::default());
@@ -194,17 +193,17 @@ fn put_any(window: u32, class: u8, sum: &Cell, put: &mut impl FnMut(u32, u8, &Ce
     }
 }
 
-/// The work of each process, of which that of ranks and of nodes is made in the end.
+/// Pass that sums work by process; the work of ranks and nodes is derived from it.
 #[derive(Clone, Copy, Debug)]
 pub struct ByProcess<'a> {
-    /// Groups, by [`crate::shared::groups::group_index`].
+    /// Groups, indexed by [`crate::shared::groups::group_index`].
     pub groups: &'a [Option<Group>],
-    /// Spans of time that are compared apart.
+    /// Time windows that are compared separately.
     pub windows: &'a Windows,
 }
 
 impl ByProcess<'_> {
-    /// What units of a kind did that are made of whole processes.
+    /// Derives the work of units that consist of whole processes (ranks, nodes).
     #[must_use]
     pub fn of(run: &Run, kind: UnitKind, by_process: &Partial) -> Partial {
         let mut out = Partial::default();
@@ -248,30 +247,30 @@ fn merge(into: &mut Partial, other: Partial) {
     }
 }
 
-/// Operations of one stream of which only sums are known.
+/// Operations of one stream that are known only as sums.
 pub(super) struct Counted<'a> {
     /// Index into [`Run::processes`].
     pub(super) number: ProcessId,
     pub(super) process: &'a Process,
     pub(super) stream: &'a Stream,
-    /// By [`crate::shared::groups::group_index`].
+    /// Index by [`crate::shared::groups::group_index`].
     pub(super) group: usize,
-    /// The window that all of them lie in, if it is one.
+    /// Time window that contains all of the operations; `None` if they may lie in several.
     pub(super) window: Option<u32>,
-    /// Of their mean size.
+    /// Size class of the mean size.
     pub(super) class: u8,
     pub(super) cell: Cell,
     pub(super) all: &'a Counters,
 }
 
 impl Counted<'_> {
-    /// The storage target that served all of them, if the file's layout tells.
+    /// Returns the storage target that served all of the operations, if the file's layout determines it.
     pub(super) fn target(&self, layouts: &[Option<FileLayout>]) -> Option<u32> {
         one_target(layouts.get(self.stream.file.index())?.as_ref()?, self.all)
     }
 }
 
-/// What has no segments.
+/// Iterates over the operations without segments.
 pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator<Item = Counted<'a>> {
     let of_process = move |(number, process): (ProcessId, &'a Process)| {
         process.missing.iter().filter_map(move |missing| {
@@ -291,14 +290,14 @@ pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator
 /// Operations without segments that could not be added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsure {
-    /// It is not known in which window they lie.
+    /// Operations whose time window is not known.
     pub windows: u64,
-    /// It is not known which storage target served them: of a file on several.
+    /// Operations on a file of several storage targets, where the serving target is not known.
     pub targets: u64,
 }
 
-/// Storage targets by group of which segments tell, or sums of several files or processes: of a target that one process met with
-/// one file nobody knows which of the three was slow.
+/// Returns the (group, storage target) pairs that have segments, or sums of several files or processes. Others cannot be judged: if one
+/// process used the target with one file only, any of the three may be the slow one.
 fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
     let of_segments = partial.keys().filter_map(|(group, _, target, _)| Some((*group, u32::try_from(*target).ok()?)));
     let mut told: BTreeSet<(u32, u32)> = of_segments.collect();
@@ -313,8 +312,8 @@ fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSe
     told
 }
 
-/// Work by group, window and unit, with what has no segments added; and what could not be added. A folded operation counts in the
-/// class of its stream's mean size.
+/// Returns the work by group, window and unit, including operations without segments, and the count of those that could not be added.
+/// Operations without segments count in the size class of their stream's mean size.
 #[must_use]
 pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, Unsure) {
     let mut unsure = Unsure::default();
@@ -342,7 +341,7 @@ pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Gr
         partial.entry(key).or_default().merge(&counted.cell);
     }
     let mut out = Grouped::new();
-    // Ranks whose node is not known are on none.
+    // Ranks whose node is not known belong to no node.
     let is_known = |unit: u64| analysis.kind != UnitKind::Node || unit < run.nodes.len() as u64;
     for ((group, window, unit, class), cell) in partial.into_iter().filter(|((_, _, unit, _), _)| is_known(*unit)) {
         if let Some(Some(group)) = analysis.groups.get(group as usize) {

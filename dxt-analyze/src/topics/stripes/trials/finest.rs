@@ -1,19 +1,20 @@
-//! Segments within one stripe: one object has all of them. Which it is on a layout of few objects can be told from one of the same stripe size
-//! with a multiple of them, so of a grid only the layouts with most objects are asked segment by segment.
+//! Shortcut for segments within one stripe, which lie on one object. The object on a layout of few objects follows from the object on a
+//! layout of the same stripe size with a multiple of as many objects. So in a grid, only the finest layouts (those with most objects) are
+//! replayed segment by segment.
 
 use super::plan::Plan;
 
-/// Which layouts are asked, and which of them tells of each.
+/// Finest layouts, and the finest layout from which each candidate derives.
 #[derive(Clone, Debug)]
 pub struct Finest {
-    /// By candidate of the plan.
+    /// Index of the finest layout, by candidate of the plan.
     of: Vec<usize>,
-    /// By size of the plan: those that are asked.
+    /// Finest layouts, by stripe size of the plan.
     asked: Vec<Vec<usize>>,
 }
 
 impl Finest {
-    /// Of a plan.
+    /// Determines the finest layouts of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let count = |number: usize| plan.candidates.get(number).map_or(0, |candidate| candidate.osts.len());
@@ -31,20 +32,20 @@ impl Finest {
         Self { of, asked }
     }
 
-    /// Those of a size that are asked.
+    /// Returns the finest layouts of a stripe size, given as index into [`Plan::sizes`].
     #[must_use]
     pub fn asked(&self, size: usize) -> &[usize] {
         self.asked.get(size).map_or(&[], Vec::as_slice)
     }
 
-    /// Which of them tells of a candidate.
+    /// Returns the finest layout from which a candidate derives.
     #[must_use]
     pub fn of(&self, number: usize) -> usize {
         self.of.get(number).copied().unwrap_or(number)
     }
 }
 
-/// Adds bytes and requests by moment and object to `cells`, which have fewer objects.
+/// Adds `[bytes, requests]` by time window and object, of a layout with `most` objects, to the `cells` of one with fewer `objects`.
 pub fn add_to(cells: &mut Vec<[u64; 2]>, objects: usize, finest: &[[u64; 2]], most: usize) {
     let (objects, most) = (objects.max(1), most.max(1));
     cells.resize(finest.len() / most * objects, [0; 2]);
@@ -58,7 +59,7 @@ pub fn add_to(cells: &mut Vec<[u64; 2]>, objects: usize, finest: &[[u64; 2]], mo
     }
 }
 
-/// Adds bytes and requests that each object got, by moment, to `cells` of so many objects.
+/// Adds `[bytes, requests]` per time window that each object got to all `objects` of `cells`.
 pub fn add_to_all(cells: &mut Vec<[u64; 2]>, objects: usize, even: &[[u64; 2]]) {
     if even.is_empty() {
         return;

@@ -1,9 +1,9 @@
-//! Trials: the accesses of the files with most time replayed over other layouts, all in one pass.
+//! Trials: replay of the accesses of the files with most time on other layouts, all in one pass.
 //!
-//! * [`plan`]: which layouts are tried: today's, those asked for (`--what-if`), and a grid (`--recommend`).
-//! * [`stripes`]: where a segment lies on a plain layout; [`finest`]: which layouts tell where one within a stripe lies on others.
+//! * [`plan`]: layouts to try: the current one, requested ones (`--what-if`), and a grid (`--recommend`).
+//! * [`stripes`]: position of a segment on a plain layout; [`finest`]: layouts from which others derive for segments within one stripe.
 //! * [`replay`]: the pass.
-//! * [`result`]: numbers per layout, what they would cost by a simple model, and what to recommend.
+//! * [`result`]: results per layout, their cost by a simple model, and the recommendation.
 
 pub mod finest;
 pub mod plan;

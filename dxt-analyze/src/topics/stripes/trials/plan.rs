@@ -1,4 +1,4 @@
-//! Which layouts are tried.
+//! Selection of the layouts to try.
 
 use crate::layouts::Rules;
 use crate::limits::{TRIAL_BYTES, TRIAL_MOMENTS};
@@ -6,30 +6,30 @@ use crate::model::FileLayout;
 use anyhow::{Context, Result, ensure};
 use trace_format::layout::Layout;
 
-/// Smallest stripe size of the grid: Lustre takes multiples of it (lfs-setstripe(1)).
+/// Smallest stripe size of the grid, in bytes; Lustre's stripe sizes are multiples of it (lfs-setstripe(1)).
 const SMALLEST: u64 = 64 << 10;
-/// Largest stripe size of the grid.
+/// Largest stripe size of the grid, in bytes.
 const LARGEST: u64 = 1 << 30;
-/// Largest stripe size at all: Lustre keeps it in 32 bits.
+/// Largest stripe size that Lustre supports (32 bits), in bytes.
 const MOST: u64 = u32::MAX as u64;
 
-/// A plain layout that is tried.
+/// Plain layout to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Stripe size in bytes.
     pub size: u64,
     /// Storage target of each object.
     pub osts: Vec<u32>,
-    /// Whether it was asked for; else it is of the grid.
+    /// True if requested by the user; false if part of the grid.
     pub asked: bool,
 }
 
-/// Reads what `--what-if` says: `size=16M,count=8`, with `start=` or `osts=0,4,8` as in a line of a layout file.
+/// Parses the argument of `--what-if`: `size=16M,count=8`, with `start=` or `osts=0,4,8` as in a line of a layout file.
 ///
 /// # Errors
-/// With what is wrong with it.
+/// If the argument is invalid; the error says why.
 pub fn parse(text: &str) -> Result<Candidate> {
-    // A comma also stands between the targets of `osts`.
+    // A comma also separates the targets of `osts`.
     let mut line = String::from("*");
     for word in text.split(',') {
         line.push(if word.contains('=') { ' ' } else { ',' });
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<Candidate> {
     Ok(Candidate { size: component.stripe_size, osts: component.targets.clone(), asked: true })
 }
 
-/// Stripe sizes from 64 KiB to 1 GiB by counts of 1, 2, 4, ... and all of `osts`.
+/// Returns the grid: stripe sizes from 64 KiB to 1 GiB, in powers of two, × counts of 1, 2, 4, ... and all of `osts`.
 #[must_use]
 pub fn grid(osts: &[u32]) -> Vec<Candidate> {
     let all = osts.len().max(1);
@@ -59,7 +59,7 @@ pub fn grid(osts: &[u32]) -> Vec<Candidate> {
     sizes.flat_map(of_size).collect()
 }
 
-/// Storage targets that the layouts in use name, in order.
+/// Returns the storage targets named by the active layouts, in ascending order.
 #[must_use]
 pub fn known_osts(layouts: &[Option<FileLayout>]) -> Vec<u32> {
     let components = layouts.iter().flatten().flat_map(|layout| &layout.layout.components);
@@ -73,17 +73,17 @@ pub fn known_osts(layouts: &[Option<FileLayout>]) -> Vec<u32> {
     osts
 }
 
-/// Candidates by stripe size: what depends on the size alone is counted once.
+/// Candidates grouped by stripe size: counts that depend only on the size are made once.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// All.
+    /// All candidates.
     pub candidates: Vec<Candidate>,
-    /// Sizes, and the candidates of each.
+    /// Stripe sizes, and the indices of the candidates of each.
     pub sizes: Vec<(u64, Vec<usize>)>,
 }
 
 impl Plan {
-    /// Of `candidates`, each once.
+    /// Creates the plan from `all` without duplicates.
     #[must_use]
     pub fn new(all: Vec<Candidate>) -> Self {
         let mut plan = Self::default();
@@ -102,7 +102,7 @@ impl Plan {
         plan
     }
 
-    /// Bins of time for which there is room, with `files` files.
+    /// Returns the number of time windows for which there is memory, with `files` files.
     #[must_use]
     pub fn moments(&self, files: usize) -> usize {
         let objects: usize = self.candidates.iter().map(|candidate| candidate.osts.len()).sum();
@@ -110,7 +110,7 @@ impl Plan {
     }
 }
 
-/// Today's layout with a target for every object: where none are known, they are numbered.
+/// Returns the layout with a target for every object: unknown targets are numbered from 0.
 #[must_use]
 pub fn with_targets(layout: &Layout) -> Layout {
     let mut layout = layout.clone();

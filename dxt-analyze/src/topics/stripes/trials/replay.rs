@@ -1,4 +1,4 @@
-//! The pass: what every layout would make of the segments of each file.
+//! Replay pass: applies every candidate layout to the segments of each file.
 
 use super::finest::{Finest, add_to, add_to_all};
 use super::plan::{Plan, with_targets};
@@ -17,18 +17,18 @@ use trace_format::frame::BlockHead;
 use trace_format::layout::Layout;
 use trace_format::op::OpClass;
 
-/// How segments lie on stripes of one size.
+/// Alignment of segments with stripes of one size.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// Segments.
+    /// Number of segments.
     pub operations: Sum,
-    /// Those that do not begin and end at boundaries.
+    /// Segments that do not begin and end at stripe boundaries.
     pub unaligned: Sum,
-    /// Those that touch more than one stripe.
+    /// Segments that touch more than one stripe.
     pub crossing: Sum,
-    /// Bytes of those that touch one.
+    /// Bytes of segments that touch one stripe.
     within_bytes: Sum,
-    /// Partly written stripes.
+    /// Partly written stripes and their writers.
     pub followed: Followed,
 }
 
@@ -49,18 +49,19 @@ impl Fit {
     }
 }
 
-/// What the objects of one layout get.
+/// Work of the objects of one layout.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// Objects touched, summed over segments.
+    /// Number of objects touched, summed over segments.
     pub touched: Sum,
     /// Bytes on the object that gets most of a segment, summed over segments.
     pub longest: Sum,
-    /// Bytes and requests by moment and object; empty while there are none.
+    /// `[bytes, requests]` per time window and object, at index `window * objects + object`; empty if there are none.
     pub cells: Vec<[u64; 2]>,
-    /// The same of segments within a stripe, until they are added to all layouts that have not been asked about them.
+    /// `[bytes, requests]` of segments within one stripe, in the order of `cells`. Counted only for the layouts of [`Finest::asked`], until
+    /// [`Replay::settled`] adds them to all layouts that derive from those.
     within: Vec<[u64; 2]>,
-    /// Bytes and requests by moment that every object got, until they are added.
+    /// `[bytes, requests]` per time window that every object got, until [`Replay::settled`] adds them to `cells`.
     even: Vec<[u64; 2]>,
 }
 
@@ -81,7 +82,7 @@ impl Work {
     }
 }
 
-/// The objects in a moment.
+/// Returns the objects' counters in one time window; allocates them if there are none.
 #[inline]
 fn moment(cells: &mut Vec<[u64; 2]>, objects: usize, bins: usize, bin: usize) -> &mut [[u64; 2]] {
     if cells.is_empty() {
@@ -90,7 +91,6 @@ fn moment(cells: &mut Vec<[u64; 2]>, objects: usize, bins: usize, bin: usize) ->
     cells.get_mut(bin * objects..(bin + 1) * objects).unwrap_or_default()
 }
 
-/// Adds a request to an object.
 #[inline]
 fn add(moment: &mut [[u64; 2]], object: usize, bytes: u64) {
     if let Some([sum, requests]) = moment.get_mut(object) {
@@ -99,68 +99,68 @@ fn add(moment: &mut [[u64; 2]], object: usize, bytes: u64) {
     }
 }
 
-/// One file.
+/// Counts of one file.
 #[derive(Clone, Debug, Default)]
 pub struct FileTally {
-    /// Today's layout.
+    /// Alignment and work on the current layout.
     pub today: (Fit, Work),
-    /// By size of the plan.
+    /// Alignment by stripe size, in the order of [`Plan::sizes`].
     pub fits: Vec<Fit>,
-    /// By candidate of the plan.
+    /// Work by candidate, in the order of [`Plan::candidates`].
     pub works: Vec<Work>,
 }
 
-/// A file that is to be tried.
+/// File on which to try other layouts.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Index into the run's files.
     pub file: FileId,
-    /// Its reads and writes, about.
+    /// Approximate number of reads and writes.
     pub operations: u64,
-    /// Those that begin from here to there, ns since the job's start; `None`: all.
+    /// Time span in which segments must begin, ns since the job's start, ends included; `None` for all.
     pub span: Option<(u64, u64)>,
 }
 
-/// A file that is tried, and its layout today.
+/// File on which layouts are tried, and its current layout.
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// Index into the run's files.
     pub file: FileId,
-    /// Its layout, with a target for every object.
+    /// Current layout, with a target for every object.
     pub today: Layout,
-    /// The layout's targets, in order.
+    /// Storage targets of the current layout, in ascending order.
     pub targets: Vec<u32>,
-    /// Moments.
+    /// Time windows.
     pub timeline: Timeline,
-    /// As it was wanted.
+    /// Span of [`Wanted`].
     pub span: Option<(u64, u64)>,
 }
 
-/// Candidates of one stripe size: their numbers and how many objects they have.
+/// Candidates of one stripe size, as (index into the plan's candidates, number of objects).
 #[derive(Debug)]
 struct OfSize {
     size: Divisor,
-    /// Those that are asked of accesses within a stripe.
+    /// Candidates to which segments within one stripe are applied.
     within: Vec<(usize, Divisor)>,
-    /// All, which are asked of others.
+    /// All candidates; segments that cross stripes are applied to each.
     crossing: Vec<(usize, Divisor)>,
 }
 
-/// The pass over `files`, of which one may be there several times, with other spans.
+/// Replay pass over `files`. A file may occur several times with different spans.
 #[derive(Debug)]
 pub struct Replay<'a> {
-    /// What is tried.
+    /// Layouts to try.
     pub plan: &'a Plan,
-    /// Files.
+    /// Files to replay.
     pub files: Vec<Tried>,
     finest: Finest,
-    /// In the order of the plan's.
+    /// Parallel to [`Plan::sizes`].
     sizes: Vec<OfSize>,
     slots: FxHashMap<FileId, Vec<usize>>,
 }
 
 impl<'a> Replay<'a> {
-    /// Of `plan` on `files`.
+    /// Prepares the replay of `plan` on `files`; files without a known layout are left out.
     #[must_use]
     pub fn new(run: &Run, layouts: &[Option<FileLayout>], plan: &'a Plan, files: &[Wanted]) -> Self {
         let most = plan.moments(files.len());
@@ -170,7 +170,7 @@ impl<'a> Replay<'a> {
             let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
             targets.sort_unstable();
             targets.dedup();
-            // More than any file system has; what lies on others is left out.
+            // More targets than any file system has; bytes on others are left out.
             targets.truncate(LOAD_TARGETS);
             let objects = plan.candidates.iter().map(|candidate| candidate.osts.len()).max().unwrap_or(1) as u64;
             let moments = (operations / (objects * TRIAL_OPERATIONS).max(1)).clamp(1, most as u64);
@@ -197,7 +197,7 @@ impl<'a> Replay<'a> {
         Self { plan, files, finest, sizes, slots }
     }
 
-    /// What was found, with all of it in all layouts.
+    /// Returns the counts with segments within one stripe and evenly spread segments added to all layouts.
     #[must_use]
     pub fn settled(&self, mut tallies: Vec<FileTally>) -> Vec<FileTally> {
         let objects = |number: usize| self.plan.candidates.get(number).map_or(0, |candidate| candidate.osts.len());
@@ -287,11 +287,10 @@ impl Analysis for Replay<'_> {
     }
 }
 
-/// A segment.
 struct Access {
     offset: u64,
     length: u64,
-    /// Process, node and duration, if it writes.
+    /// Process, node and duration (ns) of a write; `None` for a read.
     writer: Option<(ProcessId, u32, u64)>,
     file: FileId,
     bin: usize,
@@ -308,7 +307,7 @@ impl Access {
 }
 
 impl Replay<'_> {
-    /// Size by size, so that what is the same for all accesses is looked up once.
+    /// Applies accesses to all candidates, one stripe size at a time: data common to all accesses is looked up once.
     fn candidates(&self, tally: &mut FileTally, accesses: &[Access], bins: usize) {
         for (OfSize { size, within, crossing }, fit) in self.sizes.iter().zip(&mut tally.fits) {
             fit.operations += accesses.len() as u64;
@@ -346,7 +345,7 @@ impl Replay<'_> {
     }
 }
 
-/// Accesses of one length in one moment, each of which covers whole stripes, as many on each object of every candidate: one stands for all.
+/// Equally long accesses in one time window that cover whole stripes and load all objects of every candidate equally.
 struct Even {
     there: OnStripes,
     bin: usize,
@@ -374,7 +373,7 @@ impl Even {
     }
 }
 
-/// An access on several stripes, on each of `candidates`; `bin` of so many.
+/// Applies an access that crosses stripes to each of `candidates`; `bin` is its time window out of `bins`.
 fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStripes, (bins, bin): (usize, usize)) {
     for (number, objects) in candidates {
         let Some(work) = works.get_mut(*number) else { continue };
@@ -396,7 +395,7 @@ fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStri
     }
 }
 
-/// The same on today's layout, whatever its form.
+/// Applies an access to the current layout, which may have any form.
 fn today((fit, work): &mut (Fit, Work), (tried, placed): (&Tried, &Placed<'_>), access: &Access, parts: &mut Parts) {
     let place = i64::try_from(access.offset).ok().and_then(|offset| StripesTouched::on(placed, offset, access.length));
     let Some(place) = place.filter(|place| !place.is_on_metadata()) else { return };

@@ -1,9 +1,12 @@
-//! Numbers per layout, what they would cost by a simple model, and what to recommend.
+//! Results per layout, their cost by a simple model, and the recommendation.
 //!
-//! The model takes a request to a storage target to cost as much as the transfer of `request_bytes`, and handing a stripe's
-//! lock to another node as much as `handover_bytes`. *Servers*: in each moment, the busiest target's bytes and requests; the
-//! targets work side by side. *Clients*: a process waits for the target with most of each of its operations; the processes
-//! work side by side. The larger of the two is the cost. It ranks layouts; it predicts no times.
+//! The model: a request to a storage target costs as much as the transfer of `request_bytes`, and passing a stripe's lock to another node
+//! as much as `handover_bytes`.
+//!
+//! - Servers: sum over time windows of the busiest target's bytes and requests; targets work in parallel.
+//! - Clients: a process waits for the target with most bytes of each of its operations; processes work in parallel.
+//!
+//! The cost is the larger of the two. It ranks layouts, but predicts no times.
 
 use super::plan::{Candidate, Plan};
 use super::replay::{FileTally, Fit, Replay, Work};
@@ -13,61 +16,61 @@ use crate::text::units;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 
-/// A layout and what it makes of a file's accesses.
+/// Layout, and its effect on a file's accesses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
     /// `today`, `asked` or `grid`.
     pub kind: &'static str,
-    /// Stripe size in bytes; of today's composite layout that of its last component in use.
+    /// Stripe size in bytes; for a composite current layout, of its last component in use.
     pub stripe_size: u64,
-    /// Objects.
+    /// Number of objects.
     pub stripe_count: u64,
-    /// Reads and writes that have a place on it.
+    /// Number of reads and writes that fall on objects of the layout.
     pub operations: u64,
-    /// Those that do not begin and end at stripe boundaries.
+    /// Operations that do not begin and end at stripe boundaries.
     pub unaligned: u64,
-    /// Those that touch more than one stripe.
+    /// Operations that touch more than one stripe.
     pub crossing: u64,
-    /// Stripes of which several processes wrote a part, at any time.
+    /// Stripes that several processes wrote in part, at any time.
     pub contested_stripes: u64,
-    /// Of these, those written from several nodes.
+    /// Contested stripes written from several nodes.
     pub contested_between_nodes: u64,
-    /// Writes to the latter.
+    /// Writes to stripes contested between nodes.
     pub writes_contested_between_nodes: u64,
-    /// The three numbers above are those of one stripe in this many, times this.
+    /// Sampling factor of the three contested counts: one stripe in this many is counted, and the counts are multiplied by it.
     pub estimated_times: u64,
-    /// Storage targets that an operation touches, on the average.
+    /// Mean number of storage targets per operation.
     pub osts_per_operation: f64,
-    /// Storage targets that got any bytes.
+    /// Number of storage targets that got bytes.
     pub osts_used: u64,
-    /// Bytes of the busiest target against the mean over all targets of the layout.
+    /// Bytes on the busiest target / mean over all targets of the layout.
     pub busiest_to_mean: f64,
-    /// How many targets are at work together: bytes over those of the busiest target of each moment.
+    /// Mean number of targets that work in parallel: bytes / sum over time windows of the busiest target's bytes.
     pub parallelism: f64,
-    /// What it would cost by the model, in bytes that one target would transfer meanwhile.
+    /// Cost by the model, in bytes that one target could transfer meanwhile.
     pub cost_bytes: u64,
 }
 
 /// All layouts tried for a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileTrials {
-    /// Path.
+    /// Path of the file.
     pub file: String,
-    /// Whether today's layout is a guess.
+    /// True if the current layout is a guess.
     pub is_guess: bool,
-    /// Processes that read or wrote it.
+    /// Number of processes that read or wrote the file.
     pub processes: u64,
-    /// Moments that servers' work is looked at in.
+    /// Number of time windows in which servers' work is evaluated.
     pub moments: u64,
-    /// Today's layout first, then what was asked for, then the grid.
+    /// Current layout first, then the requested layouts, then the grid.
     pub trials: Vec<Trial>,
-    /// The best of all, if it is better than today's by enough: index into `trials`.
+    /// Index into `trials` of the best layout, if it is better than the current one by `recommend_gain`.
     pub recommended: Option<usize>,
-    /// How to get it.
+    /// Commands and hints to get the recommended layout.
     pub how: Vec<String>,
 }
 
-/// The results of a pass.
+/// Returns the results of a replay pass.
 #[must_use]
 pub fn results(
     run: &Run,
@@ -84,7 +87,7 @@ pub fn results(
         let today = Subject { kind: "today", size: main, targets: tried.targets.clone(), processes };
         let mut trials = vec![today.trial(&tally.today.0, &tally.today.1, &run.thresholds)];
         trials.extend(of_plan(plan, &tally, processes, &run.thresholds));
-        // A guess is no layout to compare with.
+        // A guessed layout is no base for a comparison.
         let recommended = if search && !layout.is_guess() { recommend(&trials, &run.thresholds) } else { None };
         let how = recommended.and_then(|best| trials.get(best)).map(how).unwrap_or_default();
         Some(FileTrials {
@@ -119,7 +122,7 @@ fn processes(run: &Run, file: FileId) -> u64 {
     run.processes.iter().filter(uses).count() as u64
 }
 
-/// A layout, of which numbers are to be told.
+/// Layout under evaluation.
 struct Subject {
     kind: &'static str,
     size: u64,
@@ -165,7 +168,7 @@ impl Subject {
     }
 }
 
-/// Work by target: objects of one target are put together.
+/// Work by target; objects on the same target are summed.
 #[derive(Default)]
 struct TargetLoad {
     bytes: u64,
@@ -207,7 +210,7 @@ impl TargetLoad {
     }
 }
 
-/// The cheapest, if it is cheaper than today's by enough.
+/// Returns the best layout if it is cheaper than the current one by `recommend_gain`.
 fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first()?;
     let cheapest = trials.iter().map(|trial| trial.cost_bytes).min()?;
@@ -215,8 +218,8 @@ fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     if is_better { best(trials, least) } else { None }
 }
 
-/// The cheapest but for today's. Of those that hardly differ, the one with fewest targets, then with fewest contested stripes, then with
-/// today's stripe size, then with the smallest.
+/// Returns the cheapest layout other than the current one. Among layouts within a fifth of `recommend_gain`, prefers in this order: fewest
+/// targets, fewest contested stripes, the current stripe size, the smallest stripe size.
 #[must_use]
 pub fn best(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first().filter(|today| today.operations > 0)?;

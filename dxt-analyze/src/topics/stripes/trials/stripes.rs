@@ -1,6 +1,6 @@
-//! Where a segment lies on a plain layout: the short way, since it is asked for every segment and every layout of a grid.
+//! Position of a segment on a plain layout. Optimized, since it is computed for every segment and every layout of a grid.
 
-/// A segment on stripes of one size.
+/// Segment on stripes of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnStripes {
     offset: u64,
@@ -11,7 +11,7 @@ pub struct OnStripes {
 }
 
 impl OnStripes {
-    /// `length` bytes at `offset` on stripes of `size` bytes; none of them 0.
+    /// Places `length` bytes at `offset` on stripes of `size` bytes; `length` and `size` must not be 0.
     #[inline]
     #[must_use]
     pub fn new(offset: u64, length: u64, size: Divisor) -> Self {
@@ -24,7 +24,7 @@ impl OnStripes {
         self.offset.saturating_add(self.length)
     }
 
-    /// Whether it begins and ends at stripe boundaries.
+    /// True if the segment begins and ends at stripe boundaries.
     #[inline]
     #[must_use]
     pub fn is_aligned(self) -> bool {
@@ -41,14 +41,14 @@ impl OnStripes {
         self.end() - self.last * self.size == self.size
     }
 
-    /// Whether it touches more than one stripe.
+    /// True if the segment touches more than one stripe.
     #[inline]
     #[must_use]
     pub fn crosses(self) -> bool {
         self.first != self.last
     }
 
-    /// First bytes of the stripes that it covers in part.
+    /// Iterates over the first bytes of the partly covered stripes.
     #[inline]
     pub fn partly_covered(self) -> impl Iterator<Item = u64> {
         let first = if self.crosses() { !self.begins_at_boundary() } else { !self.is_aligned() };
@@ -57,7 +57,7 @@ impl OnStripes {
         first.then_some(start(self.first)).into_iter().chain(last.then_some(start(self.last)))
     }
 
-    /// The bytes that each of `count` objects gets, if it touches several stripes and all objects get as much: what aligned requests do.
+    /// Returns the bytes per object if the segment touches several stripes and all `count` objects get the same, as with aligned requests.
     #[inline]
     #[must_use]
     pub fn even(self, count: Divisor) -> Option<u64> {
@@ -68,7 +68,7 @@ impl OnStripes {
         (more == 0).then(|| rounds.saturating_mul(self.size))
     }
 
-    /// Calls `each` with every object of `count` that it touches, once, and the bytes there.
+    /// Calls `each(object, bytes)` once for every object, out of `count`, that the segment touches.
     #[inline]
     pub fn objects(self, count: Divisor, mut each: impl FnMut(u64, u64)) {
         let mut object = divided(self.first, count).1;
@@ -93,8 +93,7 @@ impl OnStripes {
     }
 }
 
-/// How often `by` is in `number`, and what is left. Sizes and counts are powers of two, nearly always, and divisions would be most of the work.
-/// What is divided by often, mostly a power of two: a shift where a division takes long.
+/// Divisor of frequent divisions: sizes and counts are nearly always powers of two, for which a shift replaces the slow division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divisor {
     by: u64,
@@ -102,27 +101,27 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// Not 0.
+    /// Creates a divisor; `by` must not be 0.
     #[must_use]
     pub fn new(by: u64) -> Self {
         Self { by, shift: by.is_power_of_two().then(|| by.trailing_zeros()) }
     }
 
-    /// Whether nothing is left of `number`, where that is told by its bits.
+    /// True if the divisor is a power of two and divides `number`; other divisors are not tested.
     #[inline]
     #[must_use]
     pub fn divides(self, number: u64) -> bool {
         self.shift.is_some() && number & (self.by - 1) == 0
     }
 
-    /// The number.
+    /// Returns the divisor.
     #[must_use]
     pub fn get(self) -> usize {
         self.by as usize
     }
 }
 
-/// Quotient and rest.
+/// Returns quotient and remainder.
 #[inline]
 fn divided(number: u64, Divisor { by, shift }: Divisor) -> (u64, u64) {
     match shift {

@@ -1,13 +1,13 @@
-//! How `stripes` shows the layouts that were tried.
+//! Tables of the layouts that `stripes` tried.
 
 use crate::render::{Cell, Table};
 use crate::text::units;
 use crate::topics::stripes::trials::result::{FileTrials, Trial};
 
-/// Layouts of the grid that a table for people shows per file.
+/// Maximum number of grid layouts per file in a table for the terminal.
 const SHOWN_GRID: usize = 3;
 
-/// Today's layout, those asked for, and the best of the grid; in CSV all.
+/// Builds the table of the current layout, the requested layouts, and the best of the grid; in CSV, all of them.
 pub(crate) fn trial_table(files: &[FileTrials]) -> Table {
     let (mut shown, mut others) = (Vec::new(), Vec::new());
     for file in files {
@@ -38,7 +38,7 @@ pub(crate) fn trial_table(files: &[FileTrials]) -> Table {
         .done()
 }
 
-/// A layout that was tried for a file, with its number among those.
+/// Layout tried for a file, and its index among the file's trials.
 struct Tried<'a> {
     file: &'a FileTrials,
     number: usize,
@@ -59,13 +59,12 @@ impl Tried<'_> {
     }
 }
 
-/// What `trial` would cost, in units of today's layout.
+/// Returns the cost of `trial` relative to the current layout.
 fn relative(file: &FileTrials, trial: &Trial) -> Option<f64> {
     let today = file.trials.first().filter(|_| !file.is_guess)?.cost_bytes;
     (today > 0).then(|| trial.cost_bytes as f64 / today as f64)
 }
 
-/// What to do.
 pub(crate) fn trial_lines(files: &[FileTrials]) -> Vec<String> {
     let mut out = Vec::new();
     for file in files {

@@ -1,6 +1,6 @@
-//! Who is slow only where it met a slow storage target. A rank, node or file whose bytes lie on one target is as slow as that target:
-//! the target is to blame, if others that met it were slow there as well, and the unit is judged by what it did elsewhere. A target
-//! that nobody else met excuses nobody.
+//! Finds units that are slow only because of slow storage targets. A rank, node or file whose bytes are on one target is as slow as this
+//! target. The target is to blame if other units were slow there too; the unit is then judged without its work there. A target that no
+//! other unit used excuses no unit.
 
 use super::{Judged, Score, Unit, UnitGroup, compare, unit};
 use crate::layouts::spread::spread;
@@ -16,22 +16,22 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
-/// Storage targets that are outliers: whether in writes, and which.
+/// Storage targets that are outliers: (true for writes, target).
 type Slow = BTreeSet<(bool, u32)>;
 
-/// What a unit did on slow targets and elsewhere.
+/// Work of a unit on slow targets and elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct UnitMet {
     elsewhere: UnitWork,
     there: BTreeMap<u32, UnitWork>,
 }
 
-/// The same by group, window and unit.
+/// Work on slow targets and elsewhere, by (group, window) and unit.
 #[derive(Clone, Debug, Default)]
 pub struct Met(BTreeMap<(Group, u32), BTreeMap<u64, UnitMet>>);
 
 impl Met {
-    /// Of the units of `analysis`; `None` if no target is slow. Reads the trace twice more.
+    /// Measures the units of `analysis`; `None` if no target is slow. Reads the trace twice more.
     #[must_use]
     pub fn of(run: &Run, analysis: &Work<'_>, metric: Metric) -> Option<Self> {
         let names_targets = |layout: &crate::model::FileLayout| {
@@ -65,7 +65,7 @@ impl Met {
         out
     }
 
-    /// What the units of a group did in a window.
+    /// Returns the work of the units of a group in a window.
     pub(super) fn of_group(&self, group: &Group, window: u32) -> Option<&BTreeMap<u64, UnitMet>> {
         self.0.get(&(group.clone(), window))
     }
@@ -94,8 +94,8 @@ fn slow_targets(run: &Run, analysis: &Work<'_>, metric: Metric) -> Slow {
     groups.iter().flat_map(slow).collect()
 }
 
-/// The pass that tells a unit's work on slow targets from the rest. An operation that touches a slow target is as slow as that,
-/// however few of its bytes lie there, so it counts there as a whole.
+/// Pass that separates a unit's work on slow targets from the rest. An operation that touches a slow target is as slow as the target,
+/// however few bytes are there, so it counts there as a whole.
 struct Split<'a> {
     work: Work<'a>,
     slow: &'a Slow,
@@ -107,7 +107,7 @@ impl Split<'_> {
     }
 }
 
-/// Group, window, unit, slow target if one was met, size class.
+/// Group, window, unit, slow target (if touched), size class.
 type Key = (u32, u32, u64, Option<u32>, u8);
 
 impl Analysis for Split<'_> {
@@ -153,14 +153,14 @@ impl Analysis for Split<'_> {
     }
 }
 
-/// Which slow targets are to blame within a group: how many units met each, and how many were slow there.
+/// Slow targets to blame within a group: per target, (number of units that used it, number of units that were slow there).
 pub(super) struct Blame<'a> {
     units: &'a BTreeMap<u64, UnitMet>,
     there: BTreeMap<u32, (u64, u64)>,
 }
 
 impl<'a> Blame<'a> {
-    /// By what the units of a judged group met.
+    /// Counts for each target the units of a judged group that used it and that were slow there.
     pub(super) fn of(units: &'a BTreeMap<u64, UnitMet>, judged: &Judged, least: &Thresholds) -> Self {
         let mut there: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for (key, met) in units {
@@ -173,7 +173,7 @@ impl<'a> Blame<'a> {
         Self { units, there }
     }
 
-    /// What is left of a unit once its work on targets that others found slow too is taken away; `None` if it met none.
+    /// Returns a unit without its work on targets that were slow for others too; `None` if it used none of them.
     pub(super) fn rest(&self, key: u64, judged: &Judged, least: &Thresholds) -> Option<(Unit, Score)> {
         let met = self.units.get(&key)?;
         let mut rest = met.elsewhere.clone();
