@@ -1,4 +1,4 @@
-//! Parquet files as `export` and `corpus` write them: one way of writing, and the columns that several tables have.
+//! Parquet files of `export` and `corpus`: common writer settings, and columns shared by several tables.
 
 use crate::findings::Finding;
 use crate::shared::sums::Called;
@@ -17,18 +17,14 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows that are stored together.
 pub(crate) const ROW_GROUP: usize = 1 << 20;
-/// Bytes that a row group may take while it is made: reached before a million rows only by rows that are long, such as those of
-/// accesses that touch many targets each.
+/// Memory of a row group under construction, in bytes; limits only groups with long rows, such as accesses to many targets each.
 const ROW_GROUP_BYTES: usize = 96 << 20;
 
-/// A file that is being written.
 pub(crate) type Writer = ArrowWriter<BufWriter<File>>;
-/// A column: its name and its values.
 pub(crate) type Column = (&'static str, ArrayRef);
 
-/// How all files are written.
+/// Returns the writer properties of all files.
 pub(crate) fn properties() -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_created_by(concat!("dxt-analyze ", env!("CARGO_PKG_VERSION")).into())
@@ -37,7 +33,7 @@ pub(crate) fn properties() -> WriterPropertiesBuilder {
         .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
 }
 
-/// The same with columns of numbers that grow: their differences are stored.
+/// Returns writer properties with delta encoding for columns of growing numbers.
 pub(crate) fn with_differences(mut builder: WriterPropertiesBuilder, columns: &[&str]) -> WriterProperties {
     for &column in columns {
         let path = || ColumnPath::from(column);
@@ -47,26 +43,23 @@ pub(crate) fn with_differences(mut builder: WriterPropertiesBuilder, columns: &[
     builder.build()
 }
 
-/// A writer of one file.
 pub(crate) fn writer(path: &Path, schema: Arc<Schema>, properties: WriterProperties) -> Result<Writer> {
     let file = BufWriter::with_capacity(1 << 20, create_new(path)?);
     Ok(ArrowWriter::try_new(file, schema, Some(properties))?)
 }
 
-/// Ends a file.
 pub(crate) fn finish(writer: Writer) -> Result<()> {
     writer.into_inner()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     Ok(())
 }
 
-/// Writes a table that is small.
 pub(crate) fn table(path: &Path, batch: &RecordBatch) -> Result<()> {
     let mut writer = writer(path, batch.schema(), properties().build())?;
     writer.write(batch)?;
     finish(writer)
 }
 
-/// A table whose types do not depend on what is in it, so that those of several jobs are one.
+/// Creates a table whose types do not depend on its contents, so that tables of several jobs can be concatenated.
 pub(crate) fn batch(columns: Vec<Column>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))?)
 }
@@ -91,7 +84,7 @@ pub(crate) fn moments(values: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(TimestampNanosecondArray::from_iter_values(values).with_timezone("UTC"))
 }
 
-/// Columns that all tables of sums have.
+/// Returns the columns common to all tables of sums.
 pub(crate) fn sum_columns<'a>(sums: impl Iterator<Item = &'a Called> + Clone) -> [Column; 6] {
     [
         ("operations", numbers(sums.clone().map(|sums| sums.operations))),
@@ -103,7 +96,7 @@ pub(crate) fn sum_columns<'a>(sums: impl Iterator<Item = &'a Called> + Clone) ->
     ]
 }
 
-/// Findings, a row each.
+/// Returns the columns of findings, one row each.
 pub(crate) fn finding_columns(findings: &[&Finding]) -> Vec<Column> {
     let mut evidence = ListBuilder::new(StringBuilder::new());
     for finding in findings {

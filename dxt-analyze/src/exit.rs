@@ -1,19 +1,19 @@
-//! How the program ends: the exit codes, all of them, and the one error type that is the user's own.
+//! Exit codes of the program, and the error type for mistakes of the user.
 
 use std::process::ExitCode;
 
-/// What the exit code says.
+/// Exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done. Also when the reader of our output went away: a closed pipe is no failure.
+    /// Success. Also if the reader of our output has gone away: a closed pipe is no failure.
     Fine = 0,
-    /// Nothing could be done: no input could be read, the output could not be written.
+    /// Nothing could be done: no input could be read, or the output could not be written.
     Failure = 1,
-    /// The command line asks for something that makes no sense.
+    /// The command line makes no sense.
     Usage = 2,
-    /// Done, but the trace is incomplete: something is damaged, cut or lost, or segments were folded into counters. Of
-    /// many jobs: one is, or a file was left out.
+    /// Done, but the trace is incomplete: something is damaged, truncated or lost, or segments were folded into counters. For many jobs:
+    /// one of them is incomplete, or a file was left out.
     Incomplete = 3,
     /// Done, and a finding is at or above `--fail-on`.
     Findings = 4,
@@ -25,12 +25,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A command line that parses and still asks for something that cannot be meant; ends in [`Exit::Usage`].
+/// Syntactically valid command line that makes no sense; leads to [`Exit::Usage`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// Whether `error` comes from writing to a pipe that nobody reads any more.
+/// True if `error` comes from writing to a closed pipe.
 #[must_use]
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let broken = |io: &std::io::Error| io.kind() == std::io::ErrorKind::BrokenPipe;

@@ -1,5 +1,5 @@
-//! Files that are read: the only place that opens one. Nothing but a regular file is: opening a FIFO waits for its other end, reading a
-//! device may never end, and both may be put where a trace is looked for. A file may have holes of terabytes; its data are what counts.
+//! Opens input files; the only module that does. It opens nothing but regular files: opening a FIFO blocks until the other end opens,
+//! reading a device may never end, and both may be in the place of a trace. Files may have holes of terabytes; only their data counts.
 
 use rustix::fs::{Mode, OFlags, SeekFrom, open as open_as, seek};
 use rustix::io::Errno;
@@ -11,20 +11,20 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use trace_format::read::Source;
 
-/// Opens the regular file `path`, and waits for nobody.
+/// Opens the regular file `path` without blocking.
 ///
 /// # Errors
-/// What the system said, or what `path` is instead.
+/// The system's error, or the actual type of `path`.
 pub(crate) fn open(path: &Path) -> Result<File> {
     opened(path, OFlags::empty())
 }
 
-/// As [`open`]; a symbolic link is not followed (`ELOOP`).
+/// Opens a file as [`open`] does, without following a symbolic link (`ELOOP`).
 pub(crate) fn open_no_link(path: &Path) -> Result<File> {
     opened(path, OFlags::NOFOLLOW)
 }
 
-/// As [`open`], of a file with I/O of users: what is made of it gets no more access rights ([`rights`]).
+/// Opens a file with I/O of users as [`open`] does: files derived from it get no more access rights ([`rights`]).
 pub(crate) fn open_trace(path: &Path) -> Result<File> {
     let file = open(path)?;
     note(&file.metadata()?);
@@ -35,7 +35,7 @@ fn opened(path: &Path, more: OFlags) -> Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
     let file: File = match open_as(path, flags, Mode::empty()) {
         Ok(file) => file.into(),
-        // A socket, or a device that nothing drives.
+        // Socket, or device without a driver.
         Err(error @ (Errno::NXIO | Errno::NODEV)) => {
             return Err(path.metadata().map_or(error.into(), |about| no_file(about.file_type())));
         }
@@ -57,20 +57,19 @@ fn no_file(kind: FileType) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("it is {what}, no regular file{help}"))
 }
 
-/// Access rights that what is made of the traces may have: those that all traces have, without execution.
+/// Access rights for derived files: those common to all traces read, without execution.
 static RIGHTS: Mutex<Option<Rights>> = Mutex::new(None);
 
-/// Access rights of files.
 #[derive(Clone, Copy)]
 struct Rights {
     mode: u32,
-    /// The group that all files have, if they have one.
+    /// Common group of all files, if there is one.
     group: Option<u32>,
 }
 
-/// Notes that a file with the access rights of `about` is read.
+/// Records that a file with the access rights of `about` is read.
 pub(crate) fn note(about: &Metadata) {
-    // What came through a pipe was copied, and nobody knows what it was.
+    // Copied from a pipe: the original rights are unknown.
     if about.nlink() == 0 {
         return;
     }
@@ -82,24 +81,24 @@ pub(crate) fn note(about: &Metadata) {
     });
 }
 
-/// From now on what is made is for this user alone.
+/// Makes all files written from now on private to this user.
 pub(crate) fn keep_private() {
     *RIGHTS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Rights { mode: 0o600, group: None });
 }
 
-/// Access rights that a file of `group` may have which is made of what was read; `None` if nothing was.
+/// Returns the access rights for a derived file of `group`; `None` if nothing was read.
 pub(crate) fn rights(group: u32) -> Option<u32> {
     let rights = (*RIGHTS.lock().unwrap_or_else(PoisonError::into_inner))?;
-    // Another group may read what everybody may.
+    // Another group gets the rights of others.
     let of_group = if rights.group == Some(group) { 0o060 } else { (rights.mode & 0o006) << 3 };
-    // Whoever made the file can always read and write it.
+    // The creator can always read and write.
     Some(0o600 | rights.mode & (0o006 | of_group))
 }
 
-/// Pieces of data that are looked for, at most; what is behind them counts as data.
+/// Maximum data extents counted; everything beyond them counts as data.
 const PIECES: usize = 1 << 12;
 
-/// Bytes of a file that are in no hole.
+/// Returns the bytes of a file outside of holes.
 pub(crate) fn data_bytes(file: &File) -> Result<u64> {
     let size = file.metadata()?.len();
     let (mut at, mut bytes) = (0, 0_u64);
@@ -111,18 +110,18 @@ pub(crate) fn data_bytes(file: &File) -> Result<u64> {
     Ok(bytes + size.saturating_sub(at))
 }
 
-/// The first data of `file` at or behind `offset`.
+/// Returns the first data extent of `file` at or after `offset`.
 pub(crate) fn stored(file: &File, offset: u64) -> Result<Option<Range<u64>>> {
     let size = file.metadata()?.len();
     match seek(file, SeekFrom::Data(offset)) {
         Ok(from) => Ok(Some(from..seek(file, SeekFrom::Hole(from)).unwrap_or(size))),
         Err(Errno::NXIO) => Ok(None),
-        // The file system does not tell.
+        // The file system does not support SEEK_DATA.
         Err(_) => Ok((offset < size).then_some(offset..size)),
     }
 }
 
-/// A file that is read at offsets.
+/// File that is read at offsets.
 #[derive(Debug)]
 pub(crate) struct Bytes(pub(crate) File);
 
@@ -144,7 +143,7 @@ impl Source for Bytes {
     }
 }
 
-/// The data of a file from its beginning on, without its holes.
+/// Reader of a file's data, from the beginning, without holes.
 pub(crate) struct Data {
     file: File,
     at: u64,
@@ -189,7 +188,7 @@ mod tests {
         let devices = ["/dev/null", "/dev/zero", "/dev/tty"].map(|path| (path.into(), "character device"));
         let others = [("pipe", "FIFO"), ("link-to-pipe", "FIFO"), ("socket", "socket"), (".", "directory")];
         for (path, what) in others.map(|(name, what)| (at(name), what)).into_iter().chain(devices) {
-            // What has no terminal has no /dev/tty either.
+            // Without a terminal, /dev/tty fails differently.
             let why = open(&path).unwrap_err();
             assert!(why.to_string().contains(what) || path.ends_with("tty"), "{path:?}: {why}");
         }

@@ -1,9 +1,13 @@
-//! The analyzer as a library: everything behind the command line, so that tests and other programs can call it.
+//! Analyzer as a library: everything behind the command line, for tests and other programs.
 //!
-//! Data flows one way: [`load`] opens traces, [`import`] makes traces of other tools' logs, and both fill a [`model`]; [`scan`] reads all
-//! segments once and serves the [`topics`], a folder each; these return plain results and [`findings`], and [`render`] turns results
-//! into text. [`session`] is what a verb begins with; [`page`] and [`serve`] show all topics in a browser; [`tools`] and [`export`] are
-//! about the file itself. `frames` gives all that to other programs as tables. [`live`] watches programs that still run.
+//! Data flows in one direction:
+//!
+//! - [`load`] opens traces, [`import`] converts other tools' logs; both fill a [`model`].
+//! - [`scan`] reads all segments once for all [`topics`], one folder each. Topics return plain results and [`findings`].
+//! - [`render`] turns results into text.
+//!
+//! [`session`] is the start of every command. [`page`] and [`serve`] show all topics in a browser, [`tools`] and [`export`] work on the
+//! file itself, `frames` provides tables for other programs, and [`live`] watches running programs.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

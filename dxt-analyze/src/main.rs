@@ -1,4 +1,4 @@
-//! `dxt-analyze`: parses the command line, runs a verb, and ends with its exit code.
+//! `dxt-analyze`: parses the command line, runs a command, and returns its exit code.
 
 #![forbid(unsafe_code)]
 

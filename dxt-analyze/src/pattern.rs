@@ -1,21 +1,21 @@
-//! Which files a pattern names: the same rule for `--files`, `--layout` and every other place that takes one.
+//! File name patterns, with the same rule for `--files`, `--layout` and all other options.
 
 use globset::{Glob, GlobMatcher};
 
-/// A glob. Without a `/` it is compared with the last part of a path, otherwise with the whole.
+/// Glob, matched against the last part of a path if it has no `/`, otherwise against the full path.
 #[derive(Clone, Debug)]
 pub struct Pattern(GlobMatcher);
 
 impl Pattern {
-    /// Reads a glob.
+    /// Parses a glob.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the glob is invalid.
     pub fn new(glob: &str) -> Result<Self, globset::Error> {
         Ok(Self(Glob::new(glob)?.compile_matcher()))
     }
 
-    /// Whether it names `path`.
+    /// True if the pattern matches `path`.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         let whole = self.0.glob().glob().contains('/');

@@ -1,6 +1,5 @@
-//! What is said on standard error beside errors: how far long work has come, as a bar where that is a terminal, else as a line at each
-//! tenth; and remarks. Nothing with `--quiet`. [`now`] tells how far it has come to whoever shows it elsewhere. [`tell`] is the only way to
-//! standard error: a disk that is full there, or a reader that is gone, ends nothing.
+//! Progress and remarks on standard error: long work shows a bar on a terminal, else a line per 10 %; nothing with `--quiet`. [`now`]
+//! returns the progress for display elsewhere. [`tell`] is the only way to standard error: a full disk or closed pipe ends nothing.
 
 use crate::scan::Progress;
 use crate::text::printable::printable;
@@ -10,21 +9,20 @@ use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Segments below which no bar is shown: about a fifth of a second's work.
+/// Minimum segments for a progress bar: about 0.2 s of work.
 const LONG: u64 = 5_000_000;
 
-/// Whether a bar is being shown: there is room for one, and a scan inside a longer piece of work has none of its own.
+/// True while a bar is shown: there is room for one only, so a scan inside a longer piece of work shows none.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// `--quiet`.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From now on only errors are said.
+/// Suppresses everything but errors from now on.
 pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Says something on standard error, unless it is to be quiet; as `println!`.
+/// Prints to standard error unless quiet; arguments as for `println!`.
 macro_rules! say {
     ($($word:tt)*) => {
         if !$crate::progress::is_quiet() {
@@ -34,35 +32,34 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Writes a line to standard error, whether it is to be quiet or not. What cannot be written there is lost: there is nowhere to say so.
-/// What names of files would do to a terminal is shown, and not done.
+/// Prints a line to standard error, even if quiet. Errors are ignored: there is nowhere to report them. Control characters in file names
+/// are escaped, so that they have no effect on a terminal.
 pub fn tell(text: Arguments<'_>) {
     let _ = std::io::stderr().write_all(line(text).as_bytes());
 }
 
 fn line(text: Arguments<'_>) -> String {
-    // Messages of several lines have breaks of their own.
+    // Line breaks of multi-line messages are kept.
     let text = text.to_string();
     let lines: Vec<_> = text.split('\n').map(printable).collect();
     lines.join("\n") + "\n"
 }
 
-/// Whether only errors are said.
+/// True if only errors are printed.
 #[must_use]
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// What is being done, shown or not.
+/// Current work, shown or not.
 static NOW: Place = Place(Mutex::new(None));
 
-/// What is being done, in a word, and how many hundredths of it are.
+/// Returns the name and the progress, in percent, of the current work.
 #[must_use]
 pub fn now() -> Option<(String, u64)> {
     NOW.look()
 }
 
-/// A piece of work.
 #[derive(Debug)]
 struct Work {
     what: String,
@@ -71,12 +68,12 @@ struct Work {
 }
 
 impl Work {
-    /// How many of `parts` equal parts are done with `done` steps.
+    /// Returns how many of `parts` equal parts are complete after `done` steps.
     fn parts(&self, done: u64, parts: u64) -> u64 {
         (u128::from(done.min(self.steps)) * u128::from(parts) / u128::from(self.steps.max(1))) as u64
     }
 
-    /// The tenth that is reached by `more` steps, if it is another one than before.
+    /// Adds `more` steps; returns the tenth that is reached, if it is a new one.
     fn reached(&self, more: u64) -> Option<u64> {
         let before = self.done.fetch_add(more, Ordering::Relaxed);
         let now = self.parts(before.saturating_add(more), 10);
@@ -84,7 +81,7 @@ impl Work {
     }
 }
 
-/// Where the outermost work stands while it lasts.
+/// Holder of the outermost current work.
 #[derive(Debug)]
 struct Place(Mutex<Option<Arc<Work>>>);
 
@@ -93,7 +90,7 @@ impl Place {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts it there, unless it is a part of what stands there already.
+    /// Sets the current work, unless it is a part of other work.
     fn begin(&self, work: &Arc<Work>) {
         self.held().get_or_insert_with(|| Arc::clone(work));
     }
@@ -108,18 +105,18 @@ impl Place {
     }
 }
 
-/// A bar, or nothing to be seen of it.
+/// Progress bar, possibly hidden.
 #[derive(Debug)]
 pub struct Bar {
     bar: ProgressBar,
     shown: bool,
-    /// Lines where there is no terminal.
+    /// True to print lines, without a terminal.
     lines: bool,
     work: Arc<Work>,
 }
 
 impl Bar {
-    /// For `segments` of work called `what`.
+    /// Creates a bar for `segments` segments of the work called `what`.
     #[must_use]
     pub fn new(segments: u64, what: &str) -> Self {
         let hidden = Self::hidden(segments, what);
@@ -129,7 +126,7 @@ impl Bar {
         hidden.shown("{msg} {bar:30} {percent:>3} %  {human_pos} segments  {eta} left")
     }
 
-    /// For `jobs` jobs, each a step.
+    /// Creates a bar with one step per job.
     #[must_use]
     pub fn jobs(jobs: u64) -> Self {
         let hidden = Self::hidden(jobs, "reading");

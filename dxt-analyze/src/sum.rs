@@ -1,15 +1,15 @@
-//! Sums of what files claim, which may be anything.
+//! Saturating sums: files may claim any number.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign};
 
-/// A sum of counts, bytes or ns: it ends at the largest number, and never wraps around or panics.
+/// Sum of counts, bytes or ns that saturates at the maximum; it never wraps around or panics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sum(pub u64);
 
 impl Sum {
-    /// The number.
+    /// Returns the number.
     #[inline]
     #[must_use]
     pub const fn get(self) -> u64 {

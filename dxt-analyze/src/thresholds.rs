@@ -1,15 +1,15 @@
-//! Thresholds that users can set with `--thresholds FILE` (TOML): name, unit, default, meaning, source. Constants of the model of slow units
+//! Thresholds that users can set with `--thresholds FILE` (TOML): name, unit, default, meaning, source. Constants of the slowdown model
 //! (`topics/causes`, `topics/verdict`) are not among them. `docs/analyses.md` has the same table; a test compares each row.
 
 use crate::exit::UsageError;
 use serde::{Deserialize, Serialize};
 
-/// A threshold, for reports and documentation.
+/// Threshold, for reports and documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Threshold {
     /// Name, as in the TOML file.
     pub name: &'static str,
-    /// Value that counts.
+    /// Value in effect.
     pub value: f64,
     /// Unit.
     pub unit: &'static str,
@@ -21,7 +21,7 @@ pub struct Threshold {
 
 macro_rules! thresholds {
     ($($name:ident: $type:ty = $default:literal, $unit:literal, $doc:literal, $source:literal;)+) => {
-        /// The thresholds that count for a run.
+        /// Thresholds of a run.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct Thresholds {
@@ -35,7 +35,7 @@ macro_rules! thresholds {
         }
 
         impl Thresholds {
-            /// All, in the order of the documentation.
+            /// Returns all thresholds, in the order of the documentation.
             #[must_use]
             pub fn all(&self) -> Vec<Threshold> {
                 vec![$(Threshold {
@@ -282,10 +282,10 @@ thresholds! {
 }
 
 impl Thresholds {
-    /// The defaults, changed by what a TOML text sets.
+    /// Returns the defaults, overridden by a TOML text.
     ///
     /// # Errors
-    /// [`UsageError`] with the place in the text: no TOML, a name that does not exist, a value that is none.
+    /// [`UsageError`] with the position in the text: invalid TOML, an unknown name, or an invalid value.
     pub fn parse(text: &str) -> Result<Self, UsageError> {
         let parsed: Self = toml::from_str(text).map_err(|error| UsageError(error.to_string().trim_end().to_owned()))?;
         match parsed.all().into_iter().find(|threshold| !(threshold.value.is_finite() && threshold.value >= 0.0)) {
@@ -299,7 +299,7 @@ impl Thresholds {
 mod tests {
     use super::*;
 
-    /// With DXT_BLESS=1 writes the rows.
+    /// Writes the rows of the documentation if DXT_BLESS=1.
     #[test]
     fn the_documentation_has_each_threshold_as_it_is() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/analyses.md");

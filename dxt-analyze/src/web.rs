@@ -1,7 +1,10 @@
-//! Servers on this machine: pages on 127.0.0.1, and sums for Prometheus. None of them can be held up by whoever can connect: a connection
-//! is one request, with so many bytes and so much time, and where there are too many the one that has waited longest goes. A server
-//! answers only requests that were sent to it by name, so that no web page can read a trace by giving its own name this address (DNS
-//! rebinding). Paths of pages begin with a random word, so that other users of the machine cannot read a trace by trying ports.
+//! Servers on this machine: report pages on 127.0.0.1, and metrics for Prometheus.
+//!
+//! - No client can block a server: a connection carries one request with bounded size and time. At the connection limit the oldest
+//!   connection is closed, except for those whose answer is being made.
+//! - A server answers only requests for its own host names, so that no web page can read a trace by resolving its own name to this
+//!   address (DNS rebinding).
+//! - Page paths begin with a random word, so that other users of the machine cannot read a trace by trying ports.
 
 use crate::progress::say;
 use anyhow::{Context, Result};
@@ -25,18 +28,18 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-/// Connections at a time of one server.
+/// Maximum simultaneous connections of one server.
 pub(crate) const MOST_CONNECTIONS: usize = 32;
-/// Most bytes of a request's head.
+/// Maximum size of a request's head, in bytes.
 const HEAD_BYTES: usize = 16 << 10;
-/// Time for a request's head.
+/// Timeout for receiving a request's head.
 const HEAD_TIME: Duration = Duration::from_secs(5);
-/// Time for taking an answer, once there is one.
+/// Timeout for sending an answer, from when it is ready.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// Pause where the system has no room for another connection.
+/// Pause if the system cannot accept another connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves on 127.0.0.1 until it is interrupted, under paths that begin with a random word, and prints the address on standard output.
+/// Serves on 127.0.0.1 until interrupted, under paths that begin with a random word, and prints the address on standard output.
 ///
 /// # Errors
 /// If the port is taken.
@@ -44,10 +47,10 @@ pub(crate) fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()>
     host_until(port, routes, std::future::pending())
 }
 
-/// The same until `failed`, if that ever is anything: what pages are made of could not be read.
+/// Serves as [`host`] does, but also ends when `failed` resolves: the data behind the pages could not be read.
 ///
 /// # Errors
-/// If the port is taken, and what failed.
+/// If the port is taken, or the error from `failed`.
 pub(crate) fn host_until(
     port: u16,
     routes: impl FnOnce(&str) -> Router,
@@ -55,12 +58,12 @@ pub(crate) fn host_until(
 ) -> Result<()> {
     let runtime = runtime()?;
     let result = runtime.block_on(listen(port, routes, failed));
-    // A scan that nobody waits for any more is left to end with the process.
+    // A scan that nobody waits for any more ends with the process.
     runtime.shutdown_background();
     result
 }
 
-/// A runtime of this thread alone.
+/// Returns a single-threaded runtime.
 ///
 /// # Errors
 /// If the system refuses.
@@ -77,7 +80,7 @@ async fn listen(
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
     let port = listener.local_addr().context("failed to learn the port")?.port();
-    // Before the address is out: from then on whoever has it may end the server.
+    // Installed before the address is printed: any reader of the address may end the server from then on.
     let mut interrupts = signal(SignalKind::interrupt()).context("failed to wait for Ctrl-C")?;
     let mut out = std::io::stdout();
     writeln!(out, "http://127.0.0.1:{port}/{word}/")
@@ -91,7 +94,7 @@ async fn listen(
     }
 }
 
-/// 128 random bits in hexadecimal digits.
+/// Returns 128 random bits in hexadecimal digits.
 fn random_word() -> Result<String> {
     let mut bits = [0; 16];
     let got = rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty());
@@ -99,22 +102,22 @@ fn random_word() -> Result<String> {
     Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Names by which a server may be asked: those of loopback, with its port, and others that it is given.
+/// Accepted host names of a server: the loopback names with its port, and others that it is given.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
     port: u16,
     names: Vec<String>,
-    /// Any address as numbers: a web page that gives its own name this address has a name.
+    /// Accepts any numeric address: DNS rebinding needs a name.
     numbers: bool,
 }
 
 impl Hosts {
-    /// Those of loopback.
+    /// Accepts the loopback names.
     pub(crate) fn new(port: u16) -> Self {
         Self { port, names: ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into(), numbers: false }
     }
 
-    /// Of a server that listens at `named`, a name or number, as well; `node`: what this node is called, should that be all its addresses.
+    /// Also accepts `named`, the address listened at. If that means all addresses, accepts any number and `node`, this node's name.
     pub(crate) fn with(mut self, named: &str, node: &str) -> Self {
         let number = number(named);
         self.numbers = number.is_some_and(|number| number.is_unspecified());
@@ -128,17 +131,15 @@ impl Hosts {
     }
 }
 
-/// The address that a host's name is, if it is one.
 fn number(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// How far a connection is: it has not asked yet, its answer is being made, or taken.
+/// State of a connection: waiting for the request, making the answer, sending the answer.
 const ASKS: u8 = 0;
 const WAITS: u8 = 1;
 const TAKES: u8 = 2;
 
-/// A connection.
 struct Connection {
     task: AbortHandle,
     is_at: Arc<AtomicU8>,
@@ -150,10 +151,10 @@ impl Connection {
     }
 }
 
-/// Answers whoever connects, for ever.
+/// Answers connections forever.
 ///
 /// # Errors
-/// None: what goes wrong is one connection's.
+/// None: failures concern single connections only.
 pub(crate) async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> Result<()> {
     let app = app.layer(middleware::from_fn(move |request, next| guarded(hosts.clone(), request, next)));
     let mut open: VecDeque<Connection> = VecDeque::new();
@@ -162,14 +163,14 @@ pub(crate) async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> R
         open.retain(|one| !one.task.is_finished());
         match accepted {
             Ok((stream, _)) if has_room(&mut open) => open.push_back(begin(stream, app.clone())),
-            // Everybody waits for an answer that is being made.
+            // Every connection is waiting for an answer: the new one is dropped.
             Ok(_) => {}
             Err(_) => sleep(PAUSE).await,
         }
     }
 }
 
-/// Lets the oldest connection go that has not asked, or else that takes its answer, if there are too many.
+/// True if there is room for a connection, after closing the oldest one without a request, or else the oldest one taking its answer.
 fn has_room(open: &mut VecDeque<Connection>) -> bool {
     if open.len() < MOST_CONNECTIONS {
         return true;
@@ -182,7 +183,6 @@ fn has_room(open: &mut VecDeque<Connection>) -> bool {
     })
 }
 
-/// Begins to answer one request.
 fn begin(stream: TcpStream, app: Router) -> Connection {
     let is_at = Arc::new(AtomicU8::new(ASKS));
     let answered = Arc::new(Notify::new());
@@ -206,7 +206,7 @@ fn begin(stream: TcpStream, app: Router) -> Connection {
             sleep(ANSWER_TIME).await;
         };
         tokio::select! {
-            // Whoever goes away has no answer.
+            // Fails if the client goes away, which needs no handling.
             _ = server.serve_connection(TokioIo::new(stream), app) => {}
             () = late => {}
         }
@@ -214,7 +214,7 @@ fn begin(stream: TcpStream, app: Router) -> Connection {
     Connection { task: task.abort_handle(), is_at }
 }
 
-/// Refuses what was not meant for this server, and says how answers may be used.
+/// Rejects requests for other hosts, and sets the security headers of answers.
 async fn guarded(hosts: Hosts, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let mut answer = if hosts.has(host) {

@@ -1,9 +1,9 @@
-//! Examples at the end of each verb's help: what people type most, with a word on what for.
+//! Examples at the end of each command's help: frequent uses, with their purpose.
 
-/// A verb, and its examples: what is typed behind `dxt-analyze`, and what for.
+/// Command and its examples: text after `dxt-analyze`, and purpose.
 type OfVerb = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// One row a verb.
+/// One row per command.
 pub(super) const EXAMPLES: [OfVerb; 25] = [
     (
         "summary",
@@ -141,12 +141,12 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
     ),
 ];
 
-/// The lines below a verb's options; `None` of a verb without.
+/// Returns the examples below a command's options; `None` if there are none.
 pub(super) fn of(verb: &str) -> Option<String> {
     let (_, examples) = EXAMPLES.iter().find(|(name, _)| *name == verb)?;
     let width = examples.iter().map(|(typed, _)| typed.len()).max()?;
     let line = |(typed, what): &(&str, &str)| {
-        // On a line of its own where both do not fit 80 columns.
+        // On a separate line if both do not fit into 80 columns.
         let both = format!("  dxt-analyze {typed:<width$}  # {what}");
         if both.chars().count() <= 80 { both } else { format!("  # {what}\n  dxt-analyze {typed}") }
     };

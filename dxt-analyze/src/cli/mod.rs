@@ -1,4 +1,4 @@
-//! The command line: what can be said on it, and what is then done.
+//! Command line: definition and execution.
 
 pub mod args;
 mod examples;

@@ -1,4 +1,4 @@
-//! What the command line says is done: a verb runs, its report is written, and what it found decides the exit code.
+//! Executes the command line: runs a command, writes its report, and derives the exit code from the result.
 
 use crate::cli::args::{Cli, Verb, command};
 use crate::exit::Exit;
@@ -7,16 +7,16 @@ use crate::{export, live, page, progress, serve, tools, topics};
 use anyhow::{Context, Result};
 use std::io::{BufWriter, IsTerminal, Write};
 
-/// Runs what the command line says, with results on standard output.
+/// Executes the command line, with results on standard output.
 ///
 /// # Errors
-/// What went wrong, with a [`crate::exit::UsageError`] inside if the command line did.
+/// Any failure; contains a [`crate::exit::UsageError`] for a wrong command line.
 pub fn run(cli: &Cli) -> Result<Exit> {
     if cli.quiet {
         progress::be_quiet();
     }
     cli.mode.into_iter().for_each(crate::written::ask_for);
-    // Fails only if the pool exists already, in a test: then that one is used.
+    // Fails only if the pool exists, in a test; that pool is used then.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(cli.threads).build_global();
     if let Verb::Topic(topics::Verb::Corpus(args)) = &cli.verb
         && args.worker
@@ -29,7 +29,7 @@ pub fn run(cli: &Cli) -> Result<Exit> {
     let exit = match &cli.verb {
         Verb::Topic(verb) => verb.run(&style(Format::Table, None, color), &mut out, &page::of_view),
         Verb::Report(args) => page::report(args, &style(Format::Table, None, color), &mut out),
-        // These two write by themselves, while they run, and from other threads.
+        // These two commands write by themselves, while running, and from other threads.
         Verb::Live(args) => {
             drop(out);
             return live::live(args);
@@ -71,7 +71,7 @@ fn style(format: Format, table: Option<String>, color: bool) -> Style {
     Style { format, color, width: terminal_width(), table }
 }
 
-/// Columns of the terminal that standard output is, if it is one.
+/// Returns the width of the terminal in columns, if standard output is one.
 fn terminal_width() -> Option<usize> {
     if !std::io::stdout().is_terminal() {
         return None;

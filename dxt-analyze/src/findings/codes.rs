@@ -1,52 +1,52 @@
-//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic has its own in `codes.rs`, made by
-//! [`codes!`]; [`crate::topics::codes`] has all of them.
+//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic defines its own in `codes.rs` with
+//! [`codes!`]; [`crate::topics::codes`] lists all.
 
 use serde::{Serialize, Serializer};
 use std::cmp::Ordering;
 
-/// What `explain` prints of a code.
+/// Explanation of a code, as printed by `explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// As it is written everywhere.
+    /// Code, such as `DXT-O001`.
     pub code: &'static str,
-    /// What it says of the program.
+    /// Meaning for the program.
     pub meaning: &'static str,
-    /// How it is computed, thresholds by name.
+    /// Computation, with thresholds by name.
     pub computed: &'static str,
-    /// What to do about it.
+    /// Advice.
     pub remedy: &'static str,
-    /// Paper, tool or reasoning that it comes from.
+    /// Source: paper, tool or reasoning.
     pub source: &'static str,
 }
 
-/// A stable code, as `DXT-O001`. The letter is its family, see [`FAMILIES`].
+/// Stable code, such as `DXT-O001`. The letter is its family, see [`FAMILIES`].
 #[derive(Clone, Copy, Debug)]
 pub struct Code(&'static Explanation);
 
-/// Families of codes in the order in which findings of equal weight are listed: the trace itself, causes, outliers, stripes, layers, checks,
-/// two runs compared. Others come after them, by their letter.
+/// Families of codes, in the order in which findings of equal weight are listed: trace itself, causes, outliers, stripes, layers, checks,
+/// comparison of runs. Others follow, by letter.
 const FAMILIES: &str = "TVOSLCD";
 
 impl Code {
-    /// A code by its explanation: for [`codes!`].
+    /// Creates a code from its explanation; used by [`codes!`].
     #[must_use]
     pub const fn new(explanation: &'static Explanation) -> Self {
         Self(explanation)
     }
 
-    /// What it means and what to do.
+    /// Returns meaning and advice.
     #[must_use]
     pub const fn explanation(self) -> Explanation {
         *self.0
     }
 
-    /// As it is written everywhere.
+    /// Returns the code as text.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.0.code
     }
 
-    /// Family, then name.
+    /// Returns the sort key: family, then name.
     fn place(self) -> (usize, &'static str) {
         let family = self.name().strip_prefix("DXT-").and_then(|rest| rest.chars().next());
         (family.and_then(|letter| FAMILIES.find(letter)).unwrap_or(FAMILIES.len()), self.name())
@@ -79,7 +79,7 @@ impl Serialize for Code {
     }
 }
 
-/// Codes of a topic: `NAME = code, meaning, how it is computed, remedy, source;` makes `Code::NAME`, and all are in `CODES`.
+/// Defines the codes of a topic: `NAME = code, meaning, how it is computed, remedy, source;` makes `Code::NAME`; `CODES` lists all.
 macro_rules! codes {
     ($($name:ident = $code:literal, $meaning:literal, $computed:literal, $remedy:literal, $source:literal;)+) => {
         impl $crate::findings::Code {
@@ -93,7 +93,7 @@ macro_rules! codes {
             });)+
         }
 
-        /// All of them, in order.
+        /// All codes of the topic, in order.
         pub const CODES: &[$crate::findings::Code] = &[$($crate::findings::Code::$name,)+];
     };
 }

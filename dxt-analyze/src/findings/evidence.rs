@@ -1,19 +1,19 @@
-//! What a finding rests on.
+//! Evidence of findings.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// A sentence, and what it is about: so that a program need not read English to learn which rank, target or place is meant.
+/// Sentence with a machine-readable subject: programs need not parse English to find the rank, target or offset.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     words: String,
-    /// What it is about.
+    /// Subject of the sentence.
     pub about: About,
-    /// Files that it counts and does not name, and what the same costs on each, ns, where that can be told.
+    /// Files counted but not named, with the cost on each, ns, if known.
     others: Vec<(String, Option<u64>)>,
 }
 
-/// What has a name or a number. Times are ns since the job's start, amounts ns and bytes.
+/// Machine-readable subject. Times are ns since the job's start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct About {
     /// Rank.
@@ -22,53 +22,52 @@ pub struct About {
     /// Host name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Storage target.
+    /// Index of the storage target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ost: Option<u32>,
-    /// File.
+    /// File name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Byte of the file where it begins.
+    /// File offset of the beginning, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// Beginning and end.
+    /// Start and end, ns since the job's start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<(u64, u64)>,
-    /// How many calls.
+    /// Number of calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// How many bytes.
+    /// Number of bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// How long they took.
+    /// Duration, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
 }
 
 impl Evidence {
-    /// A sentence and what it is about.
+    /// Creates evidence from a sentence and its subject.
     #[must_use]
     pub fn of(words: String, about: About) -> Self {
         Self { words, about, others: Vec::new() }
     }
 
-    /// A sentence that counts what is said of other files besides.
+    /// Creates evidence that counts further files.
     pub(super) fn counting(words: String, others: Vec<(String, Option<u64>)>) -> Self {
         Self { words, about: About::default(), others }
     }
 
-    /// Files that it counts and does not name, and what the same costs on each, ns, where that can be told.
+    /// Returns the files counted but not named, with the cost on each, ns, if known.
     #[must_use]
     pub fn others(&self) -> &[(String, Option<u64>)] {
         &self.others
     }
 
-    /// Changes the sentence.
     pub(crate) fn reword(&mut self, change: impl FnOnce(&str) -> String) {
         self.words = change(&self.words);
     }
 
-    /// The sentence.
+    /// Returns the sentence.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words
@@ -93,7 +92,7 @@ impl Serialize for Evidence {
     }
 }
 
-/// Evidence of sentences alone.
+/// Creates evidence from sentences without subjects.
 pub fn said<T: Into<Evidence>>(sentences: impl IntoIterator<Item = T>) -> Vec<Evidence> {
     sentences.into_iter().map(Into::into).collect()
 }

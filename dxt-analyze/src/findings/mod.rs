@@ -1,5 +1,5 @@
-//! Findings: what an analysis concludes. A code never changes its meaning; new meanings get new codes. `docs/analyses.md`
-//! describes each, and `explain` prints it.
+//! Findings: conclusions of analyses. A code never changes its meaning; new meanings get new codes. `docs/analyses.md` describes each,
+//! and `explain` prints it.
 
 mod codes;
 mod evidence;
@@ -14,20 +14,20 @@ use crate::thresholds::Thresholds;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing.
+    /// Worth knowing
     Info,
-    /// Costs time.
+    /// Costs time
     Warn,
-    /// Costs much time, or makes the analysis itself doubtful.
+    /// Costs much time, or makes the analysis itself doubtful
     High,
 }
 
 impl Severity {
-    /// Its name, as in `--fail-on`.
+    /// Returns the name, as in `--fail-on`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,13 +37,13 @@ impl Severity {
         }
     }
 
-    /// By the share of all time in reads and writes that `cost_ns` is.
+    /// Rates a cost by its share of the time in reads and writes.
     #[must_use]
     pub fn of_cost(cost_ns: u64, io_ns: u64, thresholds: &Thresholds) -> Self {
         Self::of_share(cost_ns, io_ns, thresholds.warn_cost_share, thresholds.high_cost_share)
     }
 
-    /// By the share of `whole_ns` that `part_ns` is, and from where on it is a warning, and high.
+    /// Rates `part_ns` / `whole_ns` by the thresholds for warn and high.
     fn of_share(part_ns: u64, whole_ns: u64, warn: f64, high: f64) -> Self {
         let share = if whole_ns > 0 { part_ns as f64 / whole_ns as f64 } else { 0.0 };
         if share >= high {
@@ -56,7 +56,7 @@ impl Severity {
     }
 }
 
-/// The first `most` of findings that say the same of a file each; the last of them counts the rest, in the words that `count` finds for their number.
+/// Keeps the first `most` of findings that say the same of one file each; adds to the last one a text from `count` for the rest.
 #[must_use]
 pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> String) -> Vec<Finding> {
     let rest = all.split_off(most.min(all.len()));
@@ -68,28 +68,28 @@ pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> St
     all
 }
 
-/// A conclusion.
+/// Conclusion of an analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What kind.
+    /// Code.
     pub code: Code,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// One sentence: what, where, how much.
+    /// One sentence: subject, place, amount.
     pub title: String,
-    /// What it rests on: ranks, files, offsets, times, sample.
+    /// Evidence: ranks, files, offsets, times, sample.
     pub evidence: Vec<Evidence>,
-    /// Time it cost, ns summed over processes, where that can be told.
+    /// Time lost, ns summed over processes, if known.
     pub cost_ns: Option<u64>,
-    /// What the job's run time would be without, where that was found out.
+    /// Run time saved without the cause, if computed.
     #[serde(flatten)]
     pub saving: Option<Saving>,
-    /// What to do about it.
+    /// Advice.
     pub hint: String,
 }
 
 impl Finding {
-    /// What it is about: that of the first evidence that says so.
+    /// Returns the subject: that of the first evidence that has one.
     #[must_use]
     pub fn about(&self) -> About {
         let nothing = About::default();
@@ -101,13 +101,13 @@ impl Finding {
             .unwrap_or(nothing)
     }
 
-    /// Files of which it says the same without naming them, and what that costs on each, ns, where that can be told.
+    /// Returns further files with the same problem that the finding counts but does not name, with the cost on each, ns, if known.
     pub fn others(&self) -> impl Iterator<Item = &(String, Option<u64>)> {
         self.evidence.iter().flat_map(Evidence::others)
     }
 }
 
-/// Orders findings: the most severe first, then the most costly, then by code and title.
+/// Sorts findings by severity, then cost (both descending), then code and title.
 pub fn sort(findings: &mut [Finding]) {
     findings.sort_by(|a, b| {
         let rank = |f: &Finding| (std::cmp::Reverse(f.severity), std::cmp::Reverse(f.cost_ns), f.code);

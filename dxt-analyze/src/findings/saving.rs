@@ -1,30 +1,30 @@
-//! What a finding is worth: run time of the job.
+//! Value of a finding: run time of the job that could be saved.
 
 use super::Severity;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 
-/// Run time that the job would save, by replay of its phases with the calls that a finding explains shortened. In ns.
+/// Run time in ns that the job would save without the cause (counterfactual), from a replay of its phases with the savings applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Saving {
     /// Time saved.
     pub saves_ns: u64,
-    /// At least that, where it is a range.
+    /// Lower bound, if there is a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saves_low_ns: Option<u64>,
-    /// At most that, likewise.
+    /// Upper bound, if there is a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saves_high_ns: Option<u64>,
-    /// The calls that it explains.
+    /// Calls that the finding explains.
     pub explains: Explains,
 }
 
 /// Calls that a finding explains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Explains {
-    /// Time in them that would be saved, ns, summed over processes; of findings on what MPI-IO and HDF5 do themselves all of that.
+    /// Time in these calls that would be saved, ns summed over processes; all of it for findings on the inner work of MPI-IO and HDF5.
     pub time_ns: u64,
-    /// Share of all time in calls, in millionths, so that equal findings are equal.
+    /// Share of all time in calls, in millionths: an integer, so that equal findings compare equal.
     #[serde(rename = "share", serialize_with = "as_share")]
     pub millionths: u64,
 }
@@ -37,7 +37,7 @@ fn as_share<S: serde::Serializer>(millionths: &u64, serializer: S) -> Result<S::
 }
 
 impl Severity {
-    /// By the share of a run of `run_ns` that `saves_ns` is, if that is a time worth a word.
+    /// Rates a saving by its share of `run_ns`, if the saving is large enough to matter.
     #[must_use]
     pub fn of_saving(saves_ns: u64, run_ns: u64, thresholds: &Thresholds) -> Self {
         if saves_ns < thresholds.least_saving_ns {

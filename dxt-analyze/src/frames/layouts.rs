@@ -4,7 +4,6 @@ use crate::model::{FileLayout, LayoutOrigin, Run};
 use serde::Serialize;
 use trace_format::layout::Component;
 
-/// The layout of a file.
 #[derive(Debug, Serialize)]
 pub(super) struct Row<'a> {
     file: &'a str,
@@ -12,16 +11,14 @@ pub(super) struct Row<'a> {
     components: Vec<Part<'a>>,
 }
 
-/// A part of the file with one stripe size.
 #[derive(Debug, Serialize)]
 struct Part<'a> {
-    /// First byte.
     start: u64,
-    /// One past the last byte; `None` for the rest of the file.
+    /// End (exclusive), in bytes; `None` for the rest of the file.
     end: Option<u64>,
     stripe_size: u64,
     stripe_count: u32,
-    /// Storage target of each stripe, in order; empty if they are not known.
+    /// Storage target of each stripe, in order; empty if unknown.
     osts: &'a [u32],
     pool: &'a str,
     mirror: u16,
@@ -45,7 +42,7 @@ impl<'a> From<&'a Component> for Part<'a> {
     }
 }
 
-/// A row for each file whose layout is known.
+/// Returns one row per file with a known layout.
 pub(super) fn rows<'a>(run: &'a Run, layouts: &'a [Option<FileLayout>]) -> Vec<Row<'a>> {
     let known = run.files.iter().zip(layouts).filter_map(|(file, layout)| Some((file, layout.as_ref()?)));
     known

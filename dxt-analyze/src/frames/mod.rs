@@ -1,5 +1,5 @@
-//! A job for other programs, as tables of Arrow and texts of JSON: what `python/` is made of. It is opened, chosen from and read as the
-//! commands do it; columns are those of `export --to parquet`. [`stream`] gives segments batch by batch, [`pool`] says on which threads.
+//! A job for other programs, as Arrow tables and JSON texts; `python/` is built on this. Jobs are opened, selected and read as by the
+//! commands; columns are those of `export --to parquet`. [`stream`] yields segments batch by batch, [`pool`] selects the threads.
 
 mod layouts;
 pub mod pool;
@@ -21,32 +21,31 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use stream::{Damage, Segments};
 
-/// A job that is open, or a part of one. Copies share what is large.
+/// Open job, or a part of one. Clones share large data.
 #[derive(Clone, Debug)]
 pub struct Opened {
     run: Arc<Run>,
-    /// File of stripe layouts.
     stripes: Option<PathBuf>,
-    /// Per file, where the trace or the user knows one: no guesses.
+    /// Layout per file, if the trace or the user states one (no guesses).
     layouts: Arc<Vec<Option<FileLayout>>>,
 }
 
-/// A table that is small.
+/// Small table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// A row for each file that was used.
+    /// One row per file used.
     Files,
-    /// A row for each process.
+    /// One row per process.
     Ranks,
-    /// A row for each finding, the most severe first.
+    /// One row per finding, most severe first.
     Findings,
 }
 
 impl Opened {
-    /// Opens what `inputs` name; `stripes` is a file of stripe layouts, as the commands' `--layout`.
+    /// Opens the job in `inputs`; `stripes` is a file with stripe layouts, as for the commands' `--layout`.
     ///
     /// # Errors
-    /// [`crate::exit::UsageError`] if what is asked for makes no sense, otherwise if nothing can be read.
+    /// [`crate::exit::UsageError`] if the request makes no sense, otherwise if nothing can be read.
     pub fn new(inputs: &Inputs, stripes: Option<PathBuf>) -> Result<Self> {
         pool::within(|| {
             let run = session::open(inputs)?;
@@ -55,10 +54,10 @@ impl Opened {
         })?
     }
 
-    /// The part that `inputs` choose; what they name is not looked at.
+    /// Returns the part that `inputs` select; the files named there are ignored.
     ///
     /// # Errors
-    /// [`crate::exit::UsageError`] if what is chosen makes no sense.
+    /// [`crate::exit::UsageError`] if the selection makes no sense.
     pub fn part(&self, inputs: &Inputs) -> Result<Self> {
         let chosen = session::selection(inputs)?;
         if chosen.is_all() {
@@ -69,22 +68,22 @@ impl Opened {
         Ok(Self { run: Arc::new(run), ..self.clone() })
     }
 
-    /// Whether nothing is known to be missing before any segment is read, and what the user is to know, a sentence each.
+    /// Returns true if nothing is known to be missing before any segment is read, and remarks for the user, one sentence each.
     #[must_use]
     pub fn remarks(&self) -> (bool, Vec<String>) {
         let missing = Completeness::of(&self.run, &Lost::default());
         (missing.complete, missing.sentences())
     }
 
-    /// What `summary --format json` says, with `top` files.
+    /// Returns the JSON of `summary --format json` with `top` files.
     ///
     /// # Errors
-    /// If there are no threads to read it.
+    /// If no threads can be started.
     pub fn summary(&self, top: usize, profiles: bool) -> Result<String> {
         pool::within(|| Ok(serde_json::to_string(&summary_of(&self.run, top, profiles))?))?
     }
 
-    /// The findings of `report`, as its JSON has them.
+    /// Returns the findings of `report`, as in its JSON.
     ///
     /// # Errors
     /// If the layouts make no sense.
@@ -93,18 +92,18 @@ impl Opened {
         Ok(serde_json::to_string(&pool::within(found)??)?)
     }
 
-    /// Stripe layouts of files, where they are known, as JSON.
+    /// Returns the known stripe layouts of files, as JSON.
     ///
     /// # Errors
-    /// If it cannot be put in words of JSON.
+    /// If serialization fails.
     pub fn layouts(&self) -> Result<String> {
         Ok(serde_json::to_string(&layouts::rows(&self.run, &self.layouts))?)
     }
 
-    /// A small table, with the columns that docs/interop.md names.
+    /// Returns a small table, with the columns documented in docs/interop.md.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the table cannot be made.
     pub fn table(&self, table: Table) -> Result<RecordBatch> {
         pool::within(|| match table {
             Table::Files => tables::files(&self.run, &self.layouts, &totals(&self.run)),
@@ -113,7 +112,7 @@ impl Opened {
         })?
     }
 
-    /// The columns of segments that are called so, or all.
+    /// Returns the schema of segments with the chosen columns, or all.
     ///
     /// # Errors
     /// [`crate::exit::UsageError`] if there is no such column.
@@ -121,7 +120,7 @@ impl Opened {
         batches::schema(chosen)
     }
 
-    /// The segments with the named columns, or all; they are read while they are taken.
+    /// Streams the segments with the chosen columns, or all; they are read on demand.
     ///
     /// # Errors
     /// [`crate::exit::UsageError`] if there is no such column, otherwise if no thread can be started.

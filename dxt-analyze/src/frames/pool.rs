@@ -1,11 +1,10 @@
-//! The threads on which a library works. A process that was forked has none of its parent's, and would wait for them for ever: so each
-//! process has a pool of its own, made when it first needs one.
+//! Thread pool of the library. A forked process would wait forever for threads that only its parent has: each process makes its own pool.
 
 use anyhow::{Context, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The pool of the process with this id.
+/// Pool, with the id of its process.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 fn of_this_process() -> Result<Arc<ThreadPool>> {
@@ -14,7 +13,7 @@ fn of_this_process() -> Result<Arc<ThreadPool>> {
     match pool.take() {
         Some((process, made)) if process == here => Ok(Arc::clone(&pool.insert((here, made)).1)),
         before => {
-            // Its threads are not here to be told that they are no longer needed.
+            // Threads of the parent's pool do not exist here, so they cannot be stopped.
             std::mem::forget(before);
             let made = ThreadPoolBuilder::new().thread_name(|number| format!("dxt-{number}")).build();
             let made = Arc::new(made.context("failed to start threads")?);
@@ -23,10 +22,10 @@ fn of_this_process() -> Result<Arc<ThreadPool>> {
     }
 }
 
-/// Does `work` on the threads of this process: one per processor, or as many as `RAYON_NUM_THREADS` says.
+/// Runs `work` on this process's threads: one per processor, or `RAYON_NUM_THREADS`.
 ///
 /// # Errors
-/// If they cannot be started.
+/// If the threads cannot be started.
 pub fn within<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     Ok(of_this_process()?.install(work))
 }

@@ -1,6 +1,6 @@
-//! Segments as a stream of record batches, in the order of every export: by process, thread, and as they were recorded. A thread lets
-//! some batches be made at a time, in parallel, and hands them over in order; it waits while nobody takes them, so memory is bounded
-//! whatever the trace, and ends when nobody will.
+//! Segments as a stream of record batches, in the order of every export: by process, by thread, then as recorded. A background thread
+//! makes several batches at a time, in parallel, and delivers them in order. It waits while nobody takes them, so memory is bounded for
+//! any trace, and ends when the receiver is dropped.
 
 use super::{Opened, pool};
 use crate::export::calls;
@@ -17,32 +17,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Threads that make batches at most: each works on two, and as many wait to be taken.
+/// Maximum threads that make batches: each works on two, and as many wait to be taken.
 const MAKERS: usize = 8;
 
-/// What becomes of blocks that cannot be decoded.
+/// Handling of blocks that cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// The first ends the stream with an error.
+    /// The first damaged block ends the stream with an error.
     Fails,
-    /// They are left out and counted.
+    /// Damaged blocks are skipped and counted.
     IsLeftOut,
 }
 
-/// What a stream has to give.
+/// Next item of a stream.
 #[derive(Debug)]
 pub enum Next {
     /// Rows; at least one.
     Batch(RecordBatch),
-    /// Nothing within the time given.
+    /// Timeout.
     NotYet,
-    /// Nothing any more.
+    /// End of the stream.
     End,
 }
 
 type Sent = Result<Option<RecordBatch>>;
 
-/// Segments that are being read.
+/// Stream of segments.
 #[derive(Debug)]
 pub struct Segments {
     schema: SchemaRef,
@@ -50,7 +50,7 @@ pub struct Segments {
     stopped: Arc<AtomicBool>,
     losses: Losses,
     ended: bool,
-    /// The process in which the thread is.
+    /// Id of the process that runs the background thread.
     process: u32,
 }
 
@@ -68,7 +68,7 @@ impl Segments {
             losses: losses.clone(),
         };
         let work = move || {
-            // Who no longer listens needs no answer.
+            // Failure to send means that the receiver is gone, which needs no handling.
             let _ = match maker.all(&sender) {
                 Ok(()) => sender.send(Ok(None)),
                 Err(error) => sender.send(Err(error)),
@@ -78,16 +78,16 @@ impl Segments {
         Ok(Self { schema, batches, stopped, losses, ended: false, process: std::process::id() })
     }
 
-    /// The columns.
+    /// Returns the columns.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// What comes next; waits no longer than `patience`.
+    /// Returns the next item; waits at most `patience`.
     ///
     /// # Errors
-    /// If segments cannot be read; nothing comes after that.
+    /// If segments cannot be read; the stream ends after that.
     pub fn next_within(&mut self, patience: Duration) -> Result<Next> {
         if self.ended {
             return Ok(Next::End);
@@ -116,19 +116,19 @@ impl Segments {
         }
     }
 
-    /// What is left out, for [`Damage::IsLeftOut`]; it can be asked for when the stream has gone.
+    /// Returns a handle to the losses under [`Damage::IsLeftOut`]; it outlives the stream.
     #[must_use]
     pub fn losses(&self) -> Losses {
         self.losses.clone()
     }
 }
 
-/// What a stream has left out so far.
+/// Losses of a stream so far.
 #[derive(Clone, Debug, Default)]
 pub struct Losses(Arc<Mutex<Lost>>);
 
 impl Losses {
-    /// So much.
+    /// Returns a copy of the losses.
     #[must_use]
     pub fn so_far(&self) -> Lost {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -137,7 +137,7 @@ impl Losses {
     fn add(&self, lost: Lost) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.merge(lost);
-        // No more problems are kept than are told.
+        // Keeps no more problems than are reported.
         *all = std::mem::take(&mut *all).sorted();
     }
 }
@@ -148,12 +148,11 @@ impl Drop for Segments {
     }
 }
 
-/// The thread's side.
+/// State of the background thread.
 struct Maker {
     job: Opened,
     schema: SchemaRef,
     damage: Damage,
-    /// Batches that are made at a time.
     at_a_time: usize,
     stopped: Arc<AtomicBool>,
     losses: Losses,
@@ -212,7 +211,7 @@ impl Maker {
     }
 }
 
-/// Neighbouring blocks that together fill a batch: what is in a batch does not depend on the number of threads.
+/// Splits blocks into runs of neighbours that fill a batch together: the contents of a batch do not depend on the number of threads.
 fn pieces<'a>(run: &Run, blocks: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
     let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);
     for (at, &(process, block)) in blocks.iter().enumerate() {

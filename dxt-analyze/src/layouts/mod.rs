@@ -1,5 +1,5 @@
-//! Layouts given from outside with `--layout`: what a file on Lustre has (`lfs getstripe -y`) or what any file could have
-//! (our own lines). `docs/layouts.md` describes both forms. Bytes in, rules out; reading the file is the caller's.
+//! Layouts given with `--layout`: those of files on Lustre (`lfs getstripe -y`), or hypothetical ones (our own line format).
+//! `docs/layouts.md` describes both formats. This module parses text; callers read the file.
 
 mod lines;
 pub mod placed;
@@ -13,14 +13,14 @@ use crate::pattern::Pattern;
 use anyhow::Result;
 use trace_format::layout::Layout;
 
-/// Which files a rule is for.
+/// Files that a rule applies to.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// Every file.
     Every,
-    /// The file of this path.
+    /// File with this path.
     Path(String),
-    /// Files that match.
+    /// Files that match a pattern.
     Glob(Pattern),
 }
 
@@ -34,26 +34,26 @@ impl Target {
     }
 }
 
-/// A layout and the files it is for.
+/// Layout and the files it applies to.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Files.
+    /// Files of the rule.
     pub target: Target,
-    /// Layout.
+    /// Layout of these files.
     pub layout: Layout,
 }
 
-/// Rules in order; the first that matches counts.
+/// Rules in order; the first match applies.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
 }
 
 impl Rules {
-    /// Reads either form: text with a line that begins with `lmm_` or `lcm_` is `lfs getstripe -y`'s.
+    /// Parses either format: text with a line that begins with `lmm_` or `lcm_` comes from `lfs getstripe -y`.
     ///
     /// # Errors
-    /// With the line and what is wrong with it.
+    /// Names the line and the mistake in it.
     pub fn parse(text: &str) -> Result<Self> {
         let is_yaml = text.lines().any(|line| {
             let line = line.trim_start().trim_start_matches("- ");
@@ -64,14 +64,14 @@ impl Rules {
         Ok(Self { rules })
     }
 
-    /// The layout for `path`, if a rule matches.
+    /// Returns the layout for `path`, if a rule matches.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<&Layout> {
         self.rules.iter().find(|rule| rule.target.matches(path)).map(|rule| &rule.layout)
     }
 }
 
-/// The layout that counts for `file`: given, else the trace's, else a guess from its preferred I/O size.
+/// Returns the layout of `file`: the given one, else the trace's, else a guess from the preferred I/O size.
 #[must_use]
 pub fn effective(file: &File, rules: Option<&Rules>) -> Option<FileLayout> {
     if let Some(layout) = rules.and_then(|rules| rules.find(&file.name)) {
@@ -84,7 +84,7 @@ pub fn effective(file: &File, rules: Option<&Rules>) -> Option<FileLayout> {
     (file.block_size > 1).then(|| FileLayout { layout: guess(), origin: LayoutOrigin::Guess })
 }
 
-/// Layouts by which bytes may be given to storage targets: those that are no guess.
+/// Removes guesses: only certain layouts may assign bytes to storage targets.
 pub(crate) fn certain(mut layouts: Vec<Option<FileLayout>>) -> Vec<Option<FileLayout>> {
     layouts.iter_mut().for_each(|layout| {
         layout.take_if(|layout| layout.is_guess());

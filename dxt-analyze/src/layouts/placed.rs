@@ -1,17 +1,17 @@
-//! Where the bytes of a file's segments lie, for who asks it of one segment after another: what most layouts are (one component whose stripes are
-//! powers of two on known targets) is found out once, and a segment within a stripe of such a layout takes a few shifts.
+//! Fast mapping from segments to stripes and storage targets. The usual layout (one component, power-of-two stripe size, known targets)
+//! is detected once; locating a segment within one of its stripes then takes a few shifts.
 
 use super::spread::{Parts, spread};
 use trace_format::layout::Layout;
 
-/// A layout that is asked often.
+/// Layout prepared for many lookups.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'l> {
     layout: &'l Layout,
     plain: Option<Plain<'l>>,
 }
 
-/// One component, in use, whose stripe size is a power of two and whose objects all have a target.
+/// Single active component with a power-of-two stripe size and a known target for each object.
 #[derive(Clone, Copy, Debug)]
 struct Plain<'l> {
     from: u64,
@@ -20,14 +20,14 @@ struct Plain<'l> {
     targets: &'l [u32],
 }
 
-/// A stripe that holds all of a segment.
+/// Stripe that contains a whole segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripe {
-    /// Its first byte, as far as the component has it.
+    /// First byte, clipped to the component.
     pub start: u64,
-    /// One past its last byte, likewise.
+    /// End (exclusive), clipped to the component.
     pub end: u64,
-    /// Bytes of a whole one.
+    /// Unclipped stripe size in bytes.
     pub size: u64,
     /// Storage target.
     pub target: u32,
@@ -53,14 +53,14 @@ impl<'l> Plain<'l> {
         self.targets.get(object as usize).copied()
     }
 
-    /// The stripes that `length` bytes at `offset` begin and end in, if the component has them all.
+    /// Returns the first and last stripe of `length` bytes at `offset`, if the component contains them all.
     #[inline]
     fn ends(&self, offset: u64, length: u64) -> Option<(u64, u64)> {
         let last = offset.checked_add(length.checked_sub(1)?)?;
         (self.from <= offset && last < self.until).then_some((offset >> self.shift, last >> self.shift))
     }
 
-    /// The stripe that holds all of `length` bytes at `offset`, and its target.
+    /// Returns the stripe that contains all of `length` bytes at `offset`, and its target.
     #[inline]
     fn holds(&self, offset: u64, length: u64) -> Option<(u64, u32)> {
         let (stripe, last) = self.ends(offset, length)?;
@@ -86,7 +86,7 @@ impl<'l> Plain<'l> {
         each(self.target(last), offset + length - (last << self.shift));
         let (whole, count) = (last - first - 1, self.targets.len() as u64);
         for step in 0..whole.min(count) {
-            // One stripe more for the first of them.
+            // The first targets get one stripe more.
             let stripes = whole / count + u64::from(step < whole % count);
             each(self.target(first + 1 + step), stripes << self.shift);
         }
@@ -94,19 +94,19 @@ impl<'l> Plain<'l> {
 }
 
 impl<'l> Placed<'l> {
-    /// Of a layout.
+    /// Prepares a layout.
     #[must_use]
     pub fn new(layout: &'l Layout) -> Self {
         Self { layout, plain: Plain::of(layout) }
     }
 
-    /// The layout.
+    /// Returns the layout.
     #[must_use]
     pub fn layout(&self) -> &'l Layout {
         self.layout
     }
 
-    /// Number of the stripe that the byte at `offset` lies in, and its storage target if that is known; `None` if no component holds it.
+    /// Returns the stripe number of the byte at `offset`, and its storage target if known; `None` if no component contains the byte.
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> Option<(u64, Option<u32>)> {
@@ -124,7 +124,7 @@ impl<'l> Placed<'l> {
         self.layout.locate(offset).map(|place| (place.stripe, place.target))
     }
 
-    /// The stripe that holds all of `length` bytes at `offset`, if that is quickly told.
+    /// Returns the stripe that contains all of `length` bytes at `offset`, if the fast path applies.
     #[inline]
     #[must_use]
     pub fn stripe(&self, offset: u64, length: u64) -> Option<Stripe> {
@@ -133,7 +133,7 @@ impl<'l> Placed<'l> {
         if first == last { plain.stripe(first) } else { None }
     }
 
-    /// The stripes that `length` bytes at `offset` begin and end in, if that is quickly told.
+    /// Returns the first and last stripe of `length` bytes at `offset`, if the fast path applies.
     #[inline]
     #[must_use]
     pub fn ends(&self, offset: u64, length: u64) -> Option<(Stripe, Stripe)> {
@@ -142,20 +142,20 @@ impl<'l> Placed<'l> {
         Some((plain.stripe(first)?, plain.stripe(last)?))
     }
 
-    /// The storage target of all of `length` bytes at `offset`, if that is quickly told.
+    /// Returns the storage target of all of `length` bytes at `offset`, if the fast path applies.
     #[inline]
     #[must_use]
     pub fn target(&self, offset: u64, length: u64) -> Option<u32> {
         self.plain.as_ref()?.holds(offset, length).map(|(_, target)| target)
     }
 
-    /// As [`Parts::of`].
+    /// Fast equivalent of [`Parts::of`].
     #[inline]
     pub fn parts<'p>(&self, offset: u64, length: u64, parts: &'p mut Parts) -> &'p [(Option<u32>, u64)] {
         parts.by(|parts| self.spread(offset, length, |target, bytes| parts.push((target, bytes))))
     }
 
-    /// As [`spread`].
+    /// Fast equivalent of [`spread`].
     #[inline]
     pub fn spread(&self, offset: u64, length: u64, each: impl FnMut(Option<u32>, u64)) {
         match self.plain.as_ref().and_then(|plain| Some((plain, plain.ends(offset, length)?))) {

@@ -1,13 +1,13 @@
-//! Which storage target gets how many bytes of a segment, in time that does not depend on the segment's length.
+//! Distribution of a segment's bytes over storage targets, in time independent of the segment's length.
 
 use trace_format::layout::{Component, Layout};
 
-/// Calls `each` with the storage target and the bytes of every part of `length` bytes at `offset`. Parts of one target
-/// may come more than once. `None`: no target, or not known.
+/// Calls `each` with storage target and bytes for every part of `length` bytes at `offset`. A target may occur more than once; `None`
+/// stands for no target or an unknown one.
 #[inline]
 pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
     let end = offset.saturating_add(length);
-    // Most layouts are one component, which holds all.
+    // Fast path: most layouts have one component that contains everything.
     if let [only] = layout.components.as_slice()
         && only.active
         && only.start <= offset
@@ -39,17 +39,17 @@ pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Op
     }
 }
 
-/// The parts of one segment, each storage target once. Kept from segment to segment for its memory.
+/// Parts of one segment, each storage target once. Reused for its memory.
 #[derive(Debug, Default)]
 pub struct Parts(Vec<(Option<u32>, u64)>);
 
 impl Parts {
-    /// Storage targets of `length` bytes at `offset`, in order, and how many of the bytes each gets.
+    /// Returns the storage targets of `length` bytes at `offset`, sorted, with the bytes on each.
     pub fn of(&mut self, layout: &Layout, offset: u64, length: u64) -> &[(Option<u32>, u64)] {
         self.by(|parts| spread(layout, offset, length, |target, bytes| parts.push((target, bytes))))
     }
 
-    /// Those that `fill` gives, of which some may be of one target.
+    /// Returns the parts that `fill` adds, merged by target.
     #[inline]
     pub(super) fn by(&mut self, fill: impl FnOnce(&mut Vec<(Option<u32>, u64)>)) -> &[(Option<u32>, u64)] {
         let parts = &mut self.0;
@@ -57,7 +57,7 @@ impl Parts {
         fill(parts);
         match parts.as_mut_slice() {
             [] | [_] => {}
-            // Of what crosses from one stripe to the next.
+            // Usual case: a segment that crosses one stripe boundary.
             [one, other] if one.0 != other.0 => {
                 if one.0 > other.0 {
                     std::mem::swap(one, other);
@@ -79,7 +79,7 @@ impl Parts {
 }
 
 impl Parts {
-    /// All of `length` bytes on one target.
+    /// Puts all of `length` bytes on one target.
     #[inline]
     pub fn on(&mut self, target: Option<u32>, length: u64) -> &[(Option<u32>, u64)] {
         self.0.clear();
@@ -88,7 +88,7 @@ impl Parts {
     }
 }
 
-/// The bytes `at..end`, all in `component`.
+/// Distributes bytes `at..end`, all in `component`.
 #[inline]
 fn within(component: &Component, at: u64, end: u64, each: &mut impl FnMut(Option<u32>, u64)) {
     let (size, count) = (component.stripe_size, u64::from(component.stripe_count));

@@ -1,5 +1,4 @@
-//! The text that `lfs getstripe -y` prints: YAML, plain (`lmm_*`) or composite (`lcm_*` with components), for one file
-//! or several, each then under a line with its path.
+//! Parser of `lfs getstripe -y` output: YAML, plain (`lmm_*`) or composite (`lcm_*`); several files each follow a line with their path.
 
 use super::{Rule, Target};
 use crate::limits::{LAYOUT_COMPONENTS, YAML_BRACKETS, YAML_LINE_BYTES};
@@ -7,7 +6,6 @@ use anyhow::{Context, Result, bail, ensure};
 use saphyr::{LoadableYamlNode, Yaml};
 use trace_format::layout::{Component, Layout, Standing, flag, pattern};
 
-/// Reads the text.
 pub(super) fn parse(text: &str) -> Result<Vec<Rule>> {
     let mut rules = Vec::new();
     for part in split(text) {
@@ -27,7 +25,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Rule>> {
     Ok(rules)
 }
 
-/// Refuses what no `lfs getstripe` prints and a YAML reader would pay for: references, which unfold to any size, and deep nesting.
+/// Rejects input that no `lfs getstripe` prints but that is expensive to parse: references, which expand to any size, and deep nesting.
 fn plausible(yaml: &str) -> Result<()> {
     let mut open = 0_usize;
     for line in yaml.lines() {
@@ -40,14 +38,13 @@ fn plausible(yaml: &str) -> Result<()> {
     Ok(())
 }
 
-/// One file's text.
 struct Part {
     path: Option<String>,
     line: usize,
     yaml: String,
 }
 
-/// Splits the text at lines that are a path: not indented, not empty and no `key: value`.
+/// Splits the text at path lines: not indented, not empty, and not `key: value`.
 fn split(text: &str) -> Vec<Part> {
     let is_path = |line: &str| {
         let key = line.split_once(':').is_some_and(|(key, rest)| {
@@ -91,7 +88,7 @@ fn layout(node: &Yaml<'_>) -> Result<Layout> {
 }
 
 fn component(node: &Yaml<'_>) -> Result<Component> {
-    // `lcme_extent.e_end` of the last one is the text EOF.
+    // `lcme_extent.e_end` of the last component is the text EOF.
     let bound = |name: &str, default| match get(node, name) {
         Some(value) if value.as_str() == Some("EOF") => Ok(u64::MAX),
         Some(value) => unsigned(value).with_context(|| format!("{name} is no number")),
@@ -113,7 +110,7 @@ fn component(node: &Yaml<'_>) -> Result<Component> {
     })
 }
 
-/// The flag that lfs(1) writes as `name`; `prefer` stands for both directions.
+/// Returns the flag that lfs(1) prints as `name`; `prefer` stands for both directions.
 fn flag_of(name: &str) -> Option<u32> {
     Some(match name {
         "init" => flag::INIT,
@@ -128,7 +125,7 @@ fn flag_of(name: &str) -> Option<u32> {
     })
 }
 
-/// The pattern bit that lfs(1) writes as `name`.
+/// Returns the pattern bit that lfs(1) prints as `name`.
 fn pattern_of(name: &str) -> Option<u32> {
     Some(match name {
         "raid0" => pattern::RAID0,
@@ -156,7 +153,7 @@ fn plain(node: &Yaml<'_>) -> Result<Component> {
         let Some(index) = index else { bail!("an object without l_ost_idx") };
         targets.push(index);
     }
-    // -1: over all storage targets; the objects say how many that was.
+    // -1 means all storage targets; their number is that of the objects.
     let stated = get(node, "lmm_stripe_count").and_then(Yaml::as_integer);
     let stripe_count = match stated {
         Some(count) if count > 0 => u32::try_from(count).context("lmm_stripe_count is too large")?,

@@ -1,24 +1,25 @@
-//! Puts the clocks of all nodes on one axis. Ranks of one node share a clock; clocks of different nodes may be apart.
-//! All ranks leave one barrier at `MPI_Init` at nearly the same time, so that a node whose ranks left it "later" than
-//! those of rank 0's node has a clock that is ahead. The correction is the difference of the medians, and is applied only
-//! where it is larger than the spread of the ranks within any one node: below that it would be noise.
+//! Aligns the clocks of all nodes. Ranks on one node share a clock; clocks of different nodes may differ.
+//!
+//! All ranks leave one barrier at `MPI_Init` at nearly the same time. A node whose ranks seem to leave it later than those of rank 0's
+//! node has a clock that is ahead. The correction is the difference of the medians over ranks. It is applied only if larger than the
+//! spread of the ranks within any one node: below that it is noise.
 
 use crate::shared::stats::median_i128;
 
-/// What the alignment needs of a process.
+/// Data of a process for the alignment.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// Rank, or -1.
     pub rank: i32,
-    /// Index of its node.
+    /// Index of the node.
     pub node: u32,
     /// Wall clock at the process's time zero, ns since 1970.
     pub epoch_unix_ns: i64,
-    /// When it left the barrier, ns since its epoch.
+    /// Time of leaving the barrier, ns since the process's epoch.
     pub sync_ns: Option<u64>,
 }
 
-/// What to add to wall-clock times of each node, in ns.
+/// Returns the correction to add to wall-clock times of each node, in ns.
 #[must_use]
 pub fn corrections(moments: &[Moment], nodes: usize) -> Vec<i64> {
     let mut left: Vec<Vec<i128>> = vec![Vec::new(); nodes];

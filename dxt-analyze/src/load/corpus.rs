@@ -1,5 +1,4 @@
-//! Many jobs: from what the user named, however deep in directories, to the files of each job. Here a file is opened to see whose
-//! it is, and closed again; nothing of it is kept.
+//! Many jobs: finds all files below the named directories and assigns them to jobs. Files are opened only to find their job.
 
 use super::{is_darshan, is_rows};
 use crate::exit::UsageError;
@@ -14,51 +13,51 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_format::read::Trace;
 
-/// A file or directory that is left out.
+/// File or directory that is left out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Its path.
+    /// Path.
     pub file: String,
-    /// Why, and what can be done.
+    /// Reason, and advice.
     pub why: String,
 }
 
 impl LeftOut {
-    /// By what went wrong.
+    /// Builds an entry from an error.
     #[must_use]
     pub fn new(path: &Path, error: &anyhow::Error) -> Self {
         let (file, why) = (path.display().to_string(), format!("{error:#}"));
-        // The path stands before it already, and a file is a line.
+        // The path is in `file` already, and the table has one line per file.
         let told = ["failed to read ", "failed to open "].map(|what| format!("{what}{file}: "));
         let why = told.iter().find_map(|told| why.strip_prefix(told)).unwrap_or(&why).replace('\n', " ");
         Self { file, why }
     }
 }
 
-/// The files of a job.
+/// Files of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFiles {
-    /// In order; at least one.
+    /// Paths, in order; at least one.
     pub paths: Vec<PathBuf>,
-    /// Whether it is a Darshan log.
+    /// True for a Darshan log.
     pub darshan: bool,
 }
 
-/// What is to be read.
+/// Jobs to read.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The jobs, in the order of their first files.
+    /// Jobs, by their first files.
     pub jobs: Vec<JobFiles>,
-    /// The key of each of them; a Darshan log has none.
+    /// Job keys, in the same order; `None` for Darshan logs.
     pub keys: Vec<Option<String>>,
-    /// What is left out.
+    /// Files and directories left out.
     pub left_out: Vec<LeftOut>,
     /// Notes for the user.
     pub remarks: Vec<String>,
 }
 
-/// Finds the jobs in `named`: each Darshan log is one, and all traces of one user with one key are one, wherever they lie. A key can be
-/// anything (`DXT_JOB_ID`): nobody's traces get into another user's job.
+/// Finds the jobs in `named`. Each Darshan log is a job; all traces with the same owner and key are one job, regardless of location.
+/// Since keys are arbitrary (`DXT_JOB_ID`), the owner keeps users from getting into each other's jobs.
 ///
 /// # Errors
 /// If a name does not exist or is `-`, or there is no trace and no log.
@@ -66,10 +65,10 @@ pub fn find(named: &[PathBuf]) -> Result<Found> {
     find_but(named, |_| None)
 }
 
-/// User id of a file's owner and the key of its job.
+/// User id of a file's owner, and key of the job.
 pub(crate) type OfJob = (u32, String);
 
-/// The same without opening files of which `known` tells the job, or that they are Darshan logs.
+/// Finds jobs as [`find`] does, but opens only files unknown to `known`, which returns the job, or an inner `None` for a Darshan log.
 ///
 /// # Errors
 /// As [`find`].
@@ -123,7 +122,7 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
     Ok(found)
 }
 
-/// `None` for a Darshan log or rows of the connector, which are a job by themselves, the job for a trace.
+/// Returns the job of a trace; `None` for a Darshan log or connector rows, which are jobs of their own.
 fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
     let about = std::fs::metadata(path)?;
     let content = Content::file(path, pool)?;
@@ -139,15 +138,13 @@ fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
     Ok(Some((about.uid(), key)))
 }
 
-/// What a walk through directories met.
 #[derive(Default)]
 struct Walk {
     paths: Vec<PathBuf>,
     left_out: Vec<LeftOut>,
     partial: usize,
-    /// Directories by device and number: symbolic links can lead back to one.
+    /// Visited directories by device and inode: symbolic links can form cycles.
     directories: FxHashSet<(u64, u64)>,
-    /// Files by their real paths.
     files: FxHashSet<PathBuf>,
 }
 
@@ -167,7 +164,7 @@ impl Walk {
         let mut folders = Vec::new();
         for entry in entries {
             let (path, name) = (entry.path(), entry.file_name());
-            // What the listing tells, so that not every file has to be asked for.
+            // Taken from the directory listing to avoid one `stat` per file.
             let kind = entry.file_type().ok();
             let is_link = kind.is_none_or(|kind| kind.is_symlink());
             match path.extension().and_then(|extension| extension.to_str()) {
@@ -176,7 +173,7 @@ impl Walk {
                     self.file(path, real.join(name));
                 }
                 Some("partial") => self.partial += 1,
-                // What is no directory is passed over without a word: sites keep other files beside logs.
+                // Other files are skipped silently: sites keep them beside logs.
                 _ if is_link || kind.is_some_and(|kind| kind.is_dir()) => {
                     let about = std::fs::metadata(&path).ok().filter(Metadata::is_dir);
                     folders.extend(about.map(|about| (path, about)));
@@ -187,7 +184,7 @@ impl Walk {
         folders.into_iter().for_each(|(path, about)| self.directory(&path, &about));
     }
 
-    /// A file that the user named, or a link to one.
+    /// Adds a file that the user named, or a link to a file.
     fn named(&mut self, path: PathBuf) {
         match path.canonicalize() {
             Ok(real) => self.file(path, real),

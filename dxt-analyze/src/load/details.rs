@@ -1,5 +1,4 @@
-//! What traces say beyond files and segments, merged over processes. Everything is counted where it occurs; equal things of several
-//! processes become one.
+//! Merges details beyond files and segments over processes: counts are added up, equal items of several processes become one.
 
 use crate::model::{DataSet, DatatypeSum, ExtentSum, FileId, Hint, Op, Stream};
 use rustc_hash::FxHashMap;
@@ -8,10 +7,9 @@ use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{self, Combiner, DatatypeRole};
 use trace_format::op::OpClass;
 
-/// What is merged.
 #[derive(Debug, Default)]
 pub(crate) struct Details {
-    /// In the order in which they were met, with the file's provisional index.
+    /// Data sets in order of appearance, with provisional file ids.
     data_sets: Vec<DataSet>,
     data_set_of: FxHashMap<(FileId, Vec<u8>), u32>,
     hints: Vec<Hint>,
@@ -19,7 +17,7 @@ pub(crate) struct Details {
     extents: BTreeMap<(FileId, DatatypeRole), [u64; SIZE_BINS]>,
 }
 
-/// What was merged, with the files' final indices, in order.
+/// Merged details, sorted, with final file ids.
 pub(crate) struct Finished {
     pub(crate) data_sets: Vec<DataSet>,
     pub(crate) hints: Vec<Hint>,
@@ -28,7 +26,7 @@ pub(crate) struct Finished {
 }
 
 impl Details {
-    /// Takes what a process says; `files` are the indices of its files, `streams` its streams, by id.
+    /// Adds a process's details; `files` are the ids of its files, `streams` its streams sorted by id.
     pub(crate) fn add(&mut self, process: &meta::Process, files: &[FileId], streams: &mut [Stream], ops: &[Op]) {
         for def in &process.data_sets {
             let Some(&file) = files.get(def.file as usize) else { continue };
@@ -67,7 +65,7 @@ impl Details {
         }
     }
 
-    /// Number of the data set of `def`, which is added if it is new.
+    /// Returns the index of the data set of `def`, added if new.
     fn data_set(&mut self, file: FileId, def: &meta::DataSetDef) -> u32 {
         let number = *self.data_set_of.entry((file, def.path.clone())).or_insert_with(|| {
             let path = if def.path.is_empty() { "?".into() } else { String::from_utf8_lossy(&def.path).into_owned() };
@@ -84,7 +82,7 @@ impl Details {
         number
     }
 
-    /// Everything with the files' final indices, which `place` gives, in order; tells `streams` the data sets' final numbers.
+    /// Sorts everything by the final file ids from `place`, and sets the final data set indices in `streams`.
     pub(crate) fn finish<'a>(self, place: &[FileId], streams: impl Iterator<Item = &'a mut Stream>) -> Finished {
         let mut sets: Vec<(u32, DataSet)> = (0..).zip(self.data_sets).collect();
         sets.iter_mut().for_each(|(_, set)| set.file = place[set.file.index()]);

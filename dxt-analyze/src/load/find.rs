@@ -1,20 +1,20 @@
-//! From what the user named to the files to read: files as they are, of a directory its `*.dxt`, or its `*.darshan`.
+//! Expands the user's names to files: a file stands for itself, a directory for its `*.dxt` files, or else its `*.darshan` files.
 
 use crate::exit::UsageError;
 use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// Files to read, and what was left out and why.
+/// Files to read, and notes on what was left out.
 #[derive(Debug, Default)]
 pub struct FoundFiles {
-    /// Paths, in the order named; within a directory by name. No path twice.
+    /// Paths, in the order named, sorted within a directory; no path twice.
     pub paths: Vec<PathBuf>,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Expands directories; every file that is named is taken as it is.
+/// Expands directories; named files are taken as they are.
 ///
 /// # Errors
 /// If a name does not exist or cannot be listed, or nothing is left.
@@ -40,7 +40,7 @@ pub fn find(named: &[PathBuf]) -> Result<FoundFiles> {
 fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let failed = || format!("failed to list {}", folder.display());
     let (mut paths, mut logs, mut partial) = (Vec::new(), Vec::new(), 0_usize);
-    // A directory of its own for each user and day (`%u`, `%d`), the first by name.
+    // First subdirectory by name: sites may have one per user and day (`%u`, `%d`).
     let mut inner: Option<PathBuf> = None;
     for entry in std::fs::read_dir(folder).with_context(failed)? {
         let entry = entry.with_context(failed)?;
@@ -55,7 +55,7 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
             _ => {}
         }
     }
-    // A log beside traces may be of the same job.
+    // A log beside traces may belong to the same job.
     match (paths.is_empty(), logs.len()) {
         (_, 0) => {}
         (true, _) => paths = logs,

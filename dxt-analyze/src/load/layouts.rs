@@ -1,12 +1,11 @@
-//! Which of the layouts in the trace is a file's own: several processes read it, at open and again at close, and a
-//! progressive layout grows in between.
+//! Selection of a file's layout: several processes record it, at open and at close, and a progressive layout grows in between.
 
 use crate::limits::LAYOUT_COMPONENTS;
 use crate::model::run::{FileLayout, LayoutOrigin};
 use trace_format::layout::{Layout, parse_ceph, parse_lustre};
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
-/// The best layout seen so far for one file.
+/// Best layout so far for one file.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
     best: Option<(u64, Vec<u8>, FileLayout)>,
@@ -14,8 +13,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Takes `def` into account. Read at close goes before read at open, then more storage targets in use, then the
-    /// process that comes first.
+    /// Considers `def`. Priority: read at close, then more storage targets in use, then earlier process.
     pub(crate) fn offer(&mut self, def: &LayoutDef) {
         let closed = u64::from(def.moment == LayoutMoment::Close) << 32;
         // All ranks read the same bytes: parse them once.
@@ -43,7 +41,7 @@ impl Choice {
         }
     }
 
-    /// The layout, and why there is none.
+    /// Returns the layout, or the reason why there is none.
     pub(crate) fn take(self) -> (Option<FileLayout>, Option<String>) {
         let problem = if self.best.is_some() { None } else { self.problem };
         (self.best.map(|(_, _, layout)| layout), problem)

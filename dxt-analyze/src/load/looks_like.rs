@@ -1,13 +1,13 @@
-//! What a file is that is neither a trace nor a log, and what to do about it: people name spools, archives, and pointers that a clone of
-//! a repository left in the place of data.
+//! File type detection for files that are neither trace nor log, with advice. Users name spools, archives, and pointer files that a clone
+//! of a repository left in place of data.
 
 use std::io::Read as _;
 use std::path::Path;
 
-/// First bytes that are looked at: where a tar archive says that it is one.
+/// Bytes read from the beginning: enough for the magic of a tar archive.
 const HEAD_BYTES: u64 = 512;
 
-/// First bytes, what they are, and what helps.
+/// Magic, description and advice.
 const KINDS: [(&[u8], &str, &str); 20] = [
     (
         b"version https://git-lfs.github.com/spec/",
@@ -39,7 +39,7 @@ const KINDS: [(&[u8], &str, &str); 20] = [
     (b"{", "JSON", "name the trace that it was made of"),
 ];
 
-/// What the file at `path` looks like and what to do, in a sentence; `None` if it cannot be read again.
+/// Returns the type of the file at `path` and advice, as a sentence; `None` if it cannot be read again.
 pub(super) fn looks_like(path: &Path) -> Option<String> {
     let mut head = Vec::new();
     let mut file = crate::input::open(path).ok()?;
@@ -48,12 +48,12 @@ pub(super) fn looks_like(path: &Path) -> Option<String> {
     Some(format!("it is {what}: {help}"))
 }
 
-/// The same of what is known; of a damaged file the error says more.
+/// Returns the same sentence for known types only; for damaged files the original error says more.
 pub(super) fn is_like(path: &Path) -> Option<String> {
     looks_like(path).filter(|what| !what.contains(UNKNOWN))
 }
 
-/// What is said of all others.
+/// Description of all other files.
 const UNKNOWN: &str = "of no kind that is known here";
 
 fn kind(head: &[u8]) -> (&'static str, &'static str) {
@@ -64,7 +64,7 @@ fn kind(head: &[u8]) -> (&'static str, &'static str) {
     if let Some((_, what, help)) = KINDS.iter().find(|(first, ..)| head.starts_with(first)) {
         return (what, help);
     }
-    // POSIX pax(1): the format's name stands here.
+    // POSIX pax(1): position of the magic.
     if head.get(257..262) == Some(b"ustar") {
         return ("a tar archive", "unpack it and name a trace");
     }
@@ -73,7 +73,7 @@ fn kind(head: &[u8]) -> (&'static str, &'static str) {
     }
     let is_text =
         |bytes: &[u8]| bytes.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t' | 0x0c | 0x1b));
-    // A character may be cut at the end.
+    // The last character may be cut.
     let valid = match std::str::from_utf8(head) {
         Ok(_) => true,
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,

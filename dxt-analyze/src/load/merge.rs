@@ -191,9 +191,9 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     }
 }
 
-/// Returns a remark if several files of whole runs have the same rank from different processes. Such files are separate runs within one job
-/// (steps of a batch job that share its id), and numbers per rank are sums over the runs. A file of one process counts only if that process
-/// was its MPI's only rank: a rank can have child processes, and files of their own can be what ranks write.
+/// Returns a remark if several files of whole runs have the same rank from different processes. Such files are separate runs within one
+/// job (steps of a batch job that share its id), and numbers per rank are sums over the runs. A file of one process counts only if that
+/// process was its MPI's only rank: ranks can have child processes, and can write one file each.
 fn several_runs(reads: &[Read], inputs: &[Input]) -> Option<String> {
     let ranks = || reads.iter().filter(|read| read.process.info.rank >= 0 && read.process.reduction.is_none());
     let mut of_file: FxHashMap<usize, FxHashSet<i32>> = FxHashMap::default();
@@ -251,9 +251,7 @@ fn is_library(layer: Option<Layer>) -> bool {
     matches!(layer, Some(Layer::Hdf5 | Layer::Pnetcdf))
 }
 
-/// Tables under construction.
 struct Tables {
-    /// Operations of the run.
     ops: Vec<Op>,
     /// Per input: operation code to index in `ops`.
     codes: Vec<FxHashMap<u16, u16>>,
@@ -264,7 +262,7 @@ struct Tables {
     /// Per file: bit per layer that has a data stream, see [`layer_bit`].
     layers: Vec<u8>,
     details: Details,
-    /// Per input: operations that have segments by design.
+    /// Per input: rule for operations that have segments by design.
     by_design: Vec<Kept>,
     /// Per input: true for a Darshan log.
     of_logs: Vec<bool>,
@@ -428,8 +426,7 @@ impl Tables {
         }
     }
 
-    /// Names unnamed files, sorts all files, and sets what depends on all processes. Returns the files, and the final id for each
-    /// provisional one.
+    /// Names unnamed files, sorts all files, and sets what depends on all processes. Returns the files, and final ids by provisional id.
     fn finish(&mut self, processes: &mut [Process]) -> (Vec<File>, Vec<FileId>) {
         let mut files = std::mem::take(&mut self.files);
         for (file, choice) in files.iter_mut().zip(std::mem::take(&mut self.layouts)) {

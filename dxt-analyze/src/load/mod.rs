@@ -1,4 +1,4 @@
-//! Loading: from files to one job whose tables are merged. Metadata is read and kept; segments are only located.
+//! Loading: from files to one job with merged tables. Metadata is read and kept; segments are only located.
 
 pub mod clock;
 pub mod corpus;
@@ -27,12 +27,12 @@ use std::sync::Arc;
 use trace_format::limits::TABLE_BYTES;
 use trace_format::read::{Room, Source as _, Trace};
 
-/// An input before it is opened.
+/// Input that is not open yet.
 #[derive(Debug)]
 pub enum Source {
-    /// A file on disk.
+    /// File on disk.
     Path(PathBuf),
-    /// A name and bytes that are already here.
+    /// Name and contents.
     Memory(PathBuf, Vec<u8>),
 }
 
@@ -47,8 +47,8 @@ pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
     Ok(run)
 }
 
-/// Opens `sources` and loads the job in them. A source that cannot be read is a problem of the run as long as another
-/// one can.
+/// Opens `sources` and loads the job in them. An unreadable source is reported as a problem of the run, as long as another source is
+/// readable.
 ///
 /// # Errors
 /// [`UsageError`] if the sources hold several jobs and `job` does not choose one; otherwise if nothing can be read.
@@ -58,19 +58,19 @@ pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
     Ok(merge::merge(inputs, problems(failures)))
 }
 
-/// Loads a job whose files are known to be of one; `pool` is shared with others that are loaded at the same time.
+/// Loads a job whose files are known to belong together; `pool` is shared with other jobs loaded at the same time.
 ///
 /// # Errors
 /// If nothing can be read.
 pub fn load_one(paths: &[PathBuf], pool: &Arc<Pool>) -> Result<Run> {
     let sources = paths.iter().cloned().map(Source::Path).collect();
     let (inputs, failures) = some(open_all_in(sources, pool, &one_room()))?;
-    // Rows of the connector may be of several.
+    // Rows of the LDMS-Darshan connector may contain several jobs.
     let inputs = choose_job(inputs, None)?;
     Ok(merge::merge(inputs, problems(failures)))
 }
 
-/// Those that could be opened; an error if there are none.
+/// Passes the opened inputs on; an error if there are none.
 fn some((inputs, mut failures): (Vec<Input>, Vec<Failure>)) -> Result<(Vec<Input>, Vec<Failure>)> {
     match (inputs.len(), failures.len()) {
         (0, 0) => Err(UsageError("no trace is named".into()).into()),
@@ -89,16 +89,16 @@ fn problems(failures: Vec<Failure>) -> Vec<Problem> {
     problems.collect()
 }
 
-/// An input that could not be opened, and why.
+/// Input that could not be opened, and the error.
 pub type Failure = (PathBuf, anyhow::Error);
 
-/// Opens every source, each with room for its own tables; keeps the order.
+/// Opens all sources, in order, each with its own memory budget for tables.
 #[must_use]
 pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
     open_all_in(sources, &Arc::default(), &Arc::default)
 }
 
-/// One room for the tables of all files of a job.
+/// Returns a function that gives all files of a job the same memory budget for tables.
 fn one_room() -> impl Fn() -> Arc<Room> + Sync {
     let room = Arc::new(Room::default());
     move || Arc::clone(&room)
@@ -132,10 +132,10 @@ fn open_all_in(
     (inputs, failures)
 }
 
-/// The trace in a file, or those of the jobs in a file of another tool.
+/// Opens the trace in a file, or the traces converted from another tool's file.
 fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Result<Vec<Input>> {
     let content = content.with_context(|| format!("failed to open {}", shown(path)))?;
-    // A log is a job by itself, and what a large one holds may be large.
+    // A log is a job of its own, and a large one may need more memory.
     let large = of_log(TABLE_BYTES, content.size().unwrap_or(0));
     let large_room = || if large > TABLE_BYTES { Arc::new(Room::new(large)) } else { Arc::clone(&room) };
     let input = |content, room, converted| -> Result<Input> {
@@ -158,12 +158,12 @@ fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Resu
     }
 }
 
-/// Why a file could not be read; of one that is no trace at all, what it is instead.
+/// Explains why a file could not be read; for a file of another type, names the type.
 fn not_read(path: &Path, error: trace_format::Error) -> anyhow::Error {
     as_it_looks(path, anyhow::Error::new(error).context(format!("failed to read {}", shown(path))))
 }
 
-/// `error`, or, of a file that is neither a trace nor a log at all, what it is instead.
+/// Returns `error`, or, for a file that is neither a trace nor a log, an error that names its type.
 pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
     let no_trace = |cause: &(dyn std::error::Error + 'static)| {
         matches!(cause.downcast_ref(), Some(trace_format::Error::NotATrace { .. }))
@@ -174,7 +174,7 @@ pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
     let what = if error.chain().any(no_trace) {
         looks_like::looks_like(path)
     } else if error.chain().any(no_log) {
-        // What is named as a log is told as one.
+        // Files with the extension of logs are reported as logs.
         let named = path.extension().is_some_and(|end| end == "darshan");
         looks_like::is_like(path).map(|what| if named { format!("not a Darshan log: {what}") } else { what })
     } else {
@@ -183,7 +183,7 @@ pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
     what.map_or(error, |what| anyhow::anyhow!("{what}").context(format!("failed to read {}", shown(path))))
 }
 
-/// Whether a file is to be read as rows of the LDMS-Darshan connector.
+/// True if the file is to be read as rows of the LDMS-Darshan connector.
 fn is_rows(path: &Path, content: &Content) -> bool {
     let mut head = [0; connector::HEAD_BYTES];
     let length = content.size().unwrap_or(0).min(connector::HEAD_BYTES as u64) as usize;
@@ -193,8 +193,7 @@ fn is_rows(path: &Path, content: &Content) -> bool {
         && connector::is_rows(path, head)
 }
 
-/// Whether a file is to be read as a Darshan log: it begins as one, or is none of ours and named or packed as one, so that errors speak
-/// of logs.
+/// True if the file has a Darshan log's magic, or no known magic but a log's name or compression, so that errors refer to logs.
 fn is_darshan(path: &Path, content: &Content) -> bool {
     let mut head = [0; 16];
     let length = content.size().unwrap_or(0).min(16) as usize;
@@ -204,7 +203,7 @@ fn is_darshan(path: &Path, content: &Content) -> bool {
         && darshan::is_log(path, head)
 }
 
-/// A Darshan log as a trace, in a file without a name.
+/// Converts a Darshan log to a trace in an unnamed temporary file.
 fn from_darshan(path: &Path) -> Result<(Content, Converted)> {
     let failed = || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), shown(path));
     let mut file = tempfile::tempfile().with_context(failed)?;
@@ -213,8 +212,7 @@ fn from_darshan(path: &Path) -> Result<(Content, Converted)> {
     Ok((Content::Unnamed { file, size }, converted))
 }
 
-/// Keeps the inputs of one job: that of key `job`, or the only one there is. A file whose job block is lost goes with
-/// the others if these are of one job.
+/// Keeps the inputs of the job with key `job`, or of the only one; files with a lost job block only if all others are of one job.
 fn choose_job(inputs: Vec<Input>, job: Option<&str>) -> Result<Vec<Input>> {
     let key = |input: &Input| input.trace.job.info.key.clone();
     let mut keys: Vec<String> = inputs.iter().map(key).filter(|key| !key.is_empty()).collect();

@@ -1,5 +1,5 @@
-//! `-`, and open pipes by name: a trace from what can be read once only, as in `ssh node cat job.dxt | dxt-analyze report -` or
-//! `dxt-analyze summary <(unzstd <job.dxt.zst)`. A FIFO that lies in a directory is none: who opens one waits for its other end.
+//! `-`, and pipes by name: a trace from a source that can be read only once, as in `ssh node cat job.dxt | dxt-analyze report -` or
+//! `dxt-analyze summary <(unzstd <job.dxt.zst)`. FIFOs in a directory are excluded: opening one blocks until its other end is open.
 
 use crate::exit::UsageError;
 use crate::input;
@@ -14,18 +14,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-/// What came, each in a file without a name, open as long as the process lives: a trace is read in many places at once, a pipe is not.
+/// Copies of pipes in unnamed files, open for the life of the process: traces need random access, pipes have none.
 static COPIES: Mutex<Vec<(String, File)>> = Mutex::new(Vec::new());
 
-/// The path that `name` stands for.
+/// Returns the path that `name` stands for.
 ///
 /// # Errors
-/// If it is `-`, and standard input is a terminal; if standard input, or a pipe, cannot be copied.
+/// If `name` is `-` and standard input is a terminal; if standard input or a pipe cannot be copied.
 pub(crate) fn or_path(name: &Path) -> Result<PathBuf> {
     if name == Path::new("-") {
         return standard_input();
     }
-    // Of what is no pipe it is said elsewhere that it is not there, or what it is.
+    // Missing files and other types are reported elsewhere.
     let flows = std::fs::metadata(name).is_ok_and(|about| {
         let kind = about.file_type();
         kind.is_fifo() || kind.is_socket()
@@ -33,7 +33,7 @@ pub(crate) fn or_path(name: &Path) -> Result<PathBuf> {
     match descriptor(name).filter(|_| flows) {
         None => Ok(name.to_owned()),
         Some(0) => standard_input(),
-        // Nobody is waited for who has not come yet: only for bytes.
+        // Opening does not block if the writer is not there yet; reading waits for bytes.
         Some(_) => copied(&name.display().to_string(), || {
             let file = open(name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
             fcntl_setfl(&file, OFlags::empty())?;
@@ -42,7 +42,7 @@ pub(crate) fn or_path(name: &Path) -> Result<PathBuf> {
     }
 }
 
-/// A path to what standard input has: its own file, if that is read from its beginning.
+/// Returns a path to standard input: its own file, if positioned at the beginning; otherwise a copy.
 fn standard_input() -> Result<PathBuf> {
     const NAME: &str = "standard input";
     let stdin = std::io::stdin();
@@ -62,7 +62,7 @@ fn standard_input() -> Result<PathBuf> {
     copied(NAME, || Ok(Box::new(stdin.lock())))
 }
 
-/// Number of the descriptor of this process that `name` stands for, as a shell names one for `<(...)`.
+/// Returns the descriptor of this process that `name` stands for, as in a shell's `<(...)`.
 fn descriptor(name: &Path) -> Option<u32> {
     if name == Path::new("/dev/stdin") {
         return Some(0);
@@ -71,10 +71,10 @@ fn descriptor(name: &Path) -> Option<u32> {
     number.to_str()?.parse().ok()
 }
 
-/// A path to a copy of what can be read from `open`, once for each name.
+/// Returns the path to a copy of what `open` yields, made once per name.
 fn copied(name: &str, open: impl FnOnce() -> std::io::Result<Box<dyn Read>>) -> Result<PathBuf> {
     let mut copies = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
-    // proc(5): opened anew from its beginning each time.
+    // Opened from the beginning each time, see proc(5).
     let path = |file: &File| PathBuf::from(format!("{WITHOUT_NAME}{}", file.as_raw_fd()));
     if let Some((_, file)) = copies.iter().find(|(known, _)| known == name) {
         return Ok(path(file));

@@ -1,4 +1,4 @@
-//! File views of MPI-IO as traces tell of them: those that can be told apart, and their forms.
+//! MPI-IO file views from traces: complete sets of views, and their shapes.
 
 use crate::model::{Process, Shape, View};
 use crate::sum::Sum;
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use trace_format::meta::{self, DatatypeRole, ViewDef};
 
-/// The views of a process's files of which all are told: calls are told by their number.
+/// Returns the views of files whose views were all recorded: as many calls of `MPI_File_set_view` as filetypes used.
 pub(super) fn whole_views(process: &meta::Process) -> Vec<ViewDef> {
     let mut calls: FxHashMap<u32, (Sum, Sum)> = FxHashMap::default();
     for def in &process.views {
@@ -19,7 +19,7 @@ pub(super) fn whole_views(process: &meta::Process) -> Vec<ViewDef> {
     process.views.iter().filter(whole).cloned().collect()
 }
 
-/// The forms of all strided views, each once, in order.
+/// Returns the distinct shapes of all strided views, sorted.
 pub(super) fn shapes(processes: &[Process]) -> Vec<Shape> {
     let strided = |def: &ViewDef| if let View::Strided(shape) = View::of(def) { Some(shape) } else { None };
     let all: BTreeSet<Shape> = processes.iter().flat_map(|process| &process.views).filter_map(strided).collect();

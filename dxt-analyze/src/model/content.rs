@@ -1,5 +1,5 @@
-//! Where a trace's bytes come from: a file, opened when needed and shared by all threads, or memory (tests).
-//! Thousands of files of one job are read with a bounded number of descriptors.
+//! Sources of a trace's bytes: a file, opened on demand and shared by all threads, or memory (tests). Thousands of files of a job are
+//! read with a bounded number of descriptors.
 
 use crate::input;
 use rustc_hash::FxHashMap;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_format::read::Source;
 
-/// Most files open at once, well below the usual limit of 1,024 descriptors.
+/// Maximum files open at once, well below the usual limit of 1,024 descriptors.
 pub const MAX_OPEN_FILES: usize = 128;
 
-/// Open files by number; the one opened first is closed first. Runs that are loaded at a time can share one.
+/// Open files by number; the one opened first is closed first. Runs loaded at the same time can share a pool.
 #[derive(Debug, Default)]
 pub struct Pool {
     state: Mutex<PoolState>,
@@ -46,36 +46,36 @@ impl Pool {
     }
 }
 
-/// The bytes of one trace file.
+/// Bytes of one trace file.
 #[derive(Debug)]
 pub enum Content {
-    /// A file on disk.
+    /// File on disk.
     File {
-        /// Its path.
+        /// Path.
         path: PathBuf,
-        /// Its size in bytes when it was first looked at.
+        /// Size in bytes when first opened.
         size: u64,
-        /// Its number in the pool.
+        /// Number in the pool.
         number: usize,
-        /// The open files.
+        /// Pool of open files.
         pool: Arc<Pool>,
     },
-    /// A file without a name: what a log of another tool became.
+    /// Unnamed temporary file: a converted log of another tool.
     Unnamed {
-        /// The file.
+        /// Open file.
         file: File,
-        /// Its size in bytes.
+        /// Size in bytes.
         size: u64,
     },
-    /// Bytes that are already here.
+    /// Bytes in memory.
     Memory(Vec<u8>),
 }
 
 impl Content {
-    /// The file at `path`, number `number` of `pool`.
+    /// Adds the file at `path` to `pool`.
     ///
     /// # Errors
-    /// What the system said when the file was opened.
+    /// The system's error when opening the file.
     pub fn file(path: &Path, pool: &Arc<Pool>) -> std::io::Result<Self> {
         let number = pool.numbers.fetch_add(1, Ordering::Relaxed);
         let size = pool.get(number, path)?.metadata()?.len();

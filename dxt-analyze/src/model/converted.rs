@@ -1,18 +1,18 @@
-//! What a trace that was made of another tool's log says of that.
+//! Properties of traces converted from another tool's log.
 
 use super::Problem;
 
-/// Setting of a trace that has segments of these calls only, and says so: what a Darshan log has.
+/// Setting of a trace that has segments of these calls only, as Darshan logs have.
 pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and writes");
 
-/// Name of the setting that tells what a trace was made of, and by which version of it.
+/// Name of the setting with the source format and its version.
 pub const SOURCE: &str = "source";
 
-/// What a conversion found.
+/// Findings of a conversion.
 #[derive(Clone, Debug, Default)]
 pub struct Converted {
-    /// What of the log could not be read.
+    /// Parts of the log that could not be read.
     pub problems: Vec<Problem>,
-    /// What is different from a trace.
+    /// Differences from a native trace.
     pub remarks: Vec<String>,
 }

@@ -1,8 +1,8 @@
-//! Filters that were set when the trace was made: a filtered trace must not look like a whole one.
+//! Filters that were set while recording: a filtered trace must not pass for a complete one.
 
 use std::collections::BTreeMap;
 
-/// The variables that are filters (docs/configuration.md).
+/// Variables that are filters (docs/configuration.md).
 const VARIABLES: [&str; 18] = [
     "DXT_INCLUDE",
     "DXT_EXCLUDE",
@@ -21,22 +21,22 @@ const VARIABLES: [&str; 18] = [
     "DXT_MIN_CALLS",
     "DXT_SAMPLE",
     "DXT_JOB_BYTES",
-    // Leaves out names.
+    // Removes names.
     "DXT_ANONYMIZE",
 ];
 
-/// Those that keep single operations from having segments; others leave out what is not counted at all.
+/// Filters that keep operations from having segments but still count them; the others drop operations entirely.
 const COUNTING: [&str; 5] =
     ["DXT_MIN_SIZE", "DXT_SMALL_IO_TRIGGER", "DXT_UNALIGNED_IO_TRIGGER", "DXT_TRIGGER_CONF_PATH", "DXT_JOB_BYTES"];
 
-/// Those that leave out whole processes without MPI, or whole jobs, and never a rank.
+/// Filters that drop processes without MPI, or whole jobs, but never single ranks.
 const OF_NO_RANK: [&str; 6] =
     ["DXT_PROCESSES", "DXT_MIN_RUN_TIME", "DXT_MIN_IO", "DXT_MIN_CALLS", "DXT_SAMPLE", "DXT_ANONYMIZE"];
 
 /// Active filters: variable and value.
 pub type Filters = BTreeMap<String, String>;
 
-/// The filters among the settings of the files of a job. Files that differ have all values, in order.
+/// Returns the filters among the settings of a job's files. If files differ, all values are joined, in order.
 #[must_use]
 pub fn active<'a>(settings: impl Iterator<Item = &'a (String, String)>) -> Filters {
     let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -51,21 +51,21 @@ pub fn active<'a>(settings: impl Iterator<Item = &'a (String, String)>) -> Filte
     all.into_iter().map(joined).collect()
 }
 
-/// All of them in one line, if there are any.
+/// Returns all filters in one line, if there are any.
 #[must_use]
 pub fn line(filters: &Filters) -> Option<String> {
     let words: Vec<String> = filters.iter().map(|(name, value)| format!("{name}={}", value.escape_debug())).collect();
     (!words.is_empty()).then(|| words.join("  "))
 }
 
-/// Whether operations may have been counted instead of recorded because a filter says so.
+/// True if a filter may have counted operations instead of recording segments.
 #[must_use]
 pub fn count_operations(filters: &Filters) -> bool {
     COUNTING.iter().any(|name| filters.contains_key(*name))
 }
 
-/// How many of the job's `ranks` must be in the trace; `seen` are those that are, in order and each once. A rank of which
-/// nothing is recorded may have written no file.
+/// Returns how many of the job's `ranks` are missing; `seen` are those present, sorted and distinct. Filters that may leave a rank
+/// without any record, and so without a file, make this 0.
 #[must_use]
 pub fn absent_ranks(filters: &Filters, ranks: u32, seen: &[i32]) -> u64 {
     let keeps_ranks = |name: &str| name == "DXT_RANKS" || COUNTING.contains(&name) || OF_NO_RANK.contains(&name);
@@ -82,8 +82,7 @@ pub fn absent_ranks(filters: &Filters, ranks: u32, seen: &[i32]) -> u64 {
     expected.saturating_sub(seen.iter().filter(is_chosen).count() as u64)
 }
 
-/// The ranges of DXT_RANKS below `ranks`, as first and behind the last, in order and without overlap; `None` if the text is
-/// not understood.
+/// Parses the ranges of DXT_RANKS below `ranks`, as [first, end), sorted and without overlap; `None` if the text is invalid.
 fn ranges(text: &str, ranks: u32) -> Option<Vec<(u32, u32)>> {
     let number = |text: &str, default: u32| if text.is_empty() { Some(default) } else { text.parse().ok() };
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Numbers of what a run has in its tables, each kind with a type of its own: what is a file's cannot be taken for a process's.
+//! Ids of table entries of a run, with a separate type for each table, so that a file id cannot be used as a process id.
 
 use super::{File, Process, Run, Stream};
 use serde::Serialize;
@@ -11,17 +11,17 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Stands where there is none: no table is as long.
+            /// Id of no entry: no table is this long.
             pub const NONE: Self = Self(u32::MAX);
 
-            /// The place in a list that has one of each.
+            /// Returns the id as a list index.
             #[inline]
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
 
-            /// Of the place in a list. No table is longer than 32 bits count, since a file's numbers are no wider.
+            /// Converts a list index. No table exceeds 32 bits, since the file format has 32-bit numbers.
             #[inline]
             #[must_use]
             pub const fn at(index: usize) -> Self {
@@ -42,32 +42,32 @@ id! {
 }
 
 id! {
-    /// Index into [`Process::streams`]; ids, which segments carry, are others. Of a segment it may be none of the table: [`Self::NONE`] if the
-    /// table lacks its stream, [`Self::LEFT_OUT`], or [`Self::meeting`].
+    /// Index into [`Process::streams`], not the id in segments. For a segment it can also be [`Self::NONE`] (no such stream),
+    /// [`Self::LEFT_OUT`], or [`Self::meeting`] (synchronization call).
     StreamIx
 }
 
 impl StreamIx {
-    /// Of a segment that is not looked at: see [`crate::model::select`].
+    /// Marks a segment outside of the selection, see [`crate::model::select`].
     pub const LEFT_OUT: Self = Self(u32::MAX - 1);
-    /// Set where the calls are MPI's.
+    /// Bit set for synchronization calls (MPI calls that are no I/O).
     const MEETS: u32 = 1 << 31;
 
-    /// Of a stream whose calls are MPI's, and no I/O: since no table has such a number, only who asks for [`Self::any`] finds them.
+    /// Marks the stream of a synchronization call. Tables have no index this large, so only code that calls [`Self::any`] finds it.
     #[inline]
     #[must_use]
     pub const fn meeting(self) -> Self {
         Self(self.0 | Self::MEETS)
     }
 
-    /// Whether it is of a call of MPI's, or none of the table.
+    /// True for a synchronization call, or if the stream is in no table.
     #[inline]
     #[must_use]
     pub const fn may_meet(self) -> bool {
         self.0 & Self::MEETS != 0
     }
 
-    /// The index in the table, whether the calls meet or not.
+    /// Returns the index in the table, also for synchronization calls.
     #[inline]
     #[must_use]
     pub const fn any(self) -> Self {
@@ -76,63 +76,63 @@ impl StreamIx {
 }
 
 impl Run {
-    /// The process with this number.
+    /// Returns a process by id.
     #[inline]
     #[must_use]
     pub fn process(&self, id: ProcessId) -> Option<&Process> {
         self.processes.get(id.index())
     }
 
-    /// All processes, with their numbers.
+    /// Iterates over all processes and their ids.
     pub fn numbered_processes(&self) -> impl ExactSizeIterator<Item = (ProcessId, &Process)> {
         self.processes.iter().enumerate().map(|(index, process)| (ProcessId::at(index), process))
     }
 
-    /// The file with this number.
+    /// Returns a file by id.
     #[inline]
     #[must_use]
     pub fn file(&self, id: FileId) -> Option<&File> {
         self.files.get(id.index())
     }
 
-    /// The name of the file with this number; nothing if there is none.
+    /// Returns a file's name by id; empty if there is no such file.
     #[must_use]
     pub fn file_name(&self, id: FileId) -> &str {
         self.file(id).map_or("", |file| file.name.as_str())
     }
 
-    /// The number of the file with this name.
+    /// Returns a file's id by name.
     #[must_use]
     pub fn file_named(&self, name: &str) -> Option<FileId> {
         self.files.iter().position(|file| file.name == name).map(FileId::at)
     }
 
-    /// All files, with their numbers.
+    /// Iterates over all files and their ids.
     pub fn numbered_files(&self) -> impl Iterator<Item = (FileId, &File)> {
         self.files.iter().enumerate().map(|(index, file)| (FileId::at(index), file))
     }
 }
 
 impl Process {
-    /// The stream at this place of its table.
+    /// Returns a stream by index.
     #[inline]
     #[must_use]
     pub fn stream(&self, index: StreamIx) -> Option<&Stream> {
         self.streams.get(index.index())
     }
 
-    /// The place in its table of the stream whose segments carry `id`.
+    /// Returns the index of the stream whose segments carry `id`.
     #[inline]
     #[must_use]
     pub fn stream_index(&self, id: u32) -> Option<StreamIx> {
-        // Ids are given from 0 up, so nearly always the index is the id.
+        // Ids are assigned from 0 up, so the index nearly always equals the id.
         match self.streams.get(id as usize) {
             Some(stream) if stream.id == id => Some(StreamIx(id)),
             _ => self.streams.binary_search_by_key(&id, |stream| stream.id).ok().map(StreamIx::at),
         }
     }
 
-    /// The stream whose segments carry `id`.
+    /// Returns the stream whose segments carry `id`.
     #[inline]
     #[must_use]
     pub fn stream_with_id(&self, id: u32) -> Option<&Stream> {

@@ -1,4 +1,4 @@
-//! A loaded job: its tables, who made them, and what of it is looked at.
+//! A loaded job: tables, origin, and selection.
 
 pub mod content;
 pub mod converted;

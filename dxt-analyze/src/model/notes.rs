@@ -1,24 +1,23 @@
-//! What a trace says it has seen and not recorded. A trace says it in words; which of them decide something is told here, where they come
-//! in, and nowhere else.
+//! Events that a trace mentions but did not record. Texts that have consequences are recognized on input, here and nowhere else.
 
-/// Something that was seen and not recorded.
+/// Event that was seen but not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Segments of processes of a Darshan log end before their I/O does.
+    /// Segments of some processes of a Darshan log end before their I/O does.
     EndsEarly,
     /// Calls of the program are on no record: all sums are lower bounds.
     Lacks(String),
-    /// Anything else, in the trace's words.
+    /// Any other text of the trace.
     Said(String),
 }
 
-/// How a trace that was made of a log says [`Note::EndsEarly`].
+/// Text of [`Note::EndsEarly`] in a converted log.
 const ENDS_EARLY: &str = "processes whose DXT segments end before their reads and writes do";
-/// How it begins [`Note::Lacks`].
+/// Prefix of [`Note::Lacks`].
 const LACKS: &str = "sums are lower bounds: ";
 
 impl Note {
-    /// What a trace's words stand for.
+    /// Recognizes a trace's text.
     #[must_use]
     pub fn of(what: String) -> Self {
         if what == ENDS_EARLY {
@@ -30,13 +29,13 @@ impl Note {
         }
     }
 
-    /// That calls are on no record, and why.
+    /// Creates a note that calls are on no record, with the reason.
     #[must_use]
     pub fn lacks(why: &str) -> Self {
         Self::Lacks(format!("{LACKS}{why}"))
     }
 
-    /// In words, as a trace has it.
+    /// Returns the text as in a trace.
     #[must_use]
     pub fn words(&self) -> &str {
         match self {

@@ -1,4 +1,4 @@
-//! A choice that nothing is in is a mistake of whoever typed it: the error says what there is to choose from.
+//! An empty selection is a mistake of the user: the error lists what can be selected.
 
 use super::run::{Process, Run};
 use super::select::{Selection, overlaps};
@@ -7,14 +7,13 @@ use crate::text::{layers::layer, units};
 use std::collections::BTreeSet;
 use trace_format::op::Layer;
 
-/// Names that are shown.
 const SHOWN: usize = 3;
 
 impl Run {
-    /// Whether something is chosen by each part of a selection.
+    /// Checks that each part of a selection selects something.
     ///
     /// # Errors
-    /// What chooses nothing, and what there would be. A run in which nothing is at all has no such error.
+    /// Names the option that selects nothing, and the alternatives. An empty run causes no error.
     pub fn check_for(&self, selection: &Selection) -> Result<(), UsageError> {
         let said = |option: &str| {
             let words = selection.words.iter().find(|(name, _)| *name == option);
@@ -66,7 +65,6 @@ impl Run {
         format!("there are {}{more} (`dxt-analyze summary` lists those that matter; quote wildcards)", names.join(", "))
     }
 
-    /// Those with calls.
     fn layers(&self) -> BTreeSet<Layer> {
         let mut layers = BTreeSet::new();
         for process in &self.processes {
@@ -79,7 +77,7 @@ impl Run {
     }
 }
 
-/// When something was going on, in ns since the job's start.
+/// Returns the intervals with activity, in ns since the job's start.
 fn spans(process: &Process) -> impl Iterator<Item = (u64, u64)> + '_ {
     let blocks = process.blocks.iter().map(|block| (block.head.min_start, block.head.max_end));
     let missing = process.missing.iter().map(|missing| (missing.counters.first_start, missing.counters.last_end));

@@ -1,29 +1,29 @@
-//! Who made the file, in the words of reports: what a tracer's variables say of a trace does not hold for a log.
+//! Recording tool, in the words of reports: a trace is described by the tracer's variables, a log is not.
 
 use crate::sum::Sum;
 use rustc_hash::FxHashMap;
 use trace_format::meta::Job;
 use trace_format::op::{Layer, OpClass};
 
-/// What a run was recorded as.
+/// Recording tool of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// A trace of this project's tracer.
+    /// Trace of this project's tracer.
     #[default]
     Trace,
-    /// A Darshan log, or a trace that was made of one.
+    /// Darshan log, or a trace converted from one.
     Darshan,
 }
 
 impl Origin {
-    /// By a job's settings.
+    /// Determines the origin from a job's settings.
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
         let was_log = settings.iter().any(|(name, _)| name == crate::model::converted::SOURCE);
         if was_log { Self::Darshan } else { Self::Trace }
     }
 
-    /// What the file is called.
+    /// Returns the noun for the file.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Origin {
         }
     }
 
-    /// Why there are counters and nothing of `what`: single operations, offsets.
+    /// Returns why there are counters but no `what` (single operations, offsets).
     #[must_use]
     pub fn counters_and_no(self, what: &str) -> String {
         match self {
@@ -41,7 +41,7 @@ impl Origin {
         }
     }
 
-    /// Why calls have no segment where none were to be kept: in front of their number.
+    /// Returns why calls have no segments by design; follows their number.
     #[must_use]
     pub const fn without_segments(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Origin {
         }
     }
 
-    /// The same where others have some.
+    /// Returns why some calls have no segments by design while others have.
     #[must_use]
     pub const fn some_without_segments(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Origin {
         }
     }
 
-    /// How operations came to have no segment, and what to do about it; `filtered`: a filter may be why.
+    /// Returns why operations have no segments, and what to do; `filtered` states that a filter may be the reason.
     #[must_use]
     pub const fn missing(self, filtered: bool) -> &'static str {
         match (self, filtered) {
@@ -78,7 +78,7 @@ impl Origin {
         }
     }
 
-    /// What a finding says of them, behind their number.
+    /// Returns the title of a finding on operations without segments; follows their number.
     #[must_use]
     pub const fn missing_title(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl Origin {
         }
     }
 
-    /// What to do about them.
+    /// Returns the advice on operations without segments.
     #[must_use]
     pub const fn missing_hint(self, filtered: bool) -> &'static str {
         match (self, filtered) {
@@ -102,18 +102,17 @@ impl Origin {
     }
 }
 
-/// Which operations have segments by design; of all others counters are all there is to be, and nothing is missing. The one rule of
-/// `check` and of every report.
+/// Operations that have segments by design; all others have counters only and lack nothing. `check` and every report use this rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// None has.
+    /// True if no operation has segments.
     pub counters_only: bool,
-    /// Reads and writes of POSIX and MPI-IO have.
+    /// True if only POSIX and MPI-IO reads and writes have segments.
     pub data_only: bool,
 }
 
 impl Kept {
-    /// As the settings of a file say.
+    /// Reads the rule from a file's settings.
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
         let is_set = |(name, value): (&str, &str)| settings.iter().any(|(known, set)| known == name && set == value);
@@ -123,14 +122,14 @@ impl Kept {
         }
     }
 
-    /// Whether operations of a layer and class have segments; `None`: of no known one.
+    /// True if operations of a layer and class have segments; `None` stands for an unknown operation.
     #[must_use]
     pub fn has_segments(self, op: Option<(Layer, OpClass)>) -> bool {
         let is_data = op.is_some_and(|(layer, class)| class.is_data() && matches!(layer, Layer::Posix | Layer::Mpiio));
         !self.counters_only && (!self.data_only || is_data)
     }
 
-    /// Operations of a process that should have segments and have none.
+    /// Returns the number of a process's operations that should have segments but have none.
     #[must_use]
     pub fn missing(job: &Job, process: &trace_format::meta::Process) -> u64 {
         let kept = Self::of(&job.settings);

@@ -1,5 +1,4 @@
-//! A loaded job: the tables that segments refer to, merged over all files and processes. No segments live here; blocks
-//! are read by the scan.
+//! A loaded job: tables that segments refer to, merged over all files and processes. Segments stay on disk; the scan reads their blocks.
 
 use super::ProcessId;
 use super::filters::Filters;
@@ -25,14 +24,14 @@ use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::profile::MEMORY_ALIGNMENT;
 use trace_format::read::{BlockRef, Trace};
 
-/// An operation of the job. `layer` and `class` are `None` if the operation table that names it is lost.
+/// Operation of the job. `layer` and `class` are `None` if the operation table that defines it is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Interface.
+    /// I/O interface.
     pub layer: Option<Layer>,
-    /// Kind of work.
+    /// Read, write, metadata, sync, ...
     pub class: Option<OpClass>,
-    /// Form of the call.
+    /// Call variant (plain, collective, ...).
     pub mode: OpMode,
     /// Lower-case name.
     pub name: String,
@@ -45,13 +44,13 @@ impl From<&OpDef> for Op {
 }
 
 impl Op {
-    /// The layer's name, `?` if it is lost.
+    /// Returns the layer's name, or `?` if the layer is unknown.
     #[must_use]
     pub fn layer_name(&self) -> &'static str {
         self.layer.map_or("?", Layer::name)
     }
 
-    /// Name and form: `write`, `write collective`.
+    /// Returns name and mode: `write`, `write collective`.
     #[must_use]
     pub fn label(&self) -> String {
         match self.mode.name() {
@@ -60,59 +59,59 @@ impl Op {
         }
     }
 
-    /// Whether it moves file data.
+    /// True if the operation moves file data.
     #[must_use]
     pub fn is_data(&self) -> bool {
         self.class.is_some_and(OpClass::is_data)
     }
 }
 
-/// A process of the job.
+/// Process of the job.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Rank in `MPI_COMM_WORLD`, or the launcher's number of a process without MPI, or -1.
+    /// Rank in `MPI_COMM_WORLD`, or the launcher's task number for a process without MPI, or -1.
     pub rank: i32,
-    /// Index into [`Run::nodes`], behind its end if the node is not known.
+    /// Index into [`Run::nodes`]; equal to its length if the node is unknown.
     pub node: u32,
     /// Process id.
     pub pid: u32,
     /// Parent's process id.
     pub ppid: u32,
-    /// Its program. Bytes that are no UTF-8 are replaced.
+    /// Executable path; invalid UTF-8 is replaced.
     pub exe: String,
-    /// What is added to its times to get ns since the job's start; clock alignment included.
+    /// Added to the process's timestamps to get ns since the job's start; includes clock alignment.
     pub shift_ns: u64,
-    /// When recording ended, ns since the job's start.
+    /// End of recording, ns since the job's start.
     pub end_ns: u64,
-    /// What ended it.
+    /// Reason why recording ended.
     pub ended_by: String,
-    /// Threads that recorded something.
+    /// Threads with recorded calls.
     pub threads: Vec<ThreadDef>,
-    /// Streams, by id.
+    /// Streams, sorted by id.
     pub streams: Vec<Stream>,
-    /// Exact counters of what has no segment.
+    /// Exact counters of I/O calls without segments.
     pub missing: Vec<Missing>,
-    /// The same of calls that are no I/O ([`Stream::meets`]).
+    /// Exact counters of synchronization calls (MPI calls that are no I/O, see [`Stream::meets`]) without segments.
     pub met: Vec<Missing>,
-    /// Communicators of such calls, by the number that these have as their offset.
+    /// Communicators of the synchronization calls, by the number that these calls carry in their offset field.
     pub communicators: Vec<CommunicatorDef>,
-    /// How files were accessed, as far as no segments say so; `file` is an index into [`Run::files`].
+    /// Access profiles of calls without segments; `file` is an index into [`Run::files`].
     pub profiles: Vec<ProfileDef>,
-    /// What another tool counted of all accesses, instead of what segments tell; `file` as above.
+    /// Profiles over all accesses, counted by another tool; they replace what segments would give. `file` as in `profiles`.
     pub whole: Vec<WholeDef>,
-    /// What is only there if this stands for several ranks; `file` as above.
+    /// Statistics over ranks, if this process stands for several ranks (reduced record); `file` as in `profiles`.
     pub reduction: Reduction,
-    /// How many of these ranks used which file; `file` as above. What [`Run::ranks_of`] looks at.
+    /// Number of the reduced record's ranks that used each file; `file` as in `profiles`. Read by [`Run::ranks_of`].
     pub file_ranks: FileRanks,
-    /// File views of MPI-IO, those of a file in the order in which they were set; `file` as above.
+    /// MPI-IO file views, per file in the order in which they were set; `file` as in `profiles`.
     pub views: Vec<ViewDef>,
-    /// Bytes over time of what has no segments.
+    /// Bytes over time (heat map) of calls without segments.
     pub heat: Vec<HeatDef>,
-    /// How the memory of reads and writes was aligned, as far as no profile says so.
+    /// Memory alignment of reads and writes that no profile covers.
     pub memory: MemoryDef,
-    /// Whether it has no segments by design: `DXT_ENABLE=counters`.
+    /// True if no call has a segment by design: `DXT_ENABLE=counters`.
     pub counters_only: bool,
-    /// Whether it has segments of POSIX and MPI-IO reads and writes only, by design: Darshan's DXT.
+    /// True if only POSIX and MPI-IO reads and writes have segments, by design (Darshan DXT).
     pub data_only: bool,
     /// Index into [`Run::inputs`].
     pub input: u32,
@@ -121,7 +120,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// A bin of bytes over time: start and end, ns since the job's start. The last one ends where recording does.
+    /// Returns start and end of a heat map bin, ns since the job's start. The last bin ends where recording ends.
     #[must_use]
     pub fn heat_bin(&self, def: &HeatDef, bin: u64) -> (u64, u64) {
         let start = bin.saturating_mul(def.width_ns).saturating_add(self.shift_ns);
@@ -129,8 +128,9 @@ impl Process {
         (start, if self.end_ns > start { end.min(self.end_ns) } else { end })
     }
 
-    /// Kernel thread id of the thread that block heads call `index`; the index itself if the table lacks it. MPI's collective calls of a thread
-    /// have an index of their own: who asks whether two calls are one thread's compares these.
+    /// Returns the kernel thread id for thread index `index` of a block head, or the index itself if the thread table lacks it.
+    /// Collective MPI calls of a thread have a thread index of their own: compare the returned ids to find out if two calls belong to one
+    /// thread.
     #[must_use]
     pub fn tid(&self, index: u32) -> u32 {
         let is = |thread: &&ThreadDef| thread.index == index;
@@ -139,7 +139,7 @@ impl Process {
     }
 }
 
-/// Where a file's layout comes from.
+/// Origin of a file's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LayoutOrigin {
@@ -153,79 +153,79 @@ pub enum LayoutOrigin {
     Guess,
 }
 
-/// A file's layout and its origin.
+/// Layout of a file and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLayout {
-    /// The layout.
+    /// Stripe layout.
     pub layout: Layout,
-    /// Where it comes from.
+    /// Source of the layout.
     pub origin: LayoutOrigin,
 }
 
-/// A file of the job.
+/// File of the job.
 #[derive(Clone, Debug, Default)]
 pub struct File {
-    /// Hash of its path.
+    /// Hash of the path.
     pub hash: u64,
-    /// Its path, or `file#<hash>` if the path is lost. Bytes that are no UTF-8 are replaced.
+    /// Path, or `file#<hash>` if the path is lost. Invalid UTF-8 is replaced.
     pub name: String,
-    /// Preferred I/O size in bytes, 0 if unknown.
+    /// Preferred I/O size (`st_blksize`) in bytes; 0 if unknown.
     pub block_size: u32,
-    /// Its layout, if the trace has one.
+    /// Stripe layout, if known.
     pub layout: Option<FileLayout>,
-    /// Why a layout in the trace could not be used.
+    /// Reason why a layout in the trace could not be used.
     pub layout_problem: Option<String>,
 }
 
-/// An input file.
+/// Input file.
 #[derive(Debug)]
 pub struct Input {
-    /// Its path.
+    /// Path.
     pub path: PathBuf,
-    /// The open trace.
+    /// Open trace.
     pub trace: Trace<Content>,
-    /// What was found when it was made of another tool's log.
+    /// Findings of the conversion, if the trace was converted from another tool's log.
     pub converted: Option<Converted>,
 }
 
-/// Something that could not be read.
+/// Part of an input that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
-    /// File.
+    /// File name.
     pub file: String,
-    /// Where in it.
+    /// Byte offset in the file.
     pub offset: u64,
-    /// What is wrong.
+    /// Error message.
     pub what: String,
 }
 
-/// What is known to be wrong with the trace before any segment is read.
+/// Damage known before any segment is read.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// What could not be read.
+    /// Parts that could not be read.
     pub problems: Vec<Problem>,
-    /// Files among them of which nothing could be read.
+    /// Input files of which nothing could be read.
     pub unread_files: u64,
-    /// Segments that should be there and are not.
+    /// Segments that are announced but missing.
     pub lost_segments: u64,
-    /// Processes whose own block is lost.
+    /// Processes whose process block is lost.
     pub lost_processes: u64,
-    /// Ranks that the job had and the inputs lack.
+    /// Ranks of the job that are in none of the inputs.
     pub absent_ranks: u64,
 }
 
-/// One job, loaded. A copy shares the files.
+/// One loaded job. Clones share the input files.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The files it was read from.
+    /// Input files of the job.
     pub inputs: Arc<Vec<Input>>,
-    /// Who, what, where, when.
+    /// Job description: user, program, MPI, start.
     pub info: JobInfo,
-    /// Mounted file systems: (path, type), by path; none of an old or recovered trace.
+    /// Mounted file systems: (path, type), sorted by path; empty for old or recovered traces.
     pub mounts: Vec<(String, String)>,
-    /// Settings that shaped the trace.
+    /// Tracer settings: (name, value).
     pub settings: Vec<(String, String)>,
-    /// Filters among them, of all inputs.
+    /// Filters among the settings of all inputs.
     pub filters: Filters,
     /// Earliest epoch of a process, ns since 1970-01-01 UTC: zero of all relative times.
     pub start_unix_ns: i64,
@@ -233,63 +233,63 @@ pub struct Run {
     pub clock_shifts: Vec<(String, i64)>,
     /// Host names.
     pub nodes: Vec<String>,
-    /// Operations.
+    /// Operation table.
     pub ops: Vec<Op>,
-    /// Processes by rank, pid and start.
+    /// Processes, sorted by rank, pid and start.
     pub processes: Vec<Process>,
-    /// Files by name.
+    /// Files, sorted by name.
     pub files: Vec<File>,
-    /// Data sets by file and path.
+    /// HDF5 data sets, by file and path.
     pub data_sets: Vec<DataSet>,
-    /// Hints by file and key.
+    /// MPI-IO hints, by file and key.
     pub hints: Vec<Hint>,
-    /// Datatypes by file, role and combiner.
+    /// MPI datatypes, by file, role and combiner.
     pub datatypes: Vec<DatatypeSum>,
-    /// Extents of datatypes by file and role.
+    /// Extents of MPI datatypes, by file and role.
     pub datatype_extents: Vec<ExtentSum>,
-    /// Forms of strided file views, each once, in order.
+    /// Distinct shapes of strided file views, sorted.
     pub shapes: Vec<Shape>,
-    /// What was seen and not recorded: (what, how often).
+    /// Events that were seen but not recorded: (kind, count).
     pub notes: Vec<(Note, u64)>,
-    /// What is wrong.
+    /// Damage found while loading.
     pub health: Health,
     /// Remarks on the inputs for the user.
     pub remarks: Vec<String>,
-    /// What of the job is looked at, as the user wrote it; empty for everything.
+    /// Selection of a part of the job, as the user wrote it: (option, value); empty for the whole job.
     pub selection: Vec<(&'static str, String)>,
-    /// The span of time that is looked at, ns since the job's start.
+    /// Selected time window, ns since the job's start.
     pub window: Option<(u64, u64)>,
-    /// What verdicts are measured by.
+    /// Thresholds in effect.
     pub thresholds: Thresholds,
 }
 
 impl Run {
-    /// The operation of `stream`. Streams are made by the loader with indices that exist.
+    /// Returns the operation of `stream`. The loader creates streams with valid indices only.
     #[inline]
     #[must_use]
     pub fn op(&self, stream: &Stream) -> &Op {
         &self.ops[usize::from(stream.op)]
     }
 
-    /// Who recorded it.
+    /// Returns the recording tool.
     #[must_use]
     pub fn origin(&self) -> Origin {
         Origin::of(&self.settings)
     }
 
-    /// Segments on record in all blocks that were found.
+    /// Returns the number of segments in all blocks found.
     #[must_use]
     pub fn segments(&self) -> u64 {
         self.processes.iter().flat_map(|process| &process.blocks).map(|block| u64::from(block.head.segments)).sum()
     }
 
-    /// Segments that were folded into counters because there was no room for them.
+    /// Returns the number of operations folded into counters because there was no room for their segments.
     #[must_use]
     pub fn missing_segments(&self) -> u64 {
         self.folded(false)
     }
 
-    /// Operations of which counters were to be kept and no segments: `DXT_ENABLE=counters`.
+    /// Returns the number of operations that have counters and no segments by design (`DXT_ENABLE=counters`).
     #[must_use]
     pub fn counted_operations(&self) -> u64 {
         self.folded(true)
@@ -303,13 +303,13 @@ impl Run {
         self.processes.iter().map(of_process).sum::<Sum>().get()
     }
 
-    /// What should have segments in a process and has none, with its stream.
+    /// Returns streams and counters of operations that should have segments but have none.
     pub fn missing_of<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = (&'a Stream, &'a Counters)> {
         let lacking = process.missing.iter().filter(|missing| !self.is_by_design(process, missing));
         lacking.filter_map(|missing| Some((process.stream_with_id(missing.stream)?, &missing.counters)))
     }
 
-    /// Whether no segments were to be kept of what `missing` counts.
+    /// True if the operations counted by `missing` have no segments by design.
     fn is_by_design(&self, process: &Process, missing: &Missing) -> bool {
         let stream = process.stream_with_id(missing.stream);
         let op = stream.map(|stream| self.op(stream));
@@ -317,7 +317,7 @@ impl Run {
         !kept.has_segments(op.and_then(|op| Some((op.layer?, op.class?))))
     }
 
-    /// Mount point and type of the file system that holds a file, if mounts are known.
+    /// Returns mount point and type of the file system that holds `file`, if mounts are known.
     #[must_use]
     pub fn mount_of(&self, file: &File) -> Option<&(String, String)> {
         let holds = |mount: &str| match file.name.strip_prefix(mount) {
@@ -327,7 +327,7 @@ impl Run {
         self.mounts.iter().filter(|(path, _)| holds(path)).max_by_key(|(path, _)| path.len())
     }
 
-    /// Where a file lies: mount point and type of its file system. Without mounts, the first directory of its path.
+    /// Returns mount point and type of the file system that holds `file`; without mounts, the first directory of its path.
     #[must_use]
     pub fn place_of(&self, file: &File) -> String {
         match self.mount_of(file) {
@@ -340,7 +340,7 @@ impl Run {
         }
     }
 
-    /// Whether a file lies in memory: on a tmpfs or the like.
+    /// True if the file is on a memory file system (tmpfs, ramfs, hugetlbfs).
     #[must_use]
     pub fn is_in_memory(&self, file: &File) -> bool {
         match self.mount_of(file) {
@@ -349,8 +349,7 @@ impl Run {
         }
     }
 
-    /// First start and last end of what is on record, ns since the job's start; both 0 of nothing. A part that is looked at
-    /// is as long as what it was cut to, but no longer than what is on record.
+    /// Returns first start and last end on record, within the selected time window, ns since the job's start; (0, 0) if there is nothing.
     #[must_use]
     pub fn span(&self) -> (u64, u64) {
         let mut span = (u64::MAX, 0);
@@ -369,33 +368,32 @@ impl Run {
         if span.0 <= span.1 { span } else { (0, 0) }
     }
 
-    /// Whether there are counters by design and no segment at all.
+    /// True if there are counters by design and not a single segment.
     #[must_use]
     pub fn counters_only(&self) -> bool {
         self.segments() == 0 && self.processes.iter().any(|process| process.counters_only)
     }
 
-    /// Number of nodes, with those that a reduced record stands for; those of ranks whose node is not known are not in it. `None` if
-    /// no node is known.
+    /// Returns the number of known nodes, including those behind a reduced record; `None` if no node is known.
     #[must_use]
     pub fn node_count(&self) -> Option<u64> {
         let reduced = self.processes.iter().map(|process| u64::from(process.reduction.nodes)).max();
         Some(reduced.unwrap_or_default().max(self.nodes.len() as u64)).filter(|count| *count > 0)
     }
 
-    /// What another tool counted of all of a process's accesses, its part of what it counted of all ranks among them.
+    /// Returns the profiles of all accesses of `process` that another tool counted, followed by those of reduced records (of all ranks).
     pub fn whole<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = &'a WholeDef> {
         let of_all = self.processes.iter().filter(|other| !other.reduction.is_none() && process.reduction.is_none());
         process.whole.iter().chain(of_all.flat_map(|other| &other.whole))
     }
 
-    /// Ranks that the largest reduced record stands for; 0 without one.
+    /// Returns the number of ranks that the largest reduced record stands for; 0 without one.
     #[must_use]
     pub fn reduced_ranks(&self) -> u64 {
         self.processes.iter().map(|process| u64::from(process.reduction.ranks)).max().unwrap_or_default()
     }
 
-    /// Bytes at whose multiples memory counts as aligned: what a process says, else the usual; the largest of several.
+    /// Returns the memory alignment in bytes: the largest that a process states, else that of the log, else [`MEMORY_ALIGNMENT`].
     #[must_use]
     pub fn memory_alignment(&self) -> u64 {
         let said = self.processes.iter().map(|process| process.memory.alignment).max().unwrap_or_default();
@@ -403,7 +401,7 @@ impl Run {
         if said > 0 { said } else { of_log.filter(|bytes| *bytes > 0).unwrap_or(MEMORY_ALIGNMENT as u64) }
     }
 
-    /// Whether calls were not timed (`DXT_TIMING=off`): then no time in calls is known.
+    /// True if calls were not timed (`DXT_TIMING=off`): no time in calls is known.
     #[must_use]
     pub fn untimed(&self) -> bool {
         self.inputs.iter().any(|input| {
@@ -412,13 +410,13 @@ impl Run {
         })
     }
 
-    /// Whether it was made of another tool's log, which does not tell everything.
+    /// True if the run was converted from another tool's log, which does not contain everything.
     #[must_use]
     pub fn was_log(&self) -> bool {
         self.settings.iter().any(|(name, _)| name == crate::model::converted::SOURCE)
     }
 
-    /// Number of different ranks.
+    /// Returns the number of distinct ranks.
     #[must_use]
     pub fn ranks(&self) -> u64 {
         let mut ranks: Vec<i32> = self.processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
@@ -427,7 +425,7 @@ impl Run {
         (ranks.len() as u64).max(self.reduced_ranks())
     }
 
-    /// True if every call of the program is on record or counted. If not, sums and shares are lower bounds, and what has no record may have been done.
+    /// True if every call of the program is on record or counted. If not, sums and shares are lower bounds, and absence proves nothing.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let health = &self.health;
@@ -437,8 +435,8 @@ impl Run {
             && !self.notes.iter().any(|(note, _)| matches!(note, Note::Lacks(_)))
     }
 
-    /// Ranks that a log's job had and that did no I/O: the log has no record of them. 0 where only a part of the job
-    /// is looked at, or could be read.
+    /// Returns the number of ranks without I/O in a logged job, which have no record; 0 if only a part of the job is selected or
+    /// readable.
     #[must_use]
     pub fn silent_ranks(&self) -> u64 {
         let of_job = self.info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks));
@@ -446,13 +444,13 @@ impl Run {
         if whole { of_job.saturating_sub(self.ranks()) } else { 0 }
     }
 
-    /// Host name of a process.
+    /// Returns the host name of a process, or `?`.
     #[must_use]
     pub fn node(&self, process: &Process) -> &str {
         self.nodes.get(process.node as usize).map_or("?", String::as_str)
     }
 
-    /// `rank 3`, or `pid 4711` for a process without a rank.
+    /// Returns `rank 3`, or `pid 4711` for a process without a rank.
     #[must_use]
     pub fn process_name(&self, process: ProcessId) -> String {
         match self.process(process) {
@@ -465,8 +463,7 @@ impl Run {
 }
 
 impl File {
-    /// Bytes at whose multiples accesses are aligned, as profiles count it: the stripe size of the layout in the trace, or
-    /// else the preferred I/O size; 0 if neither is known.
+    /// Returns the alignment in bytes that profiles use: stripe size of a known layout, else preferred I/O size; 0 if both are unknown.
     #[must_use]
     pub fn alignment(&self) -> u64 {
         let own = self.layout.as_ref().filter(|layout| !layout.is_guess());
@@ -477,7 +474,7 @@ impl File {
 }
 
 impl FileLayout {
-    /// Whether it is no layout but a guess from the file's preferred I/O size.
+    /// True if the layout is only a guess from the file's preferred I/O size.
     #[must_use]
     pub fn is_guess(&self) -> bool {
         self.origin == LayoutOrigin::Guess

@@ -1,5 +1,5 @@
-//! What of a job is looked at: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed down once, after loading: whole
-//! processes and blocks that cannot matter are dropped, so that they are never decoded, and streams are marked.
+//! Selection of a part of a job: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed once, after loading: irrelevant processes
+//! and blocks are dropped, so that they are never decoded, and streams are marked.
 
 use super::FileId;
 use super::run::{Process, Run};
@@ -8,25 +8,25 @@ use crate::pattern::Pattern;
 use crate::text::units;
 use trace_format::op::Layer;
 
-/// A choice of ranks, files, layers and time; what is empty or absent chooses everything.
+/// Selection of ranks, files, layers and time; an empty or absent criterion selects everything.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// First and last of each range of ranks.
+    /// First and last rank of each range.
     pub ranks: Vec<(i32, i32)>,
-    /// Files.
+    /// File name patterns.
     pub files: Vec<Pattern>,
     /// Layers.
     pub layers: Vec<Layer>,
-    /// From and until, ns since the job's start: what overlaps with it.
+    /// Start and end, ns since the job's start; selects whatever overlaps with it.
     pub window: Option<(u64, u64)>,
-    /// As the user wrote it: option and value.
+    /// Option and value, as the user wrote them.
     pub words: Vec<(&'static str, String)>,
 }
 
-/// Ranges of ranks: `0`, `4:7`, `:3`, `8:`, separated by commas; both ends belong to a range.
+/// Parses ranges of ranks: `0`, `4:7`, `:3`, `8:`, separated by commas; both ends are inclusive.
 ///
 /// # Errors
-/// With what is wrong.
+/// Describes the mistake.
 pub fn ranks(text: &str) -> Result<Vec<(i32, i32)>, UsageError> {
     let number = |part: &str, absent: i32| match part.trim() {
         "" => Ok(absent),
@@ -44,10 +44,10 @@ pub fn ranks(text: &str) -> Result<Vec<(i32, i32)>, UsageError> {
     Ok(out)
 }
 
-/// A span of time: `FROM:UNTIL` in seconds since the job's start, either of them absent, to the nanosecond.
+/// Parses a time window: `FROM:UNTIL` in seconds since the job's start, to the nanosecond; either may be absent.
 ///
 /// # Errors
-/// With what is wrong.
+/// Describes the mistake.
 pub fn window(text: &str) -> Result<(u64, u64), UsageError> {
     let wrong =
         || UsageError(format!("--time {text}: expected FROM:UNTIL in seconds since the job's start (as in 1.5:3)"));
@@ -60,7 +60,7 @@ pub fn window(text: &str) -> Result<(u64, u64), UsageError> {
     if span.0 < span.1 { Ok(span) } else { Err(wrong()) }
 }
 
-/// Decimal seconds, exactly.
+/// Parses decimal seconds exactly, to ns.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -73,7 +73,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
 }
 
 impl Selection {
-    /// Whether it chooses everything.
+    /// True if everything is selected.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.ranks.is_empty() && self.files.is_empty() && self.layers.is_empty() && self.window.is_none()
@@ -93,8 +93,8 @@ impl Selection {
 }
 
 impl Run {
-    /// Narrows the run down to `selection`. What has no segments is kept if it is sure to lie in the window of time; a
-    /// remark says how much may lie in it or not.
+    /// Narrows the run to `selection`. Counters of operations without segments are kept only if they lie entirely in the time window; a
+    /// remark says how many operations may or may not lie in it.
     pub fn select(&mut self, selection: Selection) {
         if selection.is_all() {
             return;
@@ -116,11 +116,11 @@ impl Run {
                 .reduction
                 .spreads
                 .retain(|def| has(&files, FileId(def.file)) && selection.has_layer(Some(def.layer)));
-            // Bytes over time are of all files together.
+            // Heat maps cover all files together.
             process.heat.retain(|def| selection.files.is_empty() && selection.has_layer(Some(def.layer)));
             let mut memory = std::mem::take(&mut process.memory);
             memory.streams.retain(|used| process.stream_with_id(used.stream).is_some_and(|found| found.chosen));
-            // Times are of all files together.
+            // Memory costs cover all files together.
             memory.costs.retain(|cost| selection.files.is_empty() && selection.has_layer(Some(cost.layer)));
             process.memory = memory;
             if let Some(window) = selection.window {
@@ -147,7 +147,7 @@ impl Run {
     }
 }
 
-/// Drops what of `process` lies outside of `window`; returns how many operations without segments may lie in it.
+/// Drops the data of `process` outside of `window`; returns the number of operations without segments that may lie in it.
 fn cut_to(process: &mut Process, window: (u64, u64)) -> u64 {
     let shift = process.shift_ns;
     let place = |start: u64, end: u64| (start.saturating_add(shift), end.saturating_add(shift));
@@ -171,7 +171,7 @@ fn cut_to(process: &mut Process, window: (u64, u64)) -> u64 {
     unsure
 }
 
-/// Whether something from `start` to `end` has a part in `window`.
+/// True if the interval from `start` to `end` overlaps with `window`.
 #[inline]
 #[must_use]
 pub fn overlaps(start: u64, end: u64, window: (u64, u64)) -> bool {

@@ -1,34 +1,34 @@
-//! What a strided view of an MPI file makes of a call: blocks at strides instead of bytes side by side.
+//! Strided MPI-IO file views: a call touches strided blocks instead of contiguous bytes.
 
 use trace_format::meta::ViewDef;
 
-/// Most dimensions that are followed.
+/// Maximum number of dimensions supported.
 const DIMENSIONS: usize = 6;
 
-/// Blocks of a filetype, and how filetypes follow each other.
+/// Blocks of a filetype, and the tiling of filetypes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shape {
-    /// Bytes side by side.
+    /// Contiguous bytes.
     pub block: u64,
-    /// How often these are repeated within a filetype, and at which stride, the innermost first.
+    /// Repetitions of the block within a filetype: (count, stride in bytes), innermost first.
     pub dimensions: Vec<(u64, u64)>,
-    /// Bytes from one filetype to the next.
+    /// Distance from one filetype to the next, in bytes.
     pub extent: u64,
 }
 
-/// What is known of a view.
+/// Effect of a file view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
-    /// Calls touch bytes side by side.
+    /// Calls touch contiguous bytes.
     Plain,
-    /// They touch blocks.
+    /// Calls touch strided blocks.
     Strided(Shape),
-    /// The trace does not tell.
+    /// Not recorded.
     Unknown,
 }
 
 impl View {
-    /// By what a trace says. What adds up to nothing is not known.
+    /// Interprets a view definition; an inconsistent one is unknown.
     #[must_use]
     pub fn of(def: &ViewDef) -> Self {
         Shape::of(def).map_or(Self::Unknown, |shape| {
@@ -55,7 +55,7 @@ impl Shape {
         if extent < span || size != def.size || span > i64::MAX as u64 {
             return None;
         }
-        // Filetypes that go on as their outermost dimension does are one.
+        // Filetypes that continue the outermost dimension without a break become one dimension.
         let mut dimensions: Vec<(u64, u64)> = def.dimensions.iter().map(|of| (of.count, of.stride)).collect();
         while let Some((_, stride)) = dimensions.pop_if(|(count, stride)| count.checked_mul(*stride) == Some(extent)) {
             extent = stride;
@@ -63,15 +63,15 @@ impl Shape {
         Some(Self { block: def.block, dimensions, extent })
     }
 
-    /// Whether a filetype begins at this byte; `origin`: where the first one's data begin.
+    /// True if a filetype begins at byte `offset`; `origin` is where the data of the first one begins.
     #[must_use]
     pub fn begins_at(&self, offset: u64, origin: i128) -> bool {
         let within = i128::from(offset) - origin;
         within >= 0 && within % i128::from(self.extent.max(1)) == 0
     }
 
-    /// How a call of `length` bytes from the beginning of a filetype repeats the block, the innermost first; nothing if it touches one block
-    /// at most. `None` if it ends where this cannot be said so.
+    /// Returns the repetitions of the block in a call of `length` bytes from the beginning of a filetype, innermost first; empty for at
+    /// most one block. `None` if the call ends in the middle of a repetition.
     #[must_use]
     pub fn pieces(&self, length: u64) -> Option<Vec<(u64, u64)>> {
         if length <= self.block {
@@ -120,7 +120,7 @@ mod tests {
     fn bytes_side_by_side_are_plain() {
         assert_eq!(View::of(&def(100, &[], 100)), View::Plain);
         assert_eq!(shape(100, &[], 400), Shape { block: 100, dimensions: Vec::new(), extent: 400 });
-        // A vector that goes on without a break is its blocks, however many are in one.
+        // A vector that continues without a break equals its blocks, however many each vector has.
         assert_eq!(shape(100, &[(8, 400)], 3200), shape(100, &[], 400));
         assert_eq!(shape(4, &[(8, 16), (10, 128)], 1280), shape(4, &[], 16));
     }

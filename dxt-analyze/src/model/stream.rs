@@ -1,43 +1,43 @@
-//! Streams: what a process's calls of one operation on one file are, and who made them.
+//! Streams: calls of one process with one operation on one file, made by one caller.
 
 use super::{FileId, Manner};
 
-/// A stream of a process.
+/// Stream of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Id that segments carry.
+    /// Id in segments.
     pub id: u32,
     /// Index into [`crate::model::Run::files`].
     pub file: FileId,
     /// Index into [`crate::model::Run::ops`].
     pub op: u16,
-    /// Made inside an MPI-IO call.
+    /// True for calls made inside an MPI-IO call.
     pub nested: bool,
-    /// Made inside an HDF5 call.
+    /// True for calls made inside an HDF5 call.
     pub in_hdf5: bool,
-    /// Calls of a library (HDF5, PnetCDF) that a Darshan log counts: what the library did inside stands beside them as if the
-    /// program had called it, since the log does not tell.
+    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log. The log counts the library's inner calls as if the program had
+    /// made them, since it does not record nesting.
     pub overview: bool,
-    /// Index into [`crate::model::Run::data_sets`] of the data set that it is about.
+    /// Index into [`crate::model::Run::data_sets`], for calls on a data set.
     pub data_set: Option<u32>,
-    /// How its file was opened.
+    /// Open flags of the file.
     pub manner: Manner,
-    /// The calls failed.
+    /// True for failed calls.
     pub failed: bool,
-    /// How they failed.
+    /// Error of failed calls.
     pub errno: u16,
-    /// Successful reads or writes of the layer that reaches storage for this file: what stripe audits look at.
+    /// True for successful reads or writes of the layer that reaches storage for this file. Stripe analyses use these.
     pub storage: bool,
-    /// Calls of MPI's in which processes meet, which are no I/O: only who looks for them finds them.
+    /// True for MPI synchronization calls, which are no I/O: only code that asks for them gets them.
     pub meets: bool,
-    /// Whether it is looked at: see [`super::select`].
+    /// True if the stream is selected, see [`super::select`].
     pub chosen: bool,
 }
 
-/// Who made calls.
+/// Caller of a stream's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Within {
-    /// The program, see [`Stream::overview`]: no sum over what the program did has them.
+    /// The program, see [`Stream::overview`]: excluded from sums over the program's calls.
     Overview,
     /// The program.
     Nothing,
@@ -48,7 +48,7 @@ pub enum Within {
 }
 
 impl Stream {
-    /// Who made its calls.
+    /// Returns the caller.
     #[inline]
     #[must_use]
     pub fn within(&self) -> Within {

@@ -1,5 +1,5 @@
-//! How many processes are behind what a record says of a file. A record that stands for the ranks of a job has files that all of them used, and
-//! files that some did: the spread of each says how many.
+//! Number of ranks that used a file. A reduced record of a job's ranks covers files that all of them used and files that only some used;
+//! each file's spread has the number.
 
 use super::FileId;
 use super::ProcessId;
@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use trace_format::meta::SpreadDef;
 use trace_format::op::Layer;
 
-/// Ranks by file and layer, of one record; sorted.
+/// Number of ranks by file and layer, for one record; sorted.
 #[derive(Clone, Debug, Default)]
 pub struct FileRanks(Vec<((FileId, Layer), u32)>);
 
 impl FileRanks {
-    /// As spreads tell it, which may be narrowed down later on.
+    /// Takes the numbers from spreads, which a selection may reduce later.
     #[must_use]
     pub fn of(spreads: &[SpreadDef]) -> Self {
         let mut all: Vec<_> = spreads.iter().map(|def| ((FileId(def.file), def.layer), def.spread.ranks)).collect();
@@ -21,7 +21,7 @@ impl FileRanks {
         Self(all)
     }
 
-    /// The most that used a file through `layer`, or through any; `None` if it is not told.
+    /// Returns the maximum number of ranks that used a file through `layer`, or through any layer; `None` if unknown.
     fn get(&self, file: FileId, layer: Option<Layer>) -> Option<u32> {
         let first = self.0.partition_point(|((of, _), _)| *of < file);
         let of_file = self.0.iter().skip(first).take_while(|((of, _), _)| *of == file);
@@ -30,12 +30,12 @@ impl FileRanks {
 }
 
 impl Run {
-    /// How many ranks did together what `process` says of a file, through `layer`: 1 in the record of a single process. Where the record of a
-    /// job's ranks does not say it, as in some of Darshan's, they are all. Through any layer (`None`) they are at least so many: of two
-    /// layers nobody knows which ranks used both.
+    /// Returns the number of ranks behind the record of `process` on a file, through `layer`: 1 for a single process; all ranks if a
+    /// reduced record has no number, as in some Darshan logs. For any layer (`None`) it is a lower bound: the overlap of two layers is
+    /// unknown.
     #[must_use]
     pub fn ranks_of(&self, process: &Process, file: FileId, layer: Option<Layer>) -> u64 {
-        // What is in such a record several ranks used.
+        // A file in a reduced record was used by several ranks.
         let least = if layer.is_none() { 2 } else { 1 };
         match process.reduction.ranks {
             0 => 1,
@@ -43,7 +43,7 @@ impl Run {
         }
     }
 
-    /// As [`Run::process_name`], of what a process did to one file: `8 of 64 ranks together`.
+    /// Returns [`Run::process_name`] restricted to one file: `8 of 64 ranks together`.
     #[must_use]
     pub fn name_on(&self, number: ProcessId, file: FileId) -> String {
         match self.process(number).filter(|process| !process.reduction.is_none()) {
@@ -52,7 +52,7 @@ impl Run {
         }
     }
 
-    /// `8 of 64 ranks`, or `64 ranks` where they are all.
+    /// Returns `8 of 64 ranks`, or `64 ranks` if these are all.
     #[must_use]
     pub fn some_ranks(&self, ranks: u64) -> String {
         match self.ranks() {
@@ -64,8 +64,8 @@ impl Run {
     }
 }
 
-/// Who made some calls. Which ranks used a file of a reduced record is not known, only how many, so that it is a lower bound where different
-/// ranks share different files. Ranks with a record of their own are taken for some of these.
+/// Users of some calls. A reduced record has only the number of ranks, not which ranks, so the count is a lower bound if different ranks
+/// share different files. Ranks with a record of their own are assumed to be among these.
 #[derive(Clone, Debug, Default)]
 pub struct Users {
     single: BTreeSet<ProcessId>,
@@ -73,7 +73,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// Adds the process with this number, which uses `file` through `layer`, or any.
+    /// Adds a process that uses `file` through `layer`, or any layer.
     pub fn add(&mut self, run: &Run, number: ProcessId, file: FileId, layer: Option<Layer>) {
         match run.process(number) {
             Some(process) if process.reduction.is_none() => {
@@ -84,7 +84,7 @@ impl Users {
         }
     }
 
-    /// All of one file.
+    /// Collects all users of one file.
     #[must_use]
     pub fn of(run: &Run, numbers: impl IntoIterator<Item = ProcessId>, file: FileId, layer: Option<Layer>) -> Self {
         let mut users = Self::default();
@@ -92,7 +92,7 @@ impl Users {
         users
     }
 
-    /// How many they are.
+    /// Returns the number of users.
     #[must_use]
     pub fn count(&self) -> u64 {
         (self.single.len() as u64).max(self.together)

@@ -1,4 +1,4 @@
-//! Who does a job's work: its ranks, once each, or its processes.
+//! Working processes of a job: its ranks, each once, or its processes.
 
 use super::ProcessId;
 use super::run::{Process, Run};
@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
 impl Run {
-    /// Number of processes, with those that a reduced record stands for.
+    /// Number of processes, including those behind a reduced record.
     #[must_use]
     pub fn process_count(&self) -> u64 {
         let without_rank = self.processes.iter().filter(|process| process.rank < 0 && process.reduction.is_none());
@@ -16,25 +16,25 @@ impl Run {
         without_rank.count() as u64 + with_rank.max(self.reduced_ranks())
     }
 
-    /// Those that do the job's work: ranks where there are ranks, and records of them all. Shells that start them, and what ranks start, wait or
-    /// help; they may have the rank's number in their environment, but only the rank itself is in MPI.
+    /// Iterates over the processes that do the job's work: ranks, if there are any, and reduced records. Shells that start ranks, and
+    /// children of ranks, only wait or help. They may have inherited the rank's number in their environment, but are not in MPI.
     pub fn workers(&self) -> impl Iterator<Item = &Process> {
         self.processes.iter().filter(self.is_worker())
     }
 
-    /// What its workers are called.
+    /// Returns the noun for workers, plural.
     #[must_use]
     pub fn workers_name(&self) -> &'static str {
         if self.ranks() > 0 { "ranks" } else { "processes" }
     }
 
-    /// What one of them is called.
+    /// Returns the noun for a worker.
     #[must_use]
     pub fn worker_name(&self) -> &'static str {
         if self.ranks() > 0 { "rank" } else { "process" }
     }
 
-    /// Whether a process is one of [`Self::workers`].
+    /// Returns the test for [`Self::workers`].
     pub fn is_worker(&self) -> impl Fn(&&Process) -> bool {
         let ranks = self.ranks() > 0;
         let in_mpi = || self.processes.iter().filter(|of| self.in_mpi(of));
@@ -50,7 +50,7 @@ impl Run {
         }
     }
 
-    /// What a process did behind `MPI_Finalize` has a record of its own: whose.
+    /// Maps the separate record of a process after `MPI_Finalize` to its record before.
     #[must_use]
     pub fn continuations(&self) -> FxHashMap<ProcessId, ProcessId> {
         let whose = |process: &Process| (process.node, process.pid, process.rank);
@@ -60,7 +60,7 @@ impl Run {
             .filter(|(_, process)| ended(process))
             .map(|(number, process)| (whose(process), number))
             .collect();
-        // Who becomes another program has been somebody else before.
+        // A process that calls exec has a new start, so its record is no continuation.
         let later = |first: &Process, process: &Process| {
             first.shift_ns == process.shift_ns && process.end_ns >= first.end_ns && !self.in_mpi(process)
         };
@@ -71,13 +71,13 @@ impl Run {
         self.numbered_processes().filter_map(of).collect()
     }
 
-    /// Whether a process is known to have used MPI.
+    /// True if a process is known to have used MPI.
     fn in_mpi(&self, process: &Process) -> bool {
         let of_mpi = |stream: &Stream| stream.meets || self.op(stream).layer == Some(Layer::Mpiio);
         process.rank >= 0 && (process.ended_by == "MPI_Finalize" || process.streams.iter().any(of_mpi))
     }
 
-    /// Number of [`Self::workers`], with those that a reduced record stands for.
+    /// Number of [`Self::workers`], including those behind a reduced record.
     #[must_use]
     pub fn worker_count(&self) -> u64 {
         let single = self.workers().filter(|process| process.reduction.is_none()).count() as u64;

@@ -1,4 +1,4 @@
-//! The options of `report`.
+//! Options of `report`.
 
 use crate::findings::Severity;
 use crate::render::Format;
@@ -8,25 +8,25 @@ use std::path::PathBuf;
 /// `report`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Input options.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Page to write; report.html unless another format is asked for
+    /// Page to write (default: report.html, and none for other formats than table)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What is printed: a table for people, the verdict and all findings as JSON, or as CSV
+    /// Output format: table for people, JSON with the verdict and all findings, or CSV
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Open the page in a browser; where there is none, say where it is
+    /// Open the page in a browser; without one, print where it is
     #[arg(long)]
     pub open: bool,
-    /// Replace a file that exists, whatever it is
+    /// Replace an existing file of any origin
     #[arg(long)]
     pub force: bool,
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Rows of lists, those that matter most
+    /// Rows of lists, most important first
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
     /// Exit with 4 if a finding is at least this severe

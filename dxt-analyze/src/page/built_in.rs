@@ -1,4 +1,4 @@
-//! What every page has built in: the plotting library, the look, and a policy that only these scripts run. Nothing is fetched from elsewhere.
+//! Built-in parts of every page: plotting library, style, and a security policy that allows only these scripts. Nothing is fetched.
 
 use crate::text::printable::printable;
 use anyhow::Result;
@@ -9,14 +9,12 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::io::Write;
 
-/// What all pages begin with.
 const HEAD: &str = include_str!("../../assets/head.html");
-/// The plotting library, unchanged: see its README.
+/// Plotting library, unmodified: see its README.
 pub(crate) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
-/// The look of all pages.
 pub(crate) const STYLE: &str = include_str!("../../assets/report/style.css");
 
-/// The content security policy of a page with these scripts beside the plotting library.
+/// Returns the content security policy of a page with `scripts` and the plotting library.
 pub(crate) fn policy(scripts: &str) -> String {
     format!(
         "default-src 'none'; script-src '{}' '{}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'",
@@ -25,7 +23,7 @@ pub(crate) fn policy(scripts: &str) -> String {
     )
 }
 
-/// The same of a page without the plotting library.
+/// Returns the content security policy of a page with `scripts` only.
 pub(crate) fn policy_of(scripts: &str) -> String {
     let script = hash(scripts);
     format!(
@@ -33,27 +31,27 @@ pub(crate) fn policy_of(scripts: &str) -> String {
     )
 }
 
-/// As a content security policy names a script.
+/// Returns a script's hash in the form of content security policies.
 fn hash(script: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes())))
 }
 
-/// JSON that nothing in it can end: a `<` is only ever inside a string, where it can be escaped. Scripts show its texts as they are, so
-/// nothing is hidden in them.
+/// Serializes to JSON that cannot end its HTML element: `<` only occurs inside strings, where it can be escaped. Scripts display strings
+/// as they are, so hidden characters are made visible.
 pub(crate) fn json(data: &impl serde::Serialize) -> Result<String> {
     let mut out = Vec::new();
     data.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Visible))?;
     Ok(String::from_utf8(out)?.replace('<', "\\u003c"))
 }
 
-/// JSON whose strings are [`printable`].
+/// JSON formatter whose strings are [`printable`].
 struct Visible;
 
 impl Formatter for Visible {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> std::io::Result<()> {
         match printable(text) {
             Cow::Borrowed(text) => out.write_all(text.as_bytes()),
-            // What JSON escapes does not come here.
+            // Characters that JSON escapes do not get here.
             Cow::Owned(text) => out.write_all(text.replace('\\', "\\\\").as_bytes()),
         }
     }
@@ -73,10 +71,10 @@ impl Formatter for Visible {
     }
 }
 
-/// A page with these scripts, which may have `policy`: the head that all have, then `body`. `parts` stand where these name them, with a `title`; one that is
-/// called as one of those that all pages have takes its place.
+/// Builds a page from the common head, `body`, `scripts` and the content security policy made by `policy`. `parts` fill the placeholders,
+/// including `title`; a part with the name of a common one replaces it.
 pub(crate) fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, parts: Vec<(&str, String)>) -> String {
-    // Each is a function that adds to one object.
+    // Each script is a function that adds to one object.
     let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", scripts.concat());
     let mut all = parts;
     all.extend([
@@ -88,7 +86,7 @@ pub(crate) fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, par
     fill(&[HEAD, body].concat(), &all)
 }
 
-/// Puts `parts` where `{{name}}` stands. What is put in is not looked at again.
+/// Replaces `{{name}}` by the part of that name. Inserted text is not searched again.
 fn fill(template: &str, parts: &[(&str, String)]) -> String {
     let mut out = String::new();
     let mut rest = template;

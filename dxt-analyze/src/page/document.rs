@@ -1,5 +1,5 @@
-//! The page as one file: the files of `assets/report/` and the plotting library are built in. Nothing is fetched, which its content
-//! security policy states: only these scripts run, by their hashes, whatever the names in a trace contain.
+//! Page as one file, with the files of `assets/report/` and the plotting library built in. Nothing is fetched. The content security
+//! policy enforces this: only these scripts run, by hash, whatever names in a trace contain.
 
 use super::built_in::{self, ECHARTS, json};
 use super::{OF_THE_TRACE, Parts, first, html};
@@ -11,15 +11,14 @@ use anyhow::Result;
 use maud::html;
 use std::collections::BTreeSet;
 
-/// The section that comes first behind the charts.
+/// Id of the section right after the charts.
 const FIRST: &str = "summary";
-/// The section of findings that no other has.
+/// Id of the section with findings that belong to no other.
 const FINDINGS: &str = "findings";
-/// Title of the last section.
 const MISSING: &str = "What this trace does not have";
 
 const PAGE: &str = include_str!("../../assets/report/page.html");
-/// Our scripts, in the order in which they run.
+/// Scripts, in order of execution.
 const SCRIPTS: [&str; 20] = [
     include_str!("../../assets/report/units.js"),
     include_str!("../../assets/report/data.js"),
@@ -43,7 +42,6 @@ const SCRIPTS: [&str; 20] = [
     include_str!("../../assets/report/main.js"),
 ];
 
-/// Puts the page together.
 pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     let program = parts.exe.rsplit('/').next().unwrap_or_default().to_owned();
     let name = if program.is_empty() { "a job".to_owned() } else { program };
@@ -52,7 +50,7 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         parts.sections.iter().partition(|section| section.id == FIRST);
     sections.extend(others);
     let entries = |sections: &[&Section]| html! { @for section in sections { (entry(section.id, section.title)) } };
-    // What no section has stands in one of its own, in full.
+    // Findings that belong to no section get one of their own, in full.
     let in_sections = || parts.sections.iter().flat_map(|section| &section.findings);
     let anchors: BTreeSet<String> = in_sections().map(html::anchor).collect();
     let others_found: Vec<Finding> = parts
@@ -99,7 +97,7 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     Ok(built_in::page(PAGE, &SCRIPTS, built_in::policy, filled))
 }
 
-/// Codes of all findings that stand on the page.
+/// Returns the codes of all findings on the page.
 fn codes(parts: &Parts<'_>) -> BTreeSet<Code> {
     let weighed = parts.verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
     weighed.chain(parts.sections.iter().flat_map(|section| &section.findings)).map(|finding| finding.code).collect()

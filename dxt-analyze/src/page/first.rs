@@ -1,4 +1,4 @@
-//! The first screen of the page: the job, where its time went, the verdict, the findings by what they save, and the first of them as cards.
+//! First screen of the page: job, time ledger, verdict, findings by saving, and the first findings as cards.
 
 use super::html::{anchor, prose};
 use super::names::Names;
@@ -14,17 +14,15 @@ use crate::topics::verdict::result::Weighed;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// Processes whose time is shown each by itself.
+/// Maximum processes whose time is shown individually.
 const PROCESSES: usize = 20;
-/// Part of a bar that is too small to be drawn, in percent.
+/// Minimum part of a bar that is drawn, in percent.
 const UNSEEN: f64 = 0.05;
 
-/// Who ran what where.
 pub(super) fn job(verdict: &Verdict) -> Markup {
     html! { dl.job { @for (label, text) in words::job(verdict) { div { dt { (label) } dd { (printable(&text)) } } } } }
 }
 
-/// The first screen.
 pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, context: &FindingContext<'_>) -> Markup {
     let listed = words::listed(verdict);
     html! {
@@ -46,22 +44,21 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, context: &FindingContex
     }
 }
 
-/// What the markup of findings needs besides them.
+/// Context for the markup of findings.
 pub(super) struct FindingContext<'a> {
-    /// Names of files.
     pub(super) names: &'a Names,
-    /// Where findings stand in full.
+    /// Anchors of findings in the sections.
     pub(super) anchors: &'a BTreeSet<String>,
     pub(super) run_ns: u64,
 }
 
 impl FindingContext<'_> {
-    /// Text in which paths are told by their last part.
+    /// Returns text with paths abbreviated to their last part.
     fn text(&self, text: &str) -> Markup {
         self.names.marked(text)
     }
 
-    /// A finding's title, which leads to the finding in its section.
+    /// Returns a finding's title, linked to the finding in its section.
     fn title(&self, finding: &Finding) -> Markup {
         let at = anchor(finding);
         let words = self.text(&words::sentence(&finding.title));
@@ -69,7 +66,7 @@ impl FindingContext<'_> {
     }
 }
 
-/// A code, which leads to what it means.
+/// Returns a code, linked to its explanation.
 fn code(code: Code) -> Markup {
     html! { a.code href={ "#code-" (code.name()) } title=(code.explanation().meaning) { (code.name()) } }
 }
@@ -143,7 +140,7 @@ fn card(weighed: &Weighed, context: &FindingContext<'_>) -> Markup {
     }
 }
 
-/// Where the time went: one bar for the job, and one per process on demand.
+/// Returns the time ledger: one bar for the job, and one per process on demand.
 fn time(ledger: &Ledger) -> Markup {
     let job = &ledger.job;
     let total = job.total_ns();
@@ -184,7 +181,7 @@ fn process(row: &ProcessRow, run_ns: u64) -> Markup {
     }
 }
 
-/// A bar that is divided as a time is; `length` in percent of the room that it has.
+/// Returns a bar divided by parts of the time; `length` is in percent of the available width.
 fn bar(parts: &Parts, length: f64) -> Markup {
     let total = parts.total_ns();
     let shares = parts.named().map(|(name, ns)| (name, crate::shared::ratio::share(ns, total) * 100.0));
@@ -201,7 +198,7 @@ fn bar(parts: &Parts, length: f64) -> Markup {
     }
 }
 
-/// What the codes mean that stand on the page.
+/// Returns the explanations of the codes on the page.
 pub(super) fn codes(codes: &BTreeSet<Code>) -> Markup {
     html! {
         @for code in codes {
@@ -218,7 +215,7 @@ pub(super) fn codes(codes: &BTreeSet<Code>) -> Markup {
     }
 }
 
-/// What the trace does not have.
+/// Returns the list of what the trace lacks.
 pub(super) fn missing(verdict: &Verdict) -> Markup {
     let damage = words::damage(verdict);
     html! {

@@ -1,4 +1,4 @@
-//! Sections as HTML that reads without scripts. All text is escaped by maud; names come from the trace.
+//! Sections as HTML that is readable without scripts. maud escapes all text; names come from the trace.
 
 use super::names::{Names, short_names};
 use super::words::{saves, sentence};
@@ -9,12 +9,11 @@ use crate::text::units;
 use crate::topics::report::Section;
 use maud::{Markup, html};
 
-/// Rows of a table that the page has; CSV has all.
+/// Maximum rows of a table on the page; CSV has all.
 const MOST_ROWS: usize = 500;
 
-/// Where a finding stands on the page.
 pub(super) fn anchor(finding: &Finding) -> String {
-    // FNV-1a over what makes it different from others: stable from page to page.
+    // FNV-1a over the identifying text: stable across pages.
     let text = format!("{} {}", finding.code.name(), finding.title);
     let hash = text
         .bytes()
@@ -22,7 +21,7 @@ pub(super) fn anchor(finding: &Finding) -> String {
     format!("finding-{:08x}", hash >> 32)
 }
 
-/// Markup in which nothing is hidden, wherever a name stands. White space has no effect there.
+/// Returns markup with hidden characters of names made visible. White space has no effect there.
 pub(super) fn visible(markup: &Markup) -> String {
     let is_hidden = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t' | '\r');
     let text = markup.0.as_str();
@@ -39,7 +38,7 @@ pub(super) fn visible(markup: &Markup) -> String {
     })
 }
 
-/// A section with its findings and the parts of its view, folded under a line that says what it has.
+/// Returns a collapsed section with its findings and the parts of its view; the summary line states its contents.
 pub(super) fn section(section: &Section, names: &Names) -> Markup {
     let mut tables = Tables { section: section.id, names, number: 0, heading: String::new(), open: OPEN_TABLES };
     let parts = &section.view.parts;
@@ -55,7 +54,7 @@ pub(super) fn section(section: &Section, names: &Names) -> Markup {
     folded(section.id, section.title, section.about, &found, &body)
 }
 
-/// A section with all parts of its view, open.
+/// Returns an open section with all parts of its view.
 pub(super) fn open_section(section: &Section, names: &Names) -> Markup {
     let mut tables = Tables { section: section.id, names, number: 0, heading: String::new(), open: usize::MAX };
     let parts = &section.view.parts;
@@ -63,7 +62,6 @@ pub(super) fn open_section(section: &Section, names: &Names) -> Markup {
     unfolded(section.id, section.title, &body)
 }
 
-/// A section that is open.
 pub(super) fn unfolded(id: &str, title: &str, body: &Markup) -> Markup {
     html! {
         section id=(id) aria-labelledby={ "h-" (id) } {
@@ -73,7 +71,7 @@ pub(super) fn unfolded(id: &str, title: &str, body: &Markup) -> Markup {
     }
 }
 
-/// A section that is opened on demand, by its title or by a link to it: what it is `about`, and what stands `beside` that.
+/// Returns a collapsed section, opened by its title or by a link to it; `about` and `beside` are shown next to the title.
 pub(super) fn folded(id: &str, title: &str, about: &str, beside: &str, body: &Markup) -> Markup {
     html! {
         section id=(id) aria-labelledby={ "h-" (id) } {
@@ -85,7 +83,7 @@ pub(super) fn folded(id: &str, title: &str, about: &str, beside: &str, body: &Ma
     }
 }
 
-/// Findings; of several with one code and one remedy the later ones are folded away.
+/// Returns findings; of adjacent ones with equal code and remedy, all but the first are collapsed.
 pub(super) fn all_findings(findings: &[Finding], names: &Names) -> Markup {
     let alike = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
     html! {
@@ -103,9 +101,9 @@ pub(super) fn all_findings(findings: &[Finding], names: &Names) -> Markup {
     }
 }
 
-/// Text of ours, in which what a user types stands between backticks.
+/// Returns one of our texts, with the text between backticks as code.
 pub(super) fn prose(text: &str) -> Markup {
-    // A name with a backtick of its own only changes what looks like code.
+    // A name that contains a backtick only changes what looks like code.
     html! {
         @for (number, piece) in text.split('`').enumerate() {
             @if number % 2 == 1 { code { (piece) } } @else { (piece) }
@@ -128,28 +126,25 @@ fn one_finding(finding: &Finding, names: &Names) -> Markup {
     }
 }
 
-/// Tables of a section that stand open; those behind them are folded under their captions.
+/// Number of tables of a section that start open; later ones are collapsed under their captions.
 const OPEN_TABLES: usize = 2;
 
-/// The parts of a section, one after the other.
+/// State while rendering the parts of a section.
 struct Tables<'a> {
     section: &'static str,
     names: &'a Names,
-    /// Tables so far.
     number: usize,
-    /// The last heading.
     heading: String,
-    /// Tables that stand open.
     open: usize,
 }
 
 impl Tables<'_> {
-    /// A part, and what follows it.
+    /// Renders a part; `next` is the part after it.
     fn part(&mut self, part: &Part, next: Option<&Part>) -> Markup {
         match part {
             Part::Heading(text) => {
                 self.heading.clone_from(text);
-                // It is the caption of a table that has none of its own.
+                // The heading is the caption of the next table, which has none.
                 let is_caption =
                     matches!(next, Some(Part::Table(table)) if table.title.is_empty() && table.is_for_people());
                 html! { @if !is_caption { h3 { (text) } } }
@@ -170,7 +165,6 @@ impl Tables<'_> {
         }
     }
 
-    /// The next table's.
     fn id(&mut self) -> String {
         self.number += 1;
         format!("{}-{}", self.section, self.number - 1)
@@ -191,7 +185,7 @@ impl Tables<'_> {
     }
 }
 
-/// A table's name as a caption: `data_sets` is "Data sets".
+/// Returns a table's name as a caption: `data_sets` is "Data sets".
 fn spoken(name: &str) -> String {
     match name {
         "profiles" => "How files were accessed".into(),
@@ -199,7 +193,7 @@ fn spoken(name: &str) -> String {
     }
 }
 
-/// A figure with what it says in words, and its numbers for those who cannot see it.
+/// Returns a figure with its caption, and its numbers for those who cannot see it.
 fn one_figure(section: &str, figure: &Figure, numbers: &Markup) -> Markup {
     let subject = short_names(&[figure.subject.as_str()]).pop().unwrap_or_default();
     html! {
@@ -236,7 +230,7 @@ fn one_table(id: &str, table: &Table, caption: &str) -> Markup {
     }
 }
 
-/// A cell; `short` has the names of the table's paths, in order.
+/// Returns a cell; `short` yields the short names of the table's paths, in order.
 fn one_cell(cell: &Cell, short: &mut impl Iterator<Item = String>) -> Markup {
     let text = table::human(cell);
     match cell {
@@ -247,7 +241,7 @@ fn one_cell(cell: &Cell, short: &mut impl Iterator<Item = String>) -> Markup {
     }
 }
 
-/// What a column is sorted by.
+/// Returns the sort key of a cell.
 fn value(cell: &Cell) -> Option<f64> {
     match cell {
         Cell::None | Cell::Text(_) | Cell::Layer(_) | Cell::Path(_) | Cell::Prose { .. } => None,

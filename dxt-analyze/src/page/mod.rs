@@ -1,8 +1,8 @@
 //! `report`: one self-contained HTML page, and its first screen in the terminal.
 //!
-//! * `words`, `names`: what the first screen says; `terminal`: how the terminal shows it, `first`: how the page does.
-//! * `html`: sections of the page, made of views; `document`: all that as one file; `open`: the page in a browser.
-//! * `several`: a page for the verbs that look at several runs.
+//! * `words`, `names`: texts of the first screen; `terminal`: its form in the terminal, `first`: its form on the page.
+//! * `html`: sections of the page, made of views; `document`: the complete file; `open`: opens the page in a browser.
+//! * `several`: page for the commands that look at several runs.
 
 mod args;
 pub(crate) mod built_in;
@@ -36,34 +36,32 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
-/// Where the page goes unless it is told.
 const PAGE: &str = "report.html";
 
-/// What is said of the trace itself, at the end of the page.
+/// Findings about the trace itself, shown at the end of the page.
 const OF_THE_TRACE: [Code; 2] = [Code::DAMAGED, Code::FOLDED];
 
-/// A page, and what decides the exit code.
+/// Page, and the data that decides the exit code.
 #[derive(Debug, Serialize)]
 pub struct Page {
-    /// The HTML.
+    /// HTML text.
     #[serde(skip)]
     pub html: String,
-    /// What its first screen says.
     pub(crate) verdict: Verdict,
-    /// Findings of all sections, the most severe first.
+    /// Findings of all sections, most severe first.
     pub findings: Vec<Finding>,
     #[serde(skip)]
     names: Names,
-    /// Whether nothing is missing from the trace.
+    /// True if nothing is missing from the trace.
     pub complete: bool,
 }
 
-/// Loads, and writes the page.
+/// Loads the job and writes the page.
 ///
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or the page cannot be written.
 pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
-    // Who asks for JSON gets no page besides, unless it is asked for too.
+    // JSON output writes a page only if one is requested as well.
     let output = match &args.output {
         None if args.open || args.format == Format::Table => Some(Path::new(PAGE)),
         output => output.as_deref(),
@@ -73,7 +71,7 @@ pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
         target.check_early()?;
     }
     let run = crate::session::open(&args.inputs)?;
-    // What is only drawn on a page takes a good part of the time.
+    // Figures of the page take much of the time, so they are skipped without a page.
     let page = make(&run, &Options { layout: args.layout.clone(), top: args.top, draw: target.is_some() }, false)?;
     if let (Some(target), Some(output)) = (&target, output) {
         target.stream(|out| Ok(out.write_all(page.html.as_bytes())?))?;
@@ -92,7 +90,7 @@ pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
 }
 
 impl Page {
-    /// Codes of the findings on its first screen.
+    /// Returns the codes of the findings on the first screen.
     #[must_use]
     pub fn top_codes(&self) -> Vec<Code> {
         verdict::top_codes(&self.verdict)
@@ -119,7 +117,7 @@ impl Report for Page {
     }
 }
 
-/// The page of a run that is loaded, as it is opened from disk.
+/// Makes the page of a loaded run, in the form for opening from disk.
 ///
 /// # Errors
 /// If the layouts make no sense.
@@ -127,7 +125,6 @@ pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
     make(run, &Options { layout: layout.map(Path::to_path_buf), top, draw: true }, false)
 }
 
-/// What the page is put together from.
 struct Parts<'a> {
     exe: &'a str,
     verdict: &'a Verdict,
@@ -137,7 +134,7 @@ struct Parts<'a> {
     data: &'a PageData,
 }
 
-/// The page, without its HTML if nothing is drawn; `tiles` if a server will give finer grids.
+/// Makes the page, without HTML if nothing is drawn; `tiles` states that a server will provide finer grids.
 pub(crate) fn make(run: &Run, options: &Options, tiles: bool) -> Result<Page> {
     let job = Job::new(run, options)?;
     let found = topics::whole(&job)?;
@@ -149,7 +146,6 @@ pub(crate) fn make(run: &Run, options: &Options, tiles: bool) -> Result<Page> {
     Ok(Page { html, verdict, findings, names, complete })
 }
 
-/// The page's HTML.
 fn drawn(
     found: topics::Whole<'_>,
     mut sections: Vec<Section>,
@@ -157,7 +153,7 @@ fn drawn(
     names: &Names,
     tiles: bool,
 ) -> Result<String> {
-    // What is missing is said once, at the end.
+    // Missing data is reported once, at the end.
     let missing = &found.summary.missing;
     let said: Vec<Part> = missing.parts().into_iter().chain(missing.scope_part()).collect();
     for section in &mut sections {

@@ -1,4 +1,4 @@
-//! Paths in sentences: told by their last part where one reads, whole on demand.
+//! Paths in sentences: abbreviated to their last part, with the full path on demand.
 
 use crate::model::Run;
 use crate::text::printable::printable;
@@ -6,28 +6,27 @@ use maud::{Markup, html};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A piece of a text of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
-    /// A path: its last part, and all of it.
+    /// Path: last part, and full path.
     Path {
         last: String,
         whole: String,
     },
 }
 
-/// The paths of a run that a sentence cannot be divided by spaces to find, the longest first.
+/// Paths of a run with white space, longest first: splitting a sentence at spaces would not find them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(Vec<String>);
 
 impl Names {
-    /// No names: text stands as it is.
+    /// Returns an empty list: paths are then found by spaces only.
     pub(super) const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// Those of the files of a run.
+    /// Collects the paths of a run's files.
     pub(super) fn of(run: &Run) -> Self {
         let spaced = run.files.iter().map(|file| &file.name).filter(|name| name.contains(char::is_whitespace));
         let mut all: Vec<String> = spaced.cloned().collect();
@@ -35,7 +34,7 @@ impl Names {
         Self(all)
     }
 
-    /// A text in pieces: the paths that it names, and what stands between them.
+    /// Splits a text into paths and the text between them.
     pub(super) fn pieces(&self, text: &str) -> Vec<Piece> {
         let mut out = Vec::new();
         let (mut plain, mut rest) = (String::new(), text);
@@ -64,7 +63,6 @@ impl Names {
         out
     }
 
-    /// The path that a text begins with.
     fn path_at<'t>(&self, text: &'t str) -> &'t str {
         if let Some(known) = self.0.iter().find(|known| text.starts_with(known.as_str())) {
             return text.get(..known.len()).unwrap_or_default();
@@ -73,7 +71,7 @@ impl Names {
         text.get(..end).unwrap_or_default().trim_end_matches([',', ';', ':', '.', ')', '"', '\''])
     }
 
-    /// A text for the page: paths by their last part; the pointer on one tells the rest.
+    /// Returns a text for the page: paths abbreviated, with the full path on hover.
     pub(super) fn marked(&self, text: &str) -> Markup {
         html! {
             @for piece in self.pieces(text) {
@@ -85,7 +83,7 @@ impl Names {
         }
     }
 
-    /// A text with its paths told by their last part.
+    /// Returns a text with its paths abbreviated.
     pub(super) fn short(&self, text: &str) -> String {
         let words = self.pieces(text).into_iter().map(|piece| match piece {
             Piece::Text(text) => text,
@@ -95,9 +93,9 @@ impl Names {
     }
 }
 
-/// The shortest ends of paths that tell them apart, in their order: mostly the last part.
+/// Returns the shortest distinct suffixes of paths, in the same order: mostly the last part.
 pub(super) fn short_names(paths: &[&str]) -> Vec<String> {
-    // By a path's last parts, as many as are taken so far: the path, unless several end so.
+    // Last `parts` components of a path.
     let end = |path: &str, parts: usize| {
         let from = path.trim_end_matches('/').rmatch_indices('/').nth(parts - 1).map_or(0, |(at, _)| at + 1);
         path.get(from..).unwrap_or(path).to_owned()

@@ -1,10 +1,10 @@
-//! `report --open`: the page in a browser, if there is one. Nothing here is an error: who asked is told the path instead.
+//! `report --open`: opens the page in a browser, if there is one. Failures are no errors: the path is printed instead.
 
 use crate::progress::say;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What opens a page, if this session can show one: `$BROWSER`, which may name several apart by colons, or what the desktop has.
+/// Returns the program that opens a page, if this session can show one: `$BROWSER`, a list separated by colons, or the desktop's opener.
 fn opener(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let folders = set("PATH").unwrap_or_default();
@@ -14,7 +14,7 @@ fn opener(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         }
         std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
     };
-    // Who names a browser has one, as editors on another machine do that show pages there.
+    // $BROWSER counts even without a display: remote editors set it to show pages on the local machine.
     if let Some(browser) = set("BROWSER").and_then(|names| names.split(':').find_map(|name| found(name.trim()))) {
         return Some(browser);
     }
@@ -24,20 +24,20 @@ fn opener(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     (set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some()).then(|| found("xdg-open")).flatten()
 }
 
-/// Opens `page`, or says where it is.
+/// Opens `page`, or prints its path.
 pub(super) fn open(page: &Path) {
-    // Only files are opened: what went into a pipe is gone.
+    // Only files can be opened: the data of a pipe is gone.
     let Some(page) = page.canonicalize().ok().filter(|page| page.is_file()) else { return };
     let opener = opener(|name| std::env::var_os(name)?.into_string().ok());
     let started = opener.and_then(|opener| {
         let mut command = Command::new(opener);
         command.arg(&page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Ctrl-C in this terminal is not for the browser.
+        // Ctrl-C in this terminal must not reach the browser.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.spawn().ok()
     });
     match started {
-        // It is not waited for: a browser may run for hours.
+        // The browser may run for hours, so there is no wait.
         Some(_) => say!("opening {}", page.display()),
         None => say!("no browser to open it with here: open {}", page.display()),
     }

@@ -1,5 +1,5 @@
-//! `-o` of the verbs for several runs: their tables, findings and figures as one file. The figures are SVG, so the page needs no script to
-//! be read; what there are sort tables and change colours.
+//! `-o` of the commands for several runs: tables, findings and figures as one file. Figures are SVG, so the page is readable without
+//! scripts; its scripts only sort tables and change colours.
 
 use super::built_in;
 use super::html;
@@ -14,7 +14,7 @@ use anyhow::Result;
 use maud::html;
 
 const PAGE: &str = include_str!("../../assets/several/page.html");
-/// Our scripts, in the order in which they run.
+/// Scripts, in order of execution.
 const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/report/theme.js"),
     include_str!("../../assets/report/tables.js"),
@@ -22,7 +22,7 @@ const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/several/main.js"),
 ];
 
-/// What a verb's page is called, and what it is about.
+/// Returns title and description of a command's page.
 fn titles(verb: &str) -> (&'static str, &'static str) {
     match verb {
         "compare" => ("Two ways compared", "What differs between the runs, and what of it is more than chance."),
@@ -30,10 +30,10 @@ fn titles(verb: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Writes the page of `view`, if one is wanted.
+/// Writes the page of `view`, if requested.
 ///
 /// # Errors
-/// If it cannot be written, or would replace what is no page.
+/// If the page cannot be written, or would replace another kind of file.
 pub fn of_view(place: &PageOutput, verb: &str, view: &View) -> Result<()> {
     let Some(output) = &place.output else { return Ok(()) };
     let text = page(verb, view);

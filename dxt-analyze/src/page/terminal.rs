@@ -1,4 +1,4 @@
-//! The first screen in the terminal, and the table of findings as CSV.
+//! First screen in the terminal, and the table of findings as CSV.
 
 use super::names::Names;
 use super::words;
@@ -9,12 +9,11 @@ use crate::topics::verdict::Verdict;
 use crate::topics::verdict::result::{SHOWN, Weighed};
 use crate::topics::verdict::typed;
 
-/// Lines of evidence on a card.
+/// Maximum lines of evidence on a card.
 pub(super) const EVIDENCE: usize = 3;
-/// Lines of what the trace lacks.
+/// Maximum lines on missing data.
 const MISSING: usize = 6;
 
-/// What `report` prints.
 pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
     let mut parts = Vec::new();
     let lines = |lines: Vec<String>| (!lines.is_empty()).then_some(Part::Lines(lines));
@@ -58,7 +57,7 @@ fn missing(verdict: &Verdict) -> Vec<String> {
     out
 }
 
-/// A finding as a card: not more evidence than one reads, without folders, and what else says the same.
+/// Returns a finding as a card: limited evidence, abbreviated paths, and codes of findings on the same problem.
 fn card(weighed: &Weighed, names: &Names) -> Finding {
     let mut finding = weighed.finding.clone();
     let short = |evidence: &Evidence| Evidence::of(names.short(evidence.words()), evidence.about.clone());
@@ -71,7 +70,7 @@ fn card(weighed: &Weighed, names: &Names) -> Finding {
     finding
 }
 
-/// All findings that save something. People find what to do about the first ones on their cards, and read no remedy twice.
+/// Returns the table of findings with a saving. Advice is shown only if it is on no card and in no earlier row.
 fn findings(verdict: &Verdict, names: &Names) -> Table {
     let rows = words::listed(verdict);
     let title = if rows.is_empty() { "" } else { "What would save run time" };

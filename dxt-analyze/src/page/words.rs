@@ -1,4 +1,4 @@
-//! What the first screen says, in words: the same on the page and in the terminal.
+//! Texts of the first screen, shared by the page and the terminal.
 
 use crate::findings::{Code, Finding};
 use crate::shared::ratio::share;
@@ -7,15 +7,15 @@ use crate::topics::verdict::Verdict;
 use crate::topics::verdict::result::{SHOWN, Weighed};
 use std::cmp::Reverse;
 
-/// Share of the time in calls that is too small to speak of.
+/// Share of the time in calls below which it is not mentioned.
 const NOTHING: f64 = 0.005;
 
-/// Run time that a finding would save, ns.
+/// Returns the run time that a finding would save, ns.
 pub(super) fn saves(finding: &Finding) -> u64 {
     finding.saving.map_or(0, |saving| saving.saves_ns)
 }
 
-/// The findings that save something: the one that the verdict's sentence is of, then those that save most.
+/// Returns the findings with a saving: first the one of the verdict's sentence, then by saving, largest first.
 pub(super) fn listed(verdict: &Verdict) -> Vec<&Weighed> {
     let mut all: Vec<&Weighed> = verdict.findings.iter().filter(|weighed| saves(&weighed.finding) > 0).collect();
     if let Some((_, others)) = all.split_first_mut() {
@@ -24,14 +24,14 @@ pub(super) fn listed(verdict: &Verdict) -> Vec<&Weighed> {
     all
 }
 
-/// Those that stand on cards: the first of them, if I/O matters at all.
+/// Returns the findings shown as cards: the first ones with a saving, if I/O matters at all.
 pub(super) fn on_cards(verdict: &Verdict) -> Vec<&Weighed> {
     let mut first = listed(verdict);
     first.truncate(if verdict.io_matters { SHOWN } else { 0 });
     first
 }
 
-/// Codes of what says the same as a finding, each once.
+/// Returns the distinct codes of other findings on the same problem.
 pub(super) fn also(weighed: &Weighed) -> Vec<Code> {
     let mut out: Vec<Code> = Vec::new();
     for other in &weighed.also {
@@ -42,14 +42,14 @@ pub(super) fn also(weighed: &Weighed) -> Vec<Code> {
     out
 }
 
-/// From the least to the most that it may save, where it is a range: `1.20 s to 2.40 s`.
+/// Returns the range of the saving, if it is one: `1.20 s to 2.40 s`.
 pub(super) fn range(finding: &Finding) -> Option<String> {
     let saving = finding.saving?;
     let (low, high) = (saving.saves_low_ns.unwrap_or(saving.saves_ns), saving.saves_high_ns.unwrap_or(saving.saves_ns));
     (low < high).then(|| format!("{} to {}", units::duration(low), units::duration(high)))
 }
 
-/// A share in percent: `12.3 %`, `< 0.1 %`.
+/// Formats a share in percent: `12.3 %`, `< 0.1 %`.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     match share(part, whole) * 100.0 {
         small if part > 0 && small < 0.05 => "< 0.1 %".into(),
@@ -58,15 +58,15 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// With a capital in front.
+/// Capitalizes the first letter.
 pub(super) fn sentence(text: &str) -> String {
     crate::topics::verdict::sentence::capital(text)
 }
 
-/// The job: who ran what where, a line each.
+/// Returns the job description (program, run time, processes, user), as label and text.
 pub(super) fn job(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let job = &verdict.job;
-    // Darshan knows that it was MPI, and not whose.
+    // Darshan knows that the program used MPI, but not the implementation.
     let mpi = if matches!(job.mpi.as_str(), "" | "MPI") { String::new() } else { format!(", {}", job.mpi) };
     let scheduler = match job.scheduler.as_str() {
         "" => "no scheduler".to_owned(),
@@ -85,14 +85,14 @@ pub(super) fn job(verdict: &Verdict) -> Vec<(&'static str, String)> {
     out
 }
 
-/// The ledger in a line: `writes 12.1 %, metadata 0.4 %, no I/O 87.5 %`.
+/// Returns the time ledger in one line: `writes 12.1 %, metadata 0.4 %, no I/O 87.5 %`.
 pub(super) fn ledger(verdict: &Verdict) -> String {
     let total = verdict.ledger.total_ns();
     let parts = verdict.ledger.named().into_iter().filter(|(_, ns)| *ns > 0);
     parts.map(|(name, ns)| format!("{name} {}", percent(ns, total))).collect::<Vec<String>>().join(", ")
 }
 
-/// What no finding explains; `None` if that is nothing.
+/// Returns a sentence on the time in I/O that no finding explains; `None` if it is negligible.
 pub(super) fn rest(verdict: &Verdict) -> Option<String> {
     let rest = verdict.rest.as_ref().filter(|rest| verdict.io_matters && rest.share >= NOTHING)?;
     let explained = if listed(verdict).is_empty() { "No finding explains" } else { "These findings do not explain" };
@@ -104,19 +104,19 @@ pub(super) fn rest(verdict: &Verdict) -> Option<String> {
     ))
 }
 
-/// What says that a kind of calls takes much time and is not odd, with what to do.
+/// Returns the finding that a kind of calls takes much time without being an outlier.
 pub(super) fn uncovered(verdict: &Verdict) -> Option<&Finding> {
     verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::UNCOVERED)
 }
 
-/// What says that the trace is damaged.
+/// Returns the finding that the trace is damaged.
 pub(super) fn damage(verdict: &Verdict) -> Option<&Finding> {
     verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::DAMAGED)
 }
 
-/// How many findings save nothing that could be told, if any.
+/// Returns a sentence with the number of findings without a known saving, if any.
 pub(super) fn observations(verdict: &Verdict) -> Option<String> {
-    // These are said in other words.
+    // Codes reported elsewhere on the screen.
     let own = [Code::DAMAGED, Code::FOLDED, Code::UNCOVERED];
     let all = verdict.findings.iter().map(|weighed| &weighed.finding);
     match all.filter(|finding| saves(finding) == 0 && !own.contains(&finding.code)).count() {

@@ -1,86 +1,86 @@
-//! A value in a table. Renderers know how each kind looks; tables only say what it is.
+//! Table values. Tables state the kind of a value; renderers know how each kind looks.
 
-/// A value in a table. Numbers are for people in tables and plain in CSV.
+/// Table value. Numbers are formatted for people in tables, and plain in CSV.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Nothing to show.
+    /// Empty cell.
     None,
     /// Text.
     Text(String),
-    /// A layer, or a label in which one stands, by its name in the format.
+    /// Layer, or a label that contains one, by its name in the file format.
     Layer(String),
-    /// Sentences, which a table may break into lines: as people see them, and as CSV has them.
+    /// Sentences, which a table may wrap, in two forms.
     Prose {
-        /// For people.
+        /// Text for people.
         shown: String,
-        /// In CSV.
+        /// Text in CSV.
         plain: String,
     },
-    /// A path, which a table may shorten in front.
+    /// Path, whose beginning a table may shorten.
     Path(String),
-    /// A count.
+    /// Count.
     Count(u64),
-    /// A number that can be negative: a rank, an offset.
+    /// Number that can be negative: a rank, an offset.
     Number(i64),
-    /// Bytes.
+    /// Size in bytes.
     Bytes(u64),
-    /// A moment, ns since the job's start; seconds in tables, in CSV in the unit of the column's name (`_s` or `_ns`).
+    /// Point in time, ns since the job's start; seconds in tables, in CSV the unit of the column's name (`_s` or `_ns`).
     Moment(u64),
-    /// A duration in ns; in a table with its own unit, in CSV in the unit of the column's name.
+    /// Duration in ns; with its own unit in tables, in CSV the unit of the column's name.
     Duration(u64),
     /// Bytes per second.
     Rate(f64),
-    /// A number with words on its range: as people see it; CSV has the number alone.
+    /// Number with a text on its range; CSV has the number alone.
     Ranged {
-        /// The number.
+        /// Number.
         value: Box<Self>,
-        /// For people.
+        /// Text for people.
         shown: String,
     },
-    /// A ratio: `2.5 x`.
+    /// Ratio: `2.5 x`.
     Times(f64),
-    /// A share, from 0 to 1; percent in tables. What can be above 1 is [`Self::Times`].
+    /// Share, from 0 to 1; percent in tables. Values that can exceed 1 are [`Self::Times`].
     Share(f64),
 }
 
 impl Cell {
-    /// Text.
+    /// Creates a text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A path.
+    /// Creates a path.
     #[must_use]
     pub fn path(path: impl Into<String>) -> Self {
         Self::Path(path.into())
     }
 
-    /// A number that can be negative; one that is too large is the largest.
+    /// Creates a number that can be negative, saturating at the maximum.
     #[must_use]
     pub fn number(value: impl TryInto<i64>) -> Self {
         Self::Number(value.try_into().unwrap_or(i64::MAX))
     }
 
-    /// A condition: 1 or 0.
+    /// Creates a flag: 1 or 0.
     #[must_use]
     pub fn flag(holds: bool) -> Self {
         Self::Count(holds.into())
     }
 
-    /// What `kind` makes of a value, or nothing: `Cell::maybe(row.longest_ns, Cell::Duration)`.
+    /// Creates a cell of the given kind, or an empty one: `Cell::maybe(row.longest_ns, Cell::Duration)`.
     #[must_use]
     pub fn maybe<T>(value: Option<T>, kind: impl FnOnce(T) -> Self) -> Self {
         value.map_or(Self::None, kind)
     }
 
-    /// The share that `part` is of `whole`, at most 1; nothing if that is zero.
+    /// Creates the share `part` / `whole`, at most 1; empty if `whole` is 0.
     #[must_use]
     pub fn share_of(part: u64, whole: u64) -> Self {
         if whole > 0 { Self::Share((part as f64 / whole as f64).min(1.0)) } else { Self::None }
     }
 
-    /// Bytes per second; nothing if there is no time.
+    /// Creates the rate `bytes` / `time_ns` in bytes per second; empty if `time_ns` is 0.
     #[must_use]
     pub fn rate_of(bytes: u64, time_ns: u64) -> Self {
         if time_ns > 0 { Self::Rate(bytes as f64 * 1e9 / time_ns as f64) } else { Self::None }

@@ -1,34 +1,33 @@
-//! The one type of tables: a list of typed columns. A column has its heading and what it shows of a row side by side, so that
-//! they cannot drift apart; the terminal, CSV and the page draw what the columns make of the rows.
+//! The only table type: a list of typed columns. A column keeps its heading next to the function that computes its cells, so that they
+//! cannot diverge. Terminal, CSV and the page render the resulting rows.
 //!
 //! ```
 //! # use dxt_analyze::render::{Cell, Table};
 //! let table = Table::of("files", "Files", [("a.h5", 10), ("b.h5", 20)])
 //!     .column("File", "file", |(file, _)| Cell::path(*file))
 //!     .column("Bytes", "bytes", |(_, bytes)| Cell::Bytes(*bytes))
-//!     .csv("pages", |(_, bytes)| Cell::Count(bytes / 4096)) // not for people
+//!     .csv("pages", |(_, bytes)| Cell::Count(bytes / 4096)) // CSV only
 //!     .done();
 //! assert_eq!(table.rows()[1][1], Cell::Bytes(20));
 //! ```
 
 use super::Cell;
 
-/// The heading of a column.
+/// Heading of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// In tables for people; empty: the column is for CSV only.
+    /// Heading in tables for people; empty for a CSV-only column.
     pub title: &'static str,
-    /// With its unit, in CSV.
+    /// Name in CSV, with the unit.
     pub name: &'static str,
 }
 
-/// A column: its heading, and what it shows of a row.
 struct Column<'a, Row> {
     head: Head,
     cell: Box<dyn Fn(&Row) -> Cell + 'a>,
 }
 
-/// A table in the making: its rows, and the columns so far.
+/// Table builder: rows, and the columns added so far.
 #[must_use]
 pub struct TableOf<'a, Row> {
     name: &'static str,
@@ -46,22 +45,22 @@ impl<'a, Row> TableOf<'a, Row> {
         self
     }
 
-    /// Adds a column for CSV only.
+    /// Adds a CSV-only column.
     pub fn csv(self, name: &'static str, cell: impl Fn(&Row) -> Cell + 'a) -> Self {
         self.column("", name, cell)
     }
 
-    /// Shows people `most` rows; with 0 the table is left out. CSV has all.
+    /// Limits the rows shown to people to `most`; 0 leaves the table out. CSV has all rows.
     pub fn most(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// Makes it one that CSV has only if it is asked for: the main table is another, even if that stands behind it.
+    /// Marks the table as secondary: CSV has it only if requested by name, even if it comes before the main table.
     pub fn beside(self) -> Self {
         Self { beside: true, ..self }
     }
 
-    /// The table, with the cells of all rows.
+    /// Builds the table, with the cells of all rows.
     #[must_use]
     pub fn done(self) -> Table {
         let cells = |row: &Row| self.columns.iter().map(|column| (column.cell)(row)).collect();
@@ -76,23 +75,23 @@ impl<'a, Row> TableOf<'a, Row> {
     }
 }
 
-/// A table as renderers see it. Only [`Table::of`] makes one, so each row has a cell for each heading.
+/// Table as renderers see it. Only [`Table::of`] creates one, so each row has one cell per heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Name by which `--table` chooses it.
+    /// Name for `--table`.
     pub name: &'static str,
-    /// Line above it.
+    /// Line above the table.
     pub title: String,
-    /// Rows that a table for people shows; with 0 it is left out. CSV has all.
+    /// Maximum rows shown to people; 0 leaves the table out. CSV has all rows.
     pub most: usize,
-    /// Whether the main table of the view is another.
+    /// True if the view's main table is another one.
     pub beside: bool,
     heads: Vec<Head>,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// A table of `rows`, to which columns are to be added.
+    /// Starts a table of `rows`; columns are added next.
     pub fn of<'a, Row>(
         name: &'static str,
         title: impl Into<String>,
@@ -108,38 +107,38 @@ impl Table {
         }
     }
 
-    /// The headings.
+    /// Returns the headings.
     #[must_use]
     pub fn heads(&self) -> &[Head] {
         &self.heads
     }
 
-    /// The rows.
+    /// Returns the rows.
     #[must_use]
     pub fn rows(&self) -> &[Vec<Cell>] {
         &self.rows
     }
 
-    /// Changes cells; `change` is told the name of the column.
+    /// Applies `change` to every cell; its first argument is the CSV name of the column.
     pub fn change(&mut self, mut change: impl FnMut(&'static str, &mut Cell)) {
         for row in &mut self.rows {
             self.heads.iter().zip(row).for_each(|(head, cell)| change(head.name, cell));
         }
     }
 
-    /// Whether it has no rows.
+    /// True if the table has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// True if there is something for people: rows, and a column with a title.
+    /// True if people have something to see: rows, and a column with a title.
     #[must_use]
     pub fn is_for_people(&self) -> bool {
         !self.is_empty() && self.heads.iter().any(|head| !head.title.is_empty())
     }
 
-    /// What people get to see: the columns with a title, of the first `most` rows.
+    /// Returns the table for people: columns with a title, first `most` rows.
     #[must_use]
     pub fn for_people(&self, most: usize) -> Self {
         fn titled<T: Clone>(heads: &[Head], all: &[T]) -> Vec<T> {

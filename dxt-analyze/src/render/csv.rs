@@ -1,4 +1,4 @@
-//! CSV (RFC 4180) of one table of a view: plain numbers in the units that the header names, a row a line. A table without rows is its header.
+//! CSV (RFC 4180) of one table of a view: a header, also for an empty table, and plain numbers in its units, one row per line.
 
 use super::{Cell, Head, Part, Style, Table, View};
 use crate::exit::UsageError;
@@ -7,10 +7,9 @@ use crate::text::printable::printable;
 use anyhow::Result;
 use std::io::Write;
 
-/// The name of the table of findings.
 const FINDINGS: &str = "findings";
 
-/// Writes the table that `style` names, or the main one, which is the first, with rows or without.
+/// Writes the table that `style` names, or else the main one: the first, with or without rows.
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
     let made: Vec<Table> = view.parts.iter().filter_map(findings).collect();
     let tables = view.parts.iter().filter_map(|part| match part {
@@ -41,7 +40,7 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// Findings as a table, behind all others; `report` has one of its own.
+/// Returns findings as a table after all others; `report` has one of its own.
 fn findings(part: &Part) -> Option<Table> {
     let Part::Findings(findings) = part else { return None };
     let table = Table::of(FINDINGS, "", findings)
@@ -58,7 +57,7 @@ fn findings(part: &Part) -> Option<Table> {
     Some(table.done())
 }
 
-/// A cell in the unit of its column's name: times in columns `..._ns` are whole nanoseconds, in all others seconds.
+/// Formats a cell in the unit of its column's name: times in columns `..._ns` are integer ns, all others seconds.
 fn plain(head: &Head, cell: &Cell) -> String {
     match cell {
         Cell::Ranged { value, .. } => plain(head, value),

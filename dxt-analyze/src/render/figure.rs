@@ -1,91 +1,91 @@
-//! A figure: panels one above the other over one axis of time, each with boxes on a grid of its own. It is data; `svg` draws it.
+//! Figures as data: stacked panels over one time axis, each with boxes on its own grid. `svg` draws them.
 
 use super::Table;
 
-/// Colours that can be told apart: <https://jfly.uni-koeln.de/color/>, and two more.
+/// Distinguishable colours: <https://jfly.uni-koeln.de/color/>, and two more.
 pub const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#8e6bbf", "#56b4e9", "#808a94"];
 
-/// A colour, by its number in [`COLOURS`].
+/// Index into [`COLOURS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ink(pub u8);
 
 impl Ink {
-    /// As SVG has it.
+    /// Returns the SVG colour.
     #[must_use]
     pub fn colour(self) -> &'static str {
         COLOURS.get(usize::from(self.0)).copied().unwrap_or("#808a94")
     }
 }
 
-/// A box on a panel's grid; it stands on `bottom`, counted from the panel's lower edge.
+/// Box on a panel's grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Left edge.
+    /// Left edge, in columns from the left.
     pub left: u32,
-    /// Lower edge.
+    /// Lower edge, in rows from the panel's lower edge.
     pub bottom: u32,
-    /// Columns.
+    /// Number of columns.
     pub width: u32,
-    /// Rows.
+    /// Number of rows.
     pub height: u32,
 }
 
-/// Boxes that look the same.
+/// Boxes of the same style.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
-    /// Their colour.
+    /// Colour.
     pub ink: Ink,
-    /// How opaque they are, in hundredths.
+    /// Opacity, in percent.
     pub opacity: u8,
-    /// Whether each has an outline, so that one is seen in front of another.
+    /// True if boxes have an outline, so that overlapping ones can be distinguished.
     pub outlined: bool,
-    /// The boxes.
+    /// Boxes of the layer.
     pub areas: Vec<Area>,
 }
 
-/// A panel.
+/// Panel of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What it is about.
+    /// Title.
     pub title: &'static str,
-    /// Columns and rows of its grid.
+    /// Columns and rows of the grid.
     pub grid: (u32, u32),
-    /// Lines across it: the height, as a share of the panel's, and what it stands for.
+    /// Horizontal lines: height, as a share of the panel's height, and label.
     pub levels: Vec<(f64, String)>,
-    /// What is drawn, the hindmost first.
+    /// Layers, back to front.
     pub layers: Vec<Layer>,
 }
 
-/// A stretch of time with its numbers in words, for who points at it.
+/// Time window with its numbers as text, shown on hover.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
-    /// Where it begins, as a share of the width.
+    /// Left edge, as a share of the width.
     pub from: f64,
-    /// How wide it is.
+    /// Width, as a share of the figure's width.
     pub width: f64,
-    /// Its numbers.
+    /// Text of the numbers.
     pub words: String,
 }
 
-/// A figure.
+/// Figure of stacked panels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Its name, in files and anchors.
+    /// Name in file names and anchors.
     pub name: &'static str,
-    /// What it shows, in a few words.
+    /// Short title.
     pub title: &'static str,
-    /// Of what it is.
+    /// Subject: path of a file or the like.
     pub subject: String,
-    /// How it is to be read.
+    /// Explanation of how to read the figure.
     pub caption: String,
-    /// The panels, from above.
+    /// Panels, top to bottom.
     pub panels: Vec<Panel>,
-    /// What stands at equal distances below, from the left edge to the right one.
+    /// Labels of the time axis, equally spaced, from left edge to right edge.
     pub times: Vec<String>,
-    /// What colours stand for, where that is not said by the panels.
+    /// Colour legend, if the panels do not explain the colours.
     pub legend: Vec<(Ink, String)>,
-    /// The stretches of time.
+    /// Time windows for hovering.
     pub slices: Vec<Slice>,
-    /// Their numbers as a table.
+    /// Numbers of the time windows as a table.
     pub numbers: Table,
 }

@@ -1,5 +1,5 @@
-//! From results to text. A result gives a [`View`] of itself (headings, tables, findings) for tables and CSV, and is
-//! serialised as it is for JSON. Renderers see nothing else.
+//! Rendering of results. A result provides a [`View`] of itself (headings, tables, findings) for tables and CSV, and is serialized as it
+//! is for JSON. Renderers see nothing else.
 
 mod cell;
 mod column;
@@ -20,32 +20,32 @@ use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
-/// Output forms of every verb but `dump`.
+/// Output formats of every command but `dump`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Tables for people.
+    /// Tables for people
     #[default]
     Table,
-    /// One JSON object.
+    /// One JSON object
     Json,
-    /// The main table as CSV (RFC 4180); `--table` chooses another.
+    /// Main table as CSV (RFC 4180); `--table` chooses another
     Csv,
 }
 
-/// When to colour.
+/// Colour setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorWhen {
-    /// If standard output is a terminal and NO_COLOR is not set.
+    /// If standard output is a terminal and NO_COLOR is not set
     #[default]
     Auto,
-    /// Always.
+    /// Always
     Always,
-    /// Never.
+    /// Never
     Never,
 }
 
 impl ColorWhen {
-    /// The answer for this process's standard output. `NO_COLOR`: <https://no-color.org>.
+    /// Decides for this process's standard output. `NO_COLOR`: <https://no-color.org>.
     #[must_use]
     pub fn decide(self) -> bool {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -58,55 +58,55 @@ impl ColorWhen {
     }
 }
 
-/// A part of a view.
+/// Part of a view.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// A heading.
+    /// Heading.
     Heading(String),
-    /// Label and text, one per line.
+    /// Label and text, one pair per line.
     Pairs(Vec<(&'static str, String)>),
     /// Plain lines.
     Lines(Vec<String>),
-    /// A table.
+    /// Table.
     Table(Table),
     /// Findings.
     Findings(Vec<Finding>),
-    /// A figure, on the page only.
+    /// Figure, shown on the page only.
     Figure(Box<Figure>),
 }
 
-/// What a result looks like.
+/// Presentation of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    /// The parts, in order.
+    /// Parts, in order.
     pub parts: Vec<Part>,
-    /// Widest that tables may get, in columns of the terminal; `None`: as wide as the terminal.
+    /// Maximum table width in terminal columns; `None` for the terminal's width.
     pub max_width: Option<usize>,
 }
 
-/// A result that can be shown.
+/// Result that can be shown.
 pub trait Report: Serialize {
-    /// How it looks.
+    /// Returns the presentation.
     fn view(&self) -> View;
 }
 
-/// How to write.
+/// Output settings.
 #[derive(Clone, Debug)]
 pub struct Style {
-    /// Form.
+    /// Output format.
     pub format: Format,
-    /// Whether to colour.
+    /// True to use colours.
     pub color: bool,
-    /// Columns of the terminal, if output goes to one.
+    /// Width of the terminal in columns, if output goes to one.
     pub width: Option<usize>,
-    /// Table to write as CSV; the first if `None`.
+    /// Table to write as CSV; the main table if `None`.
     pub table: Option<String>,
 }
 
-/// Writes `report`.
+/// Writes `report` to `out`.
 ///
 /// # Errors
-/// If `out` cannot be written, or the table asked for does not exist.
+/// If `out` cannot be written, or the requested table does not exist.
 pub fn write(report: &impl Report, style: &Style, out: &mut dyn Write) -> Result<()> {
     match style.format {
         Format::Json => {

@@ -1,23 +1,22 @@
-//! Figures as SVG. Widths are shares of the whole and heights are pixels, so text keeps its size however wide the figure is shown, and every program
-//! that reads SVG can draw it: nothing in it needs a script or a style sheet. The page's style sheet only changes text and lines where it is dark.
+//! Figures as SVG. Widths are shares of the total and heights are pixels, so that text keeps its size at any width. Every SVG reader can
+//! draw them: no scripts or style sheets are needed. The page's style sheet only changes text and lines in dark mode.
 
 use super::figure::{Area, Figure, Layer, Panel};
 use crate::text::printable::printable;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 
-/// Height of a panel, with its title above.
+/// Height of a panel without its title, in pixels.
 const PANEL: u32 = 150;
-/// Room above a panel, for its title.
+/// Height of a panel's title, in pixels.
 const TITLE: u32 = 22;
-/// A line of text.
+/// Height of a line of text, in pixels.
 const LINE: u32 = 18;
-/// Entries of the legend in a line.
 const ENTRIES: usize = 3;
-/// Width of a figure in a file of its own.
+/// Width of a figure in a separate file, in pixels.
 const WIDTH: u32 = 1000;
 
-/// A figure as a part of the page.
+/// Returns a figure as a part of the page.
 pub(crate) fn inline(figure: &Figure) -> Markup {
     html! {
         svg.figure role="img" width="100%" height=(height(figure)) font-family="sans-serif" font-size="12" {
@@ -26,7 +25,7 @@ pub(crate) fn inline(figure: &Figure) -> Markup {
     }
 }
 
-/// A figure as a file of its own.
+/// Returns a figure as a separate file.
 #[must_use]
 pub fn file(figure: &Figure) -> String {
     let head = LINE * 2 + 6;
@@ -84,7 +83,7 @@ fn panel(panel: &Panel, top: u32) -> Markup {
         svg y=(top) width="100%" height=(PANEL) viewBox={ "0 0 " (columns) " " (rows) } preserveAspectRatio="none" {
             @for one in &panel.layers { (layer(one, rows)) }
         }
-        // On the lines and above what is drawn; the lowest would lie on the axis of time.
+        // Labels are on the lines and above the drawing; the lowest would overlap with the time axis otherwise.
         @for (share, text) in &panel.levels {
             text x="3" y=(at(*share) - 3.0) font-size="11" fill="#1b2430" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke" { (printable(text)) }
         }
@@ -95,7 +94,7 @@ fn layer(layer: &Layer, rows: u32) -> Markup {
     let mut path = String::new();
     for &Area { left, bottom, width, height } in &layer.areas {
         let top = rows.saturating_sub(bottom.saturating_add(height));
-        // A String takes all that is written.
+        // Writing to a String cannot fail.
         let _ = write!(path, "M{left} {top}h{width}v{height}h-{width}z");
     }
     let opacity = format!("{:.2}", f64::from(layer.opacity) / 100.0);
@@ -109,7 +108,7 @@ fn layer(layer: &Layer, rows: u32) -> Markup {
     }
 }
 
-/// Lines of our own, of which each is shown as it is.
+/// Makes each line of our own text printable.
 fn lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }

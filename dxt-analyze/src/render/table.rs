@@ -1,4 +1,4 @@
-//! Tables for people: comfy-table without lines, numbers to the right, paths shortened in front when a row would not fit.
+//! Tables for people: comfy-table without lines, numbers right-aligned, paths abbreviated from the left if a row would not fit.
 
 use super::{Cell, Part, Style, Table, View};
 use crate::findings::{Finding, Severity};
@@ -10,16 +10,14 @@ use anyhow::Result;
 use comfy_table::{Attribute, Cell as Shown, CellAlignment, ColumnConstraint, ContentArrangement, Width, presets};
 use std::io::Write;
 
-/// Width where output goes to no terminal, for paths to be shortened to.
+/// Width in columns if output is no terminal.
 const DEFAULT_WIDTH: usize = 132;
-/// Space between columns.
 const GAP: usize = 2;
-/// Fewest columns of sentences.
+/// Minimum width of a column with sentences.
 const MIN_PROSE: usize = 24;
-/// Fewest characters of a path that are shown.
+/// Minimum characters of a path.
 const MIN_PATH: usize = 12;
 
-/// Writes `view`.
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
     let terminal = style.width.unwrap_or(DEFAULT_WIDTH);
     let width = view.max_width.map_or(terminal, |most| most.min(terminal));
@@ -73,7 +71,7 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
     let path_room = room_for_paths(table, &texts, width);
     let mut shown = comfy_table::Table::new();
     shown.load_style(presets::NOTHING);
-    // Only constraints count: nothing else is broken into lines.
+    // Effectively no wrapping except by column constraints.
     shown.set_content_arrangement(ContentArrangement::Dynamic);
     shown.set_width(u16::MAX);
     if color {
@@ -110,7 +108,6 @@ fn one(table: &Table, width: usize, color: bool, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// Numbers stand to the right, and so does their header.
 fn alignments(table: &Table) -> Vec<CellAlignment> {
     let is_text =
         |cell: Option<&Cell>| matches!(cell, Some(Cell::Text(_) | Cell::Layer(_) | Cell::Path(_) | Cell::Prose { .. }));
@@ -121,7 +118,7 @@ fn alignments(table: &Table) -> Vec<CellAlignment> {
         .collect()
 }
 
-/// Columns that are left for a path once everything else has its own.
+/// Returns the width left for a path column after all other columns.
 fn room_for_paths(table: &Table, texts: &[Vec<String>], width: usize) -> usize {
     let is_path = |column: usize| table.rows().iter().any(|row| matches!(row.get(column), Some(Cell::Path(_))));
     let (mut others, mut paths) = (0, 0);
@@ -137,7 +134,7 @@ fn room_for_paths(table: &Table, texts: &[Vec<String>], width: usize) -> usize {
     (width.saturating_sub(others) / paths.max(1)).max(MIN_PATH)
 }
 
-/// Columns that are left for sentences in `column`, with the space behind it; `None` if there are none in it.
+/// Returns the width left for sentences in `column`, including the gap after it; `None` if the column has no sentences.
 fn room_for_prose(table: &Table, column: usize, width: usize) -> Option<u16> {
     let is_prose = |column: usize| matches!(table.rows().first()?.get(column), Some(Cell::Prose { .. })).then_some(());
     is_prose(column)?;
@@ -150,7 +147,7 @@ fn room_for_prose(table: &Table, column: usize, width: usize) -> Option<u16> {
     u16::try_from((width.saturating_sub(others) / sharing).max(MIN_PROSE)).ok()
 }
 
-/// The last `room` characters, with a mark where something is left out.
+/// Shortens a path to its last `room` characters, marking the omission.
 fn shorten(path: &str, room: usize) -> String {
     let length = path.chars().count();
     if length <= room {
@@ -160,7 +157,7 @@ fn shorten(path: &str, room: usize) -> String {
     format!("…{kept}")
 }
 
-/// A cell's text for people.
+/// Returns a cell's text for people.
 #[must_use]
 pub fn human(cell: &Cell) -> String {
     match cell {
@@ -211,7 +208,7 @@ fn all_findings(findings: &[Finding], width: usize, color: bool, out: &mut dyn W
     Ok(())
 }
 
-/// Writes `text` behind `first`, broken at spaces to `width` columns; later lines stand under the first one's text.
+/// Writes `first` and `text`, wrapped at spaces to `width` columns; later lines are indented to the beginning of `text`.
 fn wrapped(first: &str, text: &str, width: usize, out: &mut dyn Write) -> Result<()> {
     indented(first, first.chars().count(), text, width, out)
 }

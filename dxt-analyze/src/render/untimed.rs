@@ -1,14 +1,14 @@
-//! Results of runs whose calls were not timed (`DXT_TIMING=off`): a time in calls, or what is made of one, is not known. It is no 0, so here it
-//! is taken out in one place, after all topics: cells stay empty, in JSON the value is null.
+//! Results of runs without call times (`DXT_TIMING=off`): times in calls, and values derived from them, are unknown, not 0. They are
+//! removed here, in one place after all topics: cells become empty, JSON values null.
 
 use super::{Cell, Part, Report, Table, View};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// What reports say of such a run.
+/// Explanation in reports.
 pub const WHY: &str = "times of calls were not recorded (DXT_TIMING=off)";
 
-/// A result of such a run, as it may be shown.
+/// Result of an untimed run, in the form that may be shown.
 #[derive(Debug)]
 pub struct Untimed<'a, R>(pub &'a R);
 
@@ -26,7 +26,7 @@ impl<R: Serialize> Serialize for Untimed<'_, R> {
     }
 }
 
-/// The view without times in calls.
+/// Removes times in calls from a view.
 #[must_use]
 pub fn without_times(mut view: View) -> View {
     for part in &mut view.parts {
@@ -42,14 +42,14 @@ pub fn without_times(mut view: View) -> View {
     view
 }
 
-/// Columns of shares of time, by name: shares of calls and bytes are known.
+/// Columns with shares of time, by name; shares of calls and bytes are known.
 const SHARES: [&str; 3] = ["io_share", "of_runtime", "time_share"];
-/// Columns of ranks and processes that are what they are by their time.
+/// Columns with ranks and processes selected by time.
 const BY_TIME: [&str; 3] = ["fastest_rank", "slowest_rank", "slowest"];
-/// How long a process ran is known without any call's time.
+/// Column with the run time of a process, which is known without call times.
 const RAN: &str = "run_s";
 
-/// Words without the times of no calls, which topics put behind counts.
+/// Removes the zero durations that topics append to counts.
 fn unsaid(text: &str) -> String {
     text.replace(", 0 ns", "").replace("0 ns", "an unknown time")
 }
@@ -65,10 +65,10 @@ fn forget(table: &mut Table) {
     });
 }
 
-/// Names of values in ns that are no time in calls: when and how long the job ran, where bins lie.
+/// Names of values in ns that are no time in calls: start and length of the job, positions of bins.
 const KNOWN_NS: [&str; 8] =
     ["run_ns", "runtime_ns", "start_unix_ns", "start_ns", "width_ns", "from_ns", "until_ns", "segments_end_ns"];
-/// Names of others that are made of times in calls.
+/// Names of other values derived from times in calls.
 const MADE_OF_TIMES: [&str; 15] = [
     "duration",
     "max_duration",
@@ -87,7 +87,7 @@ const MADE_OF_TIMES: [&str; 15] = [
     "perceived_bytes_per_s",
 ];
 
-/// Makes times in calls null in a result as JSON.
+/// Sets times in calls to null in a JSON result.
 pub fn forget_times(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,12 +1,11 @@
-//! Whether a run that was narrowed down has anything left: options that each choose something may choose nothing together.
+//! Test if a selection leaves anything of a run: options that each select something may select nothing in combination.
 
 use super::{Lost, Reader};
 use crate::exit::UsageError;
 use crate::model::{ProcessId, Run, StreamIx};
 use rayon::prelude::*;
 
-/// Whether there is a call, or a sum of calls, in what is chosen of `run`. Blocks are decoded only where a span of time is chosen, until
-/// one has a call in it.
+/// True if the selection of `run` contains a call or counters. Only for a time window are blocks decoded, up to the first selected call.
 #[must_use]
 pub fn has_any(run: &Run) -> bool {
     let sums = run.processes.iter().any(|process| {
@@ -27,7 +26,7 @@ pub fn has_any(run: &Run) -> bool {
         .collect();
     let in_it = |reader: &mut Reader, (number, block)| {
         let mut lost = Lost::default();
-        // What cannot be decoded may have been of it.
+        // An undecodable block may contain a selected call.
         reader
             .block(run, number, block, &mut lost)
             .is_none_or(|block| block.streams.iter().any(|stream| *stream != StreamIx::LEFT_OUT))
@@ -35,10 +34,10 @@ pub fn has_any(run: &Run) -> bool {
     blocks.into_par_iter().map_init(Reader::default, in_it).any(|is_in| is_in)
 }
 
-/// Fails if nothing is chosen of a run in which there was something.
+/// Fails if the selection of a non-empty run is empty.
 ///
 /// # Errors
-/// What chooses nothing.
+/// Names the options that select nothing.
 pub fn check(run: &Run) -> Result<(), UsageError> {
     if run.selection.is_empty() || has_any(run) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Analyses made of others: two, one that is needed again, one that may not be asked for, none.
+//! Combinations of analyses: two in one, by reference, optional, and none.
 
 use super::{Alone, Analysis, Block, give};
 use crate::model::{ProcessId, Run};
@@ -36,7 +36,7 @@ impl<A: Analysis, B: Analysis> Analysis for (A, B) {
     }
 }
 
-/// No analysis: the part in a pass of what needs none.
+/// Empty analysis, for code that needs nothing from the pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Nothing;
 
@@ -56,7 +56,7 @@ impl Analysis for Nothing {
     fn merge(&self, _into: &mut (), _other: ()) {}
 }
 
-/// An analysis that is needed again after the pass.
+/// Analysis by reference, to be used again after the pass.
 impl<A: Analysis> Analysis for &A {
     type Partial = A::Partial;
 
@@ -85,7 +85,7 @@ impl<A: Analysis> Analysis for &A {
     }
 }
 
-/// An analysis that may not be asked for.
+/// Optional analysis.
 impl<A: Analysis> Analysis for Option<A> {
     type Partial = Option<A::Partial>;
 

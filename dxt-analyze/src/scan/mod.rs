@@ -1,6 +1,5 @@
-//! One pass over all segments, in parallel, that serves every analysis asked for. An analysis keeps one partial result per
-//! thread; partials merge into the same result whatever the threads did, because they hold whole numbers, sets and
-//! bounded lists with a total order only.
+//! One parallel pass over all segments that serves every requested analysis. Each analysis keeps one partial result per thread. Partials
+//! hold only integers, sets and bounded lists with a total order, so merging gives the same result for any schedule of threads.
 
 pub mod chosen;
 mod combined;
@@ -19,39 +18,38 @@ use trace_format::counters::{Counters, add_sizes};
 use trace_format::frame::BlockHead;
 use trace_format::read::Columns;
 
-/// Segments of a stretch on the mean of a block, from which their sums are made once for all analyses.
+/// Minimum average segments per stretch (per block) for sums to be made once and shared by all analyses.
 const SHORT: usize = 8;
 
-/// One decoded block and what its numbers refer to.
+/// Decoded block and the tables that its numbers refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// The run.
+    /// Run of the block.
     pub run: &'a Run,
     /// Index into [`Run::processes`].
     pub number: ProcessId,
-    /// The process.
+    /// Process that recorded the block.
     pub process: &'a Process,
-    /// Index of its thread in the process's table.
+    /// Thread index in the process's table.
     pub thread: u32,
-    /// Its segments; times in ns since the process's epoch.
+    /// Segments; times in ns since the process's epoch.
     pub columns: &'a Columns,
-    /// Per segment: which stream of the process it is of, or none: [`StreamIx`].
+    /// Stream of each segment, or none: [`StreamIx`].
     pub streams: &'a [StreamIx],
-    /// Where the stretches of neighbours of one stream end.
+    /// End of each stretch (consecutive segments of one stream), as a segment index.
     pub ends: &'a [u32],
-    /// See [`Block::alone`].
+    /// Cache of [`Block::alone`].
     alone: &'a OnceLock<Vec<Counters>>,
 }
 
-/// Neighbouring segments of one stream. What depends on the stream alone is asked once for all of them: a process mostly does the same
-/// again and again.
+/// Consecutive segments of one stream. Data that depends on the stream alone is looked up once: processes mostly repeat an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
-    /// Which stream of the process they are of, or none.
+    /// Stream of the process, or none.
     pub stream: StreamIx,
-    /// Byte offsets, or -1.
+    /// File offsets, bytes, or -1.
     pub offset: &'a [i64],
-    /// Bytes.
+    /// Sizes, bytes.
     pub length: &'a [u64],
     /// Starts, ns since the process's epoch.
     pub start: &'a [u64],
@@ -60,7 +58,7 @@ pub struct Stretch<'a> {
 }
 
 impl<'a> Stretch<'a> {
-    /// The segments, in order.
+    /// Iterates over the segments, in order.
     #[inline]
     pub fn rows(self) -> impl Iterator<Item = Row> + 'a {
         let Self { stream, offset, length, start, end } = self;
@@ -74,7 +72,7 @@ impl<'a> Stretch<'a> {
         })
     }
 
-    /// Those from a place to before another.
+    /// Returns segments `from..until` of the stretch.
     #[inline]
     #[must_use]
     pub fn part(self, from: usize, until: usize) -> Self {
@@ -92,11 +90,11 @@ impl<'a> Stretch<'a> {
 /// One segment of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which stream of the process it is of, or none: [`StreamIx`].
+    /// Stream of the process, or none: [`StreamIx`].
     pub stream: StreamIx,
-    /// Byte offset, or -1.
+    /// File offset, bytes, or -1.
     pub offset: i64,
-    /// Bytes.
+    /// Size, bytes.
     pub length: u64,
     /// Start, ns since the process's epoch.
     pub start: u64,
@@ -105,7 +103,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Duration in ns.
+    /// Duration, ns.
     #[inline]
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
@@ -114,7 +112,7 @@ impl Row {
 }
 
 impl Block<'_> {
-    /// The segment at a place.
+    /// Returns the segment at index `place`.
     #[inline]
     #[must_use]
     pub fn row(&self, place: usize) -> Option<Row> {
@@ -128,7 +126,7 @@ impl Block<'_> {
         })
     }
 
-    /// The segments in order, those of one stream that follow each other together.
+    /// Iterates over the stretches, in order.
     #[inline]
     pub fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
         let Columns { offset, length, start, end, .. } = self.columns;
@@ -140,8 +138,8 @@ impl Block<'_> {
         })
     }
 
-    /// Of each stretch what [`Counters::fold_alone`] makes of its segments: several analyses want these sums, so they are made once, by whoever asks
-    /// first. `None` where stretches are so short that adding the sums up takes longer than adding the segments.
+    /// Returns the sums of [`Counters::fold_alone`] for each stretch. They are computed once, by the first analysis that asks. `None` if
+    /// stretches are so short that adding sums is slower than adding segments.
     #[must_use]
     pub fn alone(&self) -> Option<&[Counters]> {
         if self.ends.len() * SHORT > self.streams.len() {
@@ -155,13 +153,13 @@ impl Block<'_> {
         Some(self.alone.get_or_init(|| self.stretches().map(of).collect()))
     }
 
-    /// The stretches in order, each with what [`Block::alone`] has of it.
+    /// Iterates over the stretches, each with its sums from [`Block::alone`].
     pub fn summed(&self) -> impl Iterator<Item = (Stretch<'_>, Option<&Counters>)> {
         let alone = self.alone();
         self.stretches().enumerate().map(move |(place, stretch)| (stretch, alone.and_then(|alone| alone.get(place))))
     }
 
-    /// The segments, in order.
+    /// Iterates over the segments, in order.
     #[inline]
     pub fn rows(&self) -> impl Iterator<Item = Row> {
         let columns = self.columns;
@@ -176,7 +174,7 @@ impl Block<'_> {
     }
 }
 
-/// Adds the segments of a stretch to `counters`, compared with no others.
+/// Adds the segments of a stretch to `counters` without comparing them with others (no sequential or consecutive counts).
 pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
     for row in stretch.rows() {
         counters.fold_alone_unsized(row.offset, row.length, row.start, row.end);
@@ -184,37 +182,35 @@ pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
     add_sizes(&mut counters.sizes, stretch.length);
 }
 
-/// What is computed from segments.
+/// Computation over segments.
 pub trait Analysis: Sync {
-    /// What a thread keeps.
+    /// Partial result of one thread.
     type Partial: Send;
-    /// An empty partial.
+    /// Returns an empty partial.
     fn start(&self) -> Self::Partial;
-    /// Whether a block can matter, by its head alone. Blocks that matter to no analysis are not decoded; one that
-    /// matters to another is still given to this one.
+    /// True if the analysis needs a block, judged by its head. A block that any analysis needs is decoded and given to all of them.
     fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         true
     }
-    /// Whether it must see the blocks of a process one after another: thread by thread, each in the order of its buffer,
-    /// none given to another partial; and the processes of a group ([`group_of_process`]) one after another.
+    /// True if blocks must arrive in order. One partial then gets all blocks of a process, thread by thread, each thread's in buffer
+    /// order. The processes of a group ([`group_of_process`]) follow one another.
     fn ordered(&self) -> bool {
         false
     }
     /// Adds a block.
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>);
-    /// The analyses that it is made of, each with its part of `partial`: they know nothing of each other, so that several threads
-    /// can give them the same blocks at the same time.
+    /// Appends the independent analyses that this one consists of, each with its part of `partial`. They may get blocks concurrently.
     fn each<'p>(&'p self, partial: &'p mut Self::Partial, into: &mut Vec<Alone<'p>>) {
         into.push(Box::new(move |block| self.block(partial, block)));
     }
-    /// Adds what another thread found.
+    /// Adds another thread's partial.
     fn merge(&self, into: &mut Self::Partial, other: Self::Partial);
 }
 
-/// One analysis with its partial, which takes blocks.
+/// One analysis with its partial, as a function that takes blocks.
 pub type Alone<'p> = Box<dyn FnMut(&Block<'_>) + Send + 'p>;
 
-/// Gives a block to an analysis: a function of its own for each, so that a profile tells them apart.
+/// Gives a block to an analysis. Never inlined: each analysis gets its own symbol in profiles.
 #[inline(never)]
 pub(crate) fn give<A: Analysis>(analysis: &A, partial: &mut A::Partial, block: &Block<'_>) {
     analysis.block(partial, block);

@@ -1,6 +1,6 @@
-//! How the blocks come to the analyses. Where order does not matter, threads take blocks as they come. Where it does, a thread takes
-//! a group of processes at a time; a group that all others would wait for is read by all threads together, each with some of the
-//! analyses: a trace of one process keeps every processor busy, too.
+//! Distribution of blocks to analyses. If order does not matter, threads take blocks as they come. For ordered analyses a thread takes a
+//! group of processes at a time. A group that would delay all others is read by all threads together, each with some of the analyses:
+//! even a trace of one process keeps every processor busy.
 
 use super::{Analysis, Lost, Reader, segments_of};
 use crate::model::{ProcessId, Run};
@@ -8,25 +8,24 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Blocks that a thread takes from the queue at a time: neighbours, which are mostly of one process.
+/// Blocks that a thread takes from the queue at a time: neighbours, mostly of one process.
 const BLOCKS_AT_A_TIME: usize = 4;
-/// Most groups of processes of an ordered scan.
+/// Maximum groups of processes in an ordered scan.
 const MAX_GROUPS: usize = 512;
-/// Threads that share one group's analyses with profit, at most: the longest analysis takes a good part of the time.
+/// Maximum threads that share one group's analyses efficiently: the longest analysis takes much of the time.
 const MOST_TOGETHER: usize = 4;
 
-/// Part of the time that it must save, as a divisor: threads that read together wait for each other.
+/// Minimum saving of reading together, as a fraction 1/n of the time: threads that read together wait for each other.
 const WORTH_IT: u64 = 16;
 
-/// A block of a process.
 type Place = (ProcessId, u32);
 
-/// Told how many segments are done.
+/// Receiver of progress.
 pub trait Progress: Sync {
-    /// `segments` more are done.
+    /// Reports that `segments` more are done.
     fn advance(&self, segments: u64);
 
-    /// Whether nobody wants the result any more: what is left is not read then.
+    /// True if the result is not wanted any more: the remaining blocks are skipped.
     fn stopped(&self) -> bool {
         false
     }
@@ -60,7 +59,7 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
     (total, lost.sorted())
 }
 
-/// Each thread reads items for itself, as they come.
+/// Lets each thread read items on its own, as they come.
 fn read_apart<A: Analysis>(
     run: &Run,
     items: &[&[Place]],
@@ -88,7 +87,7 @@ fn read_apart<A: Analysis>(
         .collect()
 }
 
-/// All threads read the same few blocks at a time, then give them to one analysis after another.
+/// Lets all threads decode the same few blocks at a time, then give them to all analyses in parallel.
 fn read_together<A: Analysis>(
     run: &Run,
     blocks: &[Place],
@@ -119,14 +118,14 @@ fn read_together<A: Analysis>(
     readers.into_iter().for_each(|(_, part)| lost.merge(part));
 }
 
-/// Number of the group of neighbouring processes that `process` belongs to. An ordered scan reads a group with one thread, one
-/// process after another: so what does not merge in any order can be kept by group, and there are not too many of them.
+/// Returns the group of neighbouring processes that `process` belongs to. An ordered scan reads a group on one thread, one process after
+/// another. Data whose merge depends on order can therefore be kept per group, and the number of groups is bounded.
 #[must_use]
 pub fn group_of_process(run: &Run, process: ProcessId) -> u32 {
     process.0 / run.processes.len().div_ceil(MAX_GROUPS).max(1) as u32
 }
 
-/// One item per group with its segments, those with most first, so that no long one is left for the end.
+/// Returns one item per group with its number of segments, largest first, so that no long one comes last.
 fn by_group<'a>(run: &Run, queue: &'a [Place]) -> Vec<(&'a [Place], u64)> {
     let group = |block: &Place| group_of_process(run, block.0);
     let size = |blocks: &[Place]| blocks.iter().map(|&(process, block)| segments_of(run, process, block)).sum();
@@ -136,7 +135,7 @@ fn by_group<'a>(run: &Run, queue: &'a [Place]) -> Vec<(&'a [Place], u64)> {
     items
 }
 
-/// How many of `items`, the largest first, are better read by all of `threads` together: what makes the whole soonest done.
+/// Returns how many of `items`, largest first, all `threads` should read together to finish earliest.
 fn all_together(items: &[(&[Place], u64)], threads: usize) -> usize {
     let together = threads.clamp(1, MOST_TOGETHER) as u64;
     let mut first = 0;
@@ -152,7 +151,7 @@ fn all_together(items: &[(&[Place], u64)], threads: usize) -> usize {
     best.1
 }
 
-/// When the last of `threads` is done that take items in order: in the time of one segment.
+/// Returns the finish time of `threads` that take items in order, in units of one segment.
 fn makespan(items: &[(&[Place], u64)], threads: usize) -> u64 {
     let mut loads = vec![0_u64; threads.max(1)];
     for (_, segments) in items {

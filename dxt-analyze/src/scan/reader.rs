@@ -1,4 +1,4 @@
-//! Blocks decoded one by one, and what of them could not be.
+//! Decoding of single blocks, and losses on the way.
 
 use super::Block;
 use crate::model::select::overlaps;
@@ -7,24 +7,24 @@ use std::sync::OnceLock;
 use trace_format::counters::Counters;
 use trace_format::read::{Columns, Decoder};
 
-/// Problems that are kept; more are counted.
+/// Maximum problems kept; further ones are only counted.
 const MAX_PROBLEMS: usize = 1000;
 
-/// What the pass itself found out.
+/// Losses of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
     /// Segments in blocks that could not be decoded.
     pub segments: u64,
-    /// Segments that name a stream which their process's table lacks.
+    /// Segments of a stream that their process does not define.
     pub without_stream: u64,
     /// Blocks that could not be decoded.
     pub blocks: u64,
-    /// The first of what went wrong, by place.
+    /// First problems, by file and offset.
     pub problems: Vec<Problem>,
 }
 
 impl Lost {
-    /// Adds what another thread lost.
+    /// Adds another thread's losses.
     pub fn merge(&mut self, other: Self) {
         self.segments = self.segments.saturating_add(other.segments);
         self.without_stream = self.without_stream.saturating_add(other.without_stream);
@@ -32,7 +32,7 @@ impl Lost {
         self.problems.extend(other.problems);
     }
 
-    /// With problems in order, the first of them.
+    /// Sorts the problems and keeps the first ones.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.problems.sort();
@@ -41,7 +41,7 @@ impl Lost {
     }
 }
 
-/// Decodes blocks one by one; its memory is kept from block to block.
+/// Decoder of single blocks; reuses its memory.
 #[derive(Default)]
 pub struct Reader {
     decoder: Decoder,
@@ -51,7 +51,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Block `block` of process `number` of `run`; `None`, and what is lost, if it cannot be decoded.
+    /// Decodes block `block` of process `number` of `run`; on failure adds to `lost` and returns `None`.
     pub fn block<'a>(&'a mut self, run: &'a Run, number: ProcessId, block: u32, lost: &mut Lost) -> Option<Block<'a>> {
         let process = run.process(number)?;
         let block = process.blocks.get(block as usize)?;
@@ -83,10 +83,10 @@ impl Reader {
     }
 }
 
-/// Values that are looked at together, where many are alike.
+/// Values compared at a time in long runs of equal values.
 const AT_ONCE: usize = 64;
 
-/// How many values, from the first on, are the same as it. Of most blocks that is all: then many are compared at once.
+/// Returns the number of leading values equal to the first. In most blocks all are equal, so many are compared at once.
 #[inline]
 fn alike<T: Copy + PartialEq>(values: &[T]) -> usize {
     let Some(&first) = values.first() else { return 0 };
@@ -100,7 +100,7 @@ fn alike<T: Copy + PartialEq>(values: &[T]) -> usize {
     many + rest.iter().take_while(|value| **value == first).count()
 }
 
-/// Segments that block `block` of process `number` has by its head.
+/// Returns the number of segments in block `block` of process `number`, from its head.
 #[must_use]
 pub fn segments_of(run: &Run, number: ProcessId, block: u32) -> u64 {
     let process = run.process(number);
@@ -108,7 +108,7 @@ pub fn segments_of(run: &Run, number: ProcessId, block: u32) -> u64 {
     block.map_or(0, |block| u64::from(block.head.segments))
 }
 
-/// The indices in the process's table that a block's segments have: [`Block::streams`]. Returns how many are not in it.
+/// Computes the stream index of each segment of a block ([`Block::streams`]). Returns the number of segments without a known stream.
 pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<StreamIx>) -> u64 {
     into.clear();
     into.reserve(columns.stream.len());

@@ -1,7 +1,7 @@
-//! Analyses under names in one pass: [`together!`] makes a struct of them, whose partial is a struct with the same names.
+//! Named analyses in one pass: [`together!`] defines a struct of analyses, whose partial is a struct with the same field names.
 
-/// `together!(Name, Partial { one, two })` makes `Name { one, two }`, an analysis if its parts are, with the partial
-/// `Partial { one, two }`.
+/// Defines `Name { one, two }` and its partial for `together!(Name, Partial { one, two })`. `Name` is an analysis if its parts are;
+/// its partial is `Partial { one, two }`.
 macro_rules! together {
     ($(#[$doc:meta])* $name:ident, $partial:ident { $($part:ident),+ $(,)? }) => {
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! What verbs have in common on the command line: what to read and how to write.
+//! Common options of the commands: what to read and how to write.
 
 use crate::findings::Severity;
 use crate::render::Format;
@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use trace_format::op::Layer;
 
-/// What to read.
+/// Input options.
 #[derive(Clone, Debug, Args)]
 pub struct Inputs {
     /// Trace files of one job, or directories with its *.dxt files; or its Darshan log; - reads standard input
@@ -15,30 +15,30 @@ pub struct Inputs {
     /// Read only the files of the job with this key
     #[arg(long, value_name = "KEY")]
     pub job: Option<String>,
-    /// Look at these ranks only, as in 0,4:7,12:
+    /// Use these ranks only, as in 0,4:7,12:
     #[arg(long, value_name = "RANKS", help_heading = "What to look at")]
     pub ranks: Option<String>,
-    /// Look at files that match only; a pattern without a slash is compared with the last part of a path
+    /// Use matching files only; a pattern without a slash is compared with the last part of a path
     #[arg(long, value_name = "GLOB", help_heading = "What to look at")]
     pub files: Vec<String>,
-    /// Look at these layers only
+    /// Use these layers only
     #[arg(long, value_enum, ignore_case = true, help_heading = "What to look at")]
     pub layer: Vec<LayerName>,
-    /// Look at calls within a span of time only, in seconds since the job's start, as in 1.5:3
+    /// Use calls within this time window only, in seconds since the job's start, as in 1.5:3
     #[arg(long, value_name = "FROM:UNTIL", help_heading = "What to look at")]
     pub time: Option<String>,
-    /// Other thresholds for verdicts, TOML (docs/analyses.md lists them)
+    /// Other thresholds for findings, TOML (docs/analyses.md lists them)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
 }
 
-/// How to write a report.
+/// Output options of a report.
 #[derive(Clone, Debug, Args)]
 pub struct Output {
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Which of the report's tables to write as CSV (default: the first)
+    /// Table of the report to write as CSV (default: the first)
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
     /// Exit with 4 if a finding is at least this severe
@@ -46,10 +46,10 @@ pub struct Output {
     pub fail_on: Option<Severity>,
 }
 
-/// Where a result goes as a page.
+/// Page options of a result.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PageOutput {
-    /// Write it as a page with charts too: one file of HTML that needs nothing else
+    /// Also write a page with charts: one self-contained HTML file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Replace a file that is no page of dxt-analyze
@@ -57,7 +57,7 @@ pub struct PageOutput {
     pub force: bool,
 }
 
-/// Layers by name.
+/// Layer names on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LayerName {
     /// System calls
@@ -80,7 +80,7 @@ pub enum LayerName {
 impl std::str::FromStr for LayerName {
     type Err = String;
 
-    /// As on the command line; the error is the names that there are.
+    /// Parses a layer name as on the command line; the error lists the valid names.
     fn from_str(name: &str) -> Result<Self, String> {
         <Self as ValueEnum>::from_str(name, true).map_err(|_| {
             let all = Self::value_variants().iter().filter_map(ValueEnum::to_possible_value);

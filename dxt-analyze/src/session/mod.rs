@@ -1,4 +1,4 @@
-//! What a verb begins with: the job is opened, narrowed down to what was chosen, its layouts and thresholds are settled.
+//! Start of every command: opens the job, applies the selection, and reads layouts and thresholds.
 
 mod inputs;
 
@@ -17,7 +17,7 @@ use std::io::Read as _;
 use std::path::Path;
 use trace_format::op::Layer;
 
-/// Loads the job that the options name and narrows it down to what they choose.
+/// Loads the job that the options name and applies the selection.
 pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
     let (mut run, chosen) = load(inputs)?;
     run.check_for(&chosen)?;
@@ -29,7 +29,7 @@ pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
     Ok(run)
 }
 
-/// The same of two, in one of which there may be nothing that is chosen.
+/// Loads two jobs; the selection may be empty in one of them.
 pub(crate) fn open_both(inputs: [&Inputs; 2]) -> Result<[Run; 2]> {
     let open = |inputs: &Inputs| {
         let named =
@@ -49,7 +49,7 @@ pub(crate) fn open_both(inputs: [&Inputs; 2]) -> Result<[Run; 2]> {
     Ok([one, two])
 }
 
-/// The job that the options name, and what they choose of it.
+/// Loads the job that the options name; also returns the selection.
 fn load(inputs: &Inputs) -> Result<(Run, Selection)> {
     let thresholds = thresholds(inputs.thresholds.as_deref())?;
     let chosen = selection(inputs)?;
@@ -64,7 +64,7 @@ pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
     Thresholds::parse(&text(path).with_context(place)?).with_context(place)
 }
 
-/// The text of a file that the user named, if it is no longer than such a text can be.
+/// Reads a text file that the user named, up to the maximum size.
 fn text(path: &Path) -> Result<String> {
     let mut text = String::new();
     crate::input::open(path)?.take(TEXT_BYTES + 1).read_to_string(&mut text)?;
@@ -90,7 +90,7 @@ pub(crate) fn selection(inputs: &Inputs) -> Result<Selection> {
     })
 }
 
-/// Reads `--layout` and settles which layout counts for each file of the run.
+/// Reads `--layout` and determines the layout of each file of the run.
 pub(crate) fn layouts(run: &Run, path: Option<&Path>) -> Result<Vec<Option<FileLayout>>> {
     let rules =
         match path {

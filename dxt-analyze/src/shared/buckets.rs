@@ -1,20 +1,17 @@
-//! Counts of values in buckets a thousandth of their size wide: those of an HDR histogram with three digits, whose own way to a bucket takes several
-//! times as many steps. What is asked of it, a histogram is made of.
+//! Counts of values in buckets with 0.1 % resolution: the buckets of an HDR histogram with three digits, whose own indexing takes several
+//! times as many steps. Queries convert to such a histogram.
 
 use hdrhistogram::Histogram;
 
-/// Logarithm of the buckets in an octave.
+/// Base-2 logarithm of the number of buckets per octave.
 const OCTAVE: u32 = 10;
-/// Largest value that the histogram is made for; what it has no bucket for counts as this.
+/// Upper limit of the histogram's values; values without a bucket count as this one.
 const LARGEST: u64 = 1 << 62;
-/// The last value of its last bucket.
+/// Last value of the histogram's last bucket.
 const COUNTED: u64 = 2 * LARGEST - 1;
-/// How many there are.
 const BUCKETS: usize = ((LARGEST.ilog2() - OCTAVE + 2) as usize) << OCTAVE;
-/// Significant decimal digits.
 const DIGITS: u8 = 3;
 
-/// The counts.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets(Box<[u64]>);
 
@@ -24,7 +21,7 @@ impl Default for Buckets {
     }
 }
 
-/// The bucket of a value: values below two octaves of buckets have one each, of larger ones the highest bits tell.
+/// Returns the bucket of a value: in the lowest two octaves each value has its own, above that the highest bits decide.
 #[inline]
 fn bucket(value: u64) -> usize {
     let value = if value > COUNTED { LARGEST } else { value };
@@ -32,14 +29,13 @@ fn bucket(value: u64) -> usize {
     ((shift as usize) << OCTAVE) + (value >> shift) as usize
 }
 
-/// The least value of a bucket.
+/// Returns the smallest value of a bucket.
 fn least(bucket: usize) -> u64 {
     let shift = (bucket >> OCTAVE).saturating_sub(1);
     ((bucket - (shift << OCTAVE)) as u64) << shift
 }
 
 impl Buckets {
-    /// Adds a value.
     #[inline]
     pub(super) fn add(&mut self, value: u64) {
         if let Some(count) = self.0.get_mut(bucket(value)) {
@@ -47,12 +43,11 @@ impl Buckets {
         }
     }
 
-    /// Adds what another has counted.
     pub(super) fn merge(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
     }
 
-    /// The same as a histogram, which knows the least and the greatest of the values; `None` if none can be made.
+    /// Converts to a histogram, given the smallest and largest value; `None` if that fails.
     pub(super) fn histogram(&self, min: u64, max: u64) -> Option<Histogram<u64>> {
         let mut histogram = Histogram::new_with_bounds(1, LARGEST, DIGITS).ok()?;
         let highest = bucket(max);

@@ -1,20 +1,20 @@
-//! How many calls, how many bytes, how long.
+//! Number, bytes and duration of calls.
 
 use serde::{Deserialize, Serialize};
 
-/// Some calls.
+/// Sums over calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSum {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// Bytes that they moved.
+    /// Bytes moved.
     pub bytes: u64,
-    /// Time in them, ns.
+    /// Time in the calls, ns.
     pub time_ns: u64,
 }
 
 impl CallSum {
-    /// One call.
+    /// Returns the sums of one call.
     #[must_use]
     pub const fn call(bytes: u64, time_ns: u64) -> Self {
         Self { calls: 1, bytes, time_ns }

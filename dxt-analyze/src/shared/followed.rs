@@ -1,23 +1,23 @@
-//! A table of bounded size over keys without number, by adaptive sampling (Flajolet, "On adaptive sampling", Computing 43, 1990; the idea
-//! is Wegman's): when it grows too large, only keys whose hash begins with one more zero bit stay. What is kept is exact, which keys
-//! are kept depends on the keys alone, so threads that saw different parts agree, and the share that is kept is known: 1 in 2^bits.
+//! Bounded table over an unbounded set of keys, by adaptive sampling (Flajolet, "On adaptive sampling", Computing 43, 1990; the idea is
+//! Wegman's): when it grows too large, only keys whose hash starts with one more zero bit stay. Entries that stay are exact. The
+//! selection depends on keys alone, so threads that saw different parts agree, and the sampling rate is known: 1 in 2^bits.
 
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-/// What is followed under a key.
+/// Value of a key.
 pub trait Value {
-    /// Adds what is known under the same key.
+    /// Joins another value of the same key.
     fn join(&mut self, other: Self);
 }
 
-/// A key.
+/// Key of the table.
 pub trait Key: Copy + Eq + Hash {
-    /// Two numbers that are no key's but this one's.
+    /// Returns two numbers that identify the key.
     fn parts(self) -> (u64, u64);
 
-    /// Spread over 64 bits: the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+    /// Hashes the key to 64 bits: the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
     #[inline]
     fn spread(self) -> u64 {
         let (major, minor) = self.parts();
@@ -27,19 +27,19 @@ pub trait Key: Copy + Eq + Hash {
         z ^ z >> 31
     }
 
-    /// Whether it is among those that are followed: one in two to the power of `bits`.
+    /// True if the key is in the sample of one in 2^`bits`.
     #[inline]
     fn is_followed(self, bits: u32) -> bool {
         bits == 0 || self.spread().leading_zeros() >= bits
     }
 }
 
-/// One key in how many is followed where their hash begins with `bits` zero bits.
+/// Returns 2^`bits`: one key in this many is followed.
 pub(super) fn one_in(bits: u32) -> u64 {
     1_u64.checked_shl(bits).unwrap_or(u64::MAX)
 }
 
-/// The table.
+/// Hash table with adaptive sampling.
 #[derive(Clone, Debug)]
 pub struct Followed<K, V> {
     map: FxHashMap<K, V>,
@@ -48,20 +48,20 @@ pub struct Followed<K, V> {
 }
 
 impl<K: Key, V: Value> Followed<K, V> {
-    /// Follows `limit` keys at most.
+    /// Follows at most `limit` keys.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self { map: FxHashMap::default(), bits: 0, limit }
     }
 
-    /// Whether a key is among those followed now.
+    /// True if the key is currently sampled.
     #[inline]
     #[must_use]
     pub fn follows(&self, key: K) -> bool {
         key.is_followed(self.bits)
     }
 
-    /// Adds to what is known under `key`, if it is followed.
+    /// Joins `value` to the entry of `key`, if the key is sampled.
     pub fn add(&mut self, key: K, value: V) {
         if self.follows(key) {
             self.join(key, value);
@@ -75,7 +75,7 @@ impl<K: Key, V: Value> Followed<K, V> {
         }
     }
 
-    /// Changes what is known under `key` in its place, if it is followed.
+    /// Changes the entry of `key` in place, if the key is sampled.
     pub fn change(&mut self, key: K, change: impl FnOnce(&mut V))
     where
         V: Default,
@@ -102,26 +102,26 @@ impl<K: Key, V: Value> Followed<K, V> {
         }
     }
 
-    /// Adds what another thread followed.
+    /// Adds another thread's table.
     pub fn merge(&mut self, other: Self) {
         self.follow_fewer(other.bits);
         other.map.into_iter().for_each(|(key, value)| self.add(key, value));
     }
 
-    /// One key in how many is followed.
+    /// Sampling rate: one key in this many is followed.
     #[must_use]
     pub fn one_in(&self) -> u64 {
         one_in(self.bits)
     }
 
-    /// Those followed, in no order.
+    /// Iterates over the sampled entries, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.map.iter()
     }
 }
 
 impl<K: Key + Ord, V> Followed<K, V> {
-    /// Those followed, by key.
+    /// Returns the sampled entries, sorted by key.
     #[must_use]
     pub fn sorted(self) -> Vec<(K, V)> {
         let mut all: Vec<(K, V)> = self.map.into_iter().collect();

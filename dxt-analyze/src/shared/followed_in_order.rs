@@ -1,27 +1,27 @@
-//! The table of [`super::followed`] for keys that come by the million: a list in order, and in front of it a short one of what came last,
-//! which is sorted and joined to it when it is full. A process goes through its files mostly in order, so both are read from one end
-//! to the other, where a hash table has a place in memory of its own for each key that no cache holds.
+//! Sorted form of the table in [`super::followed`], for millions of keys: a sorted list, and a short buffer of recent entries that is
+//! sorted and merged into the list when full. Processes mostly go through their files in order, so both are read sequentially; a hash
+//! table would cause a cache miss for each key.
 
 use super::followed::{Key, Value, one_in};
 
-/// Most entries that wait to be joined to the list.
+/// Maximum entries in the buffer.
 const WAITING: usize = 1 << 15;
-/// Entries of the list that are looked at for a key, behind the last one that was found there: the next that a process uses is mostly near.
+/// Entries of the list that are searched for a key, from the last hit on: the next key of a process is mostly near.
 const NEAR: usize = 64;
-/// Keys in a row that are not there from which only one in so many is looked for: they come in no order.
+/// Misses in a row after which only one key in this many is searched for: the keys are unordered.
 const IN_VAIN: u32 = 16;
 
-/// The table.
+/// Sorted table with adaptive sampling.
 #[derive(Clone, Debug)]
 pub struct FollowedInOrder<K, V> {
-    /// Each key once, in order.
+    /// Sorted list; each key once.
     known: Vec<(K, V)>,
-    /// As they came.
+    /// Buffer, in order of arrival.
     waiting: Vec<(K, V)>,
-    /// Memory that is kept for [`Self::settle`]: keys by place, and what waited, in order.
+    /// Reused memory of [`Self::settle`]: keys with their buffer position, and the sorted buffer.
     order: Vec<(K, u32)>,
     new: Vec<(K, V)>,
-    /// Place in the list of the key that was found last, and how many were looked for since.
+    /// Position of the last hit, and number of misses since.
     near: usize,
     in_vain: u32,
     bits: u32,
@@ -29,7 +29,7 @@ pub struct FollowedInOrder<K, V> {
 }
 
 impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
-    /// Follows `limit` keys at most, and for a while those that wait.
+    /// Follows at most `limit` keys, plus those in the buffer.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self {
@@ -44,14 +44,14 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// Whether a key is among those followed now.
+    /// True if the key is currently sampled.
     #[inline]
     #[must_use]
     pub fn follows(&self, key: K) -> bool {
         key.is_followed(self.bits)
     }
 
-    /// Adds to what is known under `key`, if it is followed.
+    /// Joins `value` to the entry of `key`, if the key is sampled.
     #[inline]
     pub fn add(&mut self, key: K, value: V) {
         if self.follows(key) {
@@ -65,8 +65,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// What is known under a key that is in the list, not far behind the one that was found last or near its beginning: where processes go
-    /// through a file one after the other, that is nearly every key.
+    /// Searches the list near the last hit, or at its beginning. Finds nearly every key if processes go through a file one after another.
     #[inline]
     fn near(&mut self, key: K) -> Option<&mut V> {
         if self.in_vain >= IN_VAIN && !self.in_vain.is_multiple_of(IN_VAIN) {
@@ -90,10 +89,10 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// Joins what waits to the list. To be called before any question.
+    /// Merges the buffer into the list. Call it before any query.
     pub fn settle(&mut self) {
         let (mut order, mut new) = (std::mem::take(&mut self.order), std::mem::take(&mut self.new));
-        // Keys alone are put in order: with what is known under them they are more than twice as much to move.
+        // Sorts keys alone: entries with values are more than twice as large to move.
         order.extend(self.waiting.iter().zip(0_u32..).map(|((key, _), place)| (*key, place)));
         order.sort_by_key(|(key, _)| *key);
         for alike in order.chunk_by(|(one, _), (next, _)| one == next) {
@@ -110,7 +109,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         (self.order, self.new) = (order, new);
     }
 
-    /// Joins what is in order itself, each key once; what is left in `new` has no meaning.
+    /// Merges a sorted list with unique keys; leaves `new` in an unspecified state.
     fn take_in(&mut self, new: &mut Vec<(K, V)>) {
         let mut at = 0;
         new.retain(|(key, value)| {
@@ -123,7 +122,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
                 None => true,
             }
         });
-        // From the end: each entry is moved once, to where it stays.
+        // From the end: each entry moves once, to its final place.
         let (mut from, mut to) = (self.known.len(), self.known.len() + new.len());
         self.known.extend_from_slice(new);
         while let Some(entry) = new.last() {
@@ -151,7 +150,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// Adds what another thread followed.
+    /// Adds another thread's table.
     pub fn merge(&mut self, mut other: Self) {
         other.settle();
         self.settle();
@@ -160,20 +159,19 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         self.take_in(&mut other.known);
     }
 
-    /// One key in how many is followed.
+    /// Sampling rate: one key in this many is followed.
     #[must_use]
     pub fn one_in(&self) -> u64 {
         one_in(self.bits)
     }
 
-    /// Those followed, in order.
+    /// Iterates over the sampled entries, in order.
     pub fn iter(&self) -> impl Iterator<Item = &(K, V)> {
         self.known.iter()
     }
 }
 
-/// Place of the first of `sorted` from `at` on that is not `before` what is looked for: a near one is found in a few steps, however many
-/// there are.
+/// Returns the first index from `at` on whose element is not `before` the target, by galloping search: few steps if it is near.
 #[inline]
 #[must_use]
 pub fn first_from<T>(sorted: &[T], at: usize, before: impl Fn(&T) -> bool) -> usize {

@@ -1,10 +1,9 @@
-//! A few sums in front of a large table of them. Neighbours often add to a few keys in turn (a file's storage targets): those are
-//! looked up in the table once for many, when another needs their place or nothing more comes.
+//! Small cache of sums in front of a large table. Neighbouring items often add to a few alternating keys (a file's storage targets). Each
+//! key is looked up in the table once for many additions, when it is evicted or at the end.
 
-/// Places.
 const PLACES: usize = 16;
 
-/// The sums.
+/// Direct-mapped cache of sums.
 #[derive(Clone, Debug)]
 pub struct InTurn<K, V>([Option<(K, V)>; PLACES]);
 
@@ -15,8 +14,8 @@ impl<K: Copy, V: Copy> Default for InTurn<K, V> {
 }
 
 impl<K: PartialEq, V> InTurn<K, V> {
-    /// Adds `value` under `key` by `add`; keys that come in turn should differ in `number`. What has to make way for it is returned, and
-    /// goes into the table.
+    /// Adds `value` under `key` with `add`. Alternating keys should differ in `number`, which selects the slot. Returns the evicted sum,
+    /// which the caller adds to the table.
     #[inline]
     pub fn add(&mut self, number: usize, key: K, value: V, add: impl FnOnce(&mut V, V)) -> Option<(K, V)> {
         match self.find(number, &key) {
@@ -28,7 +27,7 @@ impl<K: PartialEq, V> InTurn<K, V> {
         }
     }
 
-    /// The sum under `key`, if it is there.
+    /// Returns the sum of `key`, if cached.
     #[inline]
     pub fn find(&mut self, number: usize, key: &K) -> Option<&mut V> {
         match self.0.get_mut(number % PLACES) {
@@ -37,13 +36,13 @@ impl<K: PartialEq, V> InTurn<K, V> {
         }
     }
 
-    /// Begins a sum under `key`, which is not there. What has to make way for it is returned, as by [`Self::add`].
+    /// Starts a sum for an uncached `key`; returns the evicted sum as [`Self::add`] does.
     #[inline]
     pub fn put(&mut self, number: usize, key: K, value: V) -> Option<(K, V)> {
         self.0.get_mut(number % PLACES)?.replace((key, value))
     }
 
-    /// All that is left, for the table.
+    /// Returns all remaining sums, for the table.
     pub fn rest(self) -> impl Iterator<Item = (K, V)> {
         self.0.into_iter().flatten()
     }

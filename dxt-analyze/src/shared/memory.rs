@@ -1,10 +1,10 @@
-//! How the memory of reads and writes was aligned, as full traces tell it: counts per stream, which no segment has.
+//! Memory alignment of reads and writes in full traces: counts per stream, as segments do not contain it.
 
 use crate::model::{FileId, Process, Run};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Calls of known memory and, of them, of unaligned, by file (index into [`Run::files`]) and layer, of one process.
+/// Returns (calls with known memory address, unaligned ones) of one process by file (index into [`Run::files`]) and layer.
 pub(crate) fn of_process<'r>(
     run: &'r Run,
     process: &'r Process,
@@ -15,16 +15,16 @@ pub(crate) fn of_process<'r>(
     })
 }
 
-/// The same of the whole run, all files and layers together.
+/// Returns the same counts over all processes, files and layers.
 pub(crate) fn of_run(run: &Run) -> [u64; 2] {
     let all = run.processes.iter().flat_map(|process| of_process(run, process));
     all.fold([0; 2], |sum, (_, more)| [sum[0].saturating_add(more[0]), sum[1].saturating_add(more[1])])
 }
 
-/// Calls and time in ns: of aligned memory, then of unaligned.
+/// Calls and time in ns, with aligned memory and with unaligned memory.
 pub(crate) type Cost = [(u64, u64); 2];
 
-/// What calls took, by layer, direction (whether they write) and bin of size.
+/// Returns calls and times by layer, direction (true for writes) and size bin.
 pub(crate) fn costs(run: &Run) -> BTreeMap<(Layer, bool, u8), Cost> {
     let mut all: BTreeMap<(Layer, bool, u8), Cost> = BTreeMap::new();
     for cost in run.processes.iter().flat_map(|process| &process.memory.costs) {

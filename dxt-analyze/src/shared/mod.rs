@@ -1,4 +1,4 @@
-//! What several topics compute with: sums, groups of like operations, statistics, what a trace lacks.
+//! Computations shared by several topics: sums, groups of peers, statistics, completeness.
 
 pub mod bandwidth;
 mod buckets;

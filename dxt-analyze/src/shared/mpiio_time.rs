@@ -1,5 +1,5 @@
-//! Time in MPI-IO and in the system calls inside it, of a whole run, locks and unlocks apart: what RIOT (Wright et al., UKPEW 2011, Table 4)
-//! compares over numbers of ranks. From exact sums: calls without a segment are in it.
+//! Time in MPI-IO and in the system calls inside it, over a whole run, with locks and unlocks separate: RIOT (Wright et al., UKPEW 2011,
+//! Table 4) compares these over numbers of ranks. The sums are exact, including calls without segments.
 
 use super::calls::CallSum;
 use super::totals::StreamTotal;
@@ -7,22 +7,22 @@ use crate::model::{Run, Within};
 use serde::{Deserialize, Serialize};
 use trace_format::op::{Layer, OpClass};
 
-/// Calls of every kind of MPI-IO, and calls of the system that MPI made inside them, summed over processes; those that failed too.
-/// What `MPI_Init` itself does to files counts as inside.
+/// MPI-IO calls of every kind, and system calls that MPI made inside them, summed over processes, including failed calls. File accesses
+/// of `MPI_Init` itself count as inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MpiioTime {
-    /// Calls of MPI-IO, opens and closes among them.
+    /// MPI-IO calls, including opens and closes.
     pub mpiio: CallSum,
-    /// All calls of POSIX inside, locks too.
+    /// POSIX calls inside MPI-IO, including locks.
     pub posix: CallSum,
-    /// Locks taken inside, the waiting for them too.
+    /// Lock acquisitions inside MPI-IO, including the waiting time.
     pub locks: CallSum,
-    /// Locks given back inside.
+    /// Lock releases inside MPI-IO.
     pub unlocks: CallSum,
 }
 
 impl MpiioTime {
-    /// Of a run.
+    /// Computes the sums of a run.
     #[must_use]
     pub fn of(run: &Run, totals: &[StreamTotal]) -> Self {
         let mut out = Self::default();

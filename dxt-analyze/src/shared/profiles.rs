@@ -1,5 +1,4 @@
-//! How each file was accessed through each layer, with names: what the tracer counted; [`crate::topics::counters::fold`] adds the
-//! segments on record.
+//! Access profiles of files by layer, with names, as counted by the tracer; [`crate::topics::counters::fold`] adds recorded segments.
 
 use crate::model::{FileId, Run};
 use serde::Serialize;
@@ -12,49 +11,49 @@ use trace_format::spread::{RankShare, Spread};
 /// Profiles by file (index into [`Run::files`]) and layer.
 pub type Profiles = BTreeMap<(FileId, Layer), Profile>;
 
-/// How one file was accessed through one layer.
+/// Accesses to one file through one layer.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileProfile {
     /// Path.
     pub file: String,
-    /// Layer.
+    /// Name of the layer.
     pub layer: String,
     /// Reads and writes.
     pub accesses: u64,
-    /// Bytes at whose multiples an access is aligned in the file; 0 unknown.
+    /// File alignment in bytes; 0 if unknown.
     pub alignment: u64,
-    /// Accesses that begin off such a multiple.
+    /// Accesses whose file offset is not a multiple of `alignment`.
     pub file_unaligned: u64,
-    /// Accesses of which it is known where in memory they began.
+    /// Accesses with a known memory address.
     pub memory_known: u64,
-    /// Those of them that began off a multiple of 8 bytes.
+    /// Accesses with a memory address that is not a multiple of 8 bytes; `None` if no address is known.
     pub memory_unaligned: Option<u64>,
     /// Changes between reading and writing.
     pub switches: u64,
-    /// The most common lengths in bytes.
+    /// Most common sizes, in bytes.
     pub sizes: Vec<CommonValue>,
-    /// The most common strides in bytes.
+    /// Most common strides, in bytes.
     pub strides: Vec<CommonValue>,
-    /// The longest read; times in ns.
+    /// Longest read; times in ns.
     pub slowest_read: Option<Slowest>,
-    /// The longest write; times in ns.
+    /// Longest write; times in ns.
     pub slowest_write: Option<Slowest>,
-    /// How ranks differ, where they were reduced to one record.
+    /// Differences between ranks, if they were reduced to one record.
     pub ranks: Option<RankSpread>,
 }
 
-/// How the ranks that share a file differ.
+/// Differences between the ranks that share a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct RankSpread {
     /// Ranks that used the file through the layer.
     pub ranks: u32,
-    /// The one with the least time in calls.
+    /// Rank with the least time in calls.
     pub fastest: RankShare,
-    /// The one with the most time in calls.
+    /// Rank with the most time in calls.
     pub slowest: RankShare,
-    /// Mean time over ranks, ns.
+    /// Mean time in calls over ranks, ns.
     pub time_mean_ns: f64,
-    /// Variance of the time over ranks, ns squared.
+    /// Variance of the time in calls over ranks, ns squared.
     pub time_variance: f64,
     /// Mean bytes over ranks.
     pub bytes_mean: f64,
@@ -76,7 +75,7 @@ impl From<&Spread> for RankSpread {
     }
 }
 
-/// What the tracer, or another tool, counted.
+/// Returns the profiles counted by the tracer or another tool.
 #[must_use]
 pub fn counted(run: &Run) -> Profiles {
     let mut all = Profiles::new();
@@ -89,8 +88,8 @@ pub fn counted(run: &Run) -> Profiles {
     all
 }
 
-/// Profiles with names and spreads, in the order of `files` (names), then by layer; others are left out. A file that moved no
-/// bytes and whose ranks were reduced has a row too.
+/// Returns profiles with names and rank spreads, by position of the name in `files`, then by layer; other files are left out. A file with
+/// reduced ranks has a row even if no bytes were moved.
 #[must_use]
 pub fn rows(run: &Run, mut profiles: Profiles, files: &[&str]) -> Vec<FileProfile> {
     let spreads: BTreeMap<(FileId, Layer), &Spread> = run

@@ -1,27 +1,27 @@
-//! Whether two samples differ by more than chance, without assuming how values are distributed.
+//! Tests if two samples differ by more than chance, without assumptions on the distribution of values.
 //!
-//! * Rank-sum test: Mann & Whitney, "On a test of whether one of two random variables is stochastically larger than the
-//!   other", Annals of Mathematical Statistics 18, 1947; normal approximation with the corrections for ties and continuity
-//!   (Hollander & Wolfe, Nonparametric Statistical Methods, chapter 4).
+//! * Rank-sum test: Mann & Whitney, "On a test of whether one of two random variables is stochastically larger than the other", Annals of
+//!   Mathematical Statistics 18, 1947; normal approximation with the corrections for ties and continuity (Hollander & Wolfe,
+//!   Nonparametric Statistical Methods, chapter 4).
 //! * Probability of superiority: Vargha & Delaney, Journal of Educational and Behavioral Statistics 25, 2000.
 //! * Signed-rank test of pairs: Wilcoxon, Biometrics Bulletin 1, 1945; exact up to [`EXACT_PAIRS`] pairs, ties included.
-//! * Many tests at once: Benjamini & Hochberg, "Controlling the false discovery rate", JRSS B 57, 1995.
+//! * Multiple testing: Benjamini & Hochberg, "Controlling the false discovery rate", JRSS B 57, 1995.
 
 use serde::Serialize;
 
-/// Pairs up to which the signed-rank test is exact.
+/// Maximum number of pairs for an exact signed-rank test.
 const EXACT_PAIRS: usize = 30;
 
-/// Two samples compared.
+/// Comparison of two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RankSum {
-    /// Two-sided: how likely ranks are so far apart if both samples come from one distribution.
+    /// Two-sided p-value of the rank-sum test.
     pub p: f64,
-    /// How likely a value of the second is larger than one of the first; half for equal ones.
+    /// Probability of superiority: P(second > first) + P(second = first) / 2.
     pub larger: f64,
 }
 
-/// Compares two samples, given as values in ascending order with how often each occurs; `None` if one is empty.
+/// Compares two samples, given as (value, count) in ascending order; `None` if one is empty.
 #[must_use]
 pub fn rank_sum(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<RankSum> {
     let size = |sample: &[(u64, u64)]| sample.iter().map(|(_, count)| *count as f64).sum::<f64>();
@@ -50,7 +50,7 @@ pub fn rank_sum(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<RankSum> 
     Some(RankSum { p: two_sided((u - m * n / 2.0).abs(), variance), larger: u / (m * n) })
 }
 
-/// Two-sided p of a distance from the mean of a statistic that moves in steps of one half or more.
+/// Returns the two-sided p-value at a distance from the mean, for a statistic with steps of at least one half (continuity correction).
 fn two_sided(distance: f64, variance: f64) -> f64 {
     if variance <= 0.0 {
         return 1.0;
@@ -59,12 +59,12 @@ fn two_sided(distance: f64, variance: f64) -> f64 {
     libm::erfc(z / std::f64::consts::SQRT_2).min(1.0)
 }
 
-/// Two-sided p of the signed-rank test on the differences of pairs; those that are zero are left out. 1 if all are.
+/// Returns the two-sided p-value of the signed-rank test on the differences of pairs, without zero differences; 1 if all are zero.
 #[must_use]
 pub fn signed_rank(differences: &[f64]) -> f64 {
     let mut sorted: Vec<f64> = differences.iter().copied().filter(|d| d.is_finite() && *d != 0.0).collect();
     sorted.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    // Ranks times two, so that those of ties are whole.
+    // Doubled ranks, so that ties have integers.
     let mut ranks: Vec<u64> = Vec::with_capacity(sorted.len());
     for tied in sorted.chunk_by(|a, b| a.abs() == b.abs()) {
         let first = ranks.len() as u64 + 1;
@@ -83,7 +83,7 @@ pub fn signed_rank(differences: &[f64]) -> f64 {
     }
 }
 
-/// Twice the chance that random signs give a sum of at most `smaller`.
+/// Returns twice the probability that random signs give a sum of at most `smaller`.
 fn exact(ranks: &[u64], smaller: u64) -> f64 {
     let mut ways = vec![0.0_f64; smaller as usize + 1];
     if let Some(none) = ways.first_mut() {
@@ -100,8 +100,7 @@ fn exact(ranks: &[u64], smaller: u64) -> f64 {
     (2.0 * ways.iter().sum::<f64>() / 2.0_f64.powi(ranks.len() as i32)).min(1.0)
 }
 
-/// The p values as false discovery rates: calling all up to some q significant makes a share of q of them false, at most and
-/// on average.
+/// Converts p-values to q-values: among all tests with q <= x, the expected share of false discoveries is at most x.
 #[must_use]
 pub fn false_discovery_rates(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -117,10 +116,10 @@ pub fn false_discovery_rates(p: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Part of a sum of which a term changes nothing.
+/// Relative size of a term that no longer changes a sum.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Probability that of `all` trials, each of which succeeds with probability `part`, so `many` or more do.
+/// Returns P(X >= `many`) for the binomial distribution with `all` trials and success probability `part`.
 #[must_use]
 pub fn binomial_tail(many: usize, all: usize, part: f64) -> f64 {
     let (ln, ln_not) = (part.clamp(f64::MIN_POSITIVE, 1.0).ln(), (1.0 - part).max(f64::MIN_POSITIVE).ln());
@@ -130,7 +129,7 @@ pub fn binomial_tail(many: usize, all: usize, part: f64) -> f64 {
     for k in many..=all {
         let more = of(k).exp();
         sum += more;
-        // Behind the most likely number each term is less than the one before.
+        // Beyond the mode, terms decrease.
         if k as f64 > all as f64 * part && more <= sum * NEGLIGIBLE {
             break;
         }
@@ -156,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_rank_sum_worked_out_by_hand() {
-        // U = pairs in which the second is larger: 4 has 3 below, 5 has 3, 2 has 1 and ties none: 7 of 9.
+        // U = pairs with a larger second value: 4 has 3 below, 5 has 3, 2 has 1, no ties: 7 of 9.
         let found = rank_sum(&sample(&[1, 3, 3]), &sample(&[2, 4, 5])).unwrap();
         assert!((found.larger - 7.0 / 9.0).abs() < 1e-12);
         // Variance 3 * 3 / 12 * (7 - 6 / 30) = 5.1; z = (7 - 4.5 - 0.5) / sqrt(5.1) = 0.8856; p = 0.3758.
@@ -194,7 +193,7 @@ mod tests {
 
     #[test]
     fn rates_of_the_original_paper() {
-        // Benjamini & Hochberg's example of 15 tests: at 0.05 the four smallest are discoveries.
+        // Benjamini & Hochberg's example of 15 tests: at 0.05 the four smallest p-values are discoveries.
         let p = [
             0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
             0.7590, 1.0,

@@ -1,27 +1,27 @@
 //! Statistics, each with its source.
 //!
-//! * Samples are kept as they are up to [`EXACT_VALUES`] values; beyond that in an HDR histogram with three significant
-//!   digits, so that every quantile is within 0.1 % of a value of the sample at that rank. Histograms hold whole
-//!   numbers, so that the result does not depend on the order in which parts are merged.
-//! * Quartiles by linear interpolation between order statistics: definition 7 of Hyndman & Fan, "Sample quantiles in
-//!   statistical packages", The American Statistician 50, 1996 (the default of R and NumPy).
+//! * Samples of up to [`EXACT_VALUES`] values are kept as they are. Larger ones become an HDR histogram with three significant digits:
+//!   every quantile is within 0.1 % of the sample's value at that rank. Histograms hold integers, so the result does not depend on the
+//!   order of merges.
+//! * Quartiles by linear interpolation between order statistics: definition 7 of Hyndman & Fan, "Sample quantiles in statistical
+//!   packages", The American Statistician 50, 1996 (the default of R and NumPy).
 //! * Modified z-scores: Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993.
 //!
-//! Every function here is total: whatever floats it is given, it returns, and what it returns is no NaN. This is the only file that
-//! calls the crate of special functions, whose own functions panic outside their domains.
+//! Every function here is total: it returns for any float, and never returns NaN. This is the only file that calls `statrs`, whose
+//! functions panic outside their domains.
 
 use super::buckets::Buckets;
 use serde::Serialize;
 use statrs::function::beta::checked_beta_reg;
 
-/// Largest sample whose quantiles are exact.
+/// Maximum sample size with exact quantiles.
 pub const EXACT_VALUES: usize = 1 << 16;
-/// Makes the median absolute deviation of normal data its standard deviation: 1 / 0.6745.
+/// Factor from the median absolute deviation to the standard deviation of normal data: 1 / 0.6745.
 const MAD_TO_SIGMA: f64 = 1.4826;
-/// The same for the mean absolute deviation: sqrt(pi / 2).
+/// Factor from the mean absolute deviation to the standard deviation of normal data: sqrt(pi / 2).
 const MEAN_AD_TO_SIGMA: f64 = 1.253_314;
 
-/// A sample of whole numbers, of any size, in bounded memory.
+/// Sample of any number of integers, in bounded memory.
 #[derive(Clone, Debug)]
 pub struct Sample {
     values: Values,
@@ -62,7 +62,7 @@ impl Sample {
         }
     }
 
-    /// Adds what `other` holds.
+    /// Adds the values of `other`.
     pub fn merge(&mut self, mut other: Self) {
         self.count += other.count;
         self.sum += other.sum;
@@ -89,14 +89,14 @@ impl Sample {
         self.values = Values::Counted(buckets);
     }
 
-    /// Whether every value is kept as it is.
+    /// True if every value is kept as it is.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         matches!(self.values, Values::Exact(_))
     }
 
-    /// The values in ascending order, with how often each occurs; unless `exact`, as a histogram has them, so that samples of
-    /// which one is a histogram are equally coarse.
+    /// Returns the values in ascending order, with their counts. Without `exact` they are binned as in a histogram, to compare samples of
+    /// which one is a histogram at equal resolution.
     #[must_use]
     pub fn steps(&self, exact: bool) -> Vec<(u64, u64)> {
         let mut work = self.clone();
@@ -140,7 +140,7 @@ impl Sample {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Box plot with fences `fence_iqr` interquartile ranges outside the quartiles; `None` while empty.
+    /// Returns a box plot with fences `fence_iqr` interquartile ranges outside the quartiles; `None` while empty.
     #[must_use]
     pub fn box_plot(&self, fence_iqr: f64) -> Option<BoxPlot> {
         let mean = self.mean()?;
@@ -177,19 +177,19 @@ pub struct BoxPlot {
     pub q3: f64,
     /// Largest value.
     pub max: f64,
-    /// Q1 less so many interquartile ranges.
+    /// Q1 - `fence_iqr` x IQR.
     pub low_fence: f64,
-    /// Q3 plus so many interquartile ranges.
+    /// Q3 + `fence_iqr` x IQR.
     pub high_fence: f64,
-    /// Whether the quartiles are exact; else they are within 0.1 %.
+    /// True if the quartiles are exact; otherwise they are within 0.1 %.
     pub exact: bool,
 }
 
-/// Quantile `q` of sorted values, by linear interpolation (Hyndman & Fan's definition 7); 0 of none.
+/// Returns quantile `q` of sorted values, by linear interpolation (Hyndman & Fan, definition 7); 0 if there are no values.
 #[must_use]
 pub fn quantile_of_sorted(sorted: &[u64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
-    // What is no number is the lowest quantile.
+    // NaN counts as the lowest quantile.
     let q = if q.is_nan() { 0.0 } else { q.clamp(0.0, 1.0) };
     let place = q * last as f64;
     let (low, part) = (place.floor() as usize, place.fract());
@@ -197,11 +197,11 @@ pub fn quantile_of_sorted(sorted: &[u64], q: f64) -> f64 {
     at(low) + part * (at(low + 1) - at(low))
 }
 
-/// Median of the finite ones of `values`, which are put in order; `None` of none.
+/// Returns the median of the finite `values`, which are sorted in place; `None` if there are none.
 #[must_use]
 pub fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    // In this order infinities and what is no number stand at both ends.
+    // Total order puts infinities and NaN at both ends.
     let values = finite(values);
     let middle = values.len() / 2;
     let high = *values.get(middle)?;
@@ -209,47 +209,47 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
         return Some(high);
     }
     let low = *values.get(middle.checked_sub(1)?)?;
-    // Halves first: the difference of two finite numbers need not be one.
+    // Halves first if the difference of two finite numbers overflows.
     Some(if (high - low).is_finite() { low + (high - low) / 2.0 } else { low / 2.0 + high / 2.0 })
 }
 
-/// The finite values of a list in total order.
+/// Returns the finite values of a list in total order.
 fn finite(sorted: &[f64]) -> &[f64] {
     let from = sorted.iter().position(|value| value.is_finite()).unwrap_or(sorted.len());
     let until = sorted.iter().rposition(|value| value.is_finite()).map_or(from, |last| last + 1);
     sorted.get(from..until).unwrap_or_default()
 }
 
-/// Median of `values`, the lower one of two; `None` of none.
+/// Returns the median of `values`, the lower of the middle two; `None` if empty.
 #[must_use]
 pub fn median_i128(values: &mut [i128]) -> Option<i128> {
     values.sort_unstable();
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-/// Centre and scale that a few bad values do not move.
+/// Robust location and scale: insensitive to a few outliers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Robust {
     /// Median.
     pub median: f64,
-    /// Estimate of the standard deviation, 0 if all values are equal.
+    /// Estimate of the standard deviation; 0 if all values are equal.
     pub sigma: f64,
-    /// Which estimate `sigma` is.
+    /// Estimator used for `sigma`.
     pub scale: Scale,
 }
 
-/// Estimates of scale.
+/// Estimators of scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// 1.4826 times the median absolute deviation from the median.
     MedianDeviation,
-    /// More than half of the values are equal: 1.2533 times the mean absolute deviation from the median.
+    /// 1.2533 times the mean absolute deviation from the median; used if more than half of the values are equal.
     MeanDeviation,
 }
 
 impl Robust {
-    /// Of the finite ones of `values`; `None` of none. All that it says is finite.
+    /// Computes location and scale of the finite `values`; `None` if there are none. All results are finite.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut work: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -264,13 +264,13 @@ impl Robust {
         of(MEAN_AD_TO_SIGMA * work.iter().map(|value| value / count).sum::<f64>(), Scale::MeanDeviation)
     }
 
-    /// Modified z-score of `value`: how many robust standard deviations it is above the median; 0 if it is no number.
+    /// Returns the modified z-score of `value`: robust standard deviations above the median; 0 for NaN.
     #[must_use]
     pub fn z(&self, value: f64) -> f64 {
         self.z_with(value, 0.0)
     }
 
-    /// As [`Self::z`], in units of `error` if that is larger than the standard deviation.
+    /// Returns the modified z-score, as [`Self::z`], with a standard deviation of at least `error`.
     #[must_use]
     pub fn z_with(&self, value: f64, error: f64) -> f64 {
         let scale = self.sigma.max(error);
@@ -279,18 +279,18 @@ impl Robust {
     }
 }
 
-/// Freedom from which Student's t is taken as normal: they differ by less than 1e-7.
+/// Degrees of freedom from which Student's t counts as normal: they differ by less than 1e-7.
 const NORMAL_FREEDOM: f64 = 1e7;
 
-/// Probability that Student's t with `freedom` degrees of freedom is at least `t`; 1 where there is no such distribution or
-/// `t` is no number. Abramowitz & Stegun, Handbook of Mathematical Functions, 26.7.1.
+/// Returns P(T >= `t`) for Student's t with `freedom` degrees of freedom; 1 if there is no such distribution or `t` is NaN. Abramowitz &
+/// Stegun, Handbook of Mathematical Functions, 26.7.1.
 #[must_use]
 pub fn upper_tail_t(t: f64, freedom: f64) -> f64 {
     if t.is_nan() || freedom.is_nan() || freedom <= 0.0 {
         return 1.0;
     }
     let normal = libm::erfc(t.abs() / std::f64::consts::SQRT_2) / 2.0;
-    // The square of a large number may be none; then x is 0.
+    // The square of a large number may be infinite; x is 0 then.
     let x = freedom / (freedom + t * t);
     let beyond = match checked_beta_reg(freedom / 2.0, 0.5, x) {
         Ok(both) if freedom < NORMAL_FREEDOM && both.is_finite() => (both / 2.0).clamp(0.0, 0.5),
@@ -299,8 +299,8 @@ pub fn upper_tail_t(t: f64, freedom: f64) -> f64 {
     if t < 0.0 { 1.0 - beyond } else { beyond }
 }
 
-/// The largest probability among `all` that counts as a discovery, at a false discovery rate of `rate`; negative if none
-/// does. Benjamini & Hochberg, "Controlling the false discovery rate", JRSS B 57, 1995.
+/// Returns the largest p-value among `all` that counts as a discovery at false discovery rate `rate`; negative if none does. Benjamini &
+/// Hochberg, "Controlling the false discovery rate", JRSS B 57, 1995.
 #[must_use]
 pub fn benjamini_hochberg(all: &[f64], rate: f64) -> f64 {
     let mut sorted = all.to_vec();
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_bad_value_stands_out_and_does_not_move_the_scale() {
-        // Iglewicz & Hoaglin's rule on ten good values and one bad one.
+        // Iglewicz & Hoaglin's rule on nine good values and two bad ones.
         let values = [2.1, 2.6, 2.4, 2.5, 2.3, 2.1, 2.3, 2.6, 8.2, 8.3, 2.2];
         let robust = Robust::of(&values).unwrap();
         assert_eq!((robust.median, robust.scale), (2.4, Scale::MedianDeviation));
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn false_discoveries_are_limited_as_in_the_paper() {
-        // The example of Benjamini & Hochberg's section 3.2: four of fifteen hypotheses are rejected at 0.05.
+        // Example of Benjamini & Hochberg's section 3.2: four of fifteen hypotheses are rejected at 0.05.
         let paper = [
             0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
             0.7590, 1.0,
@@ -385,7 +385,7 @@ mod tests {
         assert!((upper_tail_t(3.29, 1e6) - 0.0005).abs() < 1e-5);
     }
 
-    /// Every kind of float there is, and the numbers at which formulas turn.
+    /// Generates floats of every kind, including the edge cases of the formulas.
     fn every_float() -> impl Strategy<Value = f64> {
         const EDGES: [f64; 14] = [
             0.0,
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_time_of_nothing_among_many_is_no_panic() {
-        // Once: the usual time is 0, the logarithm of the slowest infinite, its score no number.
+        // Regression: a usual time of 0 makes the logarithm of the slowest infinite and its score NaN.
         let logs = [708.0, 708.0, 708.0, 708.0, 708.0, f64::INFINITY, 708.0, 708.0];
         let robust = Robust::of(&logs).unwrap();
         assert_eq!((robust.median, robust.sigma), (708.0, 0.0));

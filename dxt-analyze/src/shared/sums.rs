@@ -1,5 +1,5 @@
-//! Sums of a file, a process or a job at the layer that the program called, so that each byte and each moment counts once. They are
-//! exact also of operations that have no segment.
+//! Sums of a file, a process or a job at the layer that the program called, so that each byte and each ns counts once. They are exact
+//! even for operations without segments.
 
 use super::totals::StreamTotal;
 use crate::model::{Process, ProcessId, Run, Within};
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use trace_format::op::OpClass;
 
-/// What was called.
+/// Sums over calls that the program made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Called {
-    /// Calls of every kind that the program made.
+    /// Number of calls of every kind.
     pub operations: u64,
-    /// Bytes read, each once.
+    /// Bytes read, each counted once.
     pub bytes_read: u64,
-    /// Bytes written, each once.
+    /// Bytes written, each counted once.
     pub bytes_written: u64,
-    /// Time in reads that the program made, summed over processes, ns.
+    /// Time in reads, summed over processes, ns.
     pub read_ns: u64,
-    /// Time in writes, likewise.
+    /// Time in writes, summed over processes, ns.
     pub write_ns: u64,
-    /// Time in all else, calls that failed among it, likewise.
+    /// Time in all other calls, including failed ones, summed over processes, ns.
     pub other_ns: u64,
 }
 
@@ -32,18 +32,17 @@ impl Called {
     }
 }
 
-/// The sums.
+/// Sums of a file or process.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// At the layer that the program called.
+    /// Sums at the layer that the program called.
     pub called: Called,
     /// Operations at any layer.
     pub all: u64,
-    /// Those of them that have no segment.
+    /// Operations at any layer without a segment.
     pub missing: u64,
-    /// Processes that made calls, by number.
     processes: BTreeSet<ProcessId>,
-    /// Of a reduced record: the ranks that used the file through any layer.
+    /// Ranks of a reduced record that used the file through any layer.
     reduced_ranks: u64,
 }
 
@@ -62,7 +61,7 @@ impl Sums {
             self.reduced_ranks = self.reduced_ranks.max(run.ranks_of(process, stream.file, run.op(stream).layer));
         }
         self.called.operations = self.called.operations.saturating_add(sums.segments);
-        // Calls that failed took time and moved nothing.
+        // Failed calls took time and moved nothing.
         let (bytes, time) = match run.op(stream).class.filter(|_| !stream.failed) {
             Some(OpClass::Read) => (Some(&mut self.called.bytes_read), &mut self.called.read_ns),
             Some(OpClass::Write) => (Some(&mut self.called.bytes_written), &mut self.called.write_ns),
@@ -74,14 +73,14 @@ impl Sums {
         }
     }
 
-    /// Processes that made calls. Ranks with a record of their own are among those that a reduced record stands for.
+    /// Number of processes that made calls. Ranks with a record of their own are assumed to be among those of a reduced record.
     #[must_use]
     pub fn processes(&self) -> u64 {
         (self.processes.len() as u64).max(self.reduced_ranks)
     }
 }
 
-/// Sums of each file of the run, by number; of files that nothing used they are 0.
+/// Returns the sums of each file of the run, by file id; 0 for unused files.
 #[must_use]
 pub fn by_file(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     let file = |total: &StreamTotal| {
@@ -91,7 +90,7 @@ pub fn by_file(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     by(run, totals, run.files.len(), file)
 }
 
-/// Sums of each process of the run, by number.
+/// Returns the sums of each process of the run, by process id.
 #[must_use]
 pub fn by_process(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
     by(run, totals, run.processes.len(), |total| Some(total.process.index()))

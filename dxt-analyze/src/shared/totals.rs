@@ -1,22 +1,22 @@
-//! Sums per process and stream: the base of everything that is counted by rank, node, file or operation.
+//! Sums per process and stream: the base of all numbers by rank, node, file or operation.
 
 use crate::model::{ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block, fold_alone};
 use rustc_hash::FxHashMap;
 use trace_format::counters::Counters;
 
-/// Sums per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses are not
-/// counted here: blocks come in any order.
+/// Analysis that sums up segments per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses are
+/// not counted, as blocks come in any order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals;
 
-/// Adds what a file claims, which may be anything: it ends at the largest number.
+/// Adds saturating: files may claim any number.
 #[inline]
 pub fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-/// Per process: counters by stream index.
+/// Counters by stream index, per process.
 pub type Partial = FxHashMap<ProcessId, Vec<Counters>>;
 
 impl Analysis for Totals {
@@ -59,14 +59,13 @@ pub struct StreamTotal {
     pub process: ProcessId,
     /// Index into the process's streams.
     pub stream: StreamIx,
-    /// Sums over segments on record and those that were folded.
+    /// Sums over segments on record and operations folded into counters.
     pub all: Counters,
-    /// Segments that were folded.
+    /// Number of operations folded into counters.
     pub missing: u64,
 }
 
-/// The totals of every stream that did anything, by process and stream, with what the tracer folded added: the sums are
-/// exact whether or not the segments are on record.
+/// Returns the totals of every active stream, by process and stream. They include operations folded into counters, so they are exact.
 #[must_use]
 pub fn with_missing(run: &Run, mut partial: Partial) -> Vec<StreamTotal> {
     let mut out = Vec::new();

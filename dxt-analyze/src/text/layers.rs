@@ -1,6 +1,6 @@
 //! Names of layers for people. Files, JSON and CSV keep the names of the format.
 
-/// A layer's name, or a label in which it stands: `MPI-IO` for `MPIIO`.
+/// Replaces `MPIIO` by `MPI-IO` in a layer's name, or in a label that contains one.
 #[must_use]
 pub fn layer(name: &str) -> String {
     name.replace("MPIIO", "MPI-IO")

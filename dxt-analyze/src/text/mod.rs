@@ -1,5 +1,4 @@
-//! Numbers as words: durations, bytes, rates, shares, plurals, and series of them in one line; names of layers; paths; names
-//! without what is not seen.
+//! Text output: durations, bytes, rates, shares and plurals; sparklines; names of layers; paths; names without hidden characters.
 
 pub mod layers;
 pub(crate) mod paths;

@@ -1,20 +1,20 @@
-//! Paths as people know them.
+//! Paths by the names that users know.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Where standard input lies once it is in a file without a name: `load::standard_input`.
+/// Directory of unnamed files such as copies of standard input: `load::standard_input`.
 pub(crate) const WITHOUT_NAME: &str = "/proc/self/fd/";
 
-/// What came through a pipe, and the name that the user knows it by.
+/// Copies of pipes, with the names that the user knows.
 static COPIED: Mutex<Vec<(PathBuf, String)>> = Mutex::new(Vec::new());
 
-/// From now on `copy` is called `name` in messages.
+/// Sets the name of `copy` in messages.
 pub(crate) fn call(copy: &Path, name: String) {
     COPIED.lock().unwrap_or_else(PoisonError::into_inner).push((copy.to_owned(), name));
 }
 
-/// A path for messages.
+/// Returns a path for messages.
 #[must_use]
 pub(crate) fn shown(path: &Path) -> String {
     let copied = COPIED.lock().unwrap_or_else(PoisonError::into_inner);

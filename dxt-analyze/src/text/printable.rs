@@ -1,12 +1,12 @@
-//! Names as text: what a program calls its files, hosts and arguments may hold characters that steer a terminal, end a line of a table, or
-//! show another order than is there. Each table, page and line of text has them by their number; JSON and Parquet have names as they are.
+//! Names as printable text: names of files, hosts and arguments may contain characters that control a terminal, end a table row, or
+//! change the display order. Tables, pages and lines of text escape them; JSON and Parquet keep names unchanged.
 
 use std::borrow::Cow;
 
-/// Text whose hidden characters are shown, as `\n` or `\u{202e}`. In one that has any, a backslash is two.
+/// Escapes hidden characters as `\n` or `\u{202e}`; if there are any, backslashes are doubled.
 #[must_use]
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    // Most names are of ASCII, and there are many.
+    // Fast path: most names are ASCII, and there are many.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }
@@ -21,8 +21,8 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// True for characters that are not seen, or that change how others are: control characters, ends of lines, what sets the direction of
-/// text, and what has no width (Unicode 16: Cc, Zl, Zp, `Bidi_Control`, and `Default_Ignorable_Code_Point` but for variation selectors).
+/// True for characters that are invisible or change the display of others: control characters, line ends, text direction, zero width
+/// (Unicode 16: Cc, Zl, Zp, `Bidi_Control`, and `Default_Ignorable_Code_Point` except variation selectors).
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

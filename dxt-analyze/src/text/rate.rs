@@ -1,9 +1,9 @@
-//! Rates as people write them.
+//! Parser of data rates.
 
-/// Bytes per second from `2500MB/s`, `2.4GiB/s`, `2.5e9`: k, M, G, T and P are powers of 1000, Ki to Pi powers of 1024. For options.
+/// Parses bytes per second for options: `2500MB/s`, `2.4GiB/s`, `2.5e9`. k, M, G, T and P are powers of 1000, Ki to Pi powers of 1024.
 ///
 /// # Errors
-/// In words, if it is no such thing or not above 0.
+/// Describes why the text is no rate, or is not above 0.
 pub(crate) fn parse(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let number = text.strip_suffix("/s").unwrap_or(text).trim_end();

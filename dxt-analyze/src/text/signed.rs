@@ -1,6 +1,6 @@
-//! Numbers for formats whose integers have a sign.
+//! Numbers for formats with signed integers.
 
-/// A number as most readers of tables know it.
+/// Converts to a signed number, saturating: most readers of tables have no unsigned ones.
 pub(crate) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

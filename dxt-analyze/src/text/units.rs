@@ -1,6 +1,6 @@
-//! Numbers for people: binary prefixes for sizes and rates (KiB = 1024), so that one divides the other in the head, and seconds for times.
+//! Numbers for people: binary prefixes for sizes and rates (KiB = 1024), for easy mental division, and seconds for times.
 
-/// `4.00 MiB`, `328 B`.
+/// Formats bytes: `4.00 MiB`, `328 B`.
 #[must_use]
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -10,7 +10,7 @@ pub fn bytes(value: u64) -> String {
     binary(value as f64 / 1024.0, &UNITS)
 }
 
-/// A value in the largest of `units`, each 1,024 times the one before, that leaves a whole part.
+/// Formats a value in the largest of `units`, each 1,024 times the one before, that keeps it at 1 or more.
 fn binary(mut value: f64, units: &[&str]) -> String {
     let mut unit = 0;
     while value >= 1023.5 && unit + 1 < units.len() {
@@ -20,7 +20,7 @@ fn binary(mut value: f64, units: &[&str]) -> String {
     format!("{} {}", three_digits(value), units.get(unit).copied().unwrap_or_default())
 }
 
-/// Bytes as `lfs setstripe -S` takes them: `4M`, `64K`, or plain bytes.
+/// Formats bytes as `lfs setstripe -S` takes them: `4M`, `64K`, or plain bytes.
 #[must_use]
 pub fn size_option(value: u64) -> String {
     for (shift, unit) in [(30, "G"), (20, "M"), (10, "K")] {
@@ -31,26 +31,26 @@ pub fn size_option(value: u64) -> String {
     value.to_string()
 }
 
-/// `1.30 GiB/s`, `11.3 B/s`.
+/// Formats a rate: `1.30 GiB/s`, `11.3 B/s`.
 #[must_use]
 pub fn rate(bytes_per_second: f64) -> String {
     binary(bytes_per_second, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "PiB/s"])
 }
 
-/// A moment in seconds, to the microsecond: `28.380000`.
+/// Formats a point in time in seconds, to the microsecond: `28.380000`.
 #[must_use]
 pub fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
 
-/// A moment or span of a run, short: `28.4 s`, `0.012 s`.
+/// Formats a point in time or span of a run, short: `28.4 s`, `0.012 s`.
 #[must_use]
 pub fn moment(ns: u64) -> String {
     let seconds = ns as f64 / 1e9;
     if seconds >= 10.0 { format!("{seconds:.1} s") } else { format!("{seconds:.3} s") }
 }
 
-/// A duration with its unit: `42 ns`, `1.40 ms`, `3.54 s`, `12,345 s`.
+/// Formats a duration with its unit: `42 ns`, `1.40 ms`, `3.54 s`, `12,345 s`.
 #[must_use]
 pub fn duration(ns: u64) -> String {
     const UNITS: [&str; 4] = ["ns", "µs", "ms", "s"];
@@ -66,25 +66,25 @@ pub fn duration(ns: u64) -> String {
     format!("{digits} {}", UNITS.get(unit).copied().unwrap_or_default())
 }
 
-/// `1 rank`, `2,000 ranks`.
+/// Formats a count: `1 rank`, `2,000 ranks`.
 #[must_use]
 pub fn counted(value: u64, what: &str) -> String {
     format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// `1 node`, `2 nodes`, `unknown nodes`.
+/// Formats a number of nodes: `1 node`, `2 nodes`, `unknown nodes`.
 #[must_use]
 pub fn nodes(count: Option<u64>) -> String {
     count.map_or_else(|| "unknown nodes".into(), |count| counted(count, "node"))
 }
 
-/// `1 process`, `2 processes`.
+/// Formats a number of processes: `1 process`, `2 processes`.
 #[must_use]
 pub fn processes(value: u64) -> String {
     format!("{} process{}", count(value), if value == 1 { "" } else { "es" })
 }
 
-/// Whole numbers with thousands apart: `1,234,567`.
+/// Formats an integer with thousands separators: `1,234,567`.
 #[must_use]
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -98,7 +98,7 @@ pub fn count(value: u64) -> String {
     out
 }
 
-/// Wall clock in UTC from ns since 1970.
+/// Formats ns since 1970 as UTC time.
 #[must_use]
 pub fn wall_clock(unix_ns: i64) -> String {
     match jiff::Timestamp::from_nanosecond(i128::from(unix_ns)) {
@@ -117,10 +117,9 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// Ranges are listed up to this number.
 const RANGES: usize = 4;
 
-/// Numbers in order as ranges: `0-63`, `0-62 by 2`, `0-3, 8, 12`.
+/// Formats sorted numbers as ranges: `0-63`, `0-62 by 2`, `0-3, 8, 12`.
 #[must_use]
 pub fn ranges(places: &[u64]) -> String {
     let mut out: Vec<String> = Vec::new();
@@ -131,7 +130,7 @@ pub fn ranges(places: &[u64]) -> String {
     while let [first, behind @ ..] = rest {
         let step = behind.first().map_or(1, |next| next - first);
         let in_line = rest.windows(2).take_while(|pair| matches!(pair, [a, b] if b - a == step)).count();
-        // Two that are apart are no range.
+        // Two non-adjacent numbers are no range.
         let taken = if in_line == 1 && step > 1 { 0 } else { in_line };
         let last = rest.get(taken).unwrap_or(first);
         out.push(match (taken, step) {

@@ -1,4 +1,4 @@
-//! `convert`: a trace of a Darshan log, or of rows of the LDMS-Darshan connector.
+//! `convert`: converts a Darshan log, or rows of the LDMS-Darshan connector, to a trace.
 
 use crate::exit::{Exit, UsageError};
 use crate::import::{connector, darshan};
@@ -16,24 +16,24 @@ pub struct Args {
     /// Darshan log, or rows of the LDMS-Darshan connector (CSV, JSON lines); - reads standard input
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
-    /// Of several jobs in LOG that with this key
+    /// Key of the job to convert, if LOG holds several
     #[arg(long, value_name = "KEY")]
     pub job: Option<String>,
     /// Trace to write (*.dxt)
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Replace a file that exists, whatever it is
+    /// Replace an existing file of any origin
     #[arg(long)]
     pub force: bool,
 }
 
-/// Converts.
+/// Converts the log.
 ///
 /// # Errors
 /// If the log cannot be read or the trace cannot be written.
 pub fn convert(args: &Args) -> Result<Exit> {
     let target = Target::new(&args.output, Ours::Conversion, args.force);
-    // Before a pipe is read to its end.
+    // Checked before a pipe is read to its end.
     target.check()?;
     let log = or_path(&args.log)?;
     let about = std::fs::metadata(&log).with_context(|| format!("failed to find {}", shown(&log)))?;
@@ -60,7 +60,7 @@ pub fn convert(args: &Args) -> Result<Exit> {
     Ok(if converted.problems.is_empty() { Exit::Fine } else { Exit::Incomplete })
 }
 
-/// The one job that there is, or that was asked for.
+/// Returns the only job, or the requested one.
 fn chosen(mut made: Vec<connector::Made>, args: &Args) -> Result<connector::Made> {
     let keys: Vec<String> = made.iter().map(|made| made.key.clone()).collect();
     let found = match &args.job {

@@ -1,4 +1,4 @@
-//! `expand`: the reads and writes that a signature stands for, without its trace: as CSV, or as jobs of fio.
+//! `expand`: expands a signature to reads and writes, without its trace: as CSV, or as fio jobs.
 
 use crate::exit::{Exit, UsageError};
 use crate::export::jobs::Jobs;
@@ -13,42 +13,42 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Forms of `expand`.
+/// Output formats of `expand`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExpandFormat {
-    /// A row for each access: rank, file, operation, offset, length
+    /// One row per access: rank, file, operation, offset, length
     Csv,
-    /// A directory of jobs and iologs with which fio makes the reads and writes
+    /// Directory of fio jobs and iologs that repeat the reads and writes
     Fio,
 }
 
 /// `expand`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// A signature as `signatures` writes it (not in the paper's notation); - reads standard input
+    /// Signature as printed by `signatures` (not in the paper's notation); - reads standard input
     #[arg(value_name = "SIGNATURE")]
     pub signature: String,
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv")]
     pub to: ExpandFormat,
     /// fio: new or empty directory
     #[arg(short, long, value_name = "DIRECTORY", required_if_eq("to", "fio"))]
     pub output: Option<PathBuf>,
-    /// Ranks that do the same
+    /// Number of ranks that do the same
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: u32,
-    /// Distance of their first accesses, as column "First access" tells it, in bytes
+    /// Distance between the first accesses of successive ranks (column "First access"), in bytes
     #[arg(long, default_value_t = 0, value_name = "BYTES", allow_negative_numbers = true)]
     pub per_rank: i64,
-    /// Name of the file; in it * is the rank, if each has its own
+    /// Name of the file; * stands for the rank, for one file per rank
     #[arg(long, default_value = "file", value_name = "NAME")]
     pub file: String,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     pub force: bool,
 }
 
-/// Names of operations, numbered as they come.
+/// Operation names, numbered by first use.
 #[derive(Default)]
 struct Words(RefCell<Vec<String>>);
 
@@ -67,17 +67,16 @@ impl Operations for Words {
     }
 }
 
-/// Whether an operation reads or writes.
+/// Classifies an operation as a read or a write.
 fn kind(name: &str) -> Option<Op> {
     let kinds = [("read", Op::Read), ("write", Op::Write)];
     kinds.into_iter().find(|(word, _)| name.contains(word)).map(|(_, op)| op)
 }
 
-/// Writes what the signature stands for; `out` is standard output.
+/// Writes the expanded signature; `out` is standard output.
 ///
 /// # Errors
-/// If the text is no signature, an access of a rank lies before the file's first byte or behind the last that it can have, or the place cannot be
-/// written.
+/// If the text is no signature, an access of a rank is outside of the valid file offsets, or the output cannot be written.
 pub fn expand(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let text = match args.signature.as_str() {
         "-" => std::io::read_to_string(std::io::stdin()).context("failed to read standard input")?,
@@ -93,12 +92,11 @@ pub fn expand(args: &Args, out: &mut dyn Write) -> Result<Exit> {
 }
 
 impl Args {
-    /// Name of the file of a rank.
     fn file_of(&self, rank: u32) -> String {
         self.file.replace('*', &rank.to_string())
     }
 
-    /// An access of a rank.
+    /// Moves an access to a rank's offset.
     fn placed(&self, rank: u32, (op, offset, length): What) -> Result<What> {
         let moved = i128::from(offset) + i128::from(self.per_rank) * i128::from(rank);
         let end = moved + i128::from(length);

@@ -1,4 +1,4 @@
-//! `explain`: what codes of findings mean.
+//! `explain`: explains codes of findings.
 
 use crate::exit::UsageError;
 use crate::findings::{Code, Explanation};
@@ -14,7 +14,7 @@ pub struct Args {
     /// Code of a finding, as DXT-O001 or o001; without one, all codes are listed
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -22,14 +22,14 @@ pub struct Args {
 /// One explanation, or all.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explained {
-    /// What was asked for, or all codes.
+    /// Requested explanation, or all.
     pub codes: Vec<Explanation>,
-    /// Whether one was asked for.
+    /// True if one was requested.
     #[serde(skip)]
     pub one: bool,
 }
 
-/// Looks up what was asked for.
+/// Looks up the requested code.
 ///
 /// # Errors
 /// [`UsageError`] if there is no such code.
@@ -43,7 +43,7 @@ pub fn explain(args: &Args) -> Result<Explained> {
     Ok(Explained { codes: vec![found.explanation()], one: true })
 }
 
-/// The code that is written as `name`, in either case, with or without `DXT-`.
+/// Finds a code by name, in upper or lower case, with or without `DXT-`.
 fn find(name: &str) -> Option<Code> {
     let upper = name.to_ascii_uppercase();
     let short = upper.strip_prefix("DXT-").unwrap_or(&upper);

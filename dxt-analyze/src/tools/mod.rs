@@ -1,4 +1,4 @@
-//! Verbs on the file itself rather than on the job in it.
+//! Commands on the file itself rather than on the job in it.
 
 pub mod advise;
 pub mod check;

@@ -1,9 +1,9 @@
-//! Bandwidth of each layer, reads and writes apart and all together, from exact sums.
+//! Bandwidth of each layer, for reads, for writes and for all calls, from exact sums.
 //!
-//! *By slowest* is the published form: bytes of all processes over the time in calls of the one process that spent most in them (Carns
-//! et al., "Understanding and Improving Computational Science Storage Access through Continuous Characterization", 2011; `darshan-parser
-//! --perf` calls it `agg_perf_by_slowest`). Pauses between calls are not in it. *Over span* has the time from the first start to the last
-//! end on any process in its place, pauses included.
+//! *By slowest* is the published form: bytes of all processes over the time in calls of the one process that spent most in them (Carns et
+//! al., "Understanding and Improving Computational Science Storage Access through Continuous Characterization", 2011; it is
+//! `agg_perf_by_slowest` of `darshan-parser --perf`). It excludes pauses between calls. *Over span* divides by the time from the first
+//! start to the last end on any process, pauses included.
 
 pub(crate) mod table;
 
@@ -18,24 +18,24 @@ use std::collections::BTreeMap;
 use trace_format::meta::SpreadDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Bandwidth of some calls.
+/// Bandwidth of a set of calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bandwidth {
-    /// Time in these calls of the process that spent most in them, ns; `None` if ranks share one record that does not tell.
+    /// Time in these calls of the process that spent most in them, ns; `None` if ranks share a record that does not contain it.
     pub slowest_ns: Option<u64>,
-    /// From the first start to the last end over all processes, ns.
+    /// First start to last end over all processes, ns.
     pub span_ns: u64,
-    /// Bytes per second of `slowest_ns`: what is published of jobs.
+    /// Bytes / `slowest_ns`, in bytes per second: the published form.
     pub by_slowest: Option<f64>,
-    /// Bytes per second of `span_ns`.
+    /// Bytes / `span_ns`, in bytes per second.
     pub over_span: f64,
-    /// `by_slowest` over the machine's peak, if that was given; caches can be faster.
+    /// `by_slowest` / peak of the machine, if given; can exceed 1 because of caches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_peak: Option<f64>,
 }
 
 impl Bandwidth {
-    /// Of calls that moved `bytes`.
+    /// Computes the bandwidth of calls that moved `bytes`.
     #[must_use]
     pub fn of(bytes: u64, slowest_ns: Option<u64>, span_ns: u64) -> Self {
         Self {
@@ -47,47 +47,44 @@ impl Bandwidth {
         }
     }
 
-    /// Measures it by the machine's peak, bytes per second.
+    /// Sets `of_peak` from the machine's peak, in bytes per second.
     pub fn measure(&mut self, peak: Option<f64>) {
         self.of_peak = self.by_slowest.zip(peak).map(|(rate, peak)| rate / peak);
     }
 }
 
-/// Calls of a layer that were made inside the same other layer.
+/// Calls of one layer from one calling layer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayerRow {
-    /// Layer's name.
+    /// Name of the layer.
     pub layer: &'static str,
-    /// Who made the calls: `program`, `HDF5`, `MPI-IO`, `any`.
+    /// Caller: `program`, `HDF5`, `MPI-IO`, `any`.
     pub called_by: &'static str,
-    /// `read`, `write`, or `all`: both with every other call of the layer (open, close, sync, those that failed, ...), as in the
-    /// published numbers.
+    /// `read`, `write`, or `all`: both plus every other call (open, close, sync, failed calls, ...), as in the published numbers.
     pub op: &'static str,
     /// Calls, bytes, and time in the calls summed over processes and threads.
     #[serde(flatten)]
     pub sum: CallSum,
-    /// Processes that made such calls; at least so many where a record of several ranks has files that not all of them used.
+    /// Processes that made such calls; a lower bound where a reduced record has files that not all of its ranks used.
     pub processes: u64,
-    /// Effective bandwidth: bytes over time in calls, bytes per second.
+    /// Effective bandwidth: bytes over time in calls, in bytes per second.
     pub effective: f64,
-    /// As the job sees it.
+    /// Bandwidth of the whole job.
     #[serde(flatten)]
     pub bandwidth: Bandwidth,
 }
 
-/// Who called which layer; `None`: whoever did.
+/// Caller and layer; `None` for any caller.
 type CallerAndLayer = (Option<Within>, Reverse<Layer>);
-/// The rows of a caller and layer, in order.
+/// Rows of a caller and layer, in order.
 const OPS: [&str; 3] = ["read", "write", "all"];
-/// Number of the row that has every call.
 const ALL: usize = 2;
 
-/// Calls of one row.
 #[derive(Default)]
 struct Found {
     sum: CallSum,
     processes: Users,
-    /// Time by process and file, ns; of all files together (0) where no ranks share a record.
+    /// Time by process and file, ns; without reduced records all files share key 0.
     times: FxHashMap<(ProcessId, FileId), u64>,
     first: Option<u64>,
     last: u64,
@@ -105,9 +102,13 @@ impl Found {
         self.last = self.last.max(counters.last_end.saturating_add(process.shift_ns));
     }
 
-    /// Time of the slowest process. Where ranks share a record, Darshan's estimate: the slowest rank of each file of all ranks, one file after
-    /// the other, and beside them the process that is slowest on all other files, those of some ranks among them, of which the slowest rank is
-    /// known: different ranks may be busy with different ones at the same time. It is known of all calls together, not of reads or writes alone.
+    /// Returns the time of the slowest process, or `None` if unknown. With reduced records it is Darshan's estimate:
+    ///
+    /// - for files that all ranks used: the sum over files of the slowest rank's time, plus
+    /// - the largest per-process time on all other files, including files of some ranks whose slowest rank is known.
+    ///
+    /// Different ranks may be busy with different files at the same time, hence an estimate. The slowest rank is known for all calls
+    /// together, not for reads or writes alone.
     fn slowest_ns(&self, run: &Run, spreads: &Spreads, layer: Layer, is_all: bool) -> Option<u64> {
         let is_reduced = |number: ProcessId| run.process(number).is_some_and(|process| !process.reduction.is_none());
         let mut by_file: FxHashMap<FileId, (u64, Slowest)> = FxHashMap::default();
@@ -125,7 +126,7 @@ impl Found {
             };
             *sum = sum.saturating_add(time_ns);
         }
-        // Calls of other callers may be in the spread: no rank spent more here than all of them together.
+        // The spread may include calls of other callers: no rank spent more here than the sum over all ranks.
         for (all_ns, slowest) in by_file.into_values() {
             let sum = match slowest.of_some {
                 Some(process) => alone.entry(process).or_default(),
@@ -137,15 +138,14 @@ impl Found {
     }
 }
 
-/// The slowest rank on a file.
 #[derive(Clone, Copy)]
 struct Slowest {
     time_ns: u64,
-    /// Of a file that not all ranks used: number of the rank's process, or one that no process has.
+    /// Process of the rank, or an id that no process has, for a file that only some ranks used.
     of_some: Option<ProcessId>,
 }
 
-/// Slowest ranks by record of several ranks, file and layer.
+/// Slowest ranks by reduced record, file and layer.
 type Spreads = FxHashMap<(ProcessId, FileId, Layer), Slowest>;
 
 fn spreads(run: &Run) -> Spreads {
@@ -168,13 +168,13 @@ fn spreads(run: &Run) -> Spreads {
         .collect()
 }
 
-/// Bandwidths of all layers that moved bytes: those that the program calls first.
+/// Returns the bandwidths of all layers that moved bytes, by caller: layers that the program calls come first.
 #[must_use]
 pub fn layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
     by_caller(run, totals, Some)
 }
 
-/// The same of each layer as a whole, whoever made the calls.
+/// Returns the bandwidths of each layer as a whole, over all callers.
 #[must_use]
 pub fn whole_layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
     by_caller(run, totals, |_| None)
@@ -201,7 +201,7 @@ fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Optio
         }
     }
     let spreads = spreads(run);
-    // Who made no reads or writes has no bandwidth.
+    // Callers without reads and writes have no bandwidth.
     all.retain(|_, rows| rows.iter().take(ALL).any(|found| found.sum.calls > 0));
     let rows = all.into_iter().flat_map(|(place, rows)| rows.into_iter().zip(OPS).map(move |row| (place, row)));
     let rows = rows.filter(|(_, (found, _))| found.sum.calls > 0);

@@ -1,13 +1,11 @@
-//! The table of bandwidths, which several topics show.
+//! Table of bandwidths, shared by several topics.
 
 use super::LayerRow;
 use crate::render::{Cell, Table, TableOf};
 
-/// What the bandwidths are.
 const TITLE: &str = "Bandwidth: bytes over time in calls (effective), over the time in calls of the slowest process, and over the span \
                      from the first start to the last end, pauses included";
 
-/// All that is known.
 pub(crate) fn whole(rows: &[LayerRow]) -> Table {
     let table = Table::of("layers", TITLE, rows)
         .column("Layer", "layer", |row| Cell::Layer(row.layer.into()))
@@ -23,7 +21,7 @@ pub(crate) fn whole(rows: &[LayerRow]) -> Table {
     rates(table, rows).done()
 }
 
-/// As much as fits into 80 columns: `name` is that of the table.
+/// Returns a table that fits into 80 columns, called `name`.
 pub(crate) fn narrow(name: &'static str, title: &'static str, rows: &[LayerRow]) -> Table {
     let table = Table::of(name, title, rows)
         .column("Layer", "layer", |row| Cell::Layer(row.layer.into()))

@@ -1,4 +1,4 @@
-//! The codes of the findings on the trace itself, and what `explain` says of each.
+//! Codes of findings on the trace itself, and their explanations.
 
 use crate::findings::codes;
 

@@ -1,4 +1,4 @@
-//! What the trace lacks and why. Every report carries this: a number from half a trace must not look like one from a whole.
+//! Completeness of a trace: what is missing, and why. Every report carries this, so that partial numbers do not pass for complete ones.
 
 mod codes;
 
@@ -16,96 +16,95 @@ use std::collections::BTreeMap;
 use trace_format::op::Layer;
 use trace_format::spool;
 
-/// Problems that a report lists; more are counted.
+/// Maximum number of problems that a report lists; further ones are only counted.
 const LISTED: usize = 100;
 
-/// Something that was seen and not recorded.
+/// Event that was seen but not recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// What.
+    /// Description.
     pub what: String,
-    /// How often; 0 of what is a property of all the trace.
+    /// Number of occurrences; 0 for a property of the whole trace.
     pub count: u64,
 }
 
-/// What the trace lacks.
+/// Missing parts of a trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Completeness {
-    /// Whether every operation that the tracer recorded is here as a segment.
+    /// True if every operation that the tracer recorded is available as a segment.
     pub complete: bool,
-    /// True if calls are on no record, so that sums and shares are lower bounds.
+    /// True if some calls are on no record: sums and shares are lower bounds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lower_bounds: bool,
-    /// Segments that the tracer folded into counters: their sums are exact, the single operations are gone.
+    /// Operations that the tracer folded into counters: sums are exact, single operations are gone.
     pub missing_segments: u64,
-    /// Operations of which counters were to be kept and no segments: nothing is missing.
+    /// Operations that have counters and no segments by design: nothing is missing.
     pub counted_operations: u64,
     /// Segments that should be in the files and cannot be read.
     pub lost_segments: u64,
     /// Segment blocks that cannot be decoded.
     pub lost_blocks: u64,
-    /// Processes whose description is lost.
+    /// Processes whose process block is lost.
     pub lost_processes: u64,
-    /// Files that were named and of which nothing could be read.
+    /// Input files of which nothing could be read.
     pub unread_files: u64,
-    /// Ranks that the job had and the inputs lack.
+    /// Ranks of the job that are in none of the inputs.
     pub absent_ranks: u64,
-    /// Segments that name a stream that their process does not have.
+    /// Segments of a stream that their process does not define.
     pub segments_without_stream: u64,
-    /// Number of problems met.
+    /// Number of problems.
     pub problem_count: u64,
-    /// The first of them.
+    /// First problems, at most 100.
     pub problems: Vec<Problem>,
-    /// What was seen and not recorded.
+    /// Events that were seen but not recorded.
     pub notes: Vec<Note>,
     /// Remarks on the inputs.
     pub remarks: Vec<String>,
-    /// Whether calls were not timed: all times in calls are unknown.
+    /// True if calls were not timed: all times in calls are unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub untimed: bool,
-    /// Filters that were set when the trace was made: variable and value.
+    /// Filters set when the trace was recorded: variable and value.
     pub filters: Filters,
-    /// What of the job is looked at, as the user wrote it: option and value; empty for everything.
+    /// Selected part of the job, as the user wrote it: option and value; empty for the whole job.
     pub selection: BTreeMap<String, String>,
-    /// When the first process that goes on reading or writing has its last segment, ns since the job's start: from there on timelines
-    /// have bytes of heat maps, if there are any, and no calls.
+    /// End of the last segment of the first process whose reads or writes continue without segments, ns since the job's start. From there
+    /// on timelines have heat map bytes, if any, and no calls.
     pub segments_end_ns: Option<u64>,
-    /// Files of which a rank has segments of some reads and writes and then none, those first that lack most.
+    /// Files on which a rank's segments stop before its reads or writes do, by number of calls without segments, largest first.
     pub cut: Vec<Cut>,
-    /// How many there are.
+    /// Number of all such files.
     pub cut_count: u64,
     #[serde(skip)]
     has_heat: bool,
-    /// In whose words it is told.
+    /// Recording tool, which sets the wording.
     #[serde(skip)]
     pub origin: Origin,
 }
 
-/// Rows of [`Cut`] that are listed; more are counted.
+/// Maximum number of [`Cut`] rows; further ones are only counted.
 const CUT_LISTED: usize = 5;
 
-/// Reads or writes of which the first have segments and the rest have none: DXT ran out of memory.
+/// Reads or writes of which only the first have segments: DXT ran out of memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cut {
     /// Rank, or -1.
     pub rank: i32,
-    /// File.
+    /// File name.
     pub file: String,
-    /// Layer's name.
+    /// Name of the layer.
     pub layer: &'static str,
-    /// Reads and writes that were counted.
+    /// Reads and writes counted.
     pub calls: u64,
-    /// Those of them that have segments.
+    /// Reads and writes with segments.
     pub segments: u64,
-    /// When the last segment of the process ended, ns since the job's start.
+    /// End of the process's last segment, ns since the job's start.
     pub last_segment_ns: u64,
 }
 
-/// Where segments end before the reads and writes do.
 #[derive(Default)]
 struct Cuts {
     first_end_ns: Option<u64>,
-    /// The largest.
+    /// Largest cuts.
     listed: Vec<Cut>,
     count: u64,
 }
@@ -124,7 +123,7 @@ impl Cuts {
         out
     }
 
-    /// Adds those of a process whose last segment ended at `end`; whether there are any.
+    /// Adds the cuts of a process whose last segment ended at `end`; returns true if there are any.
     fn add(&mut self, run: &Run, process: &Process, end: u64) -> bool {
         let found = cut_files(run, process, end);
         let any = !found.is_empty();
@@ -136,9 +135,9 @@ impl Cuts {
     }
 }
 
-/// Files (indices into [`Run::files`]) of a Darshan log of which a process has segments until `end`, and then calls without any.
+/// Returns the files of a Darshan log on which `process` has segments until `end` and calls without segments after it.
 pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, Cut)> {
-    // Calls without segments, and when the last of them ended.
+    // Calls without segments, and end of the last of them.
     let mut without: BTreeMap<(FileId, Layer), (u64, u64)> = BTreeMap::new();
     for (stream, counters) in run.missing_of(process) {
         let Some(layer) = run.op(stream).layer else { continue };
@@ -150,7 +149,7 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, 
     for whole in process.whole.iter().filter(|_| !without.is_empty()) {
         let Some((missing, last)) = without.get(&(FileId(whole.file), whole.layer)) else { continue };
         let calls = whole.profile.accesses;
-        // Without any segment, the file was not to have any.
+        // Without any segment, the file was excluded from tracing.
         if calls <= *missing || *last <= end {
             continue;
         }
@@ -167,13 +166,13 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, 
     found
 }
 
-/// Whether bytes over time go on behind the last segment of a Darshan log.
+/// True if heat maps of a Darshan log continue after the last segment.
 pub(crate) fn heat_goes_on(run: &Run, process: &Process) -> bool {
     !process.heat.is_empty() && run.notes.iter().any(|(note, _)| *note == crate::model::Note::EndsEarly)
 }
 
 impl Completeness {
-    /// Of a run, with what a scan of it lost.
+    /// Collects the missing parts of `run`, including what its scan lost.
     #[must_use]
     pub fn of(run: &Run, lost: &Lost) -> Self {
         let mut problems: Vec<Problem> = run.health.problems.iter().chain(&lost.problems).cloned().collect();
@@ -225,12 +224,12 @@ impl Completeness {
             || self.of_spool().next().is_some()
     }
 
-    /// What makes numbers of a trace that was made of a spool inexact.
+    /// Returns the notes that make the numbers of a recovered trace inexact.
     fn of_spool(&self) -> impl Iterator<Item = &Note> {
         self.notes.iter().filter(|note| [spool::CUT_SHORT, spool::MAY_BE_TWICE].contains(&note.what.as_str()))
     }
 
-    /// What is lost, in a line: each thing that is, and only what is.
+    /// Returns one line on the damage; lists only losses that occurred.
     fn damage(&self) -> String {
         let lost = [
             (self.lost_segments, "segment", "lost"),
@@ -259,13 +258,13 @@ impl Completeness {
         format!("the {noun} is damaged in {places}; no segment is known to be lost")
     }
 
-    /// What stands in front of a sum or share: `at least `, or nothing.
+    /// Returns the prefix of a sum or share that is a lower bound: `at least `, else nothing.
     #[must_use]
     pub fn at_least(&self) -> &'static str {
         if self.lower_bounds { "at least " } else { "" }
     }
 
-    /// What is missing, in sentences.
+    /// Describes the missing parts, one sentence each.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let folded = self.origin.missing(filters::count_operations(&self.filters));
@@ -276,7 +275,7 @@ impl Completeness {
             }
         };
         say(self.missing_segments, folded);
-        // By number: of one, and of several.
+        // Singular and plural.
         let mut each = |count: u64, one: &str, several: &str| say(count, if count == 1 { one } else { several });
         each(
             self.lost_segments,
@@ -335,14 +334,14 @@ impl Completeness {
         out
     }
 
-    /// What was chosen to be looked at, in one line; `None` if it is everything.
+    /// Returns the selection in one line; `None` if the whole job is selected.
     #[must_use]
     pub fn selection_line(&self) -> Option<String> {
         let words = self.selection.iter().map(|(option, value)| format!("{option} {}", value.escape_debug()));
         (!self.selection.is_empty()).then(|| words.collect::<Vec<String>>().join("  "))
     }
 
-    /// The filters that were set, whether calls were not timed, and what is looked at, a line each.
+    /// Returns filters, missing timing and selection, one line each.
     #[must_use]
     pub fn scope_lines(&self) -> Vec<String> {
         let filters = filters::line(&self.filters).map(|line| format!("filters: {line}"));
@@ -350,13 +349,13 @@ impl Completeness {
         filters.into_iter().chain(untimed).chain(self.selection_line().map(|line| format!("only: {line}"))).collect()
     }
 
-    /// The same as a part of a view, to stand in front of all others; `None` if there is nothing to say.
+    /// Returns the scope lines as the first part of a view; `None` if there are none.
     #[must_use]
     pub fn scope_part(&self) -> Option<Part> {
         Some(self.scope_lines()).filter(|lines| !lines.is_empty()).map(Part::Lines)
     }
 
-    /// What is missing as a part of a view; nothing if nothing is.
+    /// Returns the missing parts as a part of a view; empty if nothing is missing.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let lines = self.sentences();
@@ -368,7 +367,7 @@ impl Completeness {
         vec![Part::Lines(all)]
     }
 
-    /// The same as findings.
+    /// Returns the missing parts as findings.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut out = Vec::new();

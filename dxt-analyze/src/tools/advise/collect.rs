@@ -1,4 +1,4 @@
-//! Settings of all findings that are worth it, each once: where two findings ask for different values, the one that saves more counts.
+//! Settings of all findings worth applying, each once: if two findings need different values, the one that saves more wins.
 
 use super::names::name_of;
 use super::windows::sparse;
@@ -11,27 +11,25 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 
-/// A remedy of a finding.
+/// Remedy of a finding.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Item {
-    /// The finding.
     pub(super) code: Code,
-    /// What it says.
     pub(super) title: String,
-    /// What the job would save.
+    /// Saving for the job.
     #[serde(flatten)]
     pub(super) saving: Saving,
-    /// What to type.
+    /// Commands or settings.
     #[serde(flatten)]
     pub(super) remedy: Remedy,
-    /// File that it is written to as a setting; `None` of what is for the user to do or to decide.
+    /// File that it is written to as a setting; `None` if the user has to act or decide.
     pub(super) file: Option<&'static str>,
-    /// Why it is not written.
+    /// Reason why it is not written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) not_written: Option<String>,
 }
 
-/// Hints with what each is unless somebody asks for another.
+/// Hints and their default values.
 const DEFAULTS: [(&str, &str); 8] = [
     ("romio_cb_read", "automatic"),
     ("romio_cb_write", "automatic"),
@@ -43,8 +41,8 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("ind_wr_buffer_size", "524288"),
 ];
 
-/// Hints that were in effect on all files and that the program did not ask for: another file of hints set them, which this one takes the
-/// place of. Those of `advice` are left out.
+/// Returns hints that were in effect on all files and not requested by the program, except for those in `advice`. Another hints file set
+/// them, which the new one replaces.
 pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     let is_advised = |key: &str| {
         advice
@@ -59,7 +57,7 @@ pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     let other = |(key, default): (&'static str, &str)| {
         let values: BTreeSet<&str> = of(HintOrigin::InEffect, key).map(|hint| hint.value.trim()).collect();
         let is_one = values.len() == 1 && of(HintOrigin::Asked, key).next().is_none() && !is_advised(key);
-        // A value is a word; anything else is not ours to write.
+        // Only single words are written.
         let is_word = |value: &&&str| !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric());
         let value = values.first().filter(|value| is_one && **value != default).filter(is_word)?;
         Some(format!("{key} {value}"))
@@ -67,7 +65,7 @@ pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     DEFAULTS.into_iter().filter_map(other).collect()
 }
 
-/// What is advised, in the order of the findings. Nothing where I/O does not matter.
+/// Returns the advice, in the order of the findings; empty if I/O does not matter.
 pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     let mut set: BTreeMap<(Destination, String), (String, Code)> = BTreeMap::new();
@@ -104,7 +102,7 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
                 ));
                 continue;
             }
-            // Which lines are new, and what is said against those that are not.
+            // Keeps the new lines; `against` collects those that conflict with earlier settings.
             let mut against = Vec::new();
             let fresh = remedy.clone().of_new(|place, line| {
                 let known = set.entry((place, key(line))).or_insert_with(|| (line.to_owned(), weighed.finding.code));

@@ -1,4 +1,4 @@
-//! The files of `advise`. Each says in its first lines who wrote it; `dxt-run` reads all but the last two.
+//! Files of `advise`. The first lines of each name its author; `dxt-run` reads all but the last two.
 
 use super::collect::Item;
 use super::names::{NAMES, README, ROMIO, SETUP};
@@ -9,12 +9,12 @@ use crate::topics::verdict::remedy::{Destination, cray};
 use crate::written::ADVICE;
 use std::fmt::Write as _;
 
-/// Text on one line: what a trace holds may be anything.
+/// Returns text without line breaks or control characters: data from a trace is arbitrary.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect()
 }
 
-/// Names and contents; nothing if nothing is advised.
+/// Returns names and contents; empty without advice.
 pub(super) fn texts(verdict: &Verdict, items: &[Item], kept: &[String]) -> Vec<(&'static str, String)> {
     if items.is_empty() {
         return Vec::new();
@@ -41,7 +41,7 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     if name == SETUP {
         text.push_str("# Run it once, before the job. It moves and deletes nothing: each command changes what new files get.\nset -e\n");
     }
-    // One variable holds all hints of Cray's.
+    // All Cray hints are in one variable.
     let mut of_cray: Vec<String> = items
         .iter()
         .filter(|item| item.remedy.what == Destination::CrayHints)
@@ -65,7 +65,7 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     }
     if !of_cray.is_empty() {
         of_cray.extend_from_slice(kept);
-        // The file is no script: its values have no quotes.
+        // The file is no shell script: values have no quotes.
         let _ = writeln!(text, "{}", cray(&of_cray).replace('\'', ""));
     }
     text

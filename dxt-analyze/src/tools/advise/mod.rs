@@ -1,9 +1,10 @@
-//! `advise`: what to type as files, which `dxt-run --hints` uses. It reads the trace and the directory, and writes into that only.
+//! `advise`: writes advice as files for `dxt-run --hints`. It reads the trace and the output directory, and writes only to that
+//! directory.
 //!
-//! * [`collect`]: settings of all findings that are worth it, each once.
-//! * [`windows`]: whether data sieving has few large pieces, which decides what is advised against it.
-//! * [`files`]: the files that they become; [`names`]: what goes into which.
-//! * [`view`]: how what was done looks.
+//! * [`collect`]: settings of all findings worth applying, each once.
+//! * [`windows`]: tests if data sieving has few large pieces, which decides on the advice about it.
+//! * [`files`]: contents of the files; [`names`]: their names and roles.
+//! * [`view`]: report on what was done.
 
 mod collect;
 mod files;
@@ -25,55 +26,53 @@ use std::path::PathBuf;
 /// `advise`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Input options.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Directory for the files, made if absent
+    /// Directory for the files, created if absent
     #[arg(short, long, default_value = "hints", value_name = "DIR")]
     pub output: PathBuf,
-    /// Replace files that exist, whatever they are
+    /// Replace existing files of any origin
     #[arg(long)]
     pub force: bool,
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Form of the report on standard output
+    /// Format of the report on standard output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// What was advised and written.
+/// Advice given, and files written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
-    /// What the trace says, in a sentence.
+    /// Summary of the trace, one sentence.
     sentence: String,
-    /// Directory of the files.
     directory: String,
-    /// Files that were written.
     written: Vec<String>,
-    /// Files of earlier advice that does not hold any more.
+    /// Removed files with outdated advice.
     removed: Vec<String>,
-    /// What is advised, those that save most first.
+    /// Advice, by saving, largest first.
     advice: Vec<Item>,
-    /// Whether nothing is missing from the trace.
+    /// True if nothing is missing from the trace.
     complete: bool,
 }
 
 impl Advice {
-    /// 3 if the trace is incomplete.
+    /// Returns 3 if the trace is incomplete.
     #[must_use]
     pub fn exit(&self) -> Exit {
         if self.complete { Exit::Fine } else { Exit::Incomplete }
     }
 }
 
-/// Reads, and writes what follows from it.
+/// Analyzes the job and writes the advice.
 ///
 /// # Errors
 /// If nothing can be loaded, the layouts make no sense, or a file cannot be written or is not ours to replace.
 pub fn advise(args: &Args) -> Result<Advice> {
     let target = |name: &str| args.output.join(name);
-    // Before anything is read: an answer that comes after minutes helps nobody.
+    // Checked before reading, so that the error does not come after minutes of work.
     for name in names::NAMES {
         Target::new(&target(name), Ours::Advice, args.force).check()?;
     }
@@ -101,7 +100,7 @@ pub fn advise(args: &Args) -> Result<Advice> {
             Target::new(&path, Ours::Advice, args.force).stream(|out| Ok(out.write_all(text.as_bytes())?))?;
             written.push(path.display().to_string());
         } else if Ours::Advice.stands_at(&path) {
-            // What is left of earlier advice would be followed beside this.
+            // Outdated advice would be followed together with the new one.
             std::fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))?;
             removed.push(path.display().to_string());
         }

@@ -1,4 +1,4 @@
-//! The names of the files of `advise`, and what goes into which.
+//! Names of the files of `advise`, and their contents.
 
 use crate::topics::verdict::remedy::Destination;
 
@@ -8,10 +8,9 @@ const VARIABLES: &str = "environment";
 pub(super) const SETUP: &str = "setup.sh";
 pub(super) const README: &str = "README.txt";
 
-/// All of them.
 pub(super) const NAMES: [&str; 5] = [ROMIO, OMPI, VARIABLES, SETUP, README];
 
-/// Where remedies of a kind are written, if as settings.
+/// Returns the file for remedies of a kind, if they are written as settings.
 pub(super) const fn name_of(place: Destination) -> Option<&'static str> {
     match place {
         Destination::RomioHints => Some(ROMIO),

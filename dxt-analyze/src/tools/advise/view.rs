@@ -1,4 +1,4 @@
-//! How `advise` looks.
+//! View of `advise`.
 
 use super::{Advice, Item};
 use crate::render::{Cell, Part, Report, Table, View};
@@ -30,7 +30,7 @@ impl Report for Advice {
     }
 }
 
-/// The file that a setting was written to, or where it goes.
+/// Returns the file that a setting was written to, or the place where it belongs.
 fn place(item: &Item) -> String {
     match (item.file, &item.not_written) {
         (Some(file), _) => file.to_owned(),

@@ -1,6 +1,6 @@
-//! Whether data sieving has few large pieces. ROMIO begins each block that it moves where the next piece does: if a block is followed by
-//! a gap of a quarter of its length or more, no more than a few pieces lie in it, and pieces by themselves are the fewer bytes for about as
-//! many calls. Small pieces leave gaps no larger than between two of them.
+//! Test for data sieving with few large pieces. ROMIO begins each block that it moves at the next piece. If a gap of at least a quarter
+//! of a block's length follows the block, it contains only a few pieces. Moving pieces individually then means fewer bytes in about as
+//! many calls. Small pieces only leave gaps as large as those between two of them.
 
 use crate::model::{FileId, ProcessId, Run};
 use crate::progress::Bar;
@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpClass};
 
-/// Part of a block's length that a gap behind it has at least.
+/// Minimum size of a large gap, as a divisor of the preceding block's length.
 const GAP: u64 = 4;
 
-/// Blocks that are followed by a large gap, and others that are followed by one of the same call.
+/// Blocks followed by a large gap, and blocks followed by another gap or none, within the same call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Gaps {
     large: u64,
@@ -23,7 +23,7 @@ struct Windows {
     file: Option<FileId>,
 }
 
-/// Whether most blocks that were moved inside independent calls on a file, or on all, are followed by a large gap.
+/// True if a large gap follows most blocks moved inside independent calls on `file`, or on all files.
 pub(super) fn sparse(run: &Run, file: Option<&str>) -> bool {
     let file = file.and_then(|name| run.file_named(name));
     let bar = Bar::new(run.segments(), "data sieving");
@@ -42,7 +42,7 @@ impl Analysis for Windows {
         true
     }
 
-    // Calls inside another come before it in a block; one whose calls lie in two blocks tells a little less.
+    // Inner calls precede their outer call in a block; a call split over two blocks loses little information.
     fn block(&self, partial: &mut Gaps, block: &Block<'_>) {
         let mut inside: FxHashMap<(FileId, OpClass), Vec<(u64, u64)>> = FxHashMap::default();
         for row in block.rows() {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_large_against_the_block_before_it() {
-        // Blocks of 512 KiB at every MiB; blocks that follow each other; and the same place again, which is no gap.
+        // Blocks of 512 KiB at every MiB; adjacent blocks; and an earlier offset, which is no gap.
         assert_eq!(of(&[(0, 524_288), (1 << 20, 524_288), (2 << 20, 524_288)]), Gaps { large: 2, small: 0 });
         assert_eq!(of(&[(0, 524_288), (524_300, 524_288), (1_048_800, 100)]), Gaps { large: 0, small: 2 });
         assert_eq!(of(&[(4096, 100), (0, 100)]), Gaps::default());

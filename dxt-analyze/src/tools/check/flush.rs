@@ -1,4 +1,4 @@
-//! What a file says of how it came about: the stages of the flush (FORMAT.md §5.4), with what went in and out.
+//! Flush statistics of a trace file: time and bytes in and out of each flush stage (FORMAT.md §5.4).
 
 use crate::render::{Cell, Table};
 use serde::Serialize;
@@ -7,35 +7,35 @@ use trace_format::Segment;
 use trace_format::frame::FlushStage;
 use trace_format::read::{Region, RegionRef};
 
-/// Sums over the processes that say how long they took to write their part.
+/// Sums over the processes that recorded flush times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Flushed {
-    /// Processes that say so.
+    /// Processes with flush times.
     pub processes: u64,
-    /// Segments as they lie in memory, in bytes: 32 each.
+    /// Segments in memory, in bytes: 32 each.
     pub raw_bytes: u64,
-    /// The same as columns, which is what was compressed.
+    /// Segments as columns before compression, in bytes.
     pub column_bytes: u64,
-    /// The same compressed.
+    /// Compressed segments, in bytes.
     pub compressed_bytes: u64,
-    /// All that these processes wrote: with descriptions, heads and checksums.
+    /// All bytes written by these processes, including descriptions, heads and checksums.
     pub written_bytes: u64,
-    /// `raw_bytes` by `written_bytes`; `None` without segments.
+    /// `raw_bytes` / `written_bytes`; `None` without segments.
     pub compression_ratio: Option<f64>,
-    /// Segments that were encoded and compressed while the program ran: in no stage.
+    /// Segments encoded and compressed while the program was running, outside of any stage.
     pub packed_segments: u64,
-    /// The stages, in order.
+    /// Stages, in order.
     pub stages: Vec<StageTime>,
-    /// All of them.
+    /// Sum over all stages.
     pub whole: Times,
 }
 
-/// A stage.
+/// Time of a stage.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageTime {
-    /// Which.
+    /// Stage of the flush.
     pub stage: FlushStage,
-    /// Its time.
+    /// Time over processes.
     #[serde(flatten)]
     pub times: Times,
 }
@@ -43,11 +43,11 @@ pub struct StageTime {
 /// Time over processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Times {
-    /// Sum over the processes, in ns.
+    /// Sum over processes, ns.
     pub sum_ns: u64,
-    /// Of the process that took longest, in ns.
+    /// Maximum over processes, ns.
     pub longest_ns: u64,
-    /// Its rank, if it has one; of equals the lowest.
+    /// Rank of the slowest process, if it has one; the lowest in a tie.
     pub longest_rank: Option<i32>,
 }
 
@@ -62,7 +62,7 @@ impl Times {
 }
 
 impl Flushed {
-    /// What one region says; `None` if it has no flush frame.
+    /// Returns the flush times of one region; `None` if it has no flush frame.
     #[must_use]
     pub fn of(place: &RegionRef, region: &Region) -> Option<Self> {
         let times = region.flush?;
@@ -91,7 +91,7 @@ impl Flushed {
         Some(all)
     }
 
-    /// Adds what another region or file says.
+    /// Adds the flush times of another region or file.
     pub fn merge(&mut self, other: &Self) {
         let sums = [
             (&mut self.processes, other.processes),
@@ -116,10 +116,10 @@ impl Flushed {
         self.compression_ratio = known.then(|| self.raw_bytes as f64 / self.written_bytes as f64);
     }
 
-    /// Bytes that go into a stage and come out of it, where it makes others of them.
+    /// Returns the bytes that enter and leave a stage, if it transforms them.
     const fn bytes(&self, stage: FlushStage) -> (Option<u64>, Option<u64>) {
         match stage {
-            // Counters are no segments.
+            // Counters alone: there are no segments.
             _ if self.raw_bytes == 0 => (None, None),
             FlushStage::Gather => (None, Some(self.raw_bytes)),
             FlushStage::Encode => (Some(self.raw_bytes), Some(self.column_bytes)),
@@ -130,7 +130,7 @@ impl Flushed {
     }
 }
 
-/// A row: a job, a stage or all together, its time, and bytes in and out.
+/// Table row: a stage of a job's flush, or all of them.
 struct Row<'a> {
     job: &'a str,
     flushed: &'a Flushed,
@@ -139,10 +139,9 @@ struct Row<'a> {
     bytes: (Option<u64>, Option<u64>),
 }
 
-/// Rows that a table for people shows: of a few jobs.
+/// Maximum rows shown to people: enough for a few jobs.
 const SHOWN: usize = 36;
 
-/// Table of the stages by job, of the files that have them.
 pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> Table {
     let mut jobs: BTreeMap<&str, Flushed> = BTreeMap::new();
     files.for_each(|(job, flushed)| jobs.entry(job).or_default().merge(flushed));
@@ -162,7 +161,7 @@ pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> 
         })
         .collect();
     let bytes = |bytes: Option<u64>| bytes.map_or(Cell::None, Cell::Bytes);
-    // A stage that this kind of flush does not have.
+    // Empty for a stage that this kind of flush does not have.
     let time = |row: &Row<'_>, ns: u64| if row.times.sum_ns == 0 { Cell::None } else { Cell::Duration(ns) };
     let ratio = |row: &Row<'_>| match row.bytes {
         (Some(from @ 1..), Some(to @ 1..)) if row.stage != FlushStage::Write.name() => {

@@ -1,5 +1,4 @@
-//! `check`: reads every byte that has a checksum, file by file, and says what is whole, what is not and what to do.
-//! Files need not be of one job.
+//! `check`: verifies every checksum, file by file, and reports damage and what to do. Files may belong to different jobs.
 
 mod flush;
 
@@ -28,10 +27,10 @@ pub struct Args {
     /// Trace files, or directories with *.dxt files; of any number of jobs
     #[arg(required = true, value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Which of the report's tables to write as CSV (default: the first)
+    /// Table of the report to write as CSV (default: the first)
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
 }
@@ -40,48 +39,48 @@ pub struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileState {
-    /// Every checksum is right and the file ends as a finished one does.
+    /// All checksums match and the file has its regular end.
     Complete,
-    /// As complete, but operations that should have segments have none: those of `missing_segments`.
+    /// Intact, but operations that should have segments were folded into counters: `missing_segments`.
     Folded,
-    /// The end is missing; what is there is right.
+    /// Truncated; the rest is intact.
     Cut,
-    /// Something inside is wrong.
+    /// Damaged inside.
     Damaged,
     /// Nothing can be read.
     Unreadable,
 }
 
-/// What was found out about one file.
+/// Result for one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileCheck {
     /// Path.
     pub file: String,
-    /// State.
+    /// State of the file.
     pub state: FileState,
-    /// Key of its job.
+    /// Job key.
     pub job: String,
-    /// Processes.
+    /// Number of processes.
     pub processes: u64,
-    /// Segment blocks that were found.
+    /// Segment blocks found.
     pub blocks: u64,
-    /// Segments that were decoded.
+    /// Segments decoded.
     pub segments: u64,
     /// Operations that should have segments and were folded into counters.
     pub missing_segments: u64,
     /// Segments that should be there and cannot be read.
     pub lost_segments: u64,
-    /// Filters that were set when it was made: variable and value.
+    /// Filters set when the trace was recorded: variable and value.
     pub filters: Filters,
-    /// How long it took to write, if it says so.
+    /// Time that writing the file took, if recorded.
     pub flush: Option<Flushed>,
-    /// What is wrong.
+    /// Problems found.
     pub problems: Vec<Problem>,
-    /// What to do, if something is wrong.
+    /// Advice, if there is a problem.
     pub advice: Option<String>,
 }
 
-/// The result.
+/// Result for all files.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
     /// Files, in the order named.
@@ -91,7 +90,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// 0 if all files are complete, 1 if no file can be read, 3 otherwise.
+    /// Returns 0 if all files are complete, 1 if no file can be read, 3 otherwise.
     #[must_use]
     pub fn exit(&self) -> Exit {
         let all = |state| self.files.iter().all(|file| file.state == state);
@@ -150,7 +149,6 @@ fn unreadable(file: String, error: &anyhow::Error) -> FileCheck {
     }
 }
 
-/// What a region adds up to.
 #[derive(Default)]
 struct Sums {
     segments: u64,
@@ -188,7 +186,7 @@ fn one(input: &Input) -> FileCheck {
     let state = match (sums.problems.len(), input.trace.complete) {
         (0, true) if sums.missing == 0 => FileState::Complete,
         (0, true) => FileState::Folded,
-        // One problem, that of the missing end, and perhaps the frame that the cut went through.
+        // Truncation only: the missing end, and perhaps the frame that the cut went through.
         (_, false) if sums.problems.iter().all(is_cut) => FileState::Cut,
         _ => FileState::Damaged,
     };
@@ -266,7 +264,7 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
     sums
 }
 
-/// Whether a block's head tells of other segments than are in it.
+/// Returns how a block's head disagrees with its segments; `None` if they agree.
 fn disagreement(block: &BlockRef, columns: &Columns) -> Option<String> {
     let head = &block.head;
     let bytes = columns.length.iter().fold(0_u64, |sum, length| sum.wrapping_add(*length));
@@ -338,7 +336,7 @@ fn state(file: &FileCheck) -> &'static str {
     }
 }
 
-/// Complete files that a table for people shows; all others are shown.
+/// Maximum complete files shown in a table for people; all others are shown.
 const SHOWN_COMPLETE: usize = 10;
 
 fn files(files: &[FileCheck]) -> Table {

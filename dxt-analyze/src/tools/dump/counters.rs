@@ -1,6 +1,5 @@
-//! What `dump` prints behind the segments: the counters of operations that have none, profiles, what another tool counted of all
-//! accesses, and spreads over ranks.
-//! As text each is a line of numbers that begins with what it is; as JSON an object with the field `record`.
+//! Output of `dump` after the segments: counters of operations without segments, profiles, profiles of all accesses counted by another
+//! tool, and spreads over ranks. In text each is a line of numbers that begins with its type; in JSON an object with the field `record`.
 
 use super::args::DumpFormat;
 use crate::model::{FileId, Process, Run};
@@ -21,7 +20,7 @@ struct Who<'a> {
     rank: i32,
     node: &'a str,
     pid: u32,
-    /// Ranks whose calls they are; 0 for one process.
+    /// Number of ranks that the calls belong to; 0 for one process.
     ranks: u64,
     file: &'a str,
     layer: &'a str,
@@ -50,7 +49,7 @@ struct ProfileRow<'a> {
     profile: Profile,
 }
 
-/// Of an access, whether it is known how it followed the one before.
+/// Accesses with a known predecessor, and the consecutive and sequential ones among them.
 #[derive(Serialize)]
 struct OrderRow {
     ordered: u64,
@@ -71,7 +70,7 @@ struct WholeRow<'a> {
     who: Who<'a>,
     reads: OrderRow,
     writes: OrderRow,
-    /// Bytes; 0 unknown.
+    /// Alignment in bytes; 0 if unknown.
     memory_alignment: u64,
     #[serde(flatten)]
     profile: Profile,
@@ -86,7 +85,7 @@ struct SpreadRow<'a> {
     spread: RankSpread,
 }
 
-/// Writes the counters of every process; times are moved by `base` ns.
+/// Writes the counters of every process; times are shifted by `base` ns.
 pub(crate) fn dump(run: &Run, format: DumpFormat, base: u64, out: &mut dyn Write) -> Result<()> {
     if format == DumpFormat::Csv {
         return Ok(());
@@ -138,7 +137,7 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
             reads: def.reads.into(),
             writes: def.writes.into(),
             memory_alignment: def.memory_alignment,
-            // When the longest calls began is not known.
+            // Not shifted: the starts of the longest calls are unknown.
             profile: def.profile,
         };
         write(out, form, &row, || {
@@ -246,7 +245,7 @@ fn profile_moved(profile: &Profile, shift: u64) -> Profile {
     Profile { slowest_read: slowest(profile.slowest_read), slowest_write: slowest(profile.slowest_write), ..*profile }
 }
 
-/// `more` stands behind who it is of.
+/// Formats a profile; `more` follows the head.
 fn profile_text(record: &str, who: &Who<'_>, more: &str, p: &Profile) -> String {
     let common = |values: &CommonValues| {
         let shown = values.top().into_iter().map(|common| match common.over {
@@ -280,7 +279,7 @@ fn profile_text(record: &str, who: &Who<'_>, more: &str, p: &Profile) -> String 
 fn spread_text(row: &SpreadRow<'_>, untimed: bool) -> String {
     let s = &row.spread;
     if untimed {
-        // Who is fastest and slowest follows from times.
+        // Fastest and slowest ranks follow from times.
         let who = head(row.record, &row.who);
         let (ranks, mean, variance) = (s.ranks, s.bytes_mean, s.bytes_variance);
         let file = printable(row.who.file);

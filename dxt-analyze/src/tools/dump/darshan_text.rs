@@ -1,4 +1,4 @@
-//! `dump` in the forms of Darshan's own tools, which others parse: of a Darshan log, from the log itself.
+//! `dump` in the formats of Darshan's own tools, for programs that parse these; reads the Darshan log directly.
 
 use super::args::{Args, DumpFormat};
 use crate::exit::{Exit, UsageError};
@@ -10,10 +10,10 @@ use darshan_log::Log;
 use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
 use std::io::Write;
 
-/// Prints the log that is named.
+/// Prints the named log.
 ///
 /// # Errors
-/// If it is not one log alone or cannot be read, or `out` cannot be written.
+/// If the input is not a single log or cannot be read, or `out` cannot be written.
 pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let chosen = crate::session::selection(&args.inputs)?;
     let [path] = args.inputs.traces.as_slice() else {

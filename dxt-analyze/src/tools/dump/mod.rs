@@ -1,4 +1,4 @@
-//! `dump`: every segment, and the counters of what has none; of Darshan logs also in the forms of Darshan's own tools.
+//! `dump`: every segment, and the counters of operations without segments; for Darshan logs also in the formats of Darshan's own tools.
 
 mod args;
 mod counters;

@@ -1,9 +1,11 @@
-//! `dump`: every segment. Processes by rank and pid, in a process thread by thread, in a thread in the order of its
-//! buffer. Blocks are decoded and formatted a few at a time, in parallel, and written in order.
+//! `dump`: every segment, by rank and pid, then by thread, then in buffer order. Blocks are decoded and formatted a few at a time, in
+//! parallel, and written in order.
 //!
-//! `nested` is 1 for calls that MPI-IO made inside one of its own; those that were made inside an HDF5 call have `in_hdf5`, and
-//! as text 2 more. A data set stands behind its file. `errno` is why a call failed, 0 if it did not. `segment` is the running number of a segment within its process, file and layer, from 0, in this order, as in
-//! darshan-dxt-parser.
+//! - `nested`: 1 for calls that MPI-IO made inside one of its own. Calls inside an HDF5 call have `in_hdf5`; the text format adds 2 to
+//!   `nested` instead.
+//! - Data set: appended to the file name in the text format.
+//! - `errno`: error of a failed call, else 0.
+//! - `segment`: running number of a segment within its process, file and layer, from 0, in this order, as in darshan-dxt-parser.
 
 use super::args::{Args, DumpFormat};
 use crate::exit::Exit;
@@ -21,7 +23,7 @@ use serde::Serialize;
 use std::io::Write;
 use trace_format::read::{BlockRef, Columns, Decoder};
 
-/// Loads and writes every segment.
+/// Loads the job and writes every segment.
 ///
 /// # Errors
 /// If nothing can be loaded or `out` cannot be written.
@@ -38,7 +40,7 @@ pub fn dump(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     Ok(if missing.complete { Exit::Fine } else { Exit::Incomplete })
 }
 
-/// Writes every segment of `run`; returns what was lost on the way.
+/// Writes every segment of `run`; returns the losses.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -139,7 +141,7 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// A block's segments with their streams and numbers.
+/// Segments of a block, with their streams and numbers.
 struct Decoded {
     columns: Columns,
     streams: Vec<StreamIx>,
@@ -147,7 +149,7 @@ struct Decoded {
     unknown: u64,
 }
 
-/// What a row needs beside its numbers.
+/// Context of a row.
 struct Names<'a> {
     run: &'a Run,
     process: &'a Process,
@@ -156,14 +158,13 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Path of the data set that a stream is about; empty if it is about none.
+    /// Returns the path of a stream's data set; empty if there is none.
     fn data_set(&self, stream: &Stream) -> &str {
         let set = stream.data_set.and_then(|number| self.run.data_sets.get(number as usize));
         set.map_or("", |set| set.path.as_str())
     }
 }
 
-/// A row as JSON.
 #[derive(Serialize)]
 struct JsonRow<'a> {
     rank: i32,
@@ -193,7 +194,7 @@ impl Decoded {
         Self { columns: columns.clone(), streams, numbers: Vec::new(), unknown }
     }
 
-    /// Numbers the segments on from where the last block ended.
+    /// Numbers the segments, continuing from the last block.
     fn numbered(mut self, run: &Run, process: &Process, numbers: &mut FxHashMap<(FileId, u8), u64>) -> Self {
         self.numbers.reserve(self.streams.len());
         for &index in &self.streams {
@@ -282,16 +283,14 @@ impl Decoded {
     }
 }
 
-/// A field of a row in CSV.
 enum Field<'a> {
     Number(i128),
     Text(&'a str),
 }
 
-/// Makes a field of a row.
 type OfRow = for<'a> fn(&'a JsonRow<'a>) -> Field<'a>;
 
-/// The columns of CSV: the heading, and what it shows of a row.
+/// CSV columns: heading and field function.
 const COLUMNS: [(&str, OfRow); 18] = [
     ("rank", |row| Field::Number(row.rank.into())),
     ("node", |row| Field::Text(row.node)),
@@ -320,7 +319,7 @@ fn csv_row(writer: &mut csv::Writer<Vec<u8>>, digits: &mut String, row: &JsonRow
             Field::Number(number) => {
                 use std::fmt::Write as _;
                 digits.clear();
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(digits, "{number}");
                 writer.write_field(&*digits)?;
             }

@@ -1,4 +1,4 @@
-//! Man pages and completions of shells, made of the command lines themselves, so that they are never older than those.
+//! Man pages and shell completions, generated from the command line definitions, so that they are always up to date.
 
 use crate::exit::Exit;
 use crate::progress::say;
@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 /// `generate`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Where to: below DIR are made share/man/man1, share/bash-completion/completions, share/zsh/site-functions and
-    /// share/fish/vendor_completions.d; files of the same names are replaced
+    /// Target directory, for share/man/man1, share/bash-completion/completions, share/zsh/site-functions and
+    /// share/fish/vendor_completions.d; existing files are replaced
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 }
 
-/// Shells, the directory in which each looks for completions of programs, and what stands before and behind a program's name there.
+/// Shells: completion directory, and prefix and suffix of the file name.
 const SHELLS: [(Shell, &str, &str, &str); 3] = [
     (Shell::Bash, "share/bash-completion/completions", "", ""),
     (Shell::Zsh, "share/zsh/site-functions", "_", ""),
     (Shell::Fish, "share/fish/vendor_completions.d", "", ".fish"),
 ];
 
-/// Writes all of them; `analyzer` is the command line of this program.
+/// Writes all files; `analyzer` is the command line of this program.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -47,7 +47,7 @@ pub fn generate(args: &Args, analyzer: Command) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// The page of a command and those of its verbs, `program-verb.1`.
+/// Writes the pages of a command and its subcommands, `program-command.1`.
 fn pages(command: &Command, directory: &Path) -> Result<usize> {
     let mut command = command.clone();
     command.build();
@@ -56,7 +56,7 @@ fn pages(command: &Command, directory: &Path) -> Result<usize> {
     page(&command, directory, &name)?;
     for verb in command.get_subcommands() {
         let full = format!("{name}-{}", verb.get_name());
-        // The name of a page is what people ask man(1) for.
+        // The page name is the argument for man(1).
         page(&verb.clone().display_name(full.clone()), directory, &full)?;
         count += 1;
     }
@@ -65,7 +65,7 @@ fn pages(command: &Command, directory: &Path) -> Result<usize> {
 
 fn page(command: &Command, directory: &Path, name: &str) -> Result<()> {
     let mut text = Vec::new();
-    // What stands below the options: examples, or the exit codes.
+    // Text below the options: examples, or the exit codes.
     let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let without = command.clone().after_help(Resettable::Reset);
     let man = clap_mangen::Man::new(without).title(name.to_uppercase()).manual("DXT tracer");
@@ -74,11 +74,11 @@ fn page(command: &Command, directory: &Path, name: &str) -> Result<()> {
     write(directory, &format!("{name}.1"), &text)
 }
 
-/// What stands below `Title:` as a section of a page. Lines of their own stay as they are: what is typed is not to be filled or hyphenated.
+/// Formats text `Title: ...` as a section. Lines after `Title:` are kept as they are: commands must not be filled or hyphenated.
 fn section(text: &str) -> String {
     let escaped = |line: &str| {
         let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");
-        // A line that begins like this would be a command of roff(7).
+        // A line starting with a dot would be a roff(7) command.
         if line.starts_with('.') { format!("\\&{line}\n") } else { format!("{line}\n") }
     };
     let titled = |title: &str, body: &str| format!(".SH {}\n{body}", title.to_uppercase());
@@ -118,7 +118,7 @@ mod tests {
         assert!(read("bash-completion/completions/dxt-run").contains("--hints"));
         let page = read("man/man1/dxt-run.1");
         assert!(page.contains("\\-\\-hints") && !page.contains("EXTRA"), "{page}");
-        // As it is typed, a line each.
+        // Commands as typed, one per line.
         assert!(page.contains(".SH EXAMPLES\n.nf\n  dxt\\-run \\-o traces \\-\\- mpirun \\-n 4 ./app\n"), "{page}");
     }
 }

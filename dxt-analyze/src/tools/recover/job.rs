@@ -1,5 +1,5 @@
-//! The spools of one job, and their trace. A job may have left more of them than fit into memory: they are read once to know whose they are,
-//! and once more, some at a time, when their trace is made.
+//! Spools of one job, and their trace. A job may have left more spools than fit in memory: they are read once to find their jobs, and
+//! again, a few at a time, to write the trace.
 
 use super::{Found, FromSpool, Held, How, Looked, Recovery, is_directory, read, spill_or_nothing};
 use crate::spools::files::{self, Identity};
@@ -14,22 +14,21 @@ use trace_format::frame::IndexEntry;
 use trace_format::meta::Job;
 use trace_format::write::{self, Encoder};
 
-/// Spools that are in memory at a time.
+/// Maximum spools in memory at once.
 pub(super) const AT_ONCE: usize = 16;
 
-/// What is known of a spool that was read.
+/// Spool that was read, without its contents.
 pub(super) enum Known {
-    /// It holds calls that are in no trace.
+    /// Holds calls that are in no trace.
     Calls(Box<OfJob>),
-    /// As [`Held::Nothing`].
+    /// Nothing, see [`Held::Nothing`].
     Nothing,
-    /// As [`Held::Cut`].
+    /// Truncated, see [`Held::Cut`].
     Cut(String),
-    /// As [`Held::NoHeader`].
+    /// Incomplete header, see [`Held::NoHeader`].
     NoHeader(String),
 }
 
-/// A spool of a job.
 pub(super) struct OfJob {
     /// User id of the file's owner.
     owner: u32,
@@ -37,14 +36,14 @@ pub(super) struct OfJob {
     pub(super) about: FromSpool,
     exe: Vec<u8>,
     start_unix_ns: i64,
-    /// Whether its process knows of MPI.
+    /// True if the process knows of MPI.
     knows_mpi: bool,
-    /// What is in it, if it was kept.
+    /// Contents, if kept in memory.
     found: Option<Box<Found>>,
 }
 
 impl Known {
-    /// Of a spool, and whatever is to be said of its spill.
+    /// Summarizes a spool; also returns the error of its spill file, if any.
     pub(super) fn of(Looked { what, without_spill }: Looked, keeps: bool) -> (Self, Option<String>) {
         let known = match what {
             Held::Nothing => Self::Nothing,
@@ -67,7 +66,7 @@ impl Known {
     }
 }
 
-/// By job, in a fixed order.
+/// Groups spools by job, in a fixed order.
 pub(super) fn apart(mut found: Vec<OfJob>) -> Vec<Vec<OfJob>> {
     found.sort_by(|a, b| key(a).cmp(&key(b)));
     let mut jobs: Vec<Vec<OfJob>> = Vec::new();
@@ -85,12 +84,12 @@ fn key(one: &OfJob) -> (u32, &str, i32, &str, u32) {
 }
 
 impl OfJob {
-    /// A spool may say anything of itself: nobody gets into another user's job.
+    /// True if the spool belongs to this owner's job. A spool may claim any job, so the owner keeps it out of other users' jobs.
     fn is_of(&self, owner: u32, job: &str) -> bool {
         (self.owner, self.about.job.as_str()) == (owner, job)
     }
 
-    /// What is in it, read once more if it was not kept; `None` if nothing is any more.
+    /// Returns the contents, read again if not kept in memory; `None` if nothing is left.
     fn found(&mut self) -> Result<Option<Box<Found>>> {
         if let Some(found) = self.found.take() {
             return Ok(Some(found));
@@ -101,7 +100,6 @@ impl OfJob {
     }
 }
 
-/// Writes the trace of one job.
 pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut Recovery) -> Result<()> {
     let (force, owner) = (how.force, job.first().map(|one| one.owner).filter(|_| how.gives));
     let in_directory = is_directory(output);
@@ -112,10 +110,10 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
     } else {
         output.to_owned()
     };
-    // Who recovers a process that runs once more wants the newer trace.
+    // Recovering a running process again replaces the earlier trace.
     let own = job.iter().all(|one| one.owner == files::own_user());
     let Some(block) = block_of(&mut job) else { return Ok(()) };
-    // What others' spools say of themselves replaces nothing.
+    // Traces made of other users' spools replace nothing: spools may claim anything.
     let (ours, force) = if own { (Ours::Recovery, force) } else { (Ours::Never, force && !in_directory) };
     let others = (2..1000).map(|number| path.with_extension(format!("{number}.dxt"))).filter(|_| in_directory);
     let may_be = |path: &PathBuf| Target::new(path, ours, force).check().is_ok();
@@ -127,7 +125,7 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
         if about.is_empty() {
             return Err(Nothing.into());
         }
-        // The open file, before it has a name: whatever lies under that by then is nobody's business here.
+        // Changes the open file before it gets a name: another file under that name must not be given away.
         owner.map_or(Ok(()), |owner| fchown(&*file, Some(owner), None)).context("failed to give it to its user")
     });
     match has_written {
@@ -139,10 +137,10 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
     Ok(())
 }
 
-/// For its owner alone.
+/// Read and write by the owner only.
 const PRIVATE: u32 = 0o600;
 
-/// Who may read the trace: as the process would have written it.
+/// Returns the access rights that the process would have given its trace.
 fn rights(block: &Job) -> u32 {
     let asked = block.settings.iter().find(|(name, _)| name == "DXT_TRACE_MODE");
     let mode = asked.and_then(|(_, value)| u32::from_str_radix(value, 8).ok());
@@ -154,7 +152,7 @@ fn rights(block: &Job) -> u32 {
 #[error("nothing is left to write")]
 struct Nothing;
 
-/// The job block, of the process that knows of MPI, which knows most of the job, or else of the first.
+/// Returns the job block of a process that knows of MPI, as it knows most of the job; otherwise of the first process.
 fn block_of(job: &mut [OfJob]) -> Option<Job> {
     let mut order: Vec<usize> = (0..job.len()).collect();
     order.sort_by_key(|&at| !job[at].knows_mpi);
@@ -166,7 +164,7 @@ fn block_of(job: &mut [OfJob]) -> Option<Job> {
     })
 }
 
-/// Writes the trace of what is found, process by process, to `file`; returns what that was. What cannot be read is added to `failed`.
+/// Writes the trace to `file`, process by process, and returns what was written. Unreadable spools are added to `failed`.
 fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<String>) -> Result<Vec<FromSpool>> {
     let mut encoder = Encoder::new()?;
     let (mut about, mut index) = (Vec::new(), Vec::new());
@@ -191,7 +189,7 @@ fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<Str
                     of_spool.folded = recovered.process.info.missing;
                     about.push(of_spool.clone());
                 }
-                // Its process has written its trace meanwhile.
+                // The process has written its trace meanwhile.
                 Ok(None) => {}
                 Err(error) => failed.push(format!("{}: {error:#}", spool.display())),
             }
@@ -207,7 +205,7 @@ fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<Str
     Ok(about)
 }
 
-/// Where a trace goes: how far it has come, and why no further.
+/// Writer that counts bytes and keeps the error that stopped it.
 struct Counted<W> {
     file: W,
     bytes: u64,
@@ -235,7 +233,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// `<program>_<start>_<node>_<pid>_recovered.dxt`, with the number of processes if there are several.
+/// Returns `<program>_<start>_<node>_<pid>_recovered.dxt`, with the number of processes if there are several.
 fn file_name(job: &[OfJob]) -> String {
     let Some(first) = job.first() else { return "recovered.dxt".into() };
     let exe = String::from_utf8_lossy(&first.exe);

@@ -1,5 +1,5 @@
-//! Recovery: from the spools that killed processes left behind to a trace. The bytes are `trace_format::spool`'s business;
-//! here is what concerns this machine: its clocks, whether the owner still runs, files.
+//! `recover`: makes traces from the spools that killed processes left behind. `trace_format::spool` decodes the bytes; this module
+//! handles the machine: clocks, running owners, files.
 
 mod job;
 mod spill;
@@ -24,56 +24,56 @@ use std::time::Duration;
 use trace_format::read::Source;
 use trace_format::spool::{Head, Recovered, Spool};
 
-/// What was found in one spool.
+/// Contents of one spool.
 #[derive(Clone, Debug, Serialize)]
 pub struct FromSpool {
     /// Path of the spool.
     pub spool: PathBuf,
-    /// Key of its job.
+    /// Job key.
     pub job: String,
-    /// Node.
+    /// Host name.
     pub node: String,
     /// Process id.
     pub pid: u32,
     /// Rank, or -1.
     pub rank: i32,
-    /// Whether its owner still runs: then this is how far it had come.
+    /// True if the owner is still running: the contents are its progress so far.
     pub running: bool,
-    /// Segments.
+    /// Number of segments.
     pub segments: u64,
-    /// Calls that are in counters only.
+    /// Calls that are only in counters.
     pub folded: u64,
-    /// Calls that are in segments and may be in counters too.
+    /// Calls that are in segments and may be in counters as well.
     pub uncertain: u64,
-    /// Bytes that the process had in use and that are not in the file: it was cut short. Nobody knows how many calls they held.
+    /// Bytes that the process had in use and that the file lacks because it was truncated. The number of calls in them is unknown.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing_bytes: u64,
 }
 
-/// What became of all of them.
+/// Outcome of recovering a set of spools.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Recovery {
-    /// Spools with something in them.
+    /// Spools with recovered calls.
     pub spools: Vec<FromSpool>,
-    /// Spools with nothing in them that is not in a trace already.
+    /// Spools whose calls, if any, are all in a trace already.
     pub empty: Vec<PathBuf>,
     /// Traces written.
     pub written: Vec<PathBuf>,
-    /// Spools that could not be read, or spills beside them, and why.
+    /// Spools, or spill files beside them, that could not be read, with the error.
     pub failed: Vec<String>,
-    /// Spools that were cut short and of which no trace was made, and why; they stay.
+    /// Truncated spools of which no trace was made, with the reason; they are kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<String>,
-    /// Spools that do not even have a whole header, and why; `--stale` removes them, so they are named once.
+    /// Spools without a complete header, with the reason; `--stale` removes them, so each is reported once.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub without_header: BTreeMap<PathBuf, String>,
-    /// Files that were deleted without a trace of them, if that was asked for.
+    /// Files deleted without making a trace of them, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<PathBuf>,
-    /// Spools that are not stale: of processes that run, or that ended not long ago.
+    /// Spools that are not stale: their process is running or ended recently.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_stale: u64,
-    /// Within what time.
+    /// Minimum age of a stale spool.
     #[serde(skip)]
     pub older_than: Duration,
 }
@@ -83,9 +83,9 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// One spool, put together.
+/// Decoded spool with calls.
 struct Found {
-    /// User id of the file's owner, who alone can have written it.
+    /// User id of the file's owner, the only user who can have written the file.
     owner: u32,
     identity: Identity,
     about: FromSpool,
@@ -93,44 +93,41 @@ struct Found {
     spill: Option<Bytes>,
 }
 
-/// What lies beside a spool, empty if nothing does.
+/// Returns the contents of the spill file beside a spool; empty without one.
 fn spill_or_nothing(spill: Option<&Bytes>) -> &dyn Source {
     spill.map_or(&[0_u8; 0], |spill| spill)
 }
 
-/// What is in a spool that is in no trace yet, and why what it had spilled is not with it.
+/// Result of reading one spool: calls that are in no trace yet, and why its spill file is not included.
 struct Looked {
     what: Held,
     without_spill: Option<String>,
 }
 
-/// What a spool holds.
 enum Held {
-    /// Something that is in no trace.
+    /// Calls that are in no trace.
     Calls(Box<Found>),
     /// Nothing.
     Nothing,
-    /// Nothing that is left of it: it was cut short.
+    /// Truncated, with no call in the rest.
     Cut(String),
-    /// Less than a header.
+    /// Incomplete header.
     NoHeader(String),
 }
 
-/// Which spools traces are made of, and what becomes of them and of files that are there.
 #[derive(Clone, Copy, Debug, Default)]
 struct How {
-    /// Those of processes that have ended are removed once their trace is written.
+    /// Removes spools of ended processes once their trace is written.
     remove: bool,
-    /// Traces replace files of other origin.
+    /// Lets traces replace files of other origin.
     force: bool,
-    /// What is there is cleaned up. Of those that were cut short no trace is made, since they stay: who comes again and again would make it
-    /// again and again.
+    /// Cleans up (`--stale`). Truncated spools stay, so no trace is made of them: repeated clean-ups would make it again and again.
     cleans: bool,
-    /// Traces are given to the users whose spools they are made of.
+    /// Gives traces to the users whose spools they are made of (`chown`).
     gives: bool,
 }
 
-/// Spools in the order named; of a directory, all that are in it.
+/// Lists the spools in `named`, sorted; a directory stands for all spools in it.
 ///
 /// # Errors
 /// [`UsageError`] if a name stands for nothing.
@@ -155,14 +152,15 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Whether `--output` means a directory: one that exists, or a name that is no trace's.
+/// True if `output` means a directory: an existing one, or a name without the extension `.dxt`.
 fn is_directory(output: &Path) -> bool {
     output.is_dir() || output.extension().is_none_or(|extension| extension != "dxt")
 }
 
-/// Puts the processes of `spools` together, one trace per job, in `output`: a file, if it is named `*.dxt`, or a directory,
-/// made if it is absent, in which traces are named as the tracer would. With `remove`, spools of processes that have ended are removed once their trace is written. With `force`, traces
-/// replace files of other origin.
+/// Writes one trace per job of `spools` to `output`: a file, if named `*.dxt`, or a directory, created if absent, in which traces get the
+/// tracer's names.
+///
+/// `remove` deletes spools of ended processes once their trace is written. `force` lets traces replace files of other origin.
 ///
 /// # Errors
 /// If no spool can be read, if there are several jobs and `output` is a file, or if a trace cannot be written.
@@ -171,11 +169,11 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> 
     put_together(&spools, output, How { remove, force, ..How::default() })
 }
 
-/// See [`recover`]. One with an identity is read only if it still is that file.
+/// Implements [`recover`]. A spool given with an identity is read only if its path still leads to that file.
 fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How) -> Result<Recovery> {
     let mut result = Recovery::default();
     let mut found = Vec::new();
-    // Of many only what they say of themselves is kept, or they would all be in memory at once.
+    // With many spools, keeps only their headers: all contents at once would not fit in memory.
     let keeps = spools.len() <= job::AT_ONCE;
     let read: Vec<_> =
         spools.par_iter().map(|(path, is)| (path, read(path, *is).map(|one| Known::of(one, keeps)))).collect();
@@ -226,8 +224,7 @@ fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How)
     Ok(result)
 }
 
-/// Reads one spool, which `is` the file that was looked at before, if that is said: names in a directory of others may be given to another
-/// file at any moment.
+/// Reads one spool. If `is` is given, the file must be the same as before: names in a directory of others may change at any time.
 fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
     let Owned { file, owner } = Owned::open(path)?;
     let about = file.metadata().context("failed to look at it")?;
@@ -239,14 +236,14 @@ fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
     }
     let head = Head::read(&source)?;
     let is_finished = head.is_some();
-    // Before the rest is read: one that ends meanwhile may have written its trace since.
+    // Checked before reading the rest: an owner that ends later may have written its trace since.
     let running = head.is_some_and(|head| owner::is_of_this_boot(&head) && owner::is_running(&head));
     let spool = Spool::read(&source)?;
     let here = owner::is_of_this_boot(spool.head());
     let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
     let (spill, without_spill) = match spill::read(path, spool.head(), owner)? {
         Spill::There(bytes) => (Some(bytes), None),
-        // What it held is in the trace as well.
+        // The trace contains the spilled data as well.
         Spill::Gone(_) if in_trace => (None, None),
         Spill::None => (None, None),
         Spill::Gone(why) => (None, Some(format!("the spill beside {}: {why}", path.display()))),
@@ -255,7 +252,7 @@ fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
         spool.recover(spill_or_nothing(spill.as_ref()), clock::now(spool.head()).filter(|_| here), in_trace)?;
     let missing_bytes = spool.missing_bytes();
     if recovered.is_empty() {
-        // A running process may record more at any moment.
+        // A running process may record more at any time.
         if running {
             bail!("its process {} runs and has recorded nothing", spool.head().pid());
         }

@@ -1,4 +1,4 @@
-//! The file of packed blocks beside a spool: whether it is that, and what is in it.
+//! Spill file beside a spool, with packed blocks: checks that it belongs to the spool, and opens it.
 
 use crate::spools::files::{self, Bytes, Owned};
 use anyhow::{Context, Result, bail};
@@ -7,23 +7,23 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace_format::spool::{Head, spill_name};
 
-/// A file system may keep so much of a file elsewhere than in its blocks.
+/// Allowance for file systems that store a part of a file outside of its blocks.
 const SLACK_BYTES: u64 = 64 << 10;
 
-/// What the spool's process had no room for in memory.
+/// Data for which the spool's process had no room in memory.
 pub(super) enum Spill {
-    /// It is this, which is read when it is needed: it may be larger than memory.
+    /// Spill file, read on demand: it may be larger than memory.
     There(Bytes),
-    /// There is none.
+    /// No spill file.
     None,
-    /// It is not to be had, and why: others can put a file of its name beside the spool, or take it away.
+    /// Unusable, with the reason: others can create a file of that name beside the spool, or remove it.
     Gone(String),
 }
 
-/// What lies beside a spool with this head, of this owner.
+/// Opens the spill file of a spool with this head and owner.
 ///
 /// # Errors
-/// If it is the spool's, and cannot be read or is damaged.
+/// If the file belongs to the spool but is unreadable or damaged.
 pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     let about = path(spool).map(|path| (path.symlink_metadata(), path));
     let Some((Ok(about), path)) = about else {
@@ -40,7 +40,7 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     if !is_its(&about) {
         return Ok(Spill::Gone(others()));
     }
-    // Blocks are written one after another. A file with holes, which costs who makes it nothing, is none of the tracer's.
+    // The tracer writes blocks one after another. A sparse file costs its creator nothing and is not the tracer's.
     let most = about.blocks().saturating_mul(512).saturating_add(SLACK_BYTES);
     if about.len() > most {
         bail!(
@@ -52,7 +52,6 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     Ok(Spill::There(Bytes(spill.file)))
 }
 
-/// Where it would lie.
 pub(super) fn path(spool: &Path) -> Option<PathBuf> {
     Some(spool.with_file_name(spill_name(spool.file_name()?.to_str()?)?))
 }

@@ -1,5 +1,5 @@
-//! `recover --stale`: what processes left that ended long ago is made traces of and removed, so that nothing fills a node's disk. Root
-//! does it for all users: each user's traces go into a directory that root alone may change, and belong to the user.
+//! `recover --stale`: recovers and removes spools of processes that ended long ago, so that nothing fills a node's disk. Root does this
+//! for all users: each user's traces go to a directory that only root can change, and are given to the user.
 
 use super::Recovery;
 use crate::exit::UsageError;
@@ -12,20 +12,20 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Which are stale, and what becomes of them.
+/// Options of a clean-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Stale {
-    /// Files that were written to within this time are not.
+    /// Minimum time since the last write to a file.
     pub older_than: Duration,
-    /// They are deleted, and no traces are made.
+    /// Deletes the files without making traces.
     pub delete: bool,
 }
 
-/// Cleans up `places`, or where the tracer puts spools if none is named; traces go into `output`, a directory. What cannot be read or
-/// written stays where it is.
+/// Cleans up `places`, by default the directories where the tracer puts spools; traces go to the directory `output`. Unreadable spools,
+/// and those whose trace cannot be written, are kept.
 ///
 /// # Errors
-/// If no directory can be listed; [`UsageError`] if root is to write where others may.
+/// If no directory can be listed; [`UsageError`] if root is to write where others may write.
 pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recovery> {
     if own_user() == 0 && !which.delete && output.symlink_metadata().is_ok() {
         make(output)?;
@@ -47,7 +47,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
                 clean(&place, output, which, &mut result);
             }
             Err(error) if named => result.failed.push(format!("{error:#}")),
-            // Not every machine has all of them.
+            // Not every machine has all default directories.
             Err(_) => {}
         }
     }
@@ -59,7 +59,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
 
 fn clean(place: &SpoolDirectory, output: &Path, which: &Stale, result: &mut Recovery) {
     result.not_stale += place.kept;
-    // They hold nothing of what was recorded.
+    // Budget files hold no recorded data.
     for budget in &place.budgets {
         place.remove(budget);
     }
@@ -80,13 +80,13 @@ fn clean(place: &SpoolDirectory, output: &Path, which: &Stale, result: &mut Reco
             }
         }
     }
-    // When all have been read: the spill of a process that had changed its user belongs to another than its spool.
+    // After all spools have been read: the spill of a process that changed its user has another owner than its spool.
     for file in place.left.iter().filter(|file| !stays.iter().any(|spool| is_of(file, spool))) {
         place.remove(file);
     }
 }
 
-/// Makes traces of a user's spools; returns the paths of those that have to stay.
+/// Makes traces of a user's spools; returns the paths of spools that must be kept.
 fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -> Result<Vec<PathBuf>> {
     if spools.is_empty() {
         return Ok(Vec::new());
@@ -99,11 +99,11 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
     let how = super::How { cleans: true, gives: for_all, ..super::How::default() };
     let done = super::put_together(&of_files, &folder, how);
     if is_new && for_all {
-        // Where there was nothing to write.
+        // Removes the directory if nothing was written.
         let _ = std::fs::remove_dir(&folder);
     }
     let done = done?;
-    // A spool that cannot be read is not known to be none: it stays, and is named each time.
+    // An unreadable file may still be a spool: it is kept and reported every time.
     let read = done.spools.iter().map(|one| &one.spool).chain(&done.empty);
     let dealt_with: BTreeSet<&PathBuf> = read.chain(done.without_header.keys()).collect();
     let running = done.spools.iter().filter(|one| one.running).map(|one| &one.spool);
@@ -118,8 +118,8 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
     Ok(stays)
 }
 
-/// Makes a directory that only root may change, as all around it: a user who could change one could have root write elsewhere. Returns its
-/// path without links, which others could change.
+/// Creates a directory that only root can change, and checks its parents: a user who could change one of them could redirect root's
+/// writes. Returns the path without symbolic links, which others could change.
 fn make(folder: &Path) -> Result<PathBuf> {
     let failed = || format!("failed to make {}", folder.display());
     if folder.symlink_metadata().is_err() {
@@ -137,8 +137,8 @@ fn make(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Whether a directory that is root's and lies in this one, or below, stays what it is. In one with the sticky bit, such as /tmp, others
-/// can make files and touch nothing of root's.
+/// Checks that an entry of root in this directory, or below, cannot be replaced by others. A sticky directory such as /tmp is safe:
+/// others can create files there but not touch root's.
 fn check_above(folder: &Path) -> Result<()> {
     for folder in folder.ancestors() {
         let about = folder.symlink_metadata().with_context(|| format!("failed to look at {}", folder.display()))?;
@@ -158,7 +158,7 @@ fn others_may_change(folder: &Path) -> anyhow::Error {
     UsageError(why).into()
 }
 
-/// Whether `file` is `spool` or what belongs to it.
+/// True if `file` is `spool` or its spill.
 fn is_of(file: &Left, spool: &Path) -> bool {
     let stem = |path: &Path| {
         let name = path.file_name()?.to_str()?;

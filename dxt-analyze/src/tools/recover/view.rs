@@ -1,4 +1,4 @@
-//! `recover`: a trace from the spools of processes that could not write one.
+//! `recover`: makes a trace from the spools of processes that could not write one.
 
 use crate::exit::Exit;
 use crate::render::Format;
@@ -15,33 +15,33 @@ pub struct Args {
     /// Spools (*.spool), or directories with them; with --stale directories only (default: TMPDIR, /tmp, /dev/shm)
     #[arg(required_unless_present = "stale", value_name = "SPOOL")]
     pub spools: Vec<PathBuf>,
-    /// Trace to write (*.dxt), or a directory for traces named after their programs, made if absent
+    /// Trace to write (*.dxt), or a directory for traces named after their programs, created if absent
     #[arg(short, long, default_value = ".", value_name = "FILE")]
     pub output: PathBuf,
-    /// Replace a file that exists, whatever it is
+    /// Replace an existing file of any origin
     #[arg(long)]
     pub force: bool,
     /// Remove spools of ended processes once their trace is written
     #[arg(long)]
     pub remove: bool,
-    /// Clean up: recover what processes left that ended long ago, each user's into a directory of its own in --output, and remove it
+    /// Clean up: recover and remove spools of processes that ended long ago, each user's to a directory of its own in --output
     #[arg(long, conflicts_with_all = ["force", "remove"])]
     pub stale: bool,
-    /// With --stale: keep files that were written to within this time, such as 12h or 7d
+    /// With --stale: keep files written within this time, such as 12h or 7d
     #[arg(long, requires = "stale", value_name = "TIME", default_value = "1d", value_parser = age)]
     pub older_than: Duration,
-    /// With --stale: make no traces
+    /// With --stale: delete the files without making traces
     #[arg(long, requires = "stale")]
     pub delete: bool,
-    /// Form of the report on standard output
+    /// Format of the report on standard output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// Units of times, longest first, in seconds.
+/// Time units, longest first, in seconds.
 const UNITS: [(char, u64); 5] = [('w', 7 * 86_400), ('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
 
-/// A time such as `90s`, `30m`, `12h`, `7d` or `2w`.
+/// Parses a time such as `90s`, `30m`, `12h`, `7d` or `2w`.
 fn age(text: &str) -> Result<Duration, String> {
     let seconds = |unit: char| UNITS.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| *seconds);
     let parts = text.char_indices().next_back().and_then(|(at, unit)| Some((text.get(..at)?, seconds(unit)?)));
@@ -49,14 +49,14 @@ fn age(text: &str) -> Result<Duration, String> {
     total.map(Duration::from_secs).ok_or_else(|| "expected a number with s, m, h, d or w, such as 12h or 7d".to_owned())
 }
 
-/// The same as text, in the longest unit that it is a multiple of.
+/// Formats a time in the longest unit that it is a multiple of.
 fn age_text(time: Duration) -> String {
     let seconds = time.as_secs();
     let unit = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit)).unwrap_or(&('s', 1));
     format!("{}{}", seconds / unit.1, unit.0)
 }
 
-/// Recovers what is named.
+/// Recovers the named spools.
 ///
 /// # Errors
 /// As [`recover::recover`].
@@ -69,7 +69,7 @@ pub fn recover(args: &Args) -> Result<Recovery> {
 }
 
 impl Recovery {
-    /// 3 if a spool could not be read, was cut short, or its numbers are not exact.
+    /// Returns 3 if a spool is unreadable or truncated, or its numbers are not exact.
     #[must_use]
     pub fn exit(&self) -> Exit {
         let exact = self.spools.iter().all(|one| one.uncertain == 0 && one.missing_bytes == 0);

@@ -1,5 +1,5 @@
-//! Whether the trace that a process was writing when it was killed is there: another rank may have finished it, or the process
-//! itself may have died before it could say so in its spool.
+//! Search for the trace that a process was writing when killed: another rank, or the process without marking its spool, may have finished
+//! it.
 
 use crate::spools::files::{Bytes, Owned};
 use std::ffi::OsString;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use trace_format::read::Trace;
 use trace_format::spool::Cut;
 
-/// Whether it is, under its name, or under one with a number should that have been taken, and the process's part in it. It
-/// belongs to `owner`, as the spool does: only that user's own files speak of what the spool holds.
+/// True if the trace exists, under its name or a numbered one (if the name was taken), and contains the process. The file must belong to
+/// `owner`, as the spool does: other users' files prove nothing about the spool.
 pub(crate) fn is_there(cut: &Cut, owner: u32) -> bool {
     let path = PathBuf::from(OsString::from_vec(cut.path.clone()));
     let (Some(directory), Some(stem)) = (path.parent(), path.file_stem()) else { return false };

@@ -1,5 +1,5 @@
-//! Which of several runs of a program was slow, from which moment on, and in what. Runs are alike that are of one program with as many ranks
-//! and did the same; they are held against each other at the same progress, since a slow run takes longer to get there.
+//! Finds slow runs among repeated runs of a program: which run, from when on, and in which calls. Runs are peers if they have the same
+//! program and number of ranks and did the same work. Peers are compared at equal progress, since a slow run takes longer to get there.
 
 use super::JobRow;
 use super::held_against::{FEWEST, HeldAgainst};
@@ -11,26 +11,25 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part by which the calls and bytes of runs that are alike may differ.
+/// Maximum relative difference in calls and in bytes between peers.
 const ALIKE: f64 = 0.05;
-/// Calls of each rank that may come more or less by chance.
+/// Random variation of calls per rank.
 const CHANCE_CALLS: u64 = 4;
-/// Bytes of such a call.
+/// Bytes per randomly varying call.
 const CHANCE_BYTES: u64 = 1024;
 
-/// Times that a group of many runs is looked through for slow ones, each time without those that were found.
+/// Maximum searches of a large group for slow runs, each without those found before.
 const LOOKS: usize = 4;
 
-/// Earlier runs that a group of runs is held against at most, the latest ones.
+/// Maximum earlier runs that a group is compared with, the latest ones.
 const EARLIER: usize = 32;
-/// Bytes that all earlier runs may take in memory.
+/// Memory for all earlier runs, in bytes.
 const EARLIER_BYTES: usize = 256 << 20;
 
-/// Runs while they are gathered.
 #[derive(Debug, Default)]
 pub(super) struct Runs(BTreeMap<Program, Vec<(Known, Paces)>>);
 
-/// Runs of another program, or of another number of ranks, have nothing to do with each other.
+/// Key of comparable runs: program, ranks, file system and input format.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Program {
     exe: String,
@@ -39,7 +38,7 @@ pub(super) struct Program {
     form: String,
 }
 
-/// A run, with what it is compared by.
+/// Run with the data to compare it by.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct OneRun {
     pub(super) program: Program,
@@ -48,7 +47,7 @@ pub(super) struct OneRun {
 }
 
 impl OneRun {
-    /// A run that was read now; one of which nothing is known has no part in it.
+    /// Builds the entry of a newly read run; `None` without an executable or timings.
     pub(super) fn of(row: &JobRow, paces: Option<Paces>) -> Option<Self> {
         let paces = paces.filter(|_| !row.exe.is_empty())?;
         let program = Program {
@@ -67,14 +66,12 @@ impl OneRun {
 }
 
 impl Runs {
-    /// Takes a run.
     pub(super) fn add(&mut self, run: Option<OneRun>) {
         if let Some(OneRun { program, known, paces }) = run {
             self.0.entry(program).or_default().push((known, paces));
         }
     }
 
-    /// Those that did the same, side by side.
     pub(super) fn groups(self) -> Groups {
         let mut all = Groups::default();
         for (program, runs) in self.0 {
@@ -90,33 +87,33 @@ impl Runs {
         all
     }
 
-    /// Those that were slow, the one that lost most first.
+    /// Returns the slow runs, by time lost, largest first.
     pub(super) fn slow(self, least: &Thresholds) -> Vec<SlowRun> {
         self.groups().slow(least)
     }
 }
 
-/// Runs that did the same.
+/// Runs that did the same work.
 #[derive(Debug)]
 struct Group {
     runs: Vec<(Known, Paces)>,
     earlier: usize,
 }
 
-/// The groups of a program's runs. Runs that are alike lie in the same cell or in neighbouring ones, so that not all have to be looked at.
+/// Groups of a program's runs. Peers are in the same or in adjacent cells, so that not all groups have to be searched.
 #[derive(Debug, Default)]
 struct OfProgram {
     groups: Vec<Group>,
     cells: FxHashMap<Cell, Vec<usize>>,
-    /// Groups that have all the earlier runs that they may have.
+    /// Groups with their full number of earlier runs.
     full: usize,
 }
 
-/// Logarithms of all calls and bytes of a run, in steps.
+/// Logarithms of a run's total calls and bytes, in steps.
 type Cell = [i32; 2];
 
-/// Where a run lies. What calls come by chance is so much below what is added that runs which are alike differ by a step at most: their sums
-/// differ by 5 % of the larger ones and three times the chance, so with 60 times the chance added by 5.3 %.
+/// Returns the cell of a run. Peers are at most one step apart: their sums differ by at most 5 % of the larger one plus three times the
+/// chance variation. With 60 times the chance variation added to each sum, that is at most 5.3 %, less than a step.
 fn cell(paces: &Paces, ranks: u64) -> Cell {
     const STEP: f64 = 0.06;
     let chance = chance(ranks) as f64;
@@ -127,7 +124,7 @@ fn cell(paces: &Paces, ranks: u64) -> Cell {
 }
 
 impl OfProgram {
-    /// The first group whose runs did the same as this one.
+    /// Returns the first group whose runs did the same work as this one.
     fn find(&self, paces: &Paces, ranks: u64) -> Option<usize> {
         let [calls, bytes] = cell(paces, ranks);
         let around = (-1..=1).flat_map(|more| [-1, 0, 1].map(|other| [calls + more, bytes + other]));
@@ -136,33 +133,32 @@ impl OfProgram {
         near.filter(takes).min()
     }
 
-    /// Begins a group with a run.
     fn begin(&mut self, run: (Known, Paces), ranks: u64) {
         self.cells.entry(cell(&run.1, ranks)).or_default().push(self.groups.len());
         self.groups.push(Group { runs: vec![run], earlier: 0 });
     }
 }
 
-/// Runs that were read now, with earlier ones beside them.
+/// Newly read runs, with earlier ones of the same work.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: BTreeMap<Program, OfProgram>,
-    /// Bytes of earlier runs.
+    /// Memory of earlier runs, in bytes.
     held: usize,
 }
 
 impl Groups {
-    /// Whether an earlier run of any program tells something.
+    /// True if an earlier run of any program would be used.
     pub(super) fn want_more(&self) -> bool {
         self.groups.keys().any(|program| self.want(program))
     }
 
-    /// Whether an earlier run of this program does.
+    /// True if an earlier run of this program would be used.
     pub(super) fn want(&self, program: &Program) -> bool {
         self.held < EARLIER_BYTES && self.groups.get(program).is_some_and(|of| of.full < of.groups.len())
     }
 
-    /// Takes an earlier run beside those that did the same, if there are any.
+    /// Adds an earlier run to the group of the same work, if there is one.
     pub(super) fn offer(&mut self, run: OneRun) {
         let OneRun { program, known, paces } = run;
         if !self.want(&program) {
@@ -178,7 +174,7 @@ impl Groups {
         }
     }
 
-    /// Those of the new ones that were slow, the one that lost most first.
+    /// Returns the slow ones among the new runs, by time lost, largest first.
     pub(super) fn slow(self, least: &Thresholds) -> Vec<SlowRun> {
         let mut slow: Vec<SlowRun> = Vec::new();
         for (program, of_program) in self.groups {
@@ -189,7 +185,7 @@ impl Groups {
     }
 }
 
-/// Whether two runs did the same.
+/// True if two runs did the same work.
 fn alike(one: &Paces, two: &Paces, ranks: u64) -> bool {
     let near = |a: u64, b: u64, chance: u64| a.abs_diff(b) as f64 <= a.max(b) as f64 * ALIKE + chance as f64;
     let chance = chance(ranks);
@@ -198,13 +194,14 @@ fn alike(one: &Paces, two: &Paces, ranks: u64) -> bool {
     })
 }
 
-/// Calls that may come more or less by chance.
+/// Returns the random variation of a run's calls.
 fn chance(ranks: u64) -> u64 {
     ranks.max(1).saturating_mul(CHANCE_CALLS)
 }
 
-/// The slow ones of a group that are new; fewer than half, or slow is what is usual. Each look is without those that were found before: of
-/// few runs the one that lost most, so that none hides another, and of many all at once, as they hardly move what is usual.
+/// Returns the new slow runs of a group, always fewer than half: otherwise slow is the usual case. Each search leaves out runs found
+/// before. A search in a small group takes only the run that lost most, so that none hides another; in a large group it takes all at
+/// once, as they hardly move the median.
 pub(super) fn of_group(mut group: Vec<(Known, Paces)>, ranks: u64, least: &Thresholds) -> Vec<SlowRun> {
     let (mut out, all, mut looks) = (Vec::new(), group.len(), 0);
     let were_slow = group.iter().filter(|(known, _)| known.was_slow).count();
@@ -215,7 +212,7 @@ pub(super) fn of_group(mut group: Vec<(Known, Paces)>, ranks: u64, least: &Thres
         let judge = HeldAgainst::new(&group, ranks, least);
         let mut found: Vec<(usize, SlowRun)> = (0..group.len()).filter_map(|at| Some((at, judge.slow(at)?))).collect();
         found.sort_by_key(|(at, slow)| (Reverse(slow.longer_ns), *at));
-        // Less than half of all, whatever they lost.
+        // Fewer than half of all runs, by time lost.
         let most = if judge.is_many() { all.div_ceil(2) - 1 - (all - group.len()) } else { 1 };
         looks += usize::from(judge.is_many());
         found.truncate(most);
@@ -255,12 +252,12 @@ mod tests {
         }
     }
 
-    /// A run of a group is in the first one whose first run is like it, wherever that lies.
+    /// Grouping equals a linear search: a run joins the first group whose first run is its peer.
     #[test]
     fn groups_are_those_of_a_search_through_all() {
         let (mut groups, mut firsts) = (OfProgram::default(), Vec::<Paces>::new());
         for number in 0..3000_u64 {
-            // Small and large ones, and some that are nearly alike.
+            // Small and large runs, and some that are nearly peers.
             let calls = (number * 7919 % 601).pow(2) / 11;
             let run = run("/app", 0, calls);
             let expected = firsts.iter().position(|first| alike(first, &run.paces, 1));

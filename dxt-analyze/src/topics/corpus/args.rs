@@ -1,11 +1,11 @@
-//! The options of `corpus`.
+//! Options of `corpus`.
 
 use crate::render::Format;
 use crate::session::{Output, PageOutput};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// What `corpus` sorts jobs by.
+/// Sort keys for jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SortJobs {
     /// Time in I/O, summed over processes
@@ -23,61 +23,61 @@ pub enum SortJobs {
     Ranks,
     /// Files used
     Files,
-    /// Start, the latest first
+    /// Start, latest first
     Start,
-    /// Where they were found
+    /// Path of the first input file
     Source,
 }
 
 /// `corpus`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Directories, however deep, with *.dxt and *.darshan files of any number of jobs; or such files
+    /// Directories, searched recursively, with *.dxt and *.darshan files of any number of jobs; or such files
     #[arg(required = true, value_name = "DIR")]
     pub places: Vec<PathBuf>,
-    /// Write tables in Parquet into this directory: jobs, job_files, job_findings
+    /// Write Parquet tables to this directory: jobs, job_files, job_findings
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Replace tables that exist
+    /// Replace existing tables
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Read only what is new or changed since the last time, and keep a directory per day in --output
+    /// Read only files that are new or changed since the last time, and keep one directory per day in --output
     #[arg(long, requires = "output", conflicts_with = "force")]
     pub incremental: bool,
-    /// What comes first
+    /// Sort key for jobs
     #[arg(long, value_enum, default_value_t)]
     pub sort: SortJobs,
     /// Jobs to list, and rows of users and programs to show (default: 20 on a terminal, all in JSON and CSV)
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
-    /// Look for no findings: a long trace is then read many times faster
+    /// Skip findings: long traces are then read many times faster
     #[arg(long)]
     pub no_findings: bool,
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Which of the report's tables to write as CSV (default: the jobs)
+    /// Table of the report to write as CSV (default: the jobs)
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// Other thresholds for verdicts, TOML (docs/analyses.md lists them)
+    /// Other thresholds for findings, TOML (docs/analyses.md lists them)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
     /// Read the jobs that standard input names, for another process of this program
     #[arg(long, hide = true)]
     pub worker: bool,
-    /// As a worker: answer with rows of files too
+    /// For workers: include file rows in answers
     #[arg(long, hide = true, requires = "worker")]
     pub worker_files: bool,
 }
 
 impl Args {
-    /// How to write the result.
+    /// Returns the output settings.
     #[must_use]
     pub fn output(&self) -> Output {
         Output { format: self.format, table: self.table.clone(), fail_on: None }
     }
 
-    /// Where a page of it goes.
+    /// Returns the page settings: none.
     #[must_use]
     pub fn page(&self) -> Option<&PageOutput> {
         None

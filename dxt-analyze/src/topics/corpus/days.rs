@@ -1,6 +1,6 @@
-//! A corpus that grows: a directory per day on which jobs began, with the tables of its jobs, and what they were made of, so that a later
-//! run knows what it has read. A day is made beside its place and changed for the old one in one step: whatever ends a run, each
-//! job's rows are there once or not yet.
+//! Incremental corpus: one directory per day of job start, with the tables of that day's jobs and their source files, so that a later run
+//! knows what has been read. A day is built beside its final place and swapped in atomically: after any interruption, each job's rows are
+//! there once or not yet.
 
 use super::alike::{Groups, OneRun, Program};
 use super::parquet::Tables;
@@ -21,50 +21,48 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Rows as they were read, one job per line, compressed: of them the tables of a day are made again when it gets more jobs.
+/// Rows as read, one job per line, compressed. A day's tables are rebuilt from them when it gets more jobs.
 const ROWS: &str = ".rows.jsonl.zst";
-/// How long calls took over each run, likewise: by which later runs are held against it.
+/// Call durations over each run, same format: later runs are compared with these.
 const PACES: &str = ".paces.jsonl.zst";
-/// What the jobs were read from.
+/// Source files of the jobs.
 const SOURCES: &str = ".sources.jsonl";
-/// Days that are being made, and those that are about to go.
+/// Directories for days being built, and for days being replaced.
 const NEW: &str = ".new";
 const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
-/// Files with rows of days that are open at a time.
+/// Maximum number of row files open at once.
 const OPEN: usize = 16;
-/// Days with jobs in which earlier runs are looked for, the latest ones.
+/// Number of most recent days with jobs that are searched for earlier runs.
 const DAYS_BACK: usize = 60;
 
-/// A job with its rows.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     entry: Entry,
     done: Done,
 }
 
-/// The directory.
 pub(super) struct Days {
     place: PathBuf,
-    /// Held as long as the run lasts.
+    /// Lock, held for the whole run.
     _lock: File,
-    /// What is known of each file, by its absolute path.
+    /// Source files by absolute path: state when read, and key of the job.
     known: FxHashMap<PathBuf, (Source, Option<String>)>,
     places: Places,
 }
 
 impl Days {
-    /// Opens the corpus in `place`, which is made if it is absent, and puts right what a run left that was interrupted.
+    /// Opens the corpus in `place`, created if absent, and repairs what an interrupted run left.
     ///
     /// # Errors
-    /// If another run is at it, or it cannot be read.
+    /// If another run is using the corpus, or it cannot be read.
     pub(super) fn open(place: &Path) -> Result<Self> {
         let failed = || format!("failed to open the corpus {}", place.display());
         std::fs::create_dir_all(place).with_context(failed)?;
         let lock = lock_file(&place.join(".lock")).with_context(failed)?;
         let alone = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
         ensure!(alone, "another run is collecting into {}", place.display());
-        // One of this layout and one of single tables cannot be told apart by who reads `*/jobs.parquet`.
+        // Readers of `*/jobs.parquet` could not distinguish this layout from single tables.
         ensure!(
             !place.join("jobs.parquet").exists(),
             "{} has tables that were not collected with --incremental: name another directory",
@@ -86,20 +84,20 @@ impl Days {
         Ok(Self { place: place.to_owned(), _lock: lock, known, places })
     }
 
-    /// Where the jobs are; for the one who reads, once.
+    /// Takes the places of the jobs; a second call returns none.
     pub(super) fn places(&mut self) -> Places {
         std::mem::take(&mut self.places)
     }
 
-    /// Whether the file was read as it is now; then also its job.
+    /// Returns the job of an unchanged file (inner `None` for a Darshan log); `None` if the file is new or has changed.
     pub(super) fn known(&self, path: &Path) -> Option<Option<OfJob>> {
         let now = Source::of(path).ok()?;
         let (source, key) = self.known.get(&now.path)?;
         (*source == now).then(|| key.clone().map(|key| (source.owner, key)))
     }
 
-    /// Puts earlier runs beside those of `groups`, the latest days first. Jobs that were read `again` are no earlier ones. Days whose runs
-    /// cannot be read are `unread`.
+    /// Adds earlier runs to `groups`, latest days first, except for jobs in `again`, which are being read again. Days whose runs cannot
+    /// be read are added to `unread`.
     ///
     /// # Errors
     /// If the corpus cannot be listed.
@@ -124,7 +122,7 @@ impl Days {
         Ok(())
     }
 
-    /// Takes the rows of jobs, to be put in their places by [`Incoming::settle`].
+    /// Returns a collector of job rows; [`Incoming::settle`] moves them to their days.
     pub(super) fn incoming(&self) -> Result<Incoming<'_>> {
         let folder = self.place.join(NEW);
         std::fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
@@ -132,7 +130,7 @@ impl Days {
     }
 }
 
-/// A run, as far as it is known whether more of it is wanted.
+/// Run whose timings are parsed only if needed.
 #[derive(Deserialize)]
 struct AboutRun<'a> {
     program: Program,
@@ -141,13 +139,13 @@ struct AboutRun<'a> {
     paces: &'a RawValue,
 }
 
-/// Days whose runs cannot be read, and why. The rows of the jobs are elsewhere, and need none of it.
+/// Days whose runs cannot be read, with the error. Rows of jobs are in other files and not affected.
 pub(super) type Unread = BTreeMap<String, anyhow::Error>;
 
-/// Gives the lines with the runs of a day; one that was made before there were any has none.
+/// Passes each run of a day, with its line, to `take`. Days from before runs were kept have none.
 ///
 /// # Errors
-/// If they cannot be read; those before that have been given.
+/// If the runs cannot be read; those before the error have been passed.
 fn each_run(day: &Path, mut take: impl FnMut(&str, AboutRun<'_>) -> Result<()>) -> Result<()> {
     let path = day.join(PACES);
     let failed = || format!("failed to read {}", path.display());
@@ -163,7 +161,7 @@ fn each_run(day: &Path, mut take: impl FnMut(&str, AboutRun<'_>) -> Result<()>) 
     Ok(())
 }
 
-/// Lines of a day's runs while they are written beside their place.
+/// Writer of a day's runs, to a temporary file.
 struct Paces {
     path: PathBuf,
     out: zstd::stream::write::Encoder<'static, File>,
@@ -186,17 +184,15 @@ impl Paces {
     }
 }
 
-/// Rows of jobs that were read now, by day, in files.
+/// Rows of newly read jobs, in one file per day.
 pub(super) struct Incoming<'a> {
     place: &'a Path,
-    /// Keys of the jobs.
     days: BTreeMap<String, FxHashSet<String>>,
-    /// Days that were added to last: an archive has more days than a process may have files open.
+    /// Most recently used days. An archive has more days than a process may have open files.
     open: VecDeque<(String, BufWriter<File>)>,
 }
 
 impl Incoming<'_> {
-    /// Adds the rows of a job.
     pub(super) fn add(&mut self, day: &str, entry: Entry, done: Done) -> Result<()> {
         let path = self.rows(day);
         let failed = || format!("failed to write {}", path.display());
@@ -224,8 +220,8 @@ impl Incoming<'_> {
         self.place.join(NEW).join(format!("{day}.jsonl"))
     }
 
-    /// Makes each day that has got jobs, of those that it had and did not get again and the new ones, of which some were `slow`.
-    /// What cannot be read of the runs of a day is gone then, and the day is `unread`.
+    /// Rebuilds each day that got jobs, from its old jobs (except those read again) and the new ones; `slow` names the slow ones among
+    /// these. Unreadable old runs are dropped, and the day is added to `unread`.
     pub(super) fn settle(mut self, slow: &FxHashSet<String>, unread: &mut Unread) -> Result<()> {
         while !self.open.is_empty() {
             self.close_oldest()?;
@@ -236,7 +232,7 @@ impl Incoming<'_> {
             let old = self.place.join(&day).join(ROWS);
             match input::open_no_link(&old) {
                 Ok(file) => {
-                    // Jobs whose traces are gone.
+                    // Access rights of jobs whose traces are gone.
                     input::note(&file.metadata().with_context(failed)?);
                     let lines = zstd::stream::read::Decoder::new(file).with_context(failed)?;
                     all.extend(kept(BufReader::new(lines), &old)?);
@@ -275,7 +271,7 @@ impl Incoming<'_> {
     }
 }
 
-/// Opens rows of a day that come in several parts.
+/// Opens a day's row file for appending.
 fn appended(path: &Path) -> Result<File> {
     let mut file = growing(path)?;
     file.seek(SeekFrom::End(0))?;
@@ -295,7 +291,7 @@ fn kept(lines: impl BufRead, file: &Path) -> Result<Vec<Kept>> {
     lines.lines().map(|line| parse(&line?, file)).collect()
 }
 
-/// Writes a day into the new directory `folder`, to the disk.
+/// Writes a day to the new directory `folder` and syncs it to disk.
 fn write(folder: &Path, jobs: &[Kept], runs: Paces) -> Result<()> {
     let mut tables = Tables::new(folder, false)?;
     for Kept { done, .. } in jobs {
@@ -317,7 +313,7 @@ fn write(folder: &Path, jobs: &[Kept], runs: Paces) -> Result<()> {
     sync_folder(folder)
 }
 
-/// Puts the whole day `made` in its place, and takes away the one that was there.
+/// Swaps the finished day `made` into place and removes the old one.
 fn exchange(place: &Path, made: &Path, day: &str) -> Result<()> {
     let target = place.join(day);
     if !target.exists() {
@@ -325,7 +321,7 @@ fn exchange(place: &Path, made: &Path, day: &str) -> Result<()> {
         return sync_folder(place);
     }
     if renameat_with(CWD, made, CWD, &target, RenameFlags::EXCHANGE).is_err() {
-        // A file system that cannot do both at once: between the two a run that is interrupted is put right by the next one.
+        // Without RENAME_EXCHANGE the swap takes two renames; the next run repairs an interruption between them.
         let old = place.join(OLD);
         std::fs::create_dir_all(&old)?;
         std::fs::rename(&target, old.join(day))?;
@@ -337,7 +333,7 @@ fn exchange(place: &Path, made: &Path, day: &str) -> Result<()> {
     Ok(std::fs::remove_dir_all(made)?)
 }
 
-/// After a run that was interrupted: a day that was on its way out and has none in its place comes back, and what was being made goes.
+/// Repairs after an interrupted run: moves back a day that was being replaced and has no successor, and removes unfinished ones.
 fn repair(place: &Path) -> Result<()> {
     let old = place.join(OLD);
     for day in days(&old).unwrap_or_default() {
@@ -354,7 +350,6 @@ fn repair(place: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Names of the days in a directory, in order.
 fn days(place: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(place)? {
@@ -378,7 +373,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let read = |name: &str| std::fs::read_to_string(at(name).join("x")).unwrap();
-        // Between the two renames of one day, and after those of another.
+        // Interrupted between the two renames of day 1, and after those of day 2.
         day(&at(".old/day=1"), "one");
         day(&at(".new/day=1"), "one and more");
         day(&at(".old/day=2"), "two");

@@ -1,4 +1,4 @@
-//! The files of a job, a row each, and how many there are of which size and use.
+//! Files of a job, one row each, and file counts by size and sharing.
 
 use super::interface::{Interface, sums as interface_sums};
 use crate::model::{File, Run};
@@ -6,7 +6,7 @@ use crate::shared::sums::{self, Called, Sums};
 use crate::shared::totals::StreamTotal;
 use serde::{Deserialize, Serialize};
 
-/// Upper bounds of the sizes that files are counted by, inclusive, with their names: powers of 16. Larger ones come last.
+/// Size classes of files: inclusive upper bounds in bytes, mostly powers of 16, and names. Larger files are in the last class.
 pub const FILE_SIZES: [(u64, &str); 10] = [
     (0, "empty"),
     (4 << 10, "<= 4 KiB"),
@@ -20,23 +20,23 @@ pub const FILE_SIZES: [(u64, &str); 10] = [
     (u64::MAX, "> 1 TiB"),
 ];
 
-/// How many ranks of a job of several used a file.
+/// Number of ranks of a multi-rank job that used a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// One: as with a file per process.
+    /// One rank, as with one file per process.
     One,
-    /// Several.
+    /// Several ranks.
     Some,
-    /// All.
+    /// All ranks.
     All,
 }
 
 impl Sharing {
-    /// All of them, with their names.
+    /// All variants, with their names.
     pub const ALL: [(Self, &'static str); 3] = [(Self::One, "one"), (Self::Some, "some"), (Self::All, "all")];
 
-    /// Of a file that `processes` of `ranks` used; `None` in a job of one.
+    /// Classifies a file that `processes` of `ranks` used; `None` for a job with one rank.
     #[must_use]
     pub fn of(processes: u64, ranks: u64) -> Option<Self> {
         match processes {
@@ -47,51 +47,51 @@ impl Sharing {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(sharing, _)| *sharing == self).map_or("?", |(_, name)| name)
     }
 }
 
-/// A file of a job. Operations, bytes and times are those of the layer that the program called.
+/// File of a job. Operations, bytes and times are those of the layer that the program called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
     /// Path.
     pub file: String,
-    /// Mount point and type of its file system.
+    /// Mount point and type of the file system.
     pub place: String,
-    /// Highest byte that was read or written plus one: no less than that is its size. `None` if no data moved.
+    /// Highest byte read or written, plus one: a lower bound of the file size. `None` without data transfer.
     pub size: Option<u64>,
-    /// Processes that used it.
+    /// Processes that used the file.
     pub processes: u64,
-    /// How many of the job's ranks that is; `None` in a job of one.
+    /// Class of `processes` relative to the job's ranks; `None` for a job with one rank.
     pub sharing: Option<Sharing>,
-    /// What the program called on it: with several, that which most bytes went through, then most time.
+    /// Interface that the program called; of several, the one with most bytes, then most time.
     pub interface: Option<Interface>,
-    /// Stripe size and count of its layout's first component, if one is known.
+    /// Stripe size (bytes) and stripe count of the layout's first component, if known.
     pub stripe: Option<(u64, u32)>,
-    /// What the program called on it.
+    /// Calls that the program made on the file.
     #[serde(flatten)]
     pub called: Called,
 }
 
 impl JobFile {
-    /// Bytes that it takes in memory, about.
+    /// Approximate memory use, in bytes.
     #[must_use]
     pub fn held(&self) -> usize {
         size_of::<Self>() + self.file.len() + self.place.len()
     }
 }
 
-/// What totals say of a file.
+/// Totals of a file.
 #[derive(Default)]
 struct Use<'a> {
     totals: Vec<&'a StreamTotal>,
     size: Option<u64>,
 }
 
-/// The files that were used, in order of their names; `ranks` are the job's.
+/// Returns the files used, sorted by name; `ranks` is the job's number of ranks.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal], ranks: u64) -> Vec<JobFile> {
     let mut uses: Vec<Use<'_>> = run.files.iter().map(|_| Use::default()).collect();
@@ -100,7 +100,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], ranks: u64) -> Vec<JobFile> {
         let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { continue };
         let Some(of_file) = uses.get_mut(stream.file.index()) else { continue };
         of_file.totals.push(total);
-        // Where bytes lie is known best by the layer that reaches storage.
+        // The layer that reaches storage knows best where bytes are.
         let size = u64::try_from(total.all.max_end_offset).ok().filter(|_| stream.storage);
         of_file.size = of_file.size.max(size);
     }
@@ -127,10 +127,10 @@ fn row(run: &Run, file: &File, sums: &Sums, of_file: Use<'_>, ranks: u64) -> Job
     }
 }
 
-/// Files of one size or use.
+/// Files of one size or sharing class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeSum {
-    /// Files.
+    /// Number of files.
     pub files: u64,
     /// Bytes read from them.
     pub bytes_read: u64,
@@ -143,7 +143,7 @@ impl SizeSum {
         self.add(&Self { files: 1, bytes_read: file.called.bytes_read, bytes_written: file.called.bytes_written });
     }
 
-    /// Adds that of others.
+    /// Adds the sums of other files.
     pub fn add(&mut self, other: &Self) {
         self.files = self.files.saturating_add(other.files);
         self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
@@ -151,19 +151,19 @@ impl SizeSum {
     }
 }
 
-/// Files of a job or of many by size and use.
+/// Files of one or many jobs, by size and sharing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// By size, in the order of [`FILE_SIZES`].
+    /// Sums by size, in the order of [`FILE_SIZES`].
     pub sizes: [SizeSum; FILE_SIZES.len()],
-    /// Those through which no data moved.
+    /// Files without data transfer.
     pub no_data: SizeSum,
-    /// Of jobs of several ranks by how many of them used it, in the order of [`Sharing::ALL`].
+    /// Files of multi-rank jobs, in the order of [`Sharing::ALL`].
     pub sharing: [SizeSum; Sharing::ALL.len()],
 }
 
 impl Tally {
-    /// Adds that of other files.
+    /// Adds the sums of other files.
     pub fn add(&mut self, other: &Self) {
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| mine.add(theirs));
         self.sharing.iter_mut().zip(&other.sharing).for_each(|(mine, theirs)| mine.add(theirs));
@@ -171,7 +171,7 @@ impl Tally {
     }
 }
 
-/// Counts files.
+/// Counts files by size and sharing.
 #[must_use]
 pub fn tally(files: &[JobFile]) -> Tally {
     let mut out = Tally::default();

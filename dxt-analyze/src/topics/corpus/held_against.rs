@@ -1,5 +1,5 @@
-//! Runs that did the same, held against each other: each is cut into pieces of as many calls, so that a piece of one is the same work as that
-//! piece of another, however long it took to get there.
+//! Compares repeated runs of one program at equal progress: calls of each kind are cut into pieces of equal call count, so that piece i
+//! is the same work in every run, regardless of when the run got there.
 
 use super::pace::{Course, Does, Kind, Paces};
 use super::pieces::{Piece, cut};
@@ -9,44 +9,43 @@ use crate::thresholds::Thresholds;
 use crate::topics::causes::slow::odd::{FEW, odd};
 use std::ops::Range;
 
-/// Fewest runs: of two nobody knows which one is as usual.
+/// Minimum number of runs: with two, nobody knows which one is usual.
 pub(super) const FEWEST: usize = 3;
-/// Calls of a part of a run, and most parts of a kind of calls.
+/// Minimum calls per piece, and maximum pieces per kind of calls.
 const CALLS_OF_PART: u64 = 4;
 const PARTS: usize = 16;
-/// Part of the time that a kind of calls takes at least to be looked at.
+/// Minimum share of the time in calls, in at least one run, for a kind of calls to be compared.
 const MATTERS: f64 = 0.05;
-/// Times longer that calls take at least while a run is slow; with two runs beside it; and for a kind of calls to be named.
+/// Minimum slowdown of a slow run; of a slow run compared with two others; and of reads, writes or syncs to be named.
 const SLOWER: f64 = 1.5;
 const SLOWER_OF_FEW: f64 = 2.0;
 const NAMED: f64 = 1.2;
-/// Part of what all lose that calls lose at least to be named.
+/// Minimum share of the total loss for reads, writes or syncs to be named.
 const LOST: f64 = 0.01;
-/// Part of what the calls of a kind lose that lies before the slow time begins, or behind its end, at most.
+/// Maximum share of a kind's loss that may lie before the start of the slow span, and after its end.
 const OUTSIDE: f64 = 0.05;
-/// How much a part that is slow counts at most, so that very slow reads do not hide when slow writes had begun.
+/// Upper bound of a piece's slowdown in the search for the slow span, so that very slow reads do not hide when slow writes began.
 const MOST: f64 = 2.0;
-/// Ranges of the others that a slow run lies above them; with two others, or where others are left out as slow.
+/// Minimum distance of a slow run above the others, in ranges (max - min) of these; then with two others, or without slow ones.
 const RANGES: f64 = 1.0;
 const RANGES_OF_FEW: f64 = 3.0;
-/// Distances of the quartiles that a slow run of many lies above the upper one: Tukey, Exploratory Data Analysis, 1977 ("far out").
+/// Minimum distance of a slow run above the upper quartile, in interquartile ranges: Tukey, Exploratory Data Analysis, 1977 ("far out").
 const FENCE: f64 = 3.0;
-/// Fewest others whose quartiles say something.
+/// Minimum number of others for quartiles.
 const FENCED: usize = 15;
-/// Runs that one is measured against at most in how far runs differ, spread evenly over all.
+/// Maximum number of runs used to estimate the spread, evenly sampled from all.
 const MEASURED: usize = 128;
-/// Error of a run's mean by itself, of the logarithm.
+/// Standard error of a run's mean log duration.
 const ERROR: f64 = 0.05;
 
-/// A group of runs, cut into pieces.
 pub(super) struct HeldAgainst<'a> {
     group: &'a [(Known, Paces)],
-    /// By run, the same pieces in the same order.
+    /// Per run: the same pieces in the same order.
     pieces: Vec<Vec<Piece>>,
-    /// By piece, of all runs: means, and times.
+    /// Per piece, over all runs: mean log durations, and times in ns.
     usual: Vec<[Usual; 2]>,
     lengths: Usual,
-    /// How much single pieces scatter, where there are many runs.
+    /// Scatter of single pieces (see `noise()`), computed once if there are many runs.
     noise: Option<f64>,
     ranks: u64,
     least: &'a Thresholds,
@@ -69,7 +68,7 @@ impl<'a> HeldAgainst<'a> {
                 group.iter().filter_map(|(_, paces)| Some((paces.course(kind)?, paces.length_ns))).collect();
             let fewest = courses.iter().map(|(course, _)| course.all().calls).min().unwrap_or(0);
             let parts = usize::try_from(fewest / CALLS_OF_PART).unwrap_or(PARTS).min(PARTS);
-            // A kind that some run lacks, or hardly has, tells nothing.
+            // A kind that some run lacks, or hardly uses, cannot be compared.
             if courses.len() < group.len() || parts == 0 {
                 continue;
             }
@@ -88,12 +87,12 @@ impl<'a> HeldAgainst<'a> {
         Self { group, pieces, usual, lengths, noise, ranks, least }
     }
 
-    /// Whether there are so many runs that none of them moves what is usual.
+    /// True if there are so many runs that no single one moves the median.
     pub(super) const fn is_many(&self) -> bool {
         self.noise.is_some()
     }
 
-    /// What of a run is slow.
+    /// Returns what is slow in a run; `None` if it is not slow.
     pub(super) fn slow(&self, run: usize) -> Option<SlowRun> {
         let mine = self.pieces.get(run)?;
         let mut order: Vec<usize> = (0..mine.len()).collect();
@@ -157,7 +156,7 @@ impl<'a> HeldAgainst<'a> {
         Some(slow)
     }
 
-    /// How much single pieces of these runs scatter, whatever is usual for a run or for a piece: a standard deviation of logarithms.
+    /// Returns the scatter of single pieces in `runs`: standard deviation of log durations without the levels of runs and of pieces.
     fn noise(&self, runs: &[usize]) -> f64 {
         if let Some(noise) = self.noise {
             return noise;
@@ -176,8 +175,14 @@ impl<'a> HeldAgainst<'a> {
         (squares / freedom.max(1) as f64).sqrt()
     }
 
-    /// Whether a run stands out from the others in these pieces, by more than they differ among themselves: from all of them, from the fast
-    /// majority with a gap above it, or, where there are many, from the middle half. So slow ones do not hide each other.
+    /// True if a run's mean log duration over the pieces `slow` is an outlier, by more than the others differ among themselves, compared
+    /// with one of:
+    ///
+    /// - all others,
+    /// - the fast majority, if a gap separates it from the rest,
+    /// - the middle half, if there are many runs.
+    ///
+    /// This keeps slow runs from hiding each other.
     fn is_odd(&self, run: usize, slow: &[usize]) -> bool {
         let level = |run: usize| {
             let pieces = self.pieces.get(run).map_or(&[][..], Vec::as_slice);
@@ -191,7 +196,7 @@ impl<'a> HeldAgainst<'a> {
         others.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let Some((low, _)) = others.first().copied() else { return false };
         let is_all = |fast: usize| fast == others.len();
-        // Others that are as usual, with a gap above them that shows it.
+        // Compares with the `fast` fastest others, which need a gap above them.
         let stands_apart = |fast: usize| {
             let top = others[fast - 1].0;
             let few = all <= FEWEST || !is_all(fast) && fast <= FEW;
@@ -209,9 +214,9 @@ impl<'a> HeldAgainst<'a> {
         others.len() >= FENCED && mine - upper >= fence && self.is_above(run, mine, &others, slow, false)
     }
 
-    /// Whether a run is above these others by more than chance.
+    /// True if a run is above `others` by more than chance.
     fn is_above(&self, run: usize, mine: f64, others: &[(f64, usize)], slow: &[usize], few: bool) -> bool {
-        // The span was looked for: a short one is above the usual by chance.
+        // Corrected for the search: the slow span was selected, and a short span is above the usual by chance.
         let runs: Vec<usize> = others.iter().map(|(_, run)| *run).collect();
         let error = libm::hypot(ERROR, self.noise(&runs) / (slow.len() as f64).sqrt());
         let values: Vec<f64> = others.iter().map(|(value, _)| *value).chain([mine]).collect();
@@ -222,7 +227,7 @@ impl<'a> HeldAgainst<'a> {
     }
 }
 
-/// Values of all runs in order, to tell what is usual for the others of any of them.
+/// Sorted values of all runs, for the median of the others of any run.
 #[derive(Debug)]
 struct Usual(Vec<f64>);
 
@@ -232,7 +237,7 @@ impl Usual {
         Self(values)
     }
 
-    /// The median without the run that has this value.
+    /// Returns the median without the run that has this value.
     fn without(&self, value: f64) -> Option<f64> {
         let own = self.0.partition_point(|other| other.total_cmp(&value).is_lt());
         let at = |place: usize| self.0.get(place + usize::from(place >= own)).copied();
@@ -241,12 +246,11 @@ impl Usual {
     }
 }
 
-/// Mean of a run's pieces.
 fn level(pieces: &[Piece]) -> f64 {
     mean(pieces.iter().map(|piece| piece.mean))
 }
 
-/// As [`HeldAgainst::noise`], of so many runs that a few which are slow do not matter: medians where it has means.
+/// Robust form of [`HeldAgainst::noise`] for many runs: medians in place of means, so that a few slow runs do not matter.
 fn noise_of_many(pieces: &[Vec<Piece>]) -> f64 {
     let measured = pieces.len().min(MEASURED);
     let runs: Vec<&Vec<Piece>> = (0..measured).map(|at| &pieces[at * pieces.len() / measured]).collect();
@@ -261,14 +265,13 @@ fn noise_of_many(pieces: &[Vec<Piece>]) -> f64 {
     (median(&mut squares).unwrap_or_default() / count.saturating_sub(1).max(1) as f64).sqrt()
 }
 
-/// Mean of numbers.
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1) as f64;
     values.sum::<f64>() / count
 }
 
-/// The pieces of a run in which it is slow, in the order of time: those that together are slower than is worth a word by most. Half of a run
-/// need not be as usual, as `causes` has to assume of one that stands alone.
+/// Returns the slow span of a run, in time order: the range with the largest sum of log slowdowns in excess of `ln(NAMED)`. Unlike
+/// `causes`, which sees a single run, it need not assume that half of the run is usual.
 fn span(above: &[f64]) -> Option<Range<usize>> {
     let (mut best, mut most, mut from, mut sum) = (None, 0.0, 0, 0.0);
     for (at, value) in above.iter().enumerate() {
@@ -283,8 +286,8 @@ fn span(above: &[f64]) -> Option<Range<usize>> {
     best
 }
 
-/// What is left of a span without its ends where next to nothing is lost of what its reads, writes or syncs lose: calls that were a little
-/// slow by chance before very slow ones do not tell when these had begun.
+/// Trims a span at both ends where hardly any of the time lost in reads, writes or syncs is lost. Calls that are slightly slow by chance
+/// before very slow ones must not set the start.
 fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     let within = &lost[range.clone()];
     let mut kept = None::<Range<usize>>;
@@ -301,7 +304,7 @@ fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     kept.map_or(range.clone(), |kept| range.start + kept.start..range.start + kept.end)
 }
 
-/// The place at which the sum has grown beyond a bound.
+/// Returns the index at which the running sum exceeds `bound`.
 fn first_beyond(mut values: impl Iterator<Item = (usize, f64)>, bound: f64) -> Option<usize> {
     let mut sum = 0.0;
     let found = values.find(|(_, value)| {
@@ -316,7 +319,7 @@ mod tests {
     use super::super::pace::{SLOTS, Sum};
     use super::*;
 
-    /// Numbers from 0 to 1, always the same ones.
+    /// Reproducible random numbers from 0 to 1.
     struct Chance(u64);
 
     impl Chance {
@@ -325,13 +328,13 @@ mod tests {
             (self.0 >> 11) as f64 / (1_u64 << 53) as f64
         }
 
-        /// Of a normal distribution, nearly.
+        /// Returns an approximately normal number (mean 0, variance 1).
         fn normal(&mut self) -> f64 {
             (0..12).map(|_| self.next()).sum::<f64>() - 6.0
         }
     }
 
-    /// A run that writes in its first half and reads in its second one; calls take `times` what is usual in each slot.
+    /// Returns a run that writes in its first half and reads in its second; calls in a time window take `times` their usual duration.
     fn run(number: usize, times: impl Fn(usize) -> f64) -> (Known, Paces) {
         let text = format!("run-{number}");
         let (job, source) = (text.clone(), text);
@@ -358,7 +361,7 @@ mod tests {
     #[test]
     fn what_is_a_little_slow_before_does_not_tell_when_it_began() {
         let mut group: Vec<(Known, Paces)> = (0..5).map(|number| run(number, |_| 1.0)).collect();
-        // Writes are a little slow all the time, and very slow in their last quarter.
+        // Writes are slightly slow throughout, and very slow in their last quarter.
         group[1] = run(1, |slot| if slot < 24 { 1.3 } else { 47.0 });
         let least = Thresholds::default();
         let slow = HeldAgainst::new(&group, 2, &least).slow(1).expect("it is slow");
@@ -370,7 +373,7 @@ mod tests {
     #[test]
     fn calls_as_usual_before_a_slow_one_do_not_tell_when_it_began() {
         let mut group: Vec<(Known, Paces)> = (0..5).map(|number| run(number, |_| 1.0)).collect();
-        // A piece is two slots; the second of one is slow first.
+        // A piece covers two time windows; here the second one of a piece is the first slow one.
         group[1] = run(1, |slot| if slot < 21 { 1.0 } else { 47.0 });
         let least = Thresholds::default();
         let slow = HeldAgainst::new(&group, 2, &least).slow(1).expect("it is slow");
@@ -380,7 +383,7 @@ mod tests {
     #[test]
     fn runs_that_scatter_are_not_blamed_and_a_slow_one_among_them_is() {
         let mut chance = Chance(7);
-        // How much whole runs and single slots scatter, in logarithms; healthy runs that may be blamed of 1,000 groups.
+        // Log scatter of runs and of time windows, number of runs; maximum healthy runs blamed and slow runs missed in 1,000 groups.
         let groups = [
             (0.03, 0.1, 5, 0, 10),
             (0.1, 0.3, 5, 5, 10),
@@ -409,7 +412,7 @@ mod tests {
         }
     }
 
-    /// However many are slow, as long as they are fewer than half, and however many runs there are.
+    /// Holds for any number of slow runs below half, and for any number of runs.
     #[test]
     fn slow_runs_do_not_hide_each_other() {
         let mut chance = Chance(11);
@@ -419,7 +422,7 @@ mod tests {
             for number in 0..all {
                 let by_run = chance.normal() * 0.03;
                 let by_slot: Vec<f64> = (0..SLOTS).map(|_| chance.normal() * 0.1).collect();
-                // Some were slow from the start, some only later.
+                // Some are slow from the start, others only later.
                 let from = if number % 2 == 0 { 0 } else { 20 };
                 let times = move |slot: usize| if number < slow && slot >= from { 8.0 } else { 1.0 };
                 group.push(run(number, |slot| (by_run + by_slot[slot]).exp() * times(slot)));

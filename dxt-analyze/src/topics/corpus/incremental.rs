@@ -1,4 +1,4 @@
-//! `corpus --incremental`: only what is new or changed since the last time is read; the rows of all else stay as they are.
+//! `corpus --incremental`: reads only jobs that are new or changed since the last time; the rows of all others stay.
 
 use super::alike::{OneRun, Runs};
 use super::args::Args;
@@ -15,14 +15,15 @@ use crate::topics::corpus::Together;
 use anyhow::Result;
 use std::path::Path;
 
-/// A job that is to be read: its files with the key of its traces, and as they were before they were read.
+/// Job to read: its files, the key of its traces, and the state of the files before reading.
 struct Wanted {
     files: JobFiles,
     key: Option<String>,
     sources: Vec<Source>,
 }
 
-/// Reads what is new or changed, and puts its rows into the corpus `place`. Returns what was read, and how many jobs were not.
+/// Reads new or changed jobs, and adds their rows to the corpus `place`. Returns the result over the jobs read, and the number of other
+/// jobs.
 ///
 /// # Errors
 /// If nothing is found, or the corpus cannot be read or written.

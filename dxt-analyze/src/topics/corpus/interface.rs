@@ -1,4 +1,4 @@
-//! Interfaces as the Darshan paper tells them apart: what a program called.
+//! I/O interfaces as distinguished in the Darshan paper: those that programs call.
 
 use crate::model::{Op, Run, Within};
 use crate::shared::totals::StreamTotal;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpMode};
 
-/// An interface that programs call.
+/// Interface that programs call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interface {
@@ -14,9 +14,9 @@ pub enum Interface {
     Posix,
     /// C streams.
     Stdio,
-    /// MPI-IO, each rank for itself.
+    /// Independent MPI-IO.
     MpiioIndependent,
-    /// MPI-IO, all ranks together; split and ordered calls are.
+    /// Collective MPI-IO, including split collective and ordered calls.
     MpiioCollective,
     /// HDF5.
     Hdf5,
@@ -24,7 +24,7 @@ pub enum Interface {
     Pnetcdf,
 }
 
-/// All of them, with their names in columns.
+/// All interfaces, with their names in columns.
 pub const INTERFACES: [(Interface, &str); 6] = [
     (Interface::Posix, "posix"),
     (Interface::Stdio, "stdio"),
@@ -35,7 +35,7 @@ pub const INTERFACES: [(Interface, &str); 6] = [
 ];
 
 impl Interface {
-    /// Of an operation, unless its description is lost.
+    /// Returns the interface of an operation; `None` if its definition is lost or it is no I/O.
     #[must_use]
     pub fn of(op: &Op) -> Option<Self> {
         let together = matches!(op.mode, OpMode::Collective | OpMode::Ordered | OpMode::Split);
@@ -50,28 +50,28 @@ impl Interface {
         }
     }
 
-    /// Its name in columns.
+    /// Returns the name in columns.
     #[must_use]
     pub fn name(self) -> &'static str {
         INTERFACES.iter().find(|(interface, _)| *interface == self).map_or("?", |(_, name)| name)
     }
 }
 
-/// What a program did through an interface.
+/// Use of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceSum {
     /// Calls of every kind that the program made.
     pub calls: u64,
-    /// Bytes read and written by them.
+    /// Bytes read and written by these calls.
     pub bytes: u64,
-    /// Time in them, summed over processes, ns.
+    /// Time in these calls, summed over processes, ns.
     pub time_ns: u64,
-    /// Whether it was used at all, also by a library: MPI-IO by HDF5. What MPI-IO calls inside does not count.
+    /// True if the program or a library used the interface (MPI-IO by HDF5). Calls inside MPI-IO do not count.
     pub used: bool,
 }
 
 impl InterfaceSum {
-    /// Adds those of other calls.
+    /// Adds the sums of other calls.
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -80,7 +80,7 @@ impl InterfaceSum {
     }
 }
 
-/// Sums of `totals` by interface.
+/// Sums up `totals` by interface.
 #[must_use]
 pub fn sums<'a>(run: &Run, totals: impl Iterator<Item = &'a StreamTotal>) -> BTreeMap<Interface, InterfaceSum> {
     let mut out: BTreeMap<Interface, InterfaceSum> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The row of a job.
+//! Corpus row of a job.
 
 use super::interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};
 use super::share::{ShareOfTime, slowest_ns};
@@ -12,18 +12,18 @@ use crate::topics::summary::result::Summary;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// What jobs are read from.
+/// Input format of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// Traces.
+    /// Traces of this project.
     Trace,
-    /// A Darshan log.
+    /// Darshan log.
     Darshan,
 }
 
 impl Form {
-    /// Its name in columns.
+    /// Returns the name used in columns.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,22 +33,22 @@ impl Form {
     }
 }
 
-/// A job.
+/// Job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRow {
-    /// Its key: that of `export`. Of Darshan logs with one job id and start, later ones have `~2` and so on behind it.
+    /// Job key, as in `export`. Darshan logs with equal job id and start are numbered: `~2` and so on is appended to later ones.
     pub job: String,
-    /// The first of its files.
+    /// First input file.
     pub source: String,
-    /// How many files it was read from.
+    /// Number of input files.
     pub sources: u64,
-    /// What it was read from.
+    /// Input format.
     pub form: Form,
-    /// The scheduler's job id; several rows have the same if a batch job ran several programs.
+    /// Scheduler's job id; rows share it if a batch job ran several programs.
     pub batch: String,
-    /// User id, if it is known.
+    /// User id, if known.
     pub uid: Option<u32>,
-    /// User's name, if this machine knows it.
+    /// User name, if this machine knows it.
     pub user_name: Option<String>,
     /// Last part of the executable's path.
     pub program: String,
@@ -56,53 +56,53 @@ pub struct JobRow {
     pub exe: String,
     /// Start, ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// The same for people.
+    /// Start as readable text.
     pub start: String,
-    /// From the earliest start to the last end, ns.
+    /// Earliest start to last end, ns.
     pub runtime_ns: u64,
-    /// Ranks that the job had; without ranks, its processes.
+    /// Ranks of the job; its processes if it has no ranks.
     pub ranks: u64,
     /// Processes on record.
     pub processes: u64,
-    /// Nodes; not known of Darshan logs.
+    /// Number of nodes; unknown for Darshan logs.
     pub nodes: Option<u64>,
     /// Files used.
     pub files: u64,
-    /// What the program called.
+    /// Calls that the program made.
     #[serde(flatten)]
     pub called: Called,
-    /// Time in calls of every kind, ns.
+    /// Time in calls of every kind, summed over processes, ns.
     pub io_ns: u64,
-    /// Mean over ranks of the share of the runtime that went into I/O: see [`super::share`].
+    /// Mean over ranks of the share of the runtime spent in I/O, see [`super::share`].
     pub io_share: Option<f64>,
-    /// Time in I/O of the rank that had most, ns.
+    /// Time in I/O of the slowest rank, ns.
     pub slowest_ns: u64,
-    /// Its share of the runtime.
+    /// `slowest_ns` / `runtime_ns`.
     pub slowest_share: Option<f64>,
-    /// What went through each interface.
+    /// Calls, bytes and time of each interface.
     #[serde(serialize_with = "by_name")]
     pub interfaces: BTreeMap<Interface, InterfaceSum>,
-    /// MPI-IO, and POSIX and locks inside it.
+    /// Time in MPI-IO, and in POSIX and locks inside it.
     #[serde(default)]
     pub inside_mpiio: MpiioTime,
-    /// Of it, time in POSIX, ns.
+    /// Time in POSIX inside MPI-IO, ns.
     #[serde(default)]
     pub posix_in_mpiio_ns: u64,
-    /// Of that, time in locks, ns; `None` of a Darshan log, which does not have them.
+    /// Time in acquiring locks inside MPI-IO, ns; `None` for a Darshan log, which does not record them.
     #[serde(default)]
     pub lock_ns: Option<u64>,
-    /// The same of giving locks back.
+    /// Time in releasing locks inside MPI-IO, ns; `None` for a Darshan log.
     #[serde(default)]
     pub unlock_ns: Option<u64>,
-    /// Operations that have no segment for want of room: findings may lack something.
+    /// Operations folded into counters because the buffer was full: findings may be incomplete.
     pub missing_segments: u64,
-    /// Whether nothing is missing and nothing damaged.
+    /// True if nothing is missing or damaged.
     pub complete: bool,
-    /// Places that could not be read.
+    /// Number of places that could not be read.
     pub problems: u64,
-    /// Findings; `None` if none were looked for.
+    /// Number of findings; `None` if the job was not analyzed for findings.
     pub findings: Option<u64>,
-    /// Those that cost most, at most three.
+    /// Most costly findings, at most three.
     #[serde(deserialize_with = "super::sent::codes_of")]
     pub top_findings: Vec<Code>,
 }
@@ -113,21 +113,20 @@ fn by_name<S: Serializer>(sums: &BTreeMap<Interface, InterfaceSum>, serializer: 
 }
 
 impl JobRow {
-    /// Makes a row that was read from JSON again what it was: interfaces that were not used are no entries, and shares are computed,
-    /// as text does not carry each of their bits.
+    /// Restores a row read from JSON: removes unused interfaces, and recomputes shares, as text does not carry every bit of them.
     pub(super) fn restore(&mut self) {
         self.interfaces.retain(|_, sum| sum.used);
         self.io_share = self.time().share();
         self.slowest_share = share_of(self.slowest_ns, self.runtime_ns);
     }
 
-    /// What went through an interface.
+    /// Returns calls, bytes and time of one interface.
     #[must_use]
     pub fn interface(&self, interface: Interface) -> InterfaceSum {
         self.interfaces.get(&interface).copied().unwrap_or_default()
     }
 
-    /// What went through MPI-IO in either form.
+    /// Returns the sum over independent and collective MPI-IO.
     #[must_use]
     pub fn mpiio(&self) -> InterfaceSum {
         let mut sum = self.interface(Interface::MpiioIndependent);
@@ -135,7 +134,7 @@ impl JobRow {
         sum
     }
 
-    /// Whether MPI-IO was used, in whichever way.
+    /// True if MPI-IO was used, in either form.
     #[must_use]
     pub fn uses_mpiio(&self) -> bool {
         self.mpiio().used
@@ -147,21 +146,21 @@ impl JobRow {
         self.called.bytes_read.saturating_add(self.called.bytes_written)
     }
 
-    /// Time in I/O and time that there was.
+    /// Returns time in I/O and available rank time.
     #[must_use]
     pub fn time(&self) -> ShareOfTime {
         ShareOfTime { io_ns: self.io_ns.into(), ranks_ns: u128::from(self.ranks) * u128::from(self.runtime_ns) }
     }
 }
 
-/// What a job was read from.
+/// Inputs of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Read {
-    /// The first file.
+    /// First file.
     pub source: String,
     /// Number of files.
     pub sources: u64,
-    /// Whether it is a Darshan log.
+    /// True for a Darshan log.
     pub darshan: bool,
 }
 
@@ -169,7 +168,7 @@ fn share_of(slowest_ns: u64, runtime_ns: u64) -> Option<f64> {
     ShareOfTime { io_ns: slowest_ns.into(), ranks_ns: runtime_ns.into() }.share()
 }
 
-/// The row of a job whose findings are not known yet.
+/// Returns the row of a job, still without findings.
 #[must_use]
 pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> JobRow {
     let of_job = &summary.job;
@@ -196,7 +195,7 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
         sources: read.sources,
         form: if read.darshan { Form::Darshan } else { Form::Trace },
         batch: of_job.scheduler.clone(),
-        // A log can have none that is valid.
+        // A log may have no valid user id.
         uid: Some(of_job.uid).filter(|&uid| uid != u32::MAX),
         user_name: None,
         program: of_job.exe.rsplit('/').next().unwrap_or_default().to_owned(),

@@ -1,5 +1,4 @@
-//! Many jobs: a row for each, rows for their files, and what they are together. The rows of a job come from its summary and the sums
-//! under it, so that no number has a second definition.
+//! Many jobs: one row per job, rows of their files, and sums over jobs. All derive from job summaries: no number has a second definition.
 
 mod alike;
 pub mod args;
@@ -30,7 +29,7 @@ pub mod view;
 mod worker;
 mod workers;
 
-/// It has no findings of its own.
+/// No findings of its own.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::Args;
@@ -47,10 +46,10 @@ pub use share::{ShareOfTime, slowest_ns};
 pub use slow_run::{SlowCalls, SlowRun};
 pub use sums::Together;
 
-/// Works for another process of this program: see [`worker`].
+/// Works for another process of this program, see [`worker`].
 ///
 /// # Errors
-/// If thresholds or what is asked for cannot be read.
+/// If thresholds or requests cannot be read.
 pub(crate) fn work(args: &Args) -> anyhow::Result<crate::exit::Exit> {
     worker::work(&workers::reading(args)?)?;
     Ok(crate::exit::Exit::Fine)

@@ -1,10 +1,10 @@
-//! The order of jobs in the report.
+//! Order of jobs in the report.
 
 use super::JobRow;
 use super::args::SortJobs;
 use std::cmp::Reverse;
 
-/// What matters most first; what is equal by source.
+/// Sorts rows by importance; ties are sorted by source.
 pub(super) fn sort(rows: &mut [JobRow], by: SortJobs) {
     rows.sort_by(|a, b| a.source.cmp(&b.source));
     let share = |share: Option<f64>| Reverse(share.map(|share| (share * 1e9) as u64));

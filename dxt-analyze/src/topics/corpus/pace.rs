@@ -1,4 +1,4 @@
-//! How long calls take over a run: sums of reads, writes and syncs of a size in equal parts of the run, by which runs are held against each other.
+//! Call durations over a run: sums of reads, writes and syncs by size class in equal time windows. Repeated runs are compared by them.
 
 use super::JobFile;
 use crate::model::{Run, Within};
@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
-/// Parts that a run's time is divided into.
+/// Number of time windows of a run.
 pub(super) const SLOTS: usize = 64;
-/// Kinds of calls that are kept, those with most time and those with most bytes: corpora have very many jobs.
+/// Maximum kinds of calls kept by time, and as many by bytes: corpora have very many jobs.
 const KINDS: usize = 3;
 
-/// What calls do.
+/// Type of call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Does {
-    /// They read.
+    /// Reads.
     Read,
-    /// They write.
+    /// Writes.
     Write,
-    /// They wait until all is on storage.
+    /// Syncs: calls that wait until data is on storage.
     Sync,
 }
 
@@ -39,7 +39,7 @@ impl Does {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,7 +49,6 @@ impl Does {
         }
     }
 
-    /// Several of them.
     pub(super) const fn plural(self) -> &'static str {
         match self {
             Self::Read => "reads",
@@ -59,16 +58,16 @@ impl Does {
     }
 }
 
-/// Calls that are held against each other: what they do, and the octave of their length.
+/// Comparable calls: type, and size class (power of two of the length).
 pub(super) type Kind = (Does, u8);
 
-/// Calls of a kind that begin in a slot.
+/// Calls of a kind that start in a time window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sum {
     pub(super) calls: u64,
     pub(super) bytes: u64,
     pub(super) time_ns: u64,
-    /// Sum of the logarithms of their durations, as `causes` has them.
+    /// Sum of log durations, in the fixed-point form of `causes`.
     pub(super) logs: i64,
 }
 
@@ -80,13 +79,13 @@ impl Sum {
         self.logs = self.logs.saturating_add(other.logs);
     }
 
-    /// Sum of the logarithms.
+    /// Sum of log durations (natural).
     pub(super) fn logs(&self) -> f64 {
         self.logs as f64 / f64::from(1_u32 << LOG_BITS)
     }
 }
 
-/// Calls of a kind over a run: those of each slot in which some begin.
+/// Calls of a kind over a run, for each time window in which some start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Course {
     pub(super) kind: Kind,
@@ -94,7 +93,6 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// All calls.
     pub(super) fn all(&self) -> Sum {
         let mut all = Sum::default();
         self.slots.iter().for_each(|(_, sum)| all.add(sum));
@@ -102,35 +100,32 @@ impl Course {
     }
 }
 
-/// A run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Paces {
     /// Length of the run, ns.
     pub(super) length_ns: u64,
-    /// By kind, those with most time or bytes.
+    /// Kinds with most time or most bytes, sorted by kind.
     pub(super) courses: Vec<Course>,
-    /// All reads, writes and syncs, whether their kind is kept or not.
+    /// All reads, writes and syncs, including kinds that are not kept.
     pub(super) work: Vec<(Does, Sum)>,
-    /// Where most bytes moved.
+    /// File system with most bytes moved.
     pub(super) place: String,
 }
 
 impl Paces {
-    /// Bytes that it takes in memory, about.
+    /// Approximate memory use, in bytes.
     pub(super) fn held(&self) -> usize {
         self.courses.iter().map(|course| course.slots.len() * size_of::<(u8, Sum)>()).sum()
     }
 
-    /// The calls of a kind.
     pub(super) fn course(&self, kind: Kind) -> Option<&Course> {
         self.courses.iter().find(|course| course.kind == kind)
     }
 }
 
-/// The analysis.
 pub(super) struct Pace {
     length_ns: u64,
-    /// By process and stream.
+    /// Type of call by process and stream; `None` if not made by the program.
     does: Vec<Vec<Option<Does>>>,
 }
 
@@ -144,7 +139,7 @@ impl Pace {
         Self { length_ns: length(run), does: does.collect() }
     }
 
-    /// What a pass over the run found; `None` if nothing can be said of times.
+    /// Builds the timings from a pass over the run; `None` if times are unknown or there are no calls.
     pub(super) fn paces(&self, run: &Run, partial: Partial, files: &[JobFile]) -> Option<Paces> {
         if run.untimed() || partial.is_empty() {
             return None;
@@ -161,7 +156,7 @@ impl Pace {
         };
         let mut courses: Vec<Course> = partial.into_iter().map(course).collect();
         courses.sort_by_key(|course| (std::cmp::Reverse(course.all().bytes), course.kind));
-        // What is slow in another run may take hardly any time in this one.
+        // Kinds with most bytes are kept too: what is slow in another run may take hardly any time in this one.
         let mut most_bytes = courses.drain(..courses.len().min(KINDS)).collect();
         courses.sort_by_key(|course| (std::cmp::Reverse(course.all().time_ns), course.kind));
         courses.truncate(KINDS);
@@ -171,7 +166,7 @@ impl Pace {
     }
 }
 
-/// Where most bytes moved.
+/// Returns the file system with most bytes moved.
 fn place(files: &[JobFile]) -> String {
     let mut places: BTreeMap<&str, u64> = BTreeMap::new();
     for file in files {
@@ -182,7 +177,6 @@ fn place(files: &[JobFile]) -> String {
     most.map_or(String::new(), |(name, _)| name.to_owned())
 }
 
-/// What a thread keeps.
 pub(super) type Partial = FxHashMap<Kind, Box<[Sum; SLOTS]>>;
 
 impl Analysis for Pace {

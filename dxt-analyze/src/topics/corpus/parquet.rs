@@ -1,5 +1,5 @@
-//! The tables in Parquet: `jobs`, `job_files`, `job_findings`, a file each. Rows of files and findings are written as jobs come, in the
-//! order of the jobs; the files get their names when all are whole.
+//! Parquet tables `jobs`, `job_files` and `job_findings`, one file each. Rows of files and findings are written as jobs arrive, in order;
+//! the files get their names when all are complete.
 
 use crate::columnar::{
     self, Column, Writer, batch, finding_columns, numbers, some_numbers, some_texts, sum_columns, texts,
@@ -14,12 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// The tables.
 const NAMES: [&str; 3] = ["jobs", "job_files", "job_findings"];
-/// Rows that are handed over at a time.
 const BATCH: usize = 1 << 14;
 
-/// Tables while they are written.
+/// Tables under construction.
 pub(crate) struct Tables {
     place: PathBuf,
     partial: TempDir,
@@ -29,7 +27,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// In the directory `place`, which is made.
+    /// Starts tables in the directory `place`, created if absent.
     pub(crate) fn new(place: &Path, force: bool) -> Result<Self> {
         let failed = || format!("failed to write {}", place.display());
         for name in NAMES {
@@ -47,7 +45,6 @@ impl Tables {
         })
     }
 
-    /// Adds the rows of a job.
     pub(crate) fn add(&mut self, job: &JobRow, files: &[JobFile], findings: &[Finding]) -> Result<()> {
         let failed = || format!("failed to write {}", self.place.display());
         for file in files {
@@ -59,7 +56,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Ends the tables with that of all jobs.
+    /// Finishes the tables, with the one of all jobs.
     pub(crate) fn finish(self, jobs: &[JobRow]) -> Result<()> {
         let failed = || format!("failed to write {}", self.place.display());
         self.files.finish().with_context(failed)?;
@@ -79,7 +76,6 @@ fn named(folder: &Path, table: &str) -> PathBuf {
     folder.join(format!("{table}.parquet"))
 }
 
-/// A table to which rows are added.
 struct Growing<T> {
     writer: Writer,
     rows: Vec<T>,
@@ -120,7 +116,7 @@ fn flags(values: impl Iterator<Item = bool>) -> ArrayRef {
     Arc::new(values.map(Some).collect::<BooleanArray>())
 }
 
-/// To the microsecond, as every engine can read it.
+/// Microseconds, which every engine can read.
 fn moments(ns: impl Iterator<Item = i64>) -> ArrayRef {
     let micros = TimestampMicrosecondArray::from_iter_values(ns.map(|ns| ns.div_euclid(1000)));
     Arc::new(micros.with_timezone("UTC"))

@@ -1,5 +1,4 @@
-//! Paths in JSON: text if they are UTF-8, else their bytes as numbers. A file's name may hold any bytes, and one that does must not keep
-//! a corpus from all others.
+//! Paths in JSON: text if valid UTF-8, else an array of bytes, so that one odd file name does not keep all other jobs out of a corpus.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsString;

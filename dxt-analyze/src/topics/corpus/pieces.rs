@@ -1,22 +1,22 @@
-//! The pieces that a run's calls are cut into, so that they can be held against the same pieces of other runs.
+//! Pieces of a run's calls, to compare with the same pieces of other runs.
 
 use super::pace::{Course, Kind, Paces, SLOTS};
 
-/// A part of a run's calls of a kind: the same part in all runs.
+/// Part of a run's calls of one kind: the same work in all runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) kind: Kind,
-    /// When it begins and ends, ns since the run's start.
+    /// Start and end, ns since the run's start.
     pub(super) from_ns: f64,
     pub(super) until_ns: f64,
     pub(super) time_ns: f64,
-    /// Mean of the logarithms of durations.
+    /// Mean log duration.
     pub(super) mean: f64,
 }
 
 impl Piece {
-    /// When its calls begin to take longer than `most`, a logarithm, ns since the run's start. A slow call shares its slot with those before it,
-    /// whose piece then looks slow as well: slots of a piece before the first that is slow are left out.
+    /// Returns when calls of the piece start to exceed `most`, a log duration, in ns since the run's start. A slow call shares its time
+    /// window with earlier calls, so their piece looks slow as well: time windows of the piece before the first slow one are excluded.
     pub(super) fn begins_to_exceed(&self, most: f64, paces: &Paces) -> f64 {
         let width = paces.length_ns as f64 / SLOTS as f64;
         let slots = paces.course(self.kind).map_or(&[][..], |course| &course.slots);
@@ -29,7 +29,7 @@ impl Piece {
     }
 }
 
-/// Cuts the calls of a kind into parts of as many calls.
+/// Cuts the calls of a kind into `parts` pieces of equal call count.
 pub(super) fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
     let width = length_ns as f64 / SLOTS as f64;
     let calls = course.all().calls as f64;
@@ -45,7 +45,7 @@ pub(super) fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
     marks.windows(2).map(piece).collect()
 }
 
-/// A place in the order of a kind's calls: what is before it, and when the call before it ends and the one behind it begins.
+/// Position in the sequence of a kind's calls: sums before it, end of the call before it, and start of the call after it.
 struct Mark {
     begins_ns: f64,
     ends_ns: f64,

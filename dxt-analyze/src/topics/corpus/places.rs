@@ -1,15 +1,15 @@
-//! Where jobs are in a corpus that grows, and where one that is read belongs.
+//! Locations of jobs in an incremental corpus, and the location for a newly read one.
 
 use super::sources::{Entry, Source};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::PathBuf;
 
-/// By what a job is known from one run to the next, if files of it are there in both.
+/// Identity of a job across runs, if files of it were present in both.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Identity {
-    /// The user whose traces these are, and their key. Different jobs can have one: anything can be in `DXT_JOB_ID`.
+    /// Owner and key of traces. Different jobs can share one: `DXT_JOB_ID` is arbitrary.
     Traces(u32, String),
-    /// A Darshan log.
+    /// Darshan log.
     Log(PathBuf),
 }
 
@@ -23,7 +23,7 @@ impl Identity {
     }
 }
 
-/// A job that the corpus has: its key, the day it is with, and what it was read from.
+/// Job in the corpus: key, day directory, and source files.
 #[derive(Debug)]
 struct KnownJob {
     job: String,
@@ -31,18 +31,16 @@ struct KnownJob {
     sources: Vec<Source>,
 }
 
-/// Where jobs are in the corpus.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     jobs: FxHashMap<Identity, Vec<KnownJob>>,
     /// Keys in the tables.
     taken: FxHashSet<String>,
-    /// How many have been added.
     new: usize,
 }
 
 impl Places {
-    /// A job that is in the corpus.
+    /// Adds a job that is in the corpus.
     pub(super) fn add(&mut self, entry: Entry, day: String) {
         let identity = Identity::of(entry.key.as_deref(), &entry.sources);
         self.taken.insert(entry.job.clone());
@@ -50,18 +48,16 @@ impl Places {
         self.jobs.entry(identity).or_default().push(place);
     }
 
-    /// How many jobs there are.
     pub(super) fn count(&self) -> usize {
         self.jobs.values().map(Vec::len).sum()
     }
 
-    /// How many have been added by [`Self::of`].
+    /// Returns the number of jobs added by [`Self::of`].
     pub(super) fn new_jobs(&self) -> usize {
         self.new
     }
 
-    /// The key in the tables and the day of a job that was read from `sources`: those that it had, if it was read from one of them, or new
-    /// ones.
+    /// Returns key and day of a job read from `sources`: the existing ones if it was read from one of these before, else new ones.
     pub(super) fn of(
         &mut self,
         key: Option<&str>,

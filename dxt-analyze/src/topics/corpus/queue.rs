@@ -1,22 +1,22 @@
-//! Work that is done by several threads and taken in order.
+//! Parallel work whose results are consumed in order.
 
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of results that may wait for one before them. What is beyond waits with the thread that made it.
+/// Maximum bytes of finished results that wait for an earlier one; beyond that threads wait with their result.
 const WAITING_BYTES: usize = 256 << 20;
 
-/// What the threads share.
+/// State shared by the threads.
 struct Pending<T> {
-    /// The next to be worked on.
+    /// Next item to work on.
     next: usize,
-    /// The next to be taken.
+    /// Next item to consume.
     wanted: usize,
-    /// Results that are not taken yet, with their sizes.
+    /// Unconsumed results, with their sizes.
     done: BTreeMap<usize, (T, usize)>,
     bytes: usize,
-    /// Threads that still work.
+    /// Number of active threads.
     working: usize,
     stopped: bool,
 }
@@ -36,7 +36,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// Tells the others that a thread has ended, however it did.
+/// Guard that reports the end of a thread, even after a panic.
 struct Ends<'a, T>(&'a Queue<T>);
 
 impl<T> Drop for Ends<'_, T> {
@@ -46,11 +46,11 @@ impl<T> Drop for Ends<'_, T> {
     }
 }
 
-/// Does `make` for each of `count` things with `threads` threads, and gives the results to `take` in order. `make` also says how
-/// many bytes its result holds. One thing that takes long does not keep threads from the others, until results take too much room.
+/// Runs `make` for each of `count` items on `threads` threads, and passes the results to `take` in order. `make` also returns the size of
+/// its result in bytes. A slow item does not block the others until their results take too much memory.
 ///
 /// # Errors
-/// What `take` fails with; nothing new is begun then.
+/// The error of `take`; no new items are started then.
 pub(crate) fn in_order<T: Send>(
     count: usize,
     threads: usize,
@@ -105,7 +105,7 @@ fn work<T>(queue: &Queue<T>, count: usize, make: impl Fn(usize) -> (T, usize)) {
         drop(state);
         let (result, bytes) = make(number);
         let mut state = queue.lock();
-        // The one that all wait for never waits.
+        // The result that everything waits for never waits.
         while state.bytes > 0 && state.bytes + bytes > WAITING_BYTES && state.wanted != number && !state.stopped {
             state = queue.wait(state);
         }

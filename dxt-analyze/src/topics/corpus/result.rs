@@ -1,4 +1,4 @@
-//! What many jobs are together, as it is written and shown.
+//! Result of a corpus: sums over many jobs, as shown and serialized.
 
 use super::files::SizeSum;
 use super::job::JobRow;
@@ -7,12 +7,12 @@ use super::slow_run::SlowRun;
 use crate::findings::{Code, Severity};
 use crate::load::corpus::LeftOut;
 use serde::Serialize;
-/// Sums over jobs: of all, of a user, of a program.
+/// Sums over jobs: all jobs, those of one user, or those of one program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Whole {
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// Files that they used; a file that several jobs used counts in each.
+    /// Files used; a file that several jobs used counts once for each.
     pub files: u64,
     /// Bytes read.
     pub bytes_read: u64,
@@ -20,9 +20,9 @@ pub struct Whole {
     pub bytes_written: u64,
     /// Time in I/O, summed over processes, ns.
     pub io_ns: u128,
-    /// Time that the ranks had (ranks x runtime), s.
+    /// Available rank time (ranks x runtime), s.
     pub ranks_s: f64,
-    /// The former's share of the latter.
+    /// `io_ns` / `ranks_s`, in the same unit.
     pub io_share: Option<f64>,
     #[serde(skip)]
     pub(super) ranks_ns: u128,
@@ -48,9 +48,9 @@ impl Whole {
 /// Jobs of one user or of one program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupRow {
-    /// User's name or number, or the program's name.
+    /// User name or uid, or program name.
     pub name: String,
-    /// Their sums.
+    /// Sums over the group's jobs.
     #[serde(flatten)]
     pub sums: Whole,
     /// Share of the I/O time of all jobs.
@@ -59,115 +59,115 @@ pub struct GroupRow {
     pub share_of_bytes: f64,
 }
 
-/// How much an interface is used.
+/// Use of one I/O interface.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InterfaceRow {
-    /// Its name.
+    /// Name.
     pub interface: &'static str,
-    /// Jobs that used it, in whichever way.
+    /// Jobs that used the interface, in any form.
     pub jobs: u64,
-    /// Their share of all jobs: its adoption.
+    /// Share of all jobs (adoption).
     pub share_of_jobs: f64,
-    /// Calls that programs made; of MPI-IO as a whole the sum of both forms.
+    /// Calls made by programs; for MPI-IO as a whole, independent plus collective calls.
     pub calls: u64,
-    /// Bytes read and written by them.
+    /// Bytes read and written by these calls.
     pub bytes: u64,
-    /// Time in them, summed over processes, ns.
+    /// Time in these calls, summed over processes, ns.
     pub time_ns: u128,
 }
 
-/// Files of one size.
+/// Files of one size class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SizeRow {
-    /// The sizes.
+    /// Size class.
     pub size: &'static str,
-    /// Files, and bytes that were read from and written to them.
+    /// File count and bytes read and written.
     #[serde(flatten)]
     pub sums: SizeSum,
-    /// Share of the files through which data moved.
+    /// Share of the files with data transfer.
     pub share: Option<f64>,
 }
 
 /// Jobs by number of files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NumberRow {
-    /// The numbers.
+    /// Class of file counts.
     pub files: &'static str,
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: u64,
 }
 
-/// Files of jobs of several ranks by how many of them used it.
+/// Files of multi-rank jobs, by number of ranks that used them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingRow {
     /// `one`, `some` or `all`.
     pub ranks: &'static str,
-    /// Files, and bytes that were read from and written to them.
+    /// File count and bytes read and written.
     #[serde(flatten)]
     pub sums: SizeSum,
 }
 
-/// Jobs by share of the runtime that went into I/O.
+/// Jobs by share of the runtime spent in I/O.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShareRow {
-    /// The shares.
+    /// Class of shares.
     pub share: &'static str,
-    /// Jobs of which the mean over ranks lies there.
+    /// Jobs whose mean over ranks is in this class.
     pub jobs: u64,
-    /// Jobs of which the slowest rank does.
+    /// Jobs whose slowest rank is in this class.
     pub jobs_by_slowest: u64,
 }
 
-/// Jobs by what they did with data.
+/// Jobs by direction of data transfer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionRow {
-    /// What.
+    /// Name of the direction: read only, write only, ...
     pub direction: &'static str,
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// Bytes that they read.
+    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes that they wrote.
+    /// Bytes written.
     pub bytes_written: u64,
 }
 
-/// Findings of one code.
+/// Findings with one code.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CodeRow {
-    /// The code.
+    /// Code of the findings.
     pub code: Code,
-    /// What it means.
+    /// Meaning of the code.
     pub meaning: &'static str,
-    /// Jobs that have it.
+    /// Jobs with such findings.
     pub jobs: u64,
-    /// Findings.
+    /// Number of findings.
     pub findings: u64,
-    /// What they cost together, where that can be told; ns summed over processes.
+    /// Total cost of the findings whose cost is known, ns summed over processes.
     pub cost_ns: u128,
-    /// The most severe of them.
+    /// Highest severity among the findings.
     pub severity: Severity,
 }
 
-/// The result.
+/// Result of a corpus.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Corpus {
-    /// Runs that were slow among others of the same program that did the same.
+    /// Runs that were slow among repeated runs of the same program with the same work.
     pub slow_runs: Vec<SlowRun>,
-    /// The jobs.
+    /// One row per job.
     pub jobs: Vec<JobRow>,
-    /// Jobs that were read: `jobs` lists fewer of them if so many were asked for.
+    /// Sums over all jobs read; `jobs` lists fewer of them if so requested.
     pub whole: Whole,
-    /// Jobs of which something is missing or damaged.
+    /// Jobs with missing or damaged data.
     pub incomplete: u64,
-    /// Users, those with most time in I/O first.
+    /// Users, by time in I/O, largest first.
     pub users: Vec<GroupRow>,
-    /// Programs, likewise.
+    /// Programs, by time in I/O, largest first.
     pub programs: Vec<GroupRow>,
-    /// Interfaces.
+    /// Use of each interface.
     pub interfaces: Vec<InterfaceRow>,
     /// Files by size.
     pub file_sizes: Vec<SizeRow>,
-    /// Files through which no data moved.
+    /// Files without data transfer.
     pub files_without_data: u64,
     /// Jobs by number of files.
     pub files_per_job: Vec<NumberRow>,
@@ -175,11 +175,11 @@ pub struct Corpus {
     pub sharing: Vec<SharingRow>,
     /// Jobs by share of time in I/O.
     pub io_shares: Vec<ShareRow>,
-    /// Jobs by what they did with data.
+    /// Jobs by direction of data transfer.
     pub directions: Vec<DirectionRow>,
-    /// Findings by code, the most frequent first.
+    /// Findings by code, most frequent first.
     pub findings: Vec<CodeRow>,
-    /// What could not be read.
+    /// Inputs that could not be read.
     pub left_out: Vec<LeftOut>,
     /// Notes for the user.
     pub remarks: Vec<String>,

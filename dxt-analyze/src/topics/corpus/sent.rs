@@ -1,4 +1,4 @@
-//! What a worker sends, read again: codes are what they were by their names.
+//! Deserialization of a worker's answers: codes are looked up by name.
 
 use crate::findings::{Code, Finding, Severity, said};
 use crate::topics::codes;
@@ -10,7 +10,6 @@ fn code<E: Error>(name: &str) -> Result<Code, E> {
     known.ok_or_else(|| E::custom(format_args!("there is no finding {name}")))
 }
 
-/// Codes.
 pub(super) fn codes_of<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Code>, D::Error> {
     Vec::<String>::deserialize(from)?.iter().map(|name| code(name)).collect()
 }
@@ -25,7 +24,7 @@ struct Sent {
     hint: String,
 }
 
-/// Findings. Of their evidence the words were sent.
+/// Deserializes findings; only the sentences of their evidence are transmitted.
 pub(super) fn findings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Finding>, D::Error> {
     let one = |sent: Sent| {
         let Sent { severity, title, cost_ns, hint, .. } = sent;

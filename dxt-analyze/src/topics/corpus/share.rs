@@ -1,9 +1,10 @@
-//! The share of a job's time that goes into I/O.
+//! Share of a job's time spent in I/O.
 //!
-//! `io_share` = (`read_ns` + `write_ns` + `other_ns`) / (`ranks` x `runtime_ns`): time in calls that the program made, summed over
-//! processes as the summary has it, over the time that all ranks had; the mean over ranks. `slowest_share` = `slowest_ns` /
-//! `runtime_ns` is the same of the rank with most time in calls. Both are at most 1, also where calls of several threads, or nonblocking
-//! ones, run side by side and add up to more than the runtime.
+//! - `io_share` = (`read_ns` + `write_ns` + `other_ns`) / (`ranks` x `runtime_ns`): time in calls that the program made, summed over
+//!   processes as in the summary, over the available rank time; the mean over ranks.
+//! - `slowest_share` = `slowest_ns` / `runtime_ns`: the share of the rank with most time in calls.
+//!
+//! Both are at most 1, even if calls of several threads, or nonblocking calls, overlap and add up to more than the runtime.
 
 use crate::model::{FileId, ProcessId, Run, Within};
 use crate::shared::ratio::share_of_sums;
@@ -12,32 +13,32 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use trace_format::op::Layer;
 
-/// Time in I/O and the time that there was.
+/// Time in I/O and available time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ShareOfTime {
-    /// Time in calls, summed over processes, ns; as below.
+    /// Time in calls, summed over processes, ns; 128 bits as for `ranks_ns`.
     pub io_ns: u128,
-    /// Time that all ranks had, ns: a sum over jobs can be more than 64 bits hold.
+    /// Available rank time, ns: a sum over jobs can exceed 64 bits.
     pub ranks_ns: u128,
 }
 
 impl ShareOfTime {
-    /// The share; `None` where there was no time.
+    /// Returns the share; `None` if there was no time.
     #[must_use]
     pub fn share(self) -> Option<f64> {
         share_of_sums(self.io_ns, self.ranks_ns)
     }
 }
 
-/// Who calls counted together are of: a rank, or a process without one.
+/// Unit whose calls are summed: a rank, or a process without one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
     Rank(i64),
     Process(ProcessId),
 }
 
-/// Time in calls of the rank (or process without one) that has most of it, ns. Of files whose ranks were reduced to one record only
-/// the time of each file's slowest rank is known, so that it is a lower bound then; it is never below `mean_ns`, the mean over ranks.
+/// Returns the time in calls of the slowest rank (or process without one), ns. For files with reduced records only the time of each
+/// file's slowest rank is known, so the result is a lower bound; it is never below `mean_ns`, the mean over ranks.
 #[must_use]
 pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
     let mut by_file: FxHashMap<(Who, FileId), u64> = FxHashMap::default();
@@ -52,7 +53,7 @@ pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
         }
     }
     for (&file, &(_, rank, time_ns)) in &slowest_of_files(run) {
-        // What the rank has segments of is part of that time.
+        // The rank's segments are part of that time.
         let sum = by_file.entry((Who::Rank(rank.into()), file)).or_default();
         *sum = (*sum).max(time_ns);
     }
@@ -64,7 +65,7 @@ pub fn slowest_ns(run: &Run, totals: &[StreamTotal], mean_ns: u64) -> u64 {
     by_rank.into_values().max().unwrap_or_default().max(mean_ns)
 }
 
-/// The slowest rank of each file of reduced records, with its time, at the layer that is above the others: below are its own calls.
+/// Returns (level, rank, time) of each file's slowest rank in reduced records, at the topmost layer: lower ones contain its inner calls.
 fn slowest_of_files(run: &Run) -> FxHashMap<FileId, (u8, u32, u64)> {
     let mut out: FxHashMap<FileId, (u8, u32, u64)> = FxHashMap::default();
     for spread in run.processes.iter().flat_map(|process| &process.reduction.spreads) {
@@ -76,7 +77,7 @@ fn slowest_of_files(run: &Run) -> FxHashMap<FileId, (u8, u32, u64)> {
         let slowest = &spread.spread.slowest;
         let found = (above, slowest.rank, slowest.time_ns);
         let known = out.entry(FileId(spread.file)).or_insert(found);
-        // Of two layers side by side the slower one.
+        // The slower one of two layers at the same level.
         if (found.0, found.2) > (known.0, known.2) {
             *known = found;
         }

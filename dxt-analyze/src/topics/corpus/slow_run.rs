@@ -1,60 +1,60 @@
-//! A run that was slow: from when on, in what, by how much, and the same in a sentence.
+//! Slow run: since when, in which calls, by how much, and a sentence about it.
 
 use super::pace::Does;
 use crate::text::units;
 use serde::{Deserialize, Serialize};
 
-/// What is slow in a run.
+/// Slow calls of one type.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowCalls {
-    /// What they do.
+    /// Type of call.
     pub does: Does,
-    /// The first of them that are slow begin so long after the run's start, ns.
+    /// Start of the first slow call, ns since the run's start.
     pub from_ns: u64,
-    /// Their time while the run is slow, summed over processes, ns.
+    /// Time of these calls while the run is slow, summed over processes, ns.
     pub time_ns: u64,
-    /// The same of the other runs, in the median.
+    /// Median time of the same calls in the other runs, ns.
     pub usual_ns: u64,
-    /// The former over the latter.
+    /// Slowdown: `time_ns` / `usual_ns`.
     pub slower: f64,
 }
 
-/// A slow run.
+/// Slow run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowRun {
-    /// Its key.
+    /// Job key.
     pub job: String,
-    /// The first of its files.
+    /// First input file.
     pub source: String,
     /// Last part of the executable's path.
     pub program: String,
-    /// Runs that it is compared with.
+    /// Number of runs compared with.
     pub others: u64,
-    /// Whether it was slow all the time.
+    /// True if the run was slow all the time.
     pub all_the_time: bool,
-    /// From when on it was slow, ns since its start.
+    /// Start of the slow span, ns since the run's start.
     pub from_ns: u64,
-    /// The same, ns since 1970-01-01 UTC.
+    /// Start of the slow span, ns since 1970-01-01 UTC.
     pub from_unix_ns: i64,
-    /// Until when; `None`: to the end of its reads and writes.
+    /// End of the slow span, ns since the run's start; `None` for the end of its reads and writes.
     pub until_ns: Option<u64>,
-    /// In what, what was slow first before others.
+    /// Slow calls, by start.
     pub calls: Vec<SlowCalls>,
-    /// Time that its calls took more than those of the others, summed over processes, ns.
+    /// Excess time of the slow calls over those of the others, summed over processes, ns.
     pub longer_ns: u64,
-    /// Likewise of the run from its start to its end, if it took longer.
+    /// Excess length of the run over the others, ns; 0 if it was not longer.
     pub run_longer_ns: u64,
-    /// All that in a sentence.
+    /// Summary in a sentence.
     pub sentence: String,
 }
 
-/// What the verdict says of a run.
+/// Description of a run for reports.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Known {
-    /// It is asked whether this one was slow: it was read now.
+    /// True if the run was read now: only new runs are judged.
     #[serde(skip)]
     pub(super) is_new: bool,
-    /// It was, when it was read.
+    /// True if the run was slow when it was read.
     pub(super) was_slow: bool,
     pub(super) job: String,
     pub(super) source: String,
@@ -62,7 +62,6 @@ pub(super) struct Known {
     pub(super) start_unix_ns: i64,
 }
 
-/// What is said of it.
 pub(super) fn sentence(slow: &SlowRun) -> String {
     let from = units::moment(slow.from_ns);
     let when = match (slow.all_the_time, slow.until_ns) {

@@ -1,39 +1,38 @@
-//! What jobs in a corpus that grows were read from.
+//! Source files of jobs in an incremental corpus.
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file as it was when it was read.
+/// State of a file when it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Source {
     #[serde(with = "super::path_text")]
     pub(super) path: PathBuf,
     bytes: u64,
     modified_ns: i128,
-    /// User id of its owner.
+    /// User id of the owner.
     pub(super) owner: u32,
 }
 
-/// A job that was read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// Its key in the tables.
+    /// Key in the tables.
     pub(super) job: String,
-    /// The key that its traces have; `None` of a Darshan log, which is a job by itself.
+    /// Key in the traces; `None` for a Darshan log, which is a job of its own.
     pub(super) key: Option<String>,
     pub(super) sources: Vec<Source>,
 }
 
 impl Source {
-    /// Whether it has the name of the other, or is the same file under another: a trace may be moved.
+    /// True if both have the same path, or are the same file under another path: traces may be moved.
     pub(super) fn is(&self, other: &Self) -> bool {
         let of = |one: &Self| (one.bytes, one.modified_ns, one.owner);
         self.path == other.path || of(self) == of(other)
     }
 
-    /// The file as it is now.
+    /// Returns the current state of a file.
     pub(super) fn of(path: &Path) -> Result<Self> {
         let about = std::fs::metadata(path)?;
         crate::input::note(&about);

@@ -1,5 +1,5 @@
-//! What many jobs are together: the questions of Carns et al., "Understanding and improving computational science storage access through
-//! continuous characterization", ACM TOS 7(3), 2011. Everything is a sum of rows of jobs and files.
+//! Sums over many jobs, for the questions of Carns et al., "Understanding and improving computational science storage access through
+//! continuous characterization", ACM TOS 7(3), 2011. Everything is a sum over rows of jobs and files.
 
 use super::files::{FILE_SIZES, Sharing, Tally};
 use super::interface::{INTERFACES, InterfaceSum};
@@ -14,7 +14,7 @@ use crate::sum::Sum;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Upper bounds of the numbers of files that jobs are counted by, inclusive, with their names.
+/// Classes of file counts: inclusive upper bounds and names.
 const NUMBERS: [(u64, &str); 7] = [
     (0, "0"),
     (1, "1"),
@@ -25,7 +25,7 @@ const NUMBERS: [(u64, &str); 7] = [
     (u64::MAX, "> 10,000"),
 ];
 
-/// Upper bounds of the shares of the runtime that jobs are counted by, exclusive, with their names.
+/// Classes of shares of the runtime: exclusive upper bounds and names.
 const SHARES: [(f64, &str); 6] = [
     (0.01, "< 1 %"),
     (0.05, "1 - 5 %"),
@@ -35,9 +35,7 @@ const SHARES: [(f64, &str); 6] = [
     (f64::INFINITY, ">= 50 %"),
 ];
 
-/// What jobs did with data.
 const DIRECTIONS: [&str; 4] = ["no data", "read only", "write only", "read and write"];
-/// Sums of an interface over jobs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     jobs: u64,
@@ -61,7 +59,7 @@ impl Used {
     }
 }
 
-/// Jobs while they are added up.
+/// Accumulator of jobs.
 #[derive(Debug, Default)]
 pub struct Together {
     whole: Whole,
@@ -69,7 +67,7 @@ pub struct Together {
     users: BTreeMap<String, Whole>,
     programs: BTreeMap<String, Whole>,
     interfaces: [Used; INTERFACES.len()],
-    /// MPI-IO in either form.
+    /// Sums of MPI-IO, independent and collective.
     mpiio: Used,
     tally: Tally,
     numbers: [u64; NUMBERS.len()],
@@ -118,7 +116,7 @@ impl Together {
         }
     }
 
-    /// The result, with the `jobs` that are to be listed.
+    /// Returns the result, listing `jobs`.
     #[must_use]
     pub fn finish(self, jobs: Vec<JobRow>, left_out: Vec<LeftOut>, remarks: Vec<String>) -> Corpus {
         let whole = self.whole.finish();

@@ -1,20 +1,18 @@
-//! The tables of what jobs are together.
+//! Tables of sums over jobs.
 
 use crate::render::{Cell, Head, Table};
 use crate::topics::corpus::{CodeRow, DirectionRow, GroupRow, InterfaceRow, NumberRow, ShareRow, SharingRow, SizeRow};
 
-/// A time of many jobs; in whole seconds if it is more ns than 64 bits hold.
+/// Duration over many jobs; in whole seconds if ns exceed 64 bits.
 fn duration(ns: u128) -> Cell {
     u64::try_from(ns)
         .map_or_else(|_| Cell::Count(u64::try_from(ns / 1_000_000_000).unwrap_or(u64::MAX)), Cell::Duration)
 }
 
-/// Users.
 pub(crate) fn users(rows: &[GroupRow], shown: usize) -> Table {
     groups("users", "Who does most I/O", Head { title: "User", name: "user" }, rows, shown)
 }
 
-/// Programs.
 pub(crate) fn programs(rows: &[GroupRow], shown: usize) -> Table {
     groups("programs", "Programs", Head { title: "Program", name: "program" }, rows, shown)
 }
@@ -34,7 +32,6 @@ fn groups(name: &'static str, title: &str, who: Head, rows: &[GroupRow], shown: 
         .done()
 }
 
-/// Interfaces.
 pub(crate) fn interfaces(rows: &[InterfaceRow]) -> Table {
     Table::of("interfaces", "Interfaces that programs call", rows)
         .column("Interface", "interface", |row| Cell::text(row.interface))
@@ -46,7 +43,6 @@ pub(crate) fn interfaces(rows: &[InterfaceRow]) -> Table {
         .done()
 }
 
-/// Shares of the runtime.
 pub(crate) fn io_shares(rows: &[ShareRow]) -> Table {
     Table::of("io_shares", "Share of the runtime in I/O", rows)
         .column("Of runtime", "io_share", |row| Cell::text(row.share))
@@ -55,7 +51,6 @@ pub(crate) fn io_shares(rows: &[ShareRow]) -> Table {
         .done()
 }
 
-/// Reading and writing.
 pub(crate) fn directions(rows: &[DirectionRow]) -> Table {
     Table::of("directions", "Reading and writing", rows)
         .column("Jobs that", "direction", |row| Cell::text(row.direction))
@@ -65,7 +60,6 @@ pub(crate) fn directions(rows: &[DirectionRow]) -> Table {
         .done()
 }
 
-/// Sizes of files.
 pub(crate) fn file_sizes(rows: &[SizeRow]) -> Table {
     Table::of("file_sizes", "Files by size, as far as they were read or written", rows)
         .column("Size", "size", |row| Cell::text(row.size))
@@ -76,7 +70,6 @@ pub(crate) fn file_sizes(rows: &[SizeRow]) -> Table {
         .done()
 }
 
-/// Numbers of files.
 pub(crate) fn files_per_job(rows: &[NumberRow]) -> Table {
     Table::of("files_per_job", "Files per job", rows)
         .column("Files", "files", |row| Cell::text(row.files))
@@ -84,7 +77,6 @@ pub(crate) fn files_per_job(rows: &[NumberRow]) -> Table {
         .done()
 }
 
-/// Shared files.
 pub(crate) fn sharing(rows: &[SharingRow]) -> Table {
     Table::of("sharing", "Files of jobs of several ranks, by how many of them used it", rows)
         .column("Used by", "ranks", |row| Cell::text(row.ranks))
@@ -94,7 +86,6 @@ pub(crate) fn sharing(rows: &[SharingRow]) -> Table {
         .done()
 }
 
-/// Findings.
 pub(crate) fn findings(rows: &[CodeRow], shown: usize) -> Table {
     Table::of("findings", "Findings: `dxt-analyze explain CODE` says what one means", rows)
         .column("Finding", "code", |row| Cell::text(row.code.name()))

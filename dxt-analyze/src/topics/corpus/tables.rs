@@ -1,4 +1,4 @@
-//! How `corpus` looks: the table of jobs, then what they are together, then what could not be read.
+//! View of `corpus`: jobs, then sums over jobs, then unreadable files.
 
 use super::sums_tables as sums;
 use super::view::CorpusReport;
@@ -6,7 +6,7 @@ use crate::render::{Cell, Part, Report, Table, View};
 use crate::text::units;
 use crate::topics::corpus::{Corpus, INTERFACES, JobRow, SlowCalls, SlowRun};
 
-/// Files that could not be read, which people get to see; CSV has all.
+/// Maximum unreadable files shown to people; CSV has all.
 const LEFT_OUT: usize = 50;
 
 impl Report for CorpusReport {
@@ -34,7 +34,7 @@ impl Report for CorpusReport {
     }
 }
 
-/// The time of many jobs can be more ns than 64 bits hold.
+/// Formats a duration over many jobs, whose ns can exceed 64 bits.
 fn duration(ns: u128) -> String {
     match u64::try_from(ns) {
         Ok(ns) => units::duration(ns),
@@ -55,7 +55,7 @@ fn whole(corpus: &Corpus) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A row for what each slow run was slow in.
+/// Table of slow runs, one row per type of slow calls.
 fn slow_runs(runs: &[SlowRun], shown: usize) -> Table {
     let rows: Vec<(&SlowRun, &SlowCalls)> =
         runs.iter().flat_map(|slow| slow.calls.iter().map(move |calls| (slow, calls))).collect();
@@ -79,7 +79,7 @@ fn slow_runs(runs: &[SlowRun], shown: usize) -> Table {
         .done()
 }
 
-/// Codes as people call them: `S003`.
+/// Short codes: `S003`.
 fn codes(row: &JobRow) -> String {
     let short = |name: &'static str| name.strip_prefix("DXT-").unwrap_or(name);
     row.top_findings.iter().map(|code| short(code.name())).collect::<Vec<&str>>().join(" ")
@@ -148,7 +148,7 @@ const INTERFACE_COLUMNS: [[&str; 3]; INTERFACES.len()] = [
     ["uses_pnetcdf", "pnetcdf_bytes", "pnetcdf_s"],
 ];
 
-/// For CSV only: a terminal has lines with whole paths.
+/// Unreadable files, for CSV only: terminals get lines with full paths.
 fn left_out(corpus: &Corpus) -> Table {
     Table::of("left_out", "", corpus.left_out.iter())
         .csv("file", |left| Cell::text(&left.file))

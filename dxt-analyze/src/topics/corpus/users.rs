@@ -1,14 +1,14 @@
-//! Names of users, as far as this machine knows them.
+//! User names, if known to this machine.
 
 use nix::unistd::{Uid, User};
 use rustc_hash::FxHashMap;
 
-/// Names by number: each is asked for once, since a directory service may have to be.
+/// Names by user id, each looked up once, as that may involve a directory service.
 #[derive(Debug, Default)]
 pub(crate) struct Users(FxHashMap<u32, Option<String>>);
 
 impl Users {
-    /// The name of the user with this number, if there is one.
+    /// Returns the name of the user with this id, if there is one.
     pub(crate) fn name(&mut self, uid: u32) -> Option<String> {
         let name = || User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name);
         self.0.entry(uid).or_insert_with(name).clone()

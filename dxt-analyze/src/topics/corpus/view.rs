@@ -1,5 +1,5 @@
-//! `corpus`: a row for each of many jobs, and what they are together. Jobs are read side by side by a worker process, whose end costs
-//! no job but the one that ended it; of a job that has been read only its rows stay.
+//! `corpus`: one row per job, and sums over all jobs. A worker process reads several jobs in parallel; if it dies, only the job that
+//! killed it is lost. Only the rows of a job are kept.
 
 use super::alike::{OneRun, Runs};
 use super::args::Args;
@@ -20,20 +20,20 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Jobs that are read at a time at most: each has some files open.
+/// Maximum jobs read at a time: each has some files open.
 const AT_A_TIME: usize = 64;
-/// Jobs, users and programs that a table for people shows.
+/// Jobs, users and programs shown in a table for people.
 const SHOWN: usize = 20;
 
-/// The result and how much of it to show.
+/// Result, and how much of it to show.
 #[derive(Debug, Serialize)]
 pub struct CorpusReport {
-    /// The result.
+    /// Result.
     #[serde(flatten)]
     pub result: Corpus,
     #[serde(skip)]
     pub(crate) shown: usize,
-    /// Jobs whose rows were there already.
+    /// Jobs whose rows were in the corpus already.
     #[serde(skip)]
     kept: u64,
 }
@@ -51,7 +51,7 @@ impl Outcome for CorpusReport {
         false
     }
 
-    /// 1 if no job can be read, 3 if something is left out or incomplete.
+    /// Returns 1 if no job can be read, 3 if something is left out or incomplete.
     fn exit(&self, _fail_on: Option<Severity>) -> Exit {
         match (self.result.whole.jobs + self.kept, self.result.left_out.is_empty(), self.result.incomplete) {
             (0, false, _) => Exit::Failure,
@@ -113,7 +113,7 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
     left_out.sort();
     remarks.extend(keys.remark());
     sort(&mut rows, args.sort);
-    // A table for people says how many more there are.
+    // A table for people states how many more jobs there are.
     if args.format != Format::Table {
         rows.truncate(args.limit.unwrap_or(usize::MAX));
     }
@@ -122,7 +122,6 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
     Ok(CorpusReport { result, shown: args.limit.unwrap_or(SHOWN), kept: 0 })
 }
 
-/// Keys that rows have.
 #[derive(Default)]
 struct Keys {
     seen: FxHashMap<String, u64>,
@@ -130,7 +129,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Darshan's job id and start can be those of several logs: of programs that one batch job began in the same second, or of copies.
+    /// Makes a key unique. Darshan logs can share job id and start: programs started by a batch job in the same second, or copies.
     fn make_unique(&mut self, key: &mut String) {
         let count = self.seen.entry(key.clone()).or_default();
         *count += 1;

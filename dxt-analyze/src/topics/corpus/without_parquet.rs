@@ -1,4 +1,4 @@
-//! Tables in Parquet in a build without the feature `parquet`.
+//! Stand-in for Parquet tables in a build without the feature `parquet`.
 
 use super::{JobFile, JobRow};
 use crate::exit::UsageError;
@@ -7,11 +7,11 @@ use anyhow::Result;
 use std::convert::Infallible;
 use std::path::Path;
 
-/// There are none.
+/// Uninhabited: tables cannot be created.
 pub(crate) struct Tables(Infallible);
 
 impl Tables {
-    /// Says that it is not here.
+    /// Returns an error on the missing feature.
     pub(crate) fn new(_place: &Path, _force: bool) -> Result<Self> {
         Err(UsageError("this dxt-analyze was built without Parquet: build it with --features parquet".into()).into())
     }

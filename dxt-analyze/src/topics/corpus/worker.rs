@@ -1,5 +1,5 @@
-//! The process that reads the jobs of a corpus: it is asked for jobs on standard input, a line each, and answers on standard output.
-//! Whatever ends it, be it a defect that one job meets or memory that is used up, costs the one that asks no more than a new worker.
+//! Worker process that reads jobs of a corpus: requests arrive on standard input, one per line, and answers go to standard output. If a
+//! job kills the worker, by a defect or by using up memory, the parent only has to start a new one.
 
 use super::pace::{Pace, Paces};
 use super::sent;
@@ -23,10 +23,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a worker says first.
+/// First line of a worker's output.
 pub(super) const READY: &str = "dxt-analyze reads jobs";
 
-/// What is left of a job when it has been read.
+/// Results kept of a job.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) row: JobRow,
@@ -34,13 +34,13 @@ pub(super) struct Done {
     pub(super) tally: Tally,
     #[serde(deserialize_with = "sent::findings")]
     pub(super) findings: Vec<Finding>,
-    /// How long its calls take over its time, until it has been held against others.
+    /// Timings of the calls, for comparison with other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paces: Option<Paces>,
 }
 
 impl Done {
-    /// Bytes that a job's rows hold, about.
+    /// Approximate memory use of the results, in bytes.
     pub(super) fn held(&self) -> usize {
         let findings = self.findings.iter().flat_map(|finding| {
             let words = finding.evidence.iter().map(|evidence| evidence.words());
@@ -51,7 +51,6 @@ impl Done {
     }
 }
 
-/// A job that is asked for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) number: u64,
@@ -71,16 +70,15 @@ impl Asked {
     }
 }
 
-/// What became of it.
 pub(super) type Answer = Result<Done, LeftOut>;
 
-/// How jobs are read.
+/// Reader of jobs.
 #[derive(Debug)]
 pub(super) struct Reading {
     pool: Arc<Pool>,
     thresholds: Thresholds,
     with_findings: bool,
-    /// Whether rows for files are wanted.
+    /// True to return rows of files.
     with_files: bool,
 }
 
@@ -93,7 +91,6 @@ impl Reading {
         &self.thresholds
     }
 
-    /// Reads a job.
     pub(super) fn one(&self, files: &JobFiles) -> Answer {
         let first = files.paths.first().map(PathBuf::as_path).unwrap_or(Path::new(""));
         let read = || -> Result<Done> {
@@ -134,13 +131,13 @@ impl Reading {
     }
 }
 
-/// Reads what is asked for until nothing more is: several jobs at a time, as many as the one that asks waits for. An answer is its
-/// job's number and JSON.
+/// Answers requests until the input ends: all pending ones in parallel, as many as the parent waits for. An answer is the job's number
+/// and JSON.
 ///
 /// # Errors
-/// If something else than jobs is asked for.
+/// If a line is no request.
 pub(super) fn work(reading: &Reading) -> Result<()> {
-    // A thread that unwinds would leave its job without an answer; so it ends as a release does.
+    // A panic aborts the process, as in release builds: a thread that unwinds would leave its job without an answer.
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |what| {
         told(what);
@@ -153,7 +150,7 @@ pub(super) fn work(reading: &Reading) -> Result<()> {
             scope.spawn(move || {
                 let number = asked.number;
                 let answer = serde_json::to_string(&reading.one(&asked.job()));
-                // Numbers and texts always have a form in JSON.
+                // Serialization of these types cannot fail.
                 say(&format!("{number} {}", answer.unwrap_or_default()));
             });
         }
@@ -161,7 +158,7 @@ pub(super) fn work(reading: &Reading) -> Result<()> {
     })
 }
 
-/// A line, at once. Who does not listen any more wants nothing more.
+/// Prints a line and flushes. Exits if the reader is gone.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {

@@ -1,5 +1,5 @@
-//! Jobs that are read by other processes. One worker reads for all threads. If it ends before it has answered, one of the jobs that it
-//! was reading ended it: each of them is read again, by a worker of its own, and one that ends that too is left out.
+//! Worker processes that read jobs. One worker reads for all threads. If it dies before it has answered, one of its current jobs is to
+//! blame: each of them is read again by a worker of its own, and a job that kills that worker too is left out.
 
 use super::Args;
 use super::worker::{Answer, Asked, READY, Reading};
@@ -16,22 +16,21 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Bytes of what a worker said last that are looked at.
+/// Bytes kept of the end of a worker's standard error.
 const LAST_WORDS: usize = 4096;
-/// Characters of it that are passed on.
+/// Maximum characters of it that are reported.
 const QUOTED: usize = 300;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whoever reads jobs.
 #[derive(Debug)]
 pub(super) struct Workers {
     command: Vec<OsString>,
-    /// The worker of all threads; `None`: one is to be started.
+    /// Worker shared by all threads; `None` until it is started.
     shared: Mutex<Option<Arc<Worker>>>,
-    /// For where no process can be started.
+    /// Reads in this process, if no process can be started.
     here: Reading,
 }
 
@@ -45,12 +44,11 @@ impl Workers {
         command.extend(args.no_findings.then(|| "--no-findings".into()));
         command.extend(args.output.is_some().then(|| "--worker-files".into()));
         command.extend(args.thresholds.iter().flat_map(|path| ["--thresholds".into(), path.into()]));
-        // Something has to be named; what is read, it is asked for.
+        // Required argument without effect: jobs arrive on standard input.
         command.push(".".into());
         Ok(Self { command, shared: Mutex::new(None), here })
     }
 
-    /// Reads a job.
     pub(super) fn read(&self, number: u64, job: &JobFiles) -> Answer {
         let Ok(worker) = self.shared() else { return self.here.one(job) };
         if let Ok(answer) = worker.ask(number, job) {
@@ -66,7 +64,6 @@ impl Workers {
         alone().unwrap_or_else(|error| Err(LeftOut::new(first, &error)))
     }
 
-    /// What verdicts are measured by.
     pub(super) const fn thresholds(&self) -> &Thresholds {
         self.here.thresholds()
     }
@@ -81,36 +78,36 @@ impl Workers {
         Ok(worker)
     }
 
-    /// The next job gets a new worker, unless it has one already.
+    /// Drops a worker that has died; the next job starts a new one, unless another thread has.
     fn forget(&self, ended: &Arc<Worker>) {
         lock(&self.shared).take_if(|worker| Arc::ptr_eq(worker, ended));
     }
 }
 
-/// How the arguments want jobs to be read.
+/// Returns the read options from the command line.
 pub(super) fn reading(args: &Args) -> Result<Reading> {
     let thresholds = crate::session::thresholds(args.thresholds.as_deref())?;
     Ok(Reading::new(thresholds, !args.no_findings, args.output.is_some() || args.worker_files))
 }
 
-/// Threads that wait for answers, by the number of the job; `None` once there will be no more.
+/// Waiting threads by job number; `None` once no more answers will come.
 type Waiting = Arc<Mutex<Option<FxHashMap<u64, Sender<String>>>>>;
 
-/// A process that reads jobs.
+/// Process that reads jobs.
 #[derive(Debug)]
 struct Worker {
     child: Child,
-    /// `None` when nothing more is asked.
+    /// Standard input of the worker; `None` once it is closed.
     questions: Mutex<Option<ChildStdin>>,
     waiting: Waiting,
     listener: Option<JoinHandle<()>>,
-    /// Reads what it says of itself, so that it never waits for a reader.
+    /// Thread that drains standard error, so that the worker never blocks on it.
     last_words: Option<JoinHandle<String>>,
 }
 
 impl Worker {
     fn new(command: &[OsString], errors: Stdio) -> Result<Self> {
-        // This very program, also if another has taken its name since.
+        // Runs this very executable, even if another file has taken its name since.
         let mut child = Command::new("/proc/self/exe")
             .args(command)
             .stdin(Stdio::piped())
@@ -132,7 +129,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Has a job read; an error if the worker ends before.
+    /// Has the worker read a job; an error if the worker dies first.
     fn ask(&self, number: u64, job: &JobFiles) -> Result<Answer> {
         let ended = || anyhow!("the worker has ended");
         let (sender, answer) = channel();
@@ -147,7 +144,7 @@ impl Worker {
         Ok(answer)
     }
 
-    /// What it ended by, once it has.
+    /// Returns the reason for the worker's death, after waiting for it.
     fn why_it_ended(&mut self) -> anyhow::Error {
         lock(&self.questions).take();
         let status = self.child.wait();
@@ -165,13 +162,13 @@ impl Worker {
 }
 
 fn ended_by(status: ExitStatus) -> ExitStatus {
-    // Whether a core was written as well is of no interest.
+    // The core dump flag is of no interest.
     ExitStatus::from_raw(status.into_raw() & !0x80)
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Without questions it ends by itself, and with it the listener.
+        // Closing standard input ends the worker, and with it the listener.
         lock(&self.questions).take();
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
@@ -182,7 +179,7 @@ impl Drop for Worker {
     }
 }
 
-/// Hands answers to who waits for them, until there are no more.
+/// Passes answers to the waiting threads, until there are no more.
 fn listen(answers: impl BufRead, waiting: &Waiting) {
     for line in answers.lines().map_while(Result::ok) {
         let Some((number, answer)) = line.split_once(' ') else { break };
@@ -192,11 +189,11 @@ fn listen(answers: impl BufRead, waiting: &Waiting) {
             let _ = sender.send(answer.to_owned());
         }
     }
-    // Who still waits learns that the worker has ended.
+    // Tells the remaining threads that the worker has ended.
     lock(waiting).take();
 }
 
-/// The end of what a worker says of itself, in a line.
+/// Returns the end of a worker's standard error, in one line.
 fn last_words(mut errors: ChildStderr) -> String {
     let (mut said, mut piece) = (Vec::new(), [0; LAST_WORDS]);
     while let Ok(count @ 1..) = errors.read(&mut piece) {
