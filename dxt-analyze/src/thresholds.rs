@@ -203,7 +203,7 @@ thresholds! {
         "Drishti's 30 %";
     imbalance_min_ns: u64 = 1_000_000_000, "ns",
         "Least time of the slowest rank that imbalance of time is judged on.",
-        "ours: a tenth of a second";
+        "ours: a second";
     one_rank_share: f64 = 0.9, "ratio",
         "Share of bytes that one rank moves, from which it is a finding.",
         "ours";
