@@ -1,4 +1,4 @@
-//! What a segment is in every form: the columns that CSV, JSON and Parquet share, and where bytes lie on storage targets.
+//! Fields of a segment in the row formats: the columns that CSV, JSON and Parquet share, and the storage targets of an access.
 
 use super::Job;
 use crate::layouts::spread::Parts;
@@ -9,12 +9,11 @@ use serde::Serialize;
 use std::fmt::{self, Display};
 use trace_format::op::OpClass;
 
-/// Name of an operation's form.
+/// Returns the display name of an operation's form.
 pub(crate) fn mode_name(name: &'static str) -> &'static str {
     if name.is_empty() { "plain" } else { name }
 }
 
-/// Name of a kind of work.
 pub(crate) fn kind_name(class: Option<OpClass>) -> &'static str {
     match class {
         Some(OpClass::Read) => "read",
@@ -32,12 +31,12 @@ pub(crate) fn kind_name(class: Option<OpClass>) -> &'static str {
     }
 }
 
-/// A moment, ns since 1970.
+/// Converts ns since the job's start to ns since 1970.
 pub(crate) fn unix(run: &Run, since_start: u64) -> i64 {
     run.start_unix_ns.saturating_add(signed(since_start))
 }
 
-/// Path of the data set that a stream is about.
+/// Returns the path of the data set that a stream accesses.
 pub(crate) fn data_set<'a>(run: &'a Run, stream: &Stream) -> Option<&'a str> {
     run.data_sets.get(stream.data_set? as usize).map(|set| set.path.as_str())
 }
@@ -50,11 +49,11 @@ macro_rules! columns {
             $(pub(crate) $field: $kind,)+
         }
 
-        /// The names of its fields, in order.
+        /// Names of the fields, in order.
         pub(crate) const COLUMNS: &[&str] = &[$(stringify!($field)),+];
 
         impl $name<'_> {
-            /// Tells `each` what CSV has of each field, in order.
+            /// Passes the CSV text of each field to `each`, in order.
             pub(crate) fn fields<E>(&self, mut each: impl FnMut(&dyn Display) -> Result<(), E>) -> Result<(), E> {
                 $(each(&Field(&self.$field))?;)+
                 Ok(())
@@ -64,7 +63,7 @@ macro_rules! columns {
 }
 
 columns! {
-    /// A segment, as CSV and JSON write it. `docs/interop.md` says what each field is.
+    /// Segment as written to CSV and JSON. `docs/interop.md` documents the fields.
     Call {
         job: &'a str,
         rank: i32,
@@ -92,7 +91,7 @@ columns! {
     }
 }
 
-/// A field in CSV: nothing where there is nothing, numbers of a list with blanks between them.
+/// CSV field: empty for `None`, numbers of a list separated by blanks.
 struct Field<'a, T>(&'a T);
 
 macro_rules! as_it_is {
@@ -120,17 +119,17 @@ impl Display for Field<'_, &[i32]> {
     }
 }
 
-/// Where accesses lie on storage; kept from call to call for its memory.
+/// Locates accesses on storage; reused from call to call for its buffers.
 #[derive(Default)]
 pub(crate) struct Storage {
     parts: Parts,
-    /// Storage targets of the last access that was located, in order.
+    /// Storage targets of the access located last, in order.
     pub(crate) osts: Vec<i32>,
 }
 
 impl Storage {
-    /// Number of the stripe in which the access begins; `osts` are those that it touches. Only successful reads and writes of the
-    /// layer that reaches storage have a place, so that nothing counts twice.
+    /// Returns the number of the stripe in which the access begins, and sets `osts` to the targets that it touches. Only successful reads
+    /// and writes of the layer that reaches storage are located, so that no byte counts twice.
     pub(crate) fn locate(&mut self, layouts: &[Option<FileLayout>], stream: &Stream, row: &Row) -> Option<i64> {
         self.osts.clear();
         let layout = &layouts.get(stream.file.index())?.as_ref()?.layout;
@@ -143,7 +142,7 @@ impl Storage {
     }
 }
 
-/// Calls `each` with every segment of `block` that is looked at.
+/// Passes every selected segment of `block` to `each`.
 pub(crate) fn each<E>(
     job: &Job<'_>,
     block: &Block<'_>,
@@ -186,17 +185,17 @@ pub(crate) fn each<E>(
     Ok(())
 }
 
-/// Start and end of a segment, ns since the job's start.
+/// Returns start and end of a segment, in ns since the job's start.
 pub(crate) fn times(process: &Process, row: &Row) -> (u64, u64) {
     (since_start(process, row.start), since_start(process, row.end))
 }
 
-/// A time of a process as ns since the job's start.
+/// Converts a time of a process to ns since the job's start.
 pub(crate) fn since_start(process: &Process, time: u64) -> u64 {
     time.saturating_add(process.shift_ns)
 }
 
-/// All blocks, by process and number: the order of every form.
+/// Returns all blocks, by process and number: the order of every format.
 pub(crate) fn blocks(run: &Run) -> Vec<(ProcessId, u32)> {
     let processes = run.numbered_processes();
     let blocks =

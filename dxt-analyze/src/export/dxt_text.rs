@@ -1,5 +1,5 @@
 //! `export --to dxt-parser`: the text that `darshan-dxt-parser` would print of the trace as a log, which many scripts read. The log is
-//! made in a temporary file without a name.
+//! made in an unnamed temporary file.
 
 use super::{Job, place};
 use crate::exit::UsageError;
@@ -11,16 +11,15 @@ use darshan_log::write::DxtVersion;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What `--layout` says: stripe layouts, and whose text.
+/// Values of `--layout`: stripe layouts, and release of the text.
 pub(crate) struct Layouts<'a> {
-    /// File of stripe layouts.
     pub(crate) stripes: Option<&'a Path>,
-    /// Layout of the text, if it is chosen.
+    /// Layout of the text, if chosen.
     text: Option<DxtLayout>,
 }
 
 impl<'a> Layouts<'a> {
-    /// Sorts the values of `--layout`: releases, if there is a text to lay out, and a file.
+    /// Sorts the values of `--layout` into a release (only if the output is a text) and a file.
     ///
     /// # Errors
     /// If there are two of a kind.
@@ -44,7 +43,7 @@ impl<'a> Layouts<'a> {
     }
 }
 
-/// Writes the text; returns what was lost on the way.
+/// Writes the text; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, layouts: &Layouts<'_>, out: &mut dyn Write) -> Result<Lost> {
     let layout = layouts.text.unwrap_or(DxtLayout::Release3_5);
     let version = if layout == DxtLayout::Main { DxtVersion::WithThreads } else { DxtVersion::Plain };

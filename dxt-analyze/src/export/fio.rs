@@ -1,7 +1,8 @@
-//! `export --to fio`: what is played, by which thread. `jobs` knows where it goes, `topics/signatures/uses/fio.rs` the formats.
+//! `export --to fio`: selects the calls that fio replays, per thread. `jobs` writes the files; `topics/signatures/uses/fio.rs` has the
+//! formats.
 //!
-//! Played is what reaches the system: calls of POSIX, also those inside MPI-IO and HDF5, and of C streams; of files of which only MPI-IO calls
-//! are on record, these. They stand in the order of the trace, in which the signatures of the trace are made too.
+//! Replayed are the calls that reach the kernel: POSIX calls, including those inside MPI-IO and HDF5, and calls of C streams. Of files
+//! with MPI-IO calls only, these are replayed. They are in the order of the trace, as in its signatures.
 
 use super::Job;
 use super::calls::times;
@@ -17,11 +18,11 @@ use anyhow::{Context, Result};
 use std::path::{Component, Path, PathBuf};
 use trace_format::op::{Layer, OpClass};
 
-/// Writes the directory; returns what was lost on the way.
+/// Writes the directory; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;
     let directory = job.args.directory.as_deref();
-    // fio runs in the place of the jobs.
+    // fio runs in the directory of the jobs.
     check_directory(job.run, &place.join(directory.unwrap_or(Path::new(FILES))))?;
     let jobs = Jobs::new(place, directory, job.args.force)?;
     let timing = if job.args.times { Timing::AsRecorded } else { Timing::AtOnce };
@@ -36,7 +37,7 @@ pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     Ok(lost)
 }
 
-/// Fails if files of the trace lie where they are played: a replay must not touch them.
+/// Fails if the replay directory contains files of the trace: a replay must not touch them.
 fn check_directory(run: &Run, directory: &Path) -> Result<()> {
     let absolute = plain(&std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned()));
     let real = std::fs::canonicalize(directory).unwrap_or_else(|_| absolute.clone());
@@ -55,7 +56,7 @@ fn check_directory(run: &Run, directory: &Path) -> Result<()> {
     }
 }
 
-/// Without the parts `..`, as if there were no links.
+/// Resolves `..` components lexically, ignoring links.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -69,7 +70,6 @@ fn plain(path: &Path) -> PathBuf {
     out
 }
 
-/// What is made, thread by thread.
 struct Player<'a> {
     run: &'a Run,
     timing: Timing,
@@ -93,7 +93,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Writes one thread's iolog, unless it would be empty.
+    /// Writes the iolog of a thread, unless it would be empty.
     fn thread(
         &mut self,
         number: ProcessId,
@@ -105,7 +105,7 @@ impl Player<'_> {
         let run = self.run;
         let (reader, lost, no_offset) = (&mut self.reader, &mut self.lost, &mut self.no_offset);
         let of_stream: Vec<Option<(Op, &str)>> = process.streams.iter().map(|stream| played(run, stream)).collect();
-        // One block's calls at a time.
+        // Only one block's calls are in memory at a time.
         let calls = blocks.iter().flat_map(|&(_, block)| {
             let mut calls = Vec::new();
             for row in reader.block(run, number, block, lost).iter().flat_map(crate::scan::Block::rows) {
@@ -124,7 +124,7 @@ impl Player<'_> {
     }
 }
 
-/// What a thread is called: `rank-3`, `pid-4711`; further threads with their number.
+/// Returns the name of a thread: `rank-3`, `pid-4711`; all but the first thread of a process with their thread id.
 fn name(run: &Run, number: ProcessId, process: &Process, index: usize, blocks: &[(u32, u32)]) -> String {
     let name = run.process_name(number).replace(' ', "-");
     match blocks.first().filter(|_| index > 0) {
@@ -133,7 +133,7 @@ fn name(run: &Run, number: ProcessId, process: &Process, index: usize, blocks: &
     }
 }
 
-/// What is played of a stream's calls: reads and writes that were made and reach the system.
+/// Returns how the calls of a stream are replayed: only successful reads and writes that reach the kernel.
 fn played<'a>(run: &'a Run, stream: &Stream) -> Option<(Op, &'a str)> {
     let op = run.op(stream);
     let reaches = stream.storage || matches!(op.layer, Some(Layer::Posix | Layer::Stdio));

@@ -1,5 +1,5 @@
-//! Jobs of fio: a directory with an iolog for each thread or rank that reads or writes, a job file that plays them side by side, and one that
-//! makes the files which are read. `topics/signatures/uses/fio.rs` knows the formats.
+//! Directory of fio jobs: an iolog for each thread or rank that reads or writes, a job file that replays them concurrently, and one that
+//! creates the files that are read. `topics/signatures/uses/fio.rs` has the formats.
 
 use crate::exit::UsageError;
 use crate::progress::say;
@@ -12,31 +12,29 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Where files are played unless somebody names a directory, beside the job files.
+/// Default directory of the replayed files, beside the job files.
 pub(crate) const FILES: &str = "files";
-/// The job file that plays all.
+/// Job file that replays everything.
 const REPLAY: &str = "replay.fio";
-/// The one that makes what is read.
+/// Job file that creates the files that are read.
 const PREPARE: &str = "prepare.fio";
-/// Jobs that fio 3.33 runs at most: with 4,095 it fails to set up its memory.
+/// Maximum jobs of fio 3.33: with 4,095 it fails to set up its memory.
 const MOST_JOBS: usize = 4088;
 
-/// An iolog that was written.
 struct Iolog {
-    /// Whose it is.
+    /// Name of its job.
     name: String,
-    /// Name of its file.
     file: String,
 }
 
-/// A directory that is being filled; nothing of it is in its place before the end.
+/// Directory under construction; nothing is moved into place before the end.
 pub(crate) struct Jobs<'a> {
     place: &'a Path,
-    /// Where the files that are played lie, if somebody has named it.
+    /// Directory of the replayed files, if the user named one.
     directory: Option<&'a Path>,
     force: bool,
     partial: Option<TempDir>,
-    /// Whether the directory was made here, and is to be removed if all fails.
+    /// True if the directory was created here, and is to be removed on failure.
     made: bool,
     files: Files,
     iologs: Vec<Iolog>,
@@ -45,10 +43,10 @@ pub(crate) struct Jobs<'a> {
 }
 
 impl<'a> Jobs<'a> {
-    /// Begins one at `place`, which is new or empty.
+    /// Starts a directory at `place`, which is new or empty.
     ///
     /// # Errors
-    /// If fio cannot read the name of `directory`, or the place is filled or cannot be written to.
+    /// If fio cannot parse the name of `directory`, or `place` is not empty or not writable.
     pub(crate) fn new(place: &'a Path, directory: Option<&'a Path>, force: bool) -> Result<Self> {
         if place.as_os_str() == "-" {
             return Err(UsageError("-o -: jobs of fio are written to a directory".into()).into());
@@ -65,7 +63,7 @@ impl<'a> Jobs<'a> {
         Ok(Self { place, directory, force, partial, made, files, iologs, names, counts })
     }
 
-    /// Adds what one thread or rank plays, unless it is nothing; if another one has its name already, it gets a number.
+    /// Adds the calls of one thread or rank, unless there are none; a name that is taken already gets a number.
     pub(crate) fn add<'c>(
         &mut self,
         calls: impl Iterator<Item = Call<'c>>,
@@ -100,10 +98,10 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    /// Puts all in its place and says on standard error how it is played.
+    /// Moves everything into place and prints on standard error how to replay it.
     ///
     /// # Errors
-    /// If there is nothing to play, or something is in the way.
+    /// If there is nothing to replay, or existing files are in the way.
     pub(crate) fn finish(mut self) -> Result<()> {
         let failed = format!("failed to write {}", self.place.display());
         self.put().context(failed)?;
@@ -137,7 +135,7 @@ impl<'a> Jobs<'a> {
         if self.directory.is_none() {
             std::fs::create_dir_all(place.join(FILES))?;
         }
-        // What was written here before would make files that are not read now.
+        // A job file of an earlier export would create files that are not read now.
         let stale = place.join(PREPARE);
         if preparation.is_none() && stale.is_file() {
             std::fs::remove_file(stale)?;
@@ -145,7 +143,6 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    /// Says what is played and what is not.
     fn say(&self) {
         let (calls, jobs) =
             (units::counted(self.counts.calls, "call"), units::counted(self.iologs.len() as u64, "job"));
@@ -169,13 +166,13 @@ impl Drop for Jobs<'_> {
     fn drop(&mut self) {
         self.partial = None;
         if self.made {
-            // Only if it is empty, as it was.
+            // Removed only if empty, as it was created.
             let _ = std::fs::remove_dir(self.place);
         }
     }
 }
 
-/// Fails if a replay would write to files that are there already.
+/// Fails if a replay would write to existing files.
 fn check_names(place: &Path, files: &Files, force: bool) -> Result<()> {
     let exists = |path: &str| std::fs::symlink_metadata(place.join(path)).is_ok();
     let there = files.played().iter().find(|file| !force && exists(&file.path));

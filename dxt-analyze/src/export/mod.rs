@@ -1,6 +1,6 @@
-//! `export`: a trace for other programs, one file or folder per form. Every form reads the segments that the inputs choose, in
-//! bounded memory, and gives the same bytes whatever the number of threads. `calls` says what a segment is made of, `place` how
-//! files come to be. A further form is a variant of [`ExportFormat`] and a line in [`export`].
+//! `export`: a trace for other programs, one file or directory per format. Every format reads the segments that the inputs select, in
+//! bounded memory, and gives the same bytes regardless of the number of threads. `calls` has the fields of a segment, `place` creates
+//! the files. A new format is a variant of [`ExportFormat`] and a line in [`export`].
 
 mod args;
 pub(crate) mod calls;
@@ -26,20 +26,20 @@ use darshan_log::write::DxtVersion;
 use std::io::Write;
 use std::path::Path;
 
-/// What every form is made of.
+/// Inputs of every format.
 pub(crate) struct Job<'a> {
     run: &'a Run,
     args: &'a Args,
     /// File of stripe layouts.
     stripes: Option<&'a Path>,
-    /// Per file, where the trace or the user knows one: no guesses.
+    /// Layout by file, if the trace or the user has one: no guesses.
     layouts: Vec<Option<FileLayout>>,
 }
 
-/// Loads, and writes the export; `out` is standard output.
+/// Loads the inputs and writes the export; `out` is standard output.
 ///
 /// # Errors
-/// If nothing can be loaded, the layouts make no sense, or the place cannot be written.
+/// If nothing can be loaded, the layouts are not valid, or the output cannot be written.
 pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     args.check()?;
     let chosen = dxt_text::Layouts::of(&args.layout, args.to == ExportFormat::DxtParser)?;
@@ -60,7 +60,7 @@ pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     Ok(ending(&run, &lost))
 }
 
-/// Says on standard error what is missing, which decides the exit code.
+/// Reports on standard error what is missing, which determines the exit code.
 fn ending(run: &Run, lost: &Lost) -> Exit {
     let missing = Completeness::of(run, lost);
     for line in missing.scope_lines().into_iter().chain(missing.sentences()) {

@@ -1,4 +1,4 @@
-//! Where an export goes. A file that exists is replaced with `--force` only, whoever made it: `written` says how.
+//! Output of an export. An existing file is replaced with `--force` only, regardless of its origin: see `written`.
 
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result, ensure};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Lets `fill` write the file `path`; `-` is `out`. What it made of the file is removed if it fails.
+/// Lets `fill` write the file `path`; `-` is `out`. If it fails, the partial file is removed.
 pub(crate) fn file<T>(
     path: &Path,
     force: bool,
@@ -19,7 +19,7 @@ pub(crate) fn file<T>(
     Target::new(path, Ours::Never, force).stream(fill)
 }
 
-/// Lets `fill` write a file in which it may go back: for forms whose beginning is written last.
+/// Lets `fill` write a file with seeks, for formats whose beginning is written last.
 pub(crate) fn seekable<T>(path: &Path, force: bool, fill: impl FnOnce(File) -> Result<T>) -> Result<T> {
     let failed = || format!("failed to write {}", path.display());
     ensure!(path.as_os_str() != "-", "{}: this form needs a file", failed());

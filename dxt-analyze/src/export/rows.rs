@@ -1,5 +1,5 @@
-//! `export --to csv` and `--to json`: segments as rows. Blocks are decoded and formatted a few at a time, in parallel, and written
-//! in order.
+//! `export --to csv` and `--to json`: segments as rows. A few blocks at a time are decoded and formatted in parallel, and written in
+//! order.
 
 use super::calls::{self, COLUMNS, Call, Storage};
 use super::{Job, place};
@@ -11,16 +11,14 @@ use rayon::prelude::*;
 use std::fmt::Write as _;
 use std::io::Write;
 
-/// Rows as what.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// With a header. Storage targets are separated by blanks.
+    /// With a header; storage targets are separated by blanks.
     Csv,
-    /// An object per line.
     Json,
 }
 
-/// Writes the segments; returns what was lost on the way.
+/// Writes the segments; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lost> {
     place::file(&job.args.output, job.args.force, out, |out| all(job, form, out))
 }

@@ -1,44 +1,43 @@
-//! What a conversion may hold: a log of some kilobytes can have millions of records, each of which is small.
+//! Memory bound of a conversion: a log of some KiB can contain millions of small records.
 
 use crate::model::Problem;
 use crate::text::paths::shown;
 use std::path::Path;
 
-/// Bytes that may still be taken. What comes after a refusal is refused too, so that what is kept is the beginning, until it is
-/// filled again.
+/// Memory budget, in bytes. After a refusal, all requests are refused until a refill, so that what is kept is the beginning of the data.
 #[derive(Debug)]
 pub(crate) struct Budget {
     what: &'static str,
     limit: u64,
-    /// `None` after a refusal.
+    /// Remaining bytes; `None` after a refusal.
     left: Option<u64>,
     refused: bool,
 }
 
 impl Budget {
-    /// Of `limit` bytes for `what`.
+    /// Creates a budget of `limit` bytes for `what`.
     pub(crate) fn new(what: &'static str, limit: u64) -> Self {
         Self { what, limit, left: Some(limit), refused: false }
     }
 
-    /// Takes `bytes`; whether there was room.
+    /// Reserves `bytes`; returns false if there is no room.
     pub(crate) fn take(&mut self, bytes: u64) -> bool {
         self.left = self.left.and_then(|left| left.checked_sub(bytes));
         self.refused |= self.left.is_none();
         self.left.is_some()
     }
 
-    /// Gives all room back, to something else; that something was refused stays known.
+    /// Makes the whole budget available again; [`Self::is_spent`] stays as it is.
     pub(crate) fn refill(&mut self) {
         self.left = Some(self.limit);
     }
 
-    /// Whether something was refused.
+    /// True if anything was ever refused.
     pub(crate) fn is_spent(&self) -> bool {
         self.refused
     }
 
-    /// What is left out, if anything is.
+    /// Returns a problem that reports the omission, if anything was refused.
     pub(crate) fn problem(&self, path: &Path) -> Option<Problem> {
         self.is_spent().then(|| Problem {
             file: shown(path),

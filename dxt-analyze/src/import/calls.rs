@@ -1,11 +1,11 @@
-//! Calls of MPI-IO by their times, to find out which calls of POSIX were made inside them.
+//! MPI-IO calls by time, used to find the POSIX calls made inside them.
 
-/// Calls of MPI-IO on a file by one rank: when they began, and when the last of all up to then ended.
+/// MPI-IO calls of one rank on one file: start, and (after [`Self::settle`]) the latest end of this and all earlier calls.
 #[derive(Default)]
 pub(crate) struct Calls(pub(crate) Vec<(u64, u64)>);
 
 impl Calls {
-    /// All are there: they can be asked.
+    /// Prepares for queries, after all calls were added.
     pub(crate) fn settle(&mut self) {
         self.0.sort_unstable();
         let mut latest = 0;
@@ -15,7 +15,7 @@ impl Calls {
         }
     }
 
-    /// Whether one of them was under way from `start` to `end`.
+    /// True if one call covers the time from `start` to `end`.
     pub(crate) fn hold(&self, start: u64, end: u64) -> bool {
         let before = self.0.partition_point(|(begin, _)| *begin <= start);
         before.checked_sub(1).and_then(|last| self.0.get(last)).is_some_and(|(_, latest)| *latest >= end)

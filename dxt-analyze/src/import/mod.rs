@@ -1,4 +1,4 @@
-//! Other tools' logs as traces.
+//! Import of other tools' logs as traces.
 
 mod budget;
 mod calls;

@@ -1,10 +1,10 @@
-//! The regions of a trace that is made of another tool's log, one after another, and the index behind them.
+//! Writer of an imported trace: its regions one after another, then the index.
 
 use anyhow::Result;
 use std::io::Write;
 use trace_format::write::{Region, trailer};
 
-/// The regions that are written.
+/// Regions written so far.
 pub(crate) struct Written {
     index: Vec<u8>,
     regions: u32,
@@ -12,20 +12,19 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// None yet, behind the `head` of the file.
+    /// Starts after the `head` of the file.
     pub(crate) fn behind(head: &[u8]) -> Self {
         Self { index: Vec::new(), regions: 0, offset: head.len() as u64 }
     }
 
-    /// How many there are.
     pub(crate) const fn regions(&self) -> u32 {
         self.regions
     }
 
-    /// Writes one.
+    /// Writes a region.
     ///
     /// # Errors
-    /// If `out` does not take it.
+    /// If writing to `out` fails.
     pub(crate) fn add(&mut self, mut region: Region, out: &mut impl Write) -> Result<()> {
         region.entry.offset = self.offset;
         self.index.extend_from_slice(&region.entry.encode());
@@ -35,10 +34,10 @@ impl Written {
         Ok(())
     }
 
-    /// Writes the index, behind the last one.
+    /// Writes the index after the last region.
     ///
     /// # Errors
-    /// If `out` does not take it.
+    /// If writing to `out` fails.
     pub(crate) fn finish(&self, out: &mut impl Write) -> Result<()> {
         out.write_all(&self.index)?;
         out.write_all(&trailer(self.offset, self.regions))?;

@@ -1,4 +1,4 @@
-//! Whose calls they are, and what they do: what the ids of a spool mean, looked up once for each process and stream.
+//! Process and target of calls: decoded from the ids in a spool, once per process and stream.
 
 use super::mounts::Mounts;
 use std::borrow::Cow;
@@ -8,28 +8,28 @@ use trace_format::meta::stream_flags;
 use trace_format::op::{Layer, OpClass};
 use trace_format::spool::{Head, Names};
 
-/// Longest name of a job, node or operation; and of a file, in bytes, as long as a path can be.
+/// Maximum length in characters: of a job, node or operation name, and of a path (as `PATH_MAX`).
 const MOST_NAME: usize = 128;
 const MOST_PATH: usize = 4096;
 
-/// What files are called whose paths are not known.
+/// Path shown for files whose paths are not known.
 pub const OTHER_FILES: &str = "<other files>";
 
-/// A text, or its beginning if it is longer than what it should be could be.
+/// Returns the first `most` characters of a text.
 pub(super) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// A process that is watched, as far as it has told.
+/// Watched process, with the fields that its spool has reported so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Key of its job: processes with the same one belong together.
+    /// Key of its job, shared by all processes of the job.
     pub job: String,
     /// Number of the job: see [`job_number`].
     pub job_id: u64,
-    /// Node.
+    /// Host name of its node.
     pub node: String,
-    /// Rank, or -1.
+    /// MPI rank, or -1.
     pub rank: i32,
     /// Process id.
     pub pid: u32,
@@ -37,18 +37,18 @@ pub struct Process {
     pub uid: u32,
     /// Path of its program.
     pub exe: String,
-    /// When it started, in clock ticks since boot: tells it from a later one of the same number.
+    /// Start in clock ticks since boot: distinguishes processes that reuse a pid.
     pub started: u64,
-    /// Which spool of the process it is.
+    /// Number of this spool among the spools of the process.
     pub spool: u64,
-    /// Its time zero, wall clock, in ns since 1970-01-01 UTC.
+    /// Zero point of the segments' times, in ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
-    /// When its job started, the same.
+    /// Start of its job, in ns since 1970-01-01 UTC.
     pub job_start_unix_ns: i64,
 }
 
 impl Process {
-    /// What a spool says of its owner; `name` is the spool's file.
+    /// Describes the owner of a spool; `name` is the path of the spool file.
     #[must_use]
     pub fn of(head: &Head, names: &Names, name: &Path) -> Self {
         let (job, info) = (&names.job.info, &names.process.info);
@@ -70,60 +70,60 @@ impl Process {
         }
     }
 
-    /// Its name for people: `rank 3`, or `pid 77` outside of MPI.
+    /// Returns its display name: `rank 3`, or `pid 77` without MPI.
     #[must_use]
     pub fn label(&self) -> String {
         if self.rank >= 0 { format!("rank {}", self.rank) } else { format!("pid {}", self.pid) }
     }
 }
 
-/// Number of a job: its key, if that is one (`DXT_JOB_ID=12`), or that of its scheduler; else, as the tracer's keys have it
-/// (`host.PID.TIME`), the process id of what started its ranks, which they share. `None` if there is none.
+/// Returns the number of a job: its key if that is a number (`DXT_JOB_ID=12`), else the scheduler's number. Otherwise the pid of the
+/// common parent of its ranks, from the tracer's key `host.PID.TIME`. `None` if there is no number > 0.
 fn job_number(key: &str, scheduler: &str) -> Option<u64> {
     let starter = || key.rsplit('.').nth(1)?.parse().ok();
     key.parse().ok().or_else(|| scheduler_number(scheduler)).or_else(starter).filter(|number| *number > 0)
 }
 
-/// The number in what a tracer noted of the scheduler, `SLURM_JOB_ID=12.0` or LoadLeveler's `LOADL_STEP_ID=host.12.0`.
+/// Returns the number in a scheduler variable that the tracer noted: `SLURM_JOB_ID=12.0` or LoadLeveler's `LOADL_STEP_ID=host.12.0`.
 fn scheduler_number(scheduler: &str) -> Option<u64> {
     let value = scheduler.rsplit('=').next().unwrap_or_default();
     let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
     let mut behind = value.rsplit('.');
     let steps = (behind.next().and_then(|step| step.parse::<u64>().ok()), behind.next());
     match steps {
-        // Behind the name of a node, which may begin with a digit.
+        // LoadLeveler: the number follows the node name, which may begin with a digit.
         (Some(_), Some(number)) if scheduler.starts_with("LOAD") => number.parse().ok(),
         _ => digits.parse().ok(),
     }
 }
 
-/// What a stream's calls do, and to which file.
+/// Operation and file that the calls of one stream have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Interface.
     pub layer: Layer,
-    /// Kind of work.
+    /// Operation class.
     pub class: OpClass,
     /// Operation.
     pub op: String,
-    /// Path of the file; of MPI's collective calls, none.
+    /// Path of the file; empty for MPI's collective calls.
     pub file: Arc<str>,
     /// Number of the file in its process.
     pub file_number: u32,
-    /// The data set inside the file that they are about, if they are about one; empty if it has no path.
+    /// HDF5 data set that the calls access, if any; empty if its path is not known.
     pub data_set: Option<Arc<str>>,
-    /// Darshan's record id of the path, as `export --to darshan` makes it, or of the data set ([`Self::record`]).
+    /// Darshan's record id of [`Self::record`], as in `export --to darshan`.
     pub record_id: u64,
     /// Mount point and type of its file system.
     pub file_system: Arc<str>,
-    /// The error that the calls failed with; 0 for those that succeeded.
+    /// `errno` of calls that failed; 0 for calls that succeeded.
     pub errno: u16,
-    /// Made inside a call of MPI-IO: what the program called is another segment.
+    /// True if the calls were made inside MPI-IO calls; the MPI-IO call of the program is a segment of its own.
     pub nested: bool,
 }
 
 impl Target {
-    /// What the stream `id` stands for; `None` if the journal does not say.
+    /// Describes stream `id`; `None` if the journal has no description of it.
     #[must_use]
     pub fn of(id: u32, names: &Names, mounts: &Mounts) -> Option<Self> {
         let stream = names.streams.get(&id)?;
@@ -153,7 +153,7 @@ impl Target {
         })
     }
 
-    /// What Darshan calls its record: the file, or the file and the data set.
+    /// Returns the name of its Darshan record: `file`, or `file:data_set`.
     #[must_use]
     pub fn record(&self) -> Cow<'_, str> {
         match &self.data_set {

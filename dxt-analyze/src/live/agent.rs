@@ -1,4 +1,4 @@
-//! The agent: it finds spools, looks at them again and again, and passes on what is new.
+//! Agent of `live`: finds spools, polls them, and passes new calls on to the destinations.
 
 use super::board::Board;
 use super::event::Event;
@@ -16,55 +16,55 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long nothing has to run before all is over.
+/// Time without a running process after which everything is taken as ended.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Spills that wait for their spool.
+/// Maximum spills that wait for their spool to be found.
 const MOST_SPILLS: usize = 100;
-/// Time that the spools of one user take in a round, before others have their turn.
+/// Time slice for the spools of one user in a round.
 const TURN: Duration = Duration::from_millis(50);
-/// Memory that spools of other users take together, by estimate, and those of this one, bytes.
+/// Maximum estimated memory, in bytes: of all other users' spools together, and of this user's spools.
 const MOST_BYTES: usize = 80 << 20;
 const MOST_OWN_BYTES: usize = 512 << 20;
-/// By how much that may grow before it is looked at.
+/// Growth of that memory, in bytes, after which a round stops so that the bounds are checked.
 const MOST_GROWN: usize = 16 << 20;
-/// Time for what is not read yet when this ends.
+/// Maximum time to read the remaining data at the end.
 const MOST_TO_END: Duration = Duration::from_secs(10);
-/// Messages about spools in a minute, and kinds of what tracers leave out.
+/// Maximum messages about spools per minute, and maximum distinct kinds of omissions that tracers report.
 const MOST_SAID: u64 = 30;
 const MOST_LEFT_OUT: usize = 256;
 
-/// What is watched, and how.
+/// Settings of an agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Directories with spools.
+    /// Spool directories.
     pub directories: Vec<PathBuf>,
-    /// Somebody has named them: one that cannot be watched is an error.
+    /// True if the user named the directories: then it is an error if one cannot be watched.
     pub named: bool,
-    /// Only these processes; all if empty.
+    /// Process ids to watch; all if empty.
     pub pids: Vec<u32>,
-    /// Only these jobs, by key or by the scheduler's number; all if empty.
+    /// Jobs to watch, by key or by the scheduler's number; all if empty.
     pub jobs: Vec<String>,
     /// Length of an interval.
     pub interval: Duration,
-    /// One of so many calls is an event.
+    /// Sampling period: one of `sample` calls becomes an event.
     pub sample: u32,
-    /// Ranks of a group.
+    /// Ranks per group of sums.
     pub group_ranks: u32,
-    /// MPI's collective calls too.
+    /// True to include MPI's collective calls.
     pub with_mpi: bool,
-    /// Where it is kept what was shown.
+    /// State file, which records what was passed on.
     pub state: Option<PathBuf>,
 }
 
-/// An agent.
+/// Agent that watches the processes of one node.
 pub struct Agent {
     settings: Settings,
     watch: Watch,
     held: Vec<Held>,
-    /// Files of packed blocks whose spool has not been found.
+    /// Spills (files of packed blocks) whose spool has not been found.
     spills: Vec<Found>,
-    /// Spools that were found and are not looked at, since their processes had ended before.
+    /// Spools found but not read, since their processes had ended before.
     left_behind: u64,
     found: u64,
     ended: u64,
@@ -73,43 +73,42 @@ pub struct Agent {
     files: Files,
     events: Vec<Event>,
     outlets: Vec<Outlet>,
-    /// What another agent had shown.
     earlier: SavedState,
     board: Board,
-    /// Of spools that have ended.
+    /// Gaps in spools that have ended.
     gone: NotSeen,
     gone_left_out: LeftOut,
-    /// Calls in the sums, since the first agent of the state.
+    /// Calls in the sums since the first agent that used this state file.
     calls: u64,
     next_interval: Instant,
-    /// When a process was found, or ended, the last time.
+    /// Time at which a process was last found or last ended.
     latest: Instant,
-    /// Spools that were there at the end and had not been opened.
+    /// Spools that existed at the end but were never opened.
     unopened: u64,
-    /// The state is not what it should be: it could not be written the last time.
+    /// True if the latest write of the state failed.
     state_failed: bool,
     said: Vec<String>,
-    /// When the minute began in which so much was said of spools, and what was not.
+    /// Rate limit of messages about spools: start of the current minute, messages, suppressed messages.
     said_of_spools: (Instant, u64, u64),
-    /// How often all had their turn.
+    /// Number of rounds over all users so far.
     round: u64,
-    /// In which round users had theirs.
+    /// Round of each user's latest time slice.
     turns: BTreeMap<u32, u64>,
-    /// A spool was not looked at to its end.
+    /// True if some spool has unread data.
     more: bool,
 }
 
-/// Wall clock, in ns since 1970-01-01 UTC.
+/// Returns the wall clock, in ns since 1970-01-01 UTC.
 pub(super) fn unix_ns() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
 impl Agent {
-    /// One that has not looked yet.
+    /// Creates an agent that has read nothing yet.
     ///
     /// # Errors
-    /// If directories cannot be watched, or the state of an earlier agent makes no sense.
+    /// If directories cannot be watched, a destination cannot be used, or the state of an earlier agent is invalid.
     pub fn new(settings: Settings, mut outlets: Vec<Outlet>) -> Result<Self> {
         let watch = Watch::new(settings.directories.clone(), settings.named)?;
         let earlier = settings.state.as_deref().map(SavedState::read).transpose()?.unwrap_or_default();
@@ -154,13 +153,13 @@ impl Agent {
             more: false,
             settings,
         };
-        // Before anything is passed on: what a file holds is told by the state.
+        // Before anything is passed on: after a crash, only the state tells how much of a destination's file is valid.
         let (positions, names) = (agent.positions(), agent.names());
         agent.write(&agent.earlier.with_sinks(positions, names));
         Ok(agent)
     }
 
-    /// Waits for something to happen, at most so long.
+    /// Waits up to `most` for a new spool.
     pub fn wait(&mut self, most: Duration) {
         let most = if self.more { Duration::ZERO } else { most };
         let most = most.min(self.next_interval.saturating_duration_since(Instant::now()));
@@ -169,7 +168,7 @@ impl Agent {
         }
     }
 
-    /// Looks once at everything; true if an interval was over.
+    /// Polls everything once; returns true if an interval ended.
     pub fn look(&mut self) -> bool {
         self.watch.failed().into_iter().for_each(|said| self.say_of_spool(said));
         self.take_found();
@@ -183,13 +182,13 @@ impl Agent {
         if over {
             self.next_interval = Instant::now() + self.settings.interval;
             let until = unix_ns().saturating_sub_unsigned(self.board.interval_ns);
-            // An agent that goes on knows nothing of intervals that were not over: their sums come in parts.
+            // A resumed agent does not know unfinished intervals, so with a state file their sums are passed on in parts.
             self.interval(if self.settings.state.is_some() { i64::MAX } else { until }, false);
         }
         over
     }
 
-    /// Gives each user's spools their turn, those first that have waited longest; returns whether there is more.
+    /// Gives each user's spools a time slice, longest-waiting users first; returns true if unread data remains.
     fn round(&mut self) -> bool {
         self.round += 1;
         let mut order: Vec<usize> = (0..self.held.len()).collect();
@@ -211,7 +210,7 @@ impl Agent {
             let before = held.weight();
             more |= self.look_at(index);
             grown += self.held.get(index).map_or(0, |held| held.weight().saturating_sub(before));
-            // A spool of which much is new must not fill the memory.
+            // A spool with much new data must not fill the memory.
             if self.events.len() >= 1 << 16 {
                 self.send_events();
             }
@@ -226,7 +225,7 @@ impl Agent {
         more
     }
 
-    /// Lets names go where all spools together take too much, and then the largest spool of the user of whom there is most.
+    /// Enforces the memory bounds on the largest spool of the largest user: drops its paths, and gives it up if that frees less than 25 %.
     fn bound_memory(&mut self) {
         loop {
             let mut users: BTreeMap<u32, usize> = BTreeMap::new();
@@ -256,7 +255,7 @@ impl Agent {
         }
     }
 
-    /// Says something of a spool, which anybody can have made, unless that is too often.
+    /// Queues a message about a spool, rate-limited because any user can create spools.
     fn say_of_spool(&mut self, what: String) {
         let (began, said, more) = &mut self.said_of_spools;
         if began.elapsed() >= Duration::from_secs(60) {
@@ -269,7 +268,7 @@ impl Agent {
         if *said <= MOST_SAID { self.said.push(what) } else { *more += 1 }
     }
 
-    /// The last words: all intervals, whether over or not.
+    /// Passes on all intervals, complete or not, ends the destinations and saves the state.
     pub fn finish(&mut self) {
         let begun = Instant::now();
         while self.more && begun.elapsed() < MOST_TO_END {
@@ -282,7 +281,7 @@ impl Agent {
         let before = self.not_seen();
         self.outlets.iter_mut().filter(|outlet| outlet.wants_events()).for_each(Outlet::end);
         let not_seen = self.not_seen();
-        // What was given up only now is told to those that take sums.
+        // Gaps found only while the event destinations ended are still reported to the destinations of sums.
         if not_seen != before {
             let left_out = Arc::new(self.left_out());
             let last = Interval { not_seen, left_out, ..Interval::empty(unix_ns(), self.board.interval_ns) };
@@ -295,38 +294,38 @@ impl Agent {
         self.save();
     }
 
-    /// Whether there were processes, and all have ended a moment ago: the next one of a script may be about to begin.
+    /// True if there were processes and the last one ended a moment ago: a script may be about to start its next process.
     #[must_use]
     pub fn is_done(&self) -> bool {
         let any = self.found > 0 || self.watch.missed() > 0 || self.watch.unopened() > 0;
         any && !self.more && self.held.is_empty() && self.latest.elapsed() >= GRACE
     }
 
-    /// What people are shown.
+    /// Returns the data for views.
     #[must_use]
     pub const fn board(&self) -> &Board {
         &self.board
     }
 
-    /// Spools of processes that had ended before: `recover` is for those.
+    /// Returns the number of spools whose processes had ended before; `recover` handles them.
     #[must_use]
     pub const fn left_behind(&self) -> u64 {
         self.left_behind
     }
 
-    /// Whether something is missing where it should have been passed on to, or in the state, or was never looked at.
+    /// True if spools were not read, or data is missing in a destination or in the state.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.unopened > 0 || self.gone.too_large > 0 || self.state_failed || self.outlets.iter().any(Outlet::has_lost)
     }
 
-    /// Spools that were there at the end and had not been opened.
+    /// Returns the number of spools that existed at the end but were never opened.
     #[must_use]
     pub const fn unopened(&self) -> u64 {
         self.unopened
     }
 
-    /// What is to be said on standard error.
+    /// Takes the messages for standard error.
     pub fn messages(&mut self) -> Vec<String> {
         let mut said = std::mem::take(&mut self.said);
         said.extend(self.outlets.iter_mut().flat_map(Outlet::messages));
@@ -336,11 +335,11 @@ impl Agent {
     fn take_found(&mut self) {
         let found: Vec<Found> = self.watch.found().collect();
         found.into_iter().for_each(|found| self.begin(found));
-        // A spill comes behind its spool, which may have ended since.
+        // A spill is found after its spool, which may have ended since.
         let spills = std::mem::take(&mut self.spills);
         self.spills = spills.into_iter().filter_map(|spill| offer(&mut self.held, spill)).collect();
         while self.spills.len() > MOST_SPILLS {
-            // The oldest of the user of whom most are there.
+            // Drops the oldest spill of the user with most waiting spills.
             let mut users: BTreeMap<u32, usize> = BTreeMap::new();
             self.spills.iter().for_each(|spill| *users.entry(spill.file.owner).or_default() += 1);
             let most = users.into_iter().max_by_key(|(_, count)| *count).map(|(user, _)| user);
@@ -355,12 +354,12 @@ impl Agent {
         }
         let was_there = found.was_there;
         let held = Held::new(found, Kept::default());
-        // A name may be told twice.
+        // A name may be reported twice.
         if self.held.iter().any(|other| other.identity() == held.identity()) {
             return;
         }
         let kept = self.earlier.take(&held.key());
-        // What was begun is ended, also if its process did so meanwhile.
+        // A spool that an earlier agent began is read to its end, even if its process has ended meanwhile.
         if kept.is_none() && was_there && held.is_left_behind() {
             self.left_behind += 1;
             return;
@@ -373,7 +372,7 @@ impl Agent {
         });
     }
 
-    /// Looks at one spool; returns whether there is more.
+    /// Reads one spool; returns true if unread data remains.
     fn look_at(&mut self, index: usize) -> bool {
         let Some(held) = self.held.get_mut(index) else { return false };
         let wants_events = self.outlets.iter().any(Outlet::wants_events);
@@ -415,24 +414,23 @@ impl Agent {
         }
     }
 
-    /// What tracers left out so far.
+    /// Returns what tracers reported as not recorded so far.
     fn left_out(&self) -> LeftOut {
         let mut all = self.gone_left_out.clone();
         self.held.iter().for_each(|held| note(&mut all, held));
         all
     }
 
-    /// What was not seen so far.
     fn not_seen(&self) -> NotSeen {
         let mut all = self.gone;
         self.held.iter().for_each(|held| add(&mut all, held));
         self.add_others(&mut all);
-        // An agent that goes on may see them.
+        // Not in the saved state (see `gone`): a resumed agent may still open these.
         all.spools += self.unopened;
         all
     }
 
-    /// What was not seen, but for what is told by the spools that are held.
+    /// Returns the gaps for the saved state: without those that the held spools report themselves.
     fn gone(&self) -> NotSeen {
         let mut all = self.gone;
         self.add_others(&mut all);
@@ -440,7 +438,7 @@ impl Agent {
     }
 
     fn add_others(&self, all: &mut NotSeen) {
-        // Those that an earlier agent was looking at, and whose processes ended before this one came.
+        // Spools that an earlier agent was reading and whose processes ended before this agent started.
         all.spools += self.watch.missed() + self.earlier.left();
         for outlet in &self.outlets {
             all.dropped += outlet.dropped();
@@ -448,11 +446,11 @@ impl Agent {
         }
     }
 
-    /// Passes on the intervals that ended before a moment.
+    /// Passes on the intervals that ended before `until_unix_ns`.
     fn pass_on(&mut self, until_unix_ns: i64, is_last: bool) {
         let (not_seen, left_out) = (self.not_seen(), Arc::new(self.left_out()));
         let mut first = self.open.take_ended(until_unix_ns);
-        // The last interval says what was not seen, also if there were no calls since.
+        // The last interval carries the gaps, even if there were no calls since.
         if is_last && first.is_none() {
             first = Some(Interval::empty(unix_ns(), self.board.interval_ns));
         }
@@ -466,7 +464,7 @@ impl Agent {
         self.board.left_out = left_out;
     }
 
-    /// The same, and notes what was shown.
+    /// Passes on intervals as [`Self::pass_on`] does, updates the board and saves the state.
     fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
         self.pass_on(until_unix_ns, is_last);
         self.open.forget();
@@ -475,20 +473,19 @@ impl Agent {
         self.save();
     }
 
-    /// How far the destinations have come.
+    /// Returns the positions of the destinations after flushing them.
     fn positions(&mut self) -> BTreeMap<String, u64> {
         let settled = self.outlets.iter_mut().map(|outlet| (outlet.name().to_owned(), outlet.settle()));
         settled.filter_map(|(name, at)| Some((name, at?))).collect()
     }
 
-    /// What the destinations are called.
     fn names(&self) -> BTreeSet<String> {
         self.outlets.iter().map(|outlet| outlet.name().to_owned()).collect()
     }
 
     fn save(&mut self) {
         let sinks = self.positions();
-        // What has not arrived is passed on again by the agent that goes on: it finds the state from before.
+        // A resumed agent must pass on again what has not arrived, so it needs the previous state.
         if self.settings.state.is_some() && self.outlets.iter().any(Outlet::is_behind) {
             return;
         }
@@ -500,7 +497,7 @@ impl Agent {
     fn write(&mut self, state: &SavedState) {
         match self.settings.state.as_deref().map(|path| state.write(path)) {
             Some(Err(error)) => {
-                // Not for each interval.
+                // Reported once, not per interval.
                 if !std::mem::replace(&mut self.state_failed, true) {
                     self.said.push(format!("{error:#}; it is tried again"));
                 }
@@ -513,7 +510,6 @@ impl Agent {
     }
 }
 
-/// Offers a spill to all; gives it back if nobody takes it.
 fn offer(held: &mut [Held], spill: Found) -> Option<Found> {
     held.iter_mut().try_fold(spill, |spill, held| held.offer(spill).err())
 }

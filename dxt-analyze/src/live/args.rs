@@ -1,56 +1,56 @@
-//! The options of `live`.
+//! Options of `live`.
 
 use super::sinks::To;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// `live`.
+/// Options of `live`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Directories with spools [default: DXT_SPOOL, TMPDIR, /tmp, /dev/shm, and in them those that dxt-run makes]
+    /// Spool directories [default: DXT_SPOOL, TMPDIR, /tmp, /dev/shm, and the directories that dxt-run makes in them]
     #[arg(value_name = "DIR")]
     pub directories: Vec<PathBuf>,
-    /// Only this process; may be given again
+    /// Watch only this process; may be given again
     #[arg(long, value_name = "PID")]
     pub pid: Vec<u32>,
-    /// Only this job, by the scheduler's number or DXT_JOB_ID; may be given again
+    /// Watch only this job, by the scheduler's number or DXT_JOB_ID; may be given again
     #[arg(long, value_name = "JOB")]
     pub job: Vec<String>,
-    /// Where it goes; %h in a file's name is the node, %p this process's id: connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, with all that is known),
-    /// intervals (sums), each with `:FILE` or to standard output; parquet:DIR (each call, a file a minute);
-    /// sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT; calls also to
-    /// postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own
-    /// program); may be given again. Without: a view for people
+    /// Destination; may be given again; without it, a view on the terminal. Each with `:FILE` or to standard output: connector, csv
+    /// (each call as the LDMS-Darshan connector sends it), events (each call, all fields), intervals (sums). Calls also to parquet:DIR
+    /// (a file a minute), postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon,
+    /// by LDMS's own program). Sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT.
+    /// In a file name, %h is the node and %p the process id of this agent
     #[arg(long, value_name = "WHERE")]
     pub to: Vec<To>,
-    /// A page on 127.0.0.1 as well, which shows the same in a browser; the port, or any that is free
+    /// Also serve the view as a web page on 127.0.0.1, on this port or on any free one
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub serve: Option<u16>,
-    /// Show what agents elsewhere pass on with `--to nats:...`: nats://HOST:PORT/SUBJECT. From the beginning of what is there
+    /// Show what agents elsewhere send with `--to nats:...`, from the start of the stream: nats://HOST:PORT/SUBJECT
     #[arg(long, value_name = "URL")]
     pub from: Option<String>,
     /// Length of an interval
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
     pub interval: Duration,
-    /// A Parquet file is ended after this time
+    /// Time after which a Parquet file is completed
     #[arg(long, default_value = "1m", value_name = "TIME", value_parser = duration)]
     pub rotate: Duration,
-    /// Pass on one of N calls, which says that it stands for N, and all opens and closes; sums stay exact
+    /// Pass on one of N calls, marked as standing for N, and all opens and closes; sums stay exact
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: u32,
-    /// Ranks that are summed together
+    /// Ranks per group of sums
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub group: u32,
-    /// MPI's collective calls too
+    /// Include MPI's collective calls
     #[arg(long)]
     pub mpi: bool,
-    /// Remember in FILE what was passed on: an agent that is started anew with it goes on there
+    /// Record in FILE what was passed on; an agent started again with the same FILE resumes there
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// End when all processes that were seen have ended; with --from, when everything was read that is there
+    /// End when all processes seen have ended; with --from, when everything in the stream was read
     #[arg(long)]
     pub until_end: bool,
-    /// Make FILE as soon as everything is watched and every destination is there: whatever starts then is seen. %h in it is the node
+    /// Create FILE once all directories are watched and all destinations are open: later processes are seen. %h is the node
     #[arg(long, value_name = "FILE")]
     pub ready: Option<PathBuf>,
     /// End after this time
@@ -80,7 +80,7 @@ impl Default for Args {
     }
 }
 
-/// `500ms`, `2s`, `1m`.
+/// Parses a time between 10 ms and 10^7 s: `500ms`, `2s`, `1m`, `1h`; s without a unit.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let value: f64 = digits.parse().map_err(|_| format!("`{text}` is no time: 500ms, 2s, 1m"))?;

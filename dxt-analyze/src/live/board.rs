@@ -1,4 +1,4 @@
-//! What people are shown: the last minutes, the slowest ranks, the files that cost most, and how long calls take.
+//! Data of the views: the latest intervals, slowest processes, most expensive files, and call durations.
 
 use super::held::Held;
 use super::interval::{BUCKETS, Interval, LeftOut, NotSeen, OTHERS, Sums};
@@ -8,38 +8,38 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use trace_format::op::OpClass;
 
-/// Intervals that are kept.
+/// Maximum intervals kept.
 const MOST_POINTS: usize = 300;
-/// Rows of lists.
+/// Maximum rows per ranking.
 const MOST_ROWS: usize = 20;
-/// Interfaces and kinds of work in an interval.
+/// Maximum pairs of interface and kind of operation per interval.
 const MOST_RATES: usize = 64;
 
-/// Rates of one interface and kind of work in one interval.
+/// Rates of one interface and kind of operation in one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rates {
     /// Calls.
     pub calls: u64,
-    /// Bytes.
+    /// Bytes moved.
     pub bytes: u64,
-    /// Time in calls, in ns: over all processes.
+    /// Time in calls, summed over all processes, in ns.
     pub time_ns: u64,
-    /// The longest call, in ns.
+    /// Duration of the longest call, in ns.
     pub longest_ns: u64,
 }
 
 /// One interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Point {
-    /// When it began, in ns since 1970-01-01 UTC.
+    /// Start, in ns since 1970-01-01 UTC.
     pub begin_unix_ns: i64,
-    /// By interface and operation, `POSIX write`.
+    /// Rates by interface and operation, e.g. `POSIX write`.
     pub rates: BTreeMap<String, Rates>,
-    /// Calls that move data, by duration in ns: bucket `b` from 2^(b-1) on.
+    /// Histogram of data calls by duration in ns: bucket `b` begins at 2^(b-1).
     pub durations: Vec<u64>,
 }
 
-/// A process, node or file in its ranking.
+/// Process, node or file in a ranking.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// `rank 3`, a node, or a path.
@@ -48,37 +48,37 @@ pub struct Row {
     pub node: String,
     /// Job of a process.
     pub job: String,
-    /// In the latest interval.
+    /// Sums of the latest interval.
     pub now: Tally,
-    /// Since the agent began.
+    /// Sums since the agent began.
     pub all: Tally,
 }
 
-/// All of it.
+/// Data of all views.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
-    /// The latest intervals, oldest first.
+    /// Latest intervals, oldest first.
     pub points: VecDeque<Point>,
-    /// Length of an interval in ns.
+    /// Length of an interval, in ns.
     pub interval_ns: u64,
-    /// Nodes by time in I/O in the latest interval, with all processes that are watched.
+    /// Nodes by I/O time in the latest interval, each with all its watched processes.
     pub nodes: Vec<Row>,
-    /// Processes by time in I/O in the latest interval.
+    /// Processes by I/O time in the latest interval.
     pub processes: Vec<Row>,
-    /// Files by time since the agent began.
+    /// Files by I/O time since the agent began.
     pub files: Vec<Row>,
-    /// Processes that are watched, and those that have ended.
+    /// Processes being watched.
     pub watched: u64,
-    /// See `watched`.
+    /// Watched processes that have ended.
     pub ended: u64,
-    /// What was not seen.
+    /// Gaps in what was observed.
     pub not_seen: NotSeen,
-    /// What tracers left out, in their words.
+    /// Omissions reported by tracers, in their words.
     pub left_out: Arc<LeftOut>,
 }
 
 impl Board {
-    /// Adds an interval, which may be late.
+    /// Adds an interval, which may arrive out of order.
     pub fn add(&mut self, interval: &Interval) {
         self.interval_ns = interval.length_ns;
         let at = match self.points.binary_search_by_key(&interval.begin_unix_ns, |point| point.begin_unix_ns) {
@@ -97,7 +97,7 @@ impl Board {
         }
     }
 
-    /// An interval is over: who was slow in it.
+    /// Ends an interval: ranks the processes by its sums.
     pub fn rank(&mut self, held: &mut [Held], files: &Files) {
         let processes: Vec<Row> = held
             .iter_mut()
@@ -111,7 +111,7 @@ impl Board {
         self.set_rows(processes, files);
     }
 
-    /// Sets who is in the rankings.
+    /// Sets the rankings.
     pub fn set_rows(&mut self, mut processes: Vec<Row>, files: &Files) {
         let slowest_first = |row: &Row| std::cmp::Reverse((row.now.time_ns, row.all.time_ns));
         let mut nodes: BTreeMap<&str, [Tally; 2]> = BTreeMap::new();
@@ -164,7 +164,7 @@ impl Point {
     }
 }
 
-/// Reads, writes, opens, ... of whatever form are one line.
+/// Returns the kind of an operation: all reads, writes, opens etc. share one row.
 fn kind(class: OpClass, op: &str) -> &str {
     match class {
         OpClass::Read => "read",

@@ -1,4 +1,4 @@
-//! One spool that is watched: its file stays open, so that it can be read after its name is gone.
+//! One watched spool: its file stays open, so that it can be read after it is unlinked.
 
 use super::about::{Process, Target, cut};
 use super::event::{Event, Key};
@@ -23,89 +23,86 @@ use trace_format::spool::follow::{Follower, Seen, Shown};
 use trace_format::spool::journal::DataSetStream;
 use trace_format::spool::{Head, spill_name};
 
-/// Most segments of one look.
+/// Maximum segments read per look.
 const MOST: usize = 1 << 16;
-/// Most files of a process that are known by their paths, and streams of which is known what they do: those that were used least recently go.
+/// Maximum files of a process with known paths (those not recently used are dropped), and streams with a known target.
 const MOST_PATHS: usize = 1 << 16;
 const MOST_STREAMS: usize = 1 << 15;
-/// Bytes of the names in those.
+/// Maximum bytes of names in the known streams.
 const MOST_NAMES: usize = 4 << 20;
-/// Bytes of memory that a file or data set in [`Records`] takes, and what was found of a spool at all.
+/// Estimated memory, in bytes: per file or data set in [`Records`], and per spool at least.
 const RECORD_BYTES: usize = 300;
 const LEAST_BYTES: usize = 4096;
-/// A file that is not even a spool after so long is nobody's.
+/// Time after which a file without a complete spool header is abandoned.
 const MOST_UNFINISHED: Duration = Duration::from_secs(60);
-/// Longest words of a tracer for what it left out.
+/// Maximum length, in characters, of a tracer's description of what it left out.
 const MOST_WORDS: usize = 200;
 
-/// What was shown of a spool, to go on with another time.
+/// Progress in one spool, saved so that a later agent can resume.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
-    /// Which segments.
     shown: Shown,
-    /// What counters had been added, by stream.
+    /// Counters already added to the sums, by stream.
     counted: BTreeMap<u32, Counters>,
-    /// What the process had done to its files.
+    /// Totals of the process per file.
     records: Records,
-    /// And to data sets in them.
+    /// Totals of the process per data set.
     #[serde(default)]
     data_sets: DataSets,
 }
 
-/// How far a spool's process has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     Runs,
-    /// It has ended, or its trace is written. Other threads may be about to take their last calls back.
+    /// Process ended, or trace written. Other threads may still take their last calls back, so one more look follows.
     Ending,
     Ended,
 }
 
-/// What is known of a stream.
+/// Properties of a stream.
 struct Known {
     target: Arc<Target>,
     group: usize,
     data_set: Option<DataSetStream>,
-    /// Whether its calls count as the program's I/O.
+    /// True if its calls count as the program's I/O.
     is_io: bool,
 }
 
-/// What a look is for.
+/// Inputs and outputs of a look.
 pub struct Wanted<'a> {
     /// Sums of intervals to add to.
     pub open: &'a mut Open,
-    /// Where events go, if anybody wants them.
+    /// Destination of events, if any is wanted.
     pub events: Option<&'a mut Vec<Event>>,
-    /// One of so many calls is an event; opens and closes all are.
+    /// Sampling period: one of `sample` calls is an event; opens and closes all are.
     pub sample: u32,
-    /// Ranks of a group.
+    /// Ranks per group of sums.
     pub group_ranks: u32,
-    /// MPI's collective calls too.
+    /// True to include MPI's collective calls.
     pub with_mpi: bool,
-    /// File systems.
+    /// Mounted file systems.
     pub mounts: &'a Mounts,
     /// Wall clock, in ns since 1970-01-01 UTC.
     pub now_unix_ns: i64,
     /// Sums by file.
     pub files: &'a mut Files,
-    /// Process ids and jobs that are wanted; all where there is none.
+    /// Wanted process ids and jobs; an empty list stands for all.
     pub only: (&'a [u32], &'a [String]),
 }
 
-/// A spool.
+/// Watched spool.
 pub struct Held {
     path: PathBuf,
     file: Bytes,
     owner: u32,
     identity: Identity,
     since: Instant,
-    /// Its part of the descriptors of this process, and its spill's.
+    /// Shares of this process's descriptor budget that the spool and its spill take.
     shares: Vec<Share>,
     spill: Option<Bytes>,
     follower: Follower,
     process: Arc<Process>,
     streams: BTreeMap<u32, Known>,
-    /// Bytes of names in `streams`.
     name_bytes: usize,
     counted: BTreeMap<u32, Counters>,
     records: Records,
@@ -113,20 +110,20 @@ pub struct Held {
     life: Life,
     to_sample: u32,
     seen: Vec<Seen>,
-    /// Since the agent began, and since the last interval.
+    /// Sums since the agent began, and since the latest interval.
     pub tallies: [Tally; 2],
-    /// What its header says was left out.
+    /// Omissions noted in the spool's header.
     pub left_out: Vec<Note>,
-    /// Which numbers of groups `streams` has.
+    /// Generation of the group numbers in `streams` ([`Open::forgotten`]).
     groups_of: u64,
-    /// Files whose paths were forgotten.
+    /// Number of files whose paths were dropped.
     pub forgotten: u64,
-    /// When it was looked at, in rounds of the agent.
+    /// Round of the agent in which the spool was read last.
     pub round: u64,
 }
 
 impl Held {
-    /// One that has just been found; `kept`: what another agent had shown of it.
+    /// Creates the state of a spool just found; `kept` is the progress of an earlier agent.
     #[must_use]
     pub fn new(found: Found, kept: Kept) -> Self {
         let Owned { file, owner } = found.file;
@@ -156,30 +153,30 @@ impl Held {
         }
     }
 
-    /// The same, without what another agent had shown of it.
+    /// Replaces the progress by that of an earlier agent.
     #[must_use]
     pub fn with(self, kept: Kept) -> Self {
         let Kept { shown, counted, records, data_sets } = kept;
         Self { follower: Follower::new(shown), counted, records, data_sets, ..self }
     }
 
-    /// It cannot be read: nothing will come from it.
+    /// Gives the spool up as unreadable: it counts as ended.
     pub fn give_up(&mut self) {
         self.life = Life::Ended;
     }
 
-    /// Device and inode of its file.
+    /// Returns device and inode of the file.
     pub(super) const fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// User id of its file's owner, who alone can have written it.
+    /// Returns the user id of the file's owner, the only user who can have written it.
     #[must_use]
     pub const fn owner(&self) -> u32 {
         self.owner
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Returns the estimated memory in use, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         let of_calls = (self.records.len() + self.data_sets.len()) * RECORD_BYTES;
@@ -187,14 +184,14 @@ impl Held {
         LEAST_BYTES + self.follower.weight() + of_calls + of_streams + self.name_bytes
     }
 
-    /// Forgets the paths of files that were not used of late, and what was done to them.
+    /// Drops paths and totals of files that no known stream uses.
     pub fn forget_paths(&mut self) {
         let used: BTreeSet<u32> = self.streams.values().map(|known| known.target.file_number).collect();
         self.forgotten += self.follower.forget_paths(&used);
         self.records.forget(&used);
     }
 
-    /// By which it is known to an agent that goes on: its file, whose number may be used again, and its name, which is its process's.
+    /// Returns its key in a saved state: device, inode (may be reused) and file name (names the process).
     #[must_use]
     pub fn key(&self) -> String {
         let (device, inode) = self.identity();
@@ -202,33 +199,33 @@ impl Held {
         format!("{device}:{inode}:{name}")
     }
 
-    /// Its path, when it was found.
+    /// Returns the path at which the spool was found.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whose it is, as far as that is known.
+    /// Returns the owning process, with the fields reported so far.
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.process
     }
 
-    /// Whether nothing will come from it any more.
+    /// True if no more data will come.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.life == Life::Ended
     }
 
-    /// Whether its owner is gone, and left it: it was killed before anybody looked.
+    /// True if the owner is gone and left the spool: it was killed before the agent looked.
     #[must_use]
     pub fn is_left_behind(&self) -> bool {
         let head = Head::read(&self.file);
-        // One that is being made has no owner yet.
+        // A spool that is being created has no owner yet.
         matches!(&head, Ok(Some(head)) if !owner::is_of_this_boot(head) || !owner::is_running(head))
     }
 
-    /// What was shown of it.
+    /// Returns the progress, to be saved.
     #[must_use]
     pub fn kept(&self) -> Kept {
         Kept {
@@ -239,19 +236,19 @@ impl Held {
         }
     }
 
-    /// The follower, for what it could not give.
+    /// Returns the follower, for its counts of gaps.
     #[must_use]
     pub const fn follower(&self) -> &Follower {
         &self.follower
     }
 
-    /// Looks for what is new; returns whether there is more.
+    /// Reads what is new; returns true if more remains.
     ///
     /// # Errors
-    /// If it cannot be read, or is no spool.
+    /// If the file cannot be read, or is no spool.
     pub fn look(&mut self, wanted: &mut Wanted<'_>) -> Result<bool> {
         let Some(head) = Head::read(&self.file)? else {
-            // Nobody tells who makes it: one that is empty for long is nobody's.
+            // The creator of an incomplete header is unknown: a file that stays incomplete is abandoned.
             let unlinked = self.file.0.metadata().is_ok_and(|about| about.nlink() == 0);
             if unlinked || self.since.elapsed() > MOST_UNFINISHED {
                 self.life = Life::Ended;
@@ -278,7 +275,7 @@ impl Held {
             return Ok(false);
         }
         self.seen = look.segments;
-        // Threads and buffers take turns in the spool; what follows wants calls as they came.
+        // The spool interleaves threads and buffers; the code below needs calls in order of their return.
         self.seen.sort_by_key(|seen| seen.segment.end);
         for seen in std::mem::take(&mut self.seen) {
             self.take(&seen, wanted);
@@ -301,10 +298,10 @@ impl Held {
         (pids.is_empty() || pids.contains(&self.process.pid)) && (jobs.is_empty() || jobs.iter().any(of_job))
     }
 
-    /// Takes the file of packed blocks that lies beside it, if that is what this is.
+    /// Takes `spill` if it is the spill (file of packed blocks) of this spool.
     ///
     /// # Errors
-    /// Gives it back if it is another spool's.
+    /// Returns `spill` if it belongs to another spool, or this spool has one already.
     pub fn offer(&mut self, spill: Found) -> Result<(), Found> {
         let name = self.path.file_name().and_then(|name| name.to_str()).and_then(spill_name);
         let is_its = name.is_some_and(|name| self.path.with_file_name(name) == spill.path);
@@ -318,7 +315,7 @@ impl Held {
         Ok(())
     }
 
-    /// The process may have told more of itself: its rank, most of all.
+    /// Updates the process: it may have reported more of itself since, above all its rank.
     fn describe(&mut self, head: &Head) {
         let process = Process::of(head, self.follower.names(), &self.path);
         if *self.process != process {
@@ -332,7 +329,7 @@ impl Held {
         self.name_bytes = 0;
     }
 
-    /// What a stream's calls are; `None` if they are not wanted.
+    /// Returns the properties of a stream; `None` if its calls are not wanted.
     fn known(&mut self, stream: u32, wanted: &mut Wanted<'_>) -> Option<&Known> {
         if !self.streams.contains_key(&stream) {
             let target = Target::of(stream, self.follower.names(), wanted.mounts)?;
@@ -340,7 +337,7 @@ impl Held {
             let group = wanted.open.number(group, self.owner, self.owner != own_user());
             let is_io = target.layer.is_io() && !target.nested;
             let data_set = self.follower.names().data_set_streams.get(&stream).copied();
-            // Those that are used come again.
+            // Streams still in use are added again.
             if self.streams.len() >= MOST_STREAMS || self.name_bytes > MOST_NAMES {
                 self.forget_streams();
             }
@@ -357,7 +354,7 @@ impl Held {
         let (target, group, data_set, is_io) = (known.target.clone(), known.group, known.data_set, known.is_io);
         let unix_ns = |ns: u64| self.process.epoch_unix_ns.saturating_add_unsigned(ns);
         let (start_unix_ns, end_unix_ns) = (unix_ns(segment.start), unix_ns(segment.end));
-        // No call returns later than now: an interval that is never over would be held for ever.
+        // Clamped, since no call returns later than now: an interval in the future would never end and be held for ever.
         let returned = end_unix_ns.min(wanted.now_unix_ns);
         if seen.is_counted {
             wanted.open.at(returned, group).know_counted(segment);
@@ -377,7 +374,7 @@ impl Held {
             }
             None => self.records.add(&target, segment),
         };
-        // Opens and closes are few, and others' forms have names of files nowhere else.
+        // Never sampled: they are few, and the connector's form has file names nowhere else.
         let stands_for = if matches!(target.class, OpClass::Open | OpClass::Close) {
             1
         } else {
@@ -400,7 +397,7 @@ impl Held {
         });
     }
 
-    /// Counters have no moments: what is new in them belongs to now.
+    /// Adds increments of folded calls' counters to the current interval: counters have no timestamps.
     fn take_counted(&mut self, wanted: &mut Wanted<'_>) {
         let new: Vec<(u32, Counters)> = self
             .follower

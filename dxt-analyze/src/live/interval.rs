@@ -1,5 +1,5 @@
-//! Sums over short intervals: operations, bytes, time, the longest, and how sizes and durations are spread, for each group of
-//! ranks, file system and operation.
+//! Sums per interval for each group of ranks, file system and operation: calls, bytes, time, longest call, and histograms of sizes
+//! and durations.
 
 use super::about::{Process, Target};
 use rustc_hash::FxBuildHasher;
@@ -10,15 +10,15 @@ use trace_format::Segment;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass};
 
-/// Number of buckets: by powers of two, the last one open.
+/// Number of histogram buckets: powers of two, the last one unbounded.
 pub const BUCKETS: usize = 48;
 
-/// Most groups with sums of their own: of all users together; and of one user, where an agent serves several.
+/// Maximum groups with their own sums: of all users together, and of each other user where an agent serves several.
 const MOST_GROUPS: usize = 4096;
 const MOST_OF_USER: usize = 120;
-/// Sums that are held: each has some 850 bytes.
+/// Maximum sums held; each takes some 850 bytes.
 const MOST_SUMS: usize = 20_000;
-/// Name of the group that takes the calls of all groups beyond the limit.
+/// Name of the group for calls beyond the limit of groups.
 pub const OTHERS: &str = "others";
 
 /// Key of a group of sums.
@@ -26,9 +26,9 @@ pub const OTHERS: &str = "others";
 pub struct Group {
     /// Key of the job.
     pub job: String,
-    /// Node.
+    /// Host name of the node.
     pub node: String,
-    /// First and last rank, `0-31`; `-` outside of MPI.
+    /// First and last rank, `0-31`; `-` without MPI.
     pub ranks: String,
     /// Mount point and type.
     pub file_system: Arc<str>,
@@ -36,15 +36,15 @@ pub struct Group {
     pub layer: &'static str,
     /// Operation.
     pub op: String,
-    /// Kind of work.
+    /// Operation class.
     #[serde(skip)]
     pub class: OpClass,
-    /// Made inside a call of MPI-IO: in no sum of what the program called.
+    /// True if made inside MPI-IO calls: left out of sums over the program's own calls.
     pub nested: bool,
 }
 
 impl Group {
-    /// The group of a process's calls.
+    /// Returns the group of a process's calls on `target`.
     #[must_use]
     pub fn of(process: &Process, target: &Target, ranks: u32) -> Self {
         let first = u32::try_from(process.rank).ok().map(|rank| rank / ranks.max(1) * ranks.max(1));
@@ -60,40 +60,40 @@ impl Group {
         }
     }
 
-    /// The one in which a user's other groups are, of the same interface and kind of work.
+    /// Returns the group for a user's calls beyond the limit, of the same interface and operation class.
     fn others(self) -> Self {
         let others = || OTHERS.to_owned();
         Self { job: others(), ranks: "-".into(), file_system: "-".into(), op: others(), ..self }
     }
 
-    /// Whether a program called it that did I/O.
+    /// True for I/O that the program called itself: not nested, and no MPI collective.
     #[must_use]
     pub fn is_io_of_program(&self) -> bool {
         !self.nested && self.layer != Layer::Mpi.name()
     }
 }
 
-/// The sums of one group.
+/// Sums of one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sums {
     /// Calls.
     pub calls: u64,
-    /// Bytes.
+    /// Bytes moved.
     pub bytes: u64,
     /// Time in calls, in ns.
     pub time_ns: u64,
-    /// The longest call, in ns, of those that are known one by one.
+    /// Duration of the longest call, in ns, among calls with a segment.
     pub longest_ns: u64,
-    /// Calls that are known by their counters only: they are in no bucket, and in the interval in which they were read. One that is known by
-    /// itself later is taken away in the interval in which it returned, so this may be below 0; the sum over all intervals is exact.
+    /// Calls known only from counters: in no bucket, and booked in the interval in which they were read. A call whose segment comes later
+    /// is subtracted in the interval in which it returned. So the value may be < 0, while the sum over all intervals is exact.
     pub counted: i64,
-    /// Bytes of those.
+    /// Bytes of the `counted` calls.
     pub counted_bytes: i64,
-    /// Time in those, in ns.
+    /// Time in the `counted` calls, in ns.
     pub counted_time_ns: i64,
-    /// Calls by size: number 0 for none, `b` for sizes from 2^(b-1) on.
+    /// Histogram of calls by size in bytes: bucket 0 for size 0, bucket `b` from 2^(b-1) on.
     pub sizes: [u64; BUCKETS],
-    /// Calls by duration in ns, the same.
+    /// Histogram of calls by duration in ns, with the same buckets.
     pub durations: [u64; BUCKETS],
 }
 
@@ -113,7 +113,7 @@ impl Default for Sums {
     }
 }
 
-/// The bucket of a size or duration.
+/// Returns the bucket of a size or duration.
 #[must_use]
 pub fn bucket(value: u64) -> usize {
     ((u64::BITS - value.leading_zeros()) as usize).min(BUCKETS - 1)
@@ -129,7 +129,7 @@ impl Sums {
         self.add_calls(segment.length(), segment.end.saturating_sub(segment.start), 1);
     }
 
-    /// Adds so many calls of this length in bytes and duration in ns.
+    /// Adds `calls` calls of this length in bytes and duration in ns each.
     pub fn add_calls(&mut self, length: u64, duration_ns: u64, calls: u64) {
         self.calls = self.calls.saturating_add(calls);
         self.bytes = self.bytes.saturating_add(length.saturating_mul(calls));
@@ -139,7 +139,7 @@ impl Sums {
         self.durations[bucket(duration_ns)] += calls;
     }
 
-    /// Adds what has been counted since `before`.
+    /// Adds the growth of counters since `before`.
     pub fn add_counted(&mut self, before: &Counters, now: &Counters) {
         let calls = now.segments.saturating_sub(before.segments);
         self.calls = self.calls.saturating_add(calls);
@@ -152,7 +152,7 @@ impl Sums {
         self.counted_time_ns = self.counted_time_ns.saturating_add(signed(time_ns));
     }
 
-    /// A call that was counted is known by itself now.
+    /// Moves a call from the counted ones to the histograms, now that its segment is known.
     pub fn know_counted(&mut self, segment: &Segment) {
         let (length, duration_ns) = (segment.length(), segment.end.saturating_sub(segment.start));
         self.counted = self.counted.saturating_sub(1);
@@ -177,49 +177,49 @@ impl Sums {
     }
 }
 
-/// What a reader could not see, since it began.
+/// Gaps in what a reader observed since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotSeen {
-    /// Calls that were folded into counters: they are in the sums, and no event.
+    /// Calls folded into counters: in the sums, but no events.
     pub counted: u64,
     /// Spools that came and went before they could be opened.
     pub spools: u64,
-    /// Segments that were shown and belong to calls after the trace, which are shown once more.
+    /// Segments shown twice: they belong to calls after the trace and are in the process's next spool too.
     pub taken_back: u64,
     /// Blocks of segments that could not be read.
     pub damaged: u64,
     /// Events that a destination did not take.
     pub dropped: u64,
-    /// Paths of files that were forgotten, since a process had too many: later calls on them are those of [`OTHER_FILES`](super::about::OTHER_FILES).
+    /// Paths dropped because a process had too many: later calls on these files are of [`OTHER_FILES`](super::about::OTHER_FILES).
     #[serde(default)]
     pub names: u64,
-    /// Spools that were given up, since what they say takes too much memory.
+    /// Spools given up because they take too much memory.
     #[serde(default)]
     pub too_large: u64,
-    /// Events of operations that the connector's form has no name for, in destinations of that form.
+    /// Events without a name in the connector's form, in destinations of that form.
     pub other_operations: u64,
 }
 
-/// The sums of one interval. An interval may come more than once, if calls come late: then both are to be added.
+/// Sums of one interval. An interval may come in several parts if calls come late; the parts add up.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// When it began, in ns since 1970-01-01 UTC.
+    /// Start, in ns since 1970-01-01 UTC.
     pub begin_unix_ns: i64,
-    /// How long it is, in ns.
+    /// Length, in ns.
     pub length_ns: u64,
     /// Sums by group.
     pub sums: BTreeMap<Arc<Group>, Sums>,
-    /// What was not seen until then.
+    /// Gaps up to its end.
     pub not_seen: NotSeen,
-    /// What the tracers left out until then, in their words, and how often.
+    /// Omissions reported by tracers up to its end.
     pub left_out: Arc<LeftOut>,
 }
 
-/// What the tracers left out, in their words, and how often.
+/// Omissions reported by tracers: description in their words, and count.
 pub type LeftOut = BTreeMap<String, u64>;
 
 impl Interval {
-    /// The one that a moment is in, in ns since 1970-01-01 UTC, without calls.
+    /// Returns the interval around `unix_ns` (ns since 1970-01-01 UTC), without calls.
     #[must_use]
     pub fn empty(unix_ns: i64, length_ns: u64) -> Self {
         let length = i64::try_from(length_ns.max(1)).unwrap_or(i64::MAX);
@@ -233,41 +233,41 @@ impl Interval {
     }
 }
 
-/// Sums of intervals that are not over yet.
+/// Sums of intervals that are not complete yet.
 #[derive(Debug, Default)]
 pub struct Open {
     length_ns: u64,
     groups: Vec<Arc<Group>>,
     numbers: HashMap<Group, usize>,
-    /// How many groups are of each user.
+    /// Number of groups per user id.
     of_users: HashMap<u32, usize>,
-    /// How often numbers of groups have been forgotten.
+    /// Number of times that the group numbers were reset.
     forgotten: u64,
     held: usize,
-    /// By number of the interval, then of the group.
+    /// Sums by interval number, then by group number.
     sums: BTreeMap<i64, HashMap<usize, Box<Sums>, FxBuildHasher>>,
 }
 
 impl Open {
-    /// For intervals of this length, in ns.
+    /// Creates empty sums for intervals of this length, in ns.
     #[must_use]
     pub fn new(length_ns: u64) -> Self {
         Self { length_ns: length_ns.max(1), ..Self::default() }
     }
 
-    /// Whether it is time to pass on all sums, whether intervals are over or not, and to [forget](Self::forget) groups.
+    /// True if all sums must be passed on now, complete or not, and the groups [forgotten](Self::forget).
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.held > MOST_SUMS || self.groups.len() > MOST_GROUPS
     }
 
-    /// Numbers of groups are good as long as this is the same.
+    /// Returns the generation of group numbers: they are valid while it stays the same.
     #[must_use]
     pub const fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Forgets which groups there are, unless they are few and sums of them are held.
+    /// Resets the groups if they are near their limit and no sums are held.
     pub fn forget(&mut self) {
         let is_crowded = self.groups.len() > MOST_GROUPS || self.of_users.values().any(|count| *count >= MOST_OF_USER);
         if self.sums.is_empty() && is_crowded {
@@ -278,7 +278,7 @@ impl Open {
         }
     }
 
-    /// Number of a group of a user's calls, for those that follow. Another user than this one (`is_other`) has a limit of its own.
+    /// Returns the number of a group, adding it if new. Users other than the agent's (`is_other`) have a limit of their own.
     pub fn number(&mut self, group: Group, user: u32, is_other: bool) -> usize {
         if let Some(number) = self.numbers.get(&group) {
             return *number;
@@ -293,7 +293,7 @@ impl Open {
         self.groups.len() - 1
     }
 
-    /// The sums of a group at a moment, in ns since 1970-01-01 UTC.
+    /// Returns the sums of a group in the interval around `unix_ns` (ns since 1970-01-01 UTC).
     pub fn at(&mut self, unix_ns: i64, group: usize) -> &mut Sums {
         let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
         let sums = self.sums.entry(unix_ns.div_euclid(length)).or_default();
@@ -303,7 +303,7 @@ impl Open {
         })
     }
 
-    /// Takes out the earliest interval that ended before a moment: one at a time, since as a map each takes ten times the memory it takes here.
+    /// Takes the earliest interval that ended before `unix_ns`. One at a time: as a map, an interval takes ten times the memory.
     pub fn take_ended(&mut self, unix_ns: i64) -> Option<Interval> {
         let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
         let first = self.sums.first_entry().filter(|first| *first.key() < unix_ns.div_euclid(length))?;
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!((numbers.len(), open.groups.len()), (MOST_OF_USER + 1, MOST_OF_USER + 1));
         let others = open.groups.last().unwrap();
         assert_eq!((&*others.job, &*others.op, others.class), (OTHERS, OTHERS, OpClass::Read));
-        // Nobody else has fewer for it, and this user all again when the sums are passed on.
+        // Other users keep their limit; this user gets all groups back once the sums are passed on.
         assert_eq!(open.number(of(6_000), 8, true), MOST_OF_USER + 1);
         open.at(5, 0).add_calls(1, 1, 1);
         open.forget();
@@ -390,7 +390,7 @@ mod tests {
         ended(&mut open, 1_000_000);
         open.forget();
         assert_eq!((open.forgotten(), open.number(of(7_000), 7, true)), (1, 0));
-        // An agent's own user has all.
+        // The agent's own user has no limit per user.
         for job in 0..MOST_GROUPS {
             open.number(of(job), 9, false);
         }

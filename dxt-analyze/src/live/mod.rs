@@ -1,8 +1,8 @@
-//! Programs that still run: their calls and rates while they come, read from their spools. The programs notice nothing of it.
+//! Live view of running programs: calls and rates, read from their spools without any effect on the programs.
 //!
-//! [`watch`] finds spools, [`held`] is one of them, [`agent`] looks at all of them again and again and makes [`event::Event`]s and
-//! [`interval::Interval`]s of what is new; [`sinks`] is where these go, [`board`] what people are shown, [`screen`] how. `remote` takes
-//! events from agents elsewhere.
+//! [`watch`] finds spools and [`held`] reads one of them. [`agent`] polls all of them and makes [`event::Event`]s and
+//! [`interval::Interval`]s of new data, which go to [`sinks`]. [`board`] holds the data for views, [`screen`] draws them on a terminal.
+//! `remote` takes events from agents elsewhere.
 
 pub mod about;
 pub mod agent;
@@ -43,15 +43,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest time between two looks.
+/// Maximum time between two polls of the spools.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Watches until it is told to end.
+/// Runs `live` until a signal or an option ends it.
 ///
 /// # Errors
 /// If directories cannot be watched, or a destination cannot be used.
 pub fn live(args: &Args) -> Result<Exit> {
-    // Spools are their user's alone.
+    // Spools are private to their user, so what is made of them is too.
     input::keep_private();
     let directories = if args.directories.is_empty() { watch::usual_directories() } else { args.directories.clone() };
     let settings = Settings {
@@ -113,10 +113,10 @@ pub fn live(args: &Args) -> Result<Exit> {
     Ok(if agent.is_incomplete() { Exit::Incomplete } else { Exit::Fine })
 }
 
-/// Says to who waits for it that everything is watched.
+/// Creates the `--ready` file, which signals that everything is watched.
 fn ready(args: &Args) -> Result<()> {
     let Some(path) = args.ready.as_deref().map(names::here) else { return Ok(()) };
-    // Who counts such files must never see another one for a moment.
+    // Created in place: a temporary file would mislead a script that counts such files.
     growing(&path).map(drop).with_context(|| format!("failed to make {}", path.display()))
 }
 
@@ -162,7 +162,7 @@ fn messages(agent: &mut Agent) {
     }
 }
 
-/// What was not seen, once, at the end.
+/// Reports all gaps once, at the end.
 fn last_words(agent: &Agent) {
     for (count, what) in screen::words(&agent.board().not_seen) {
         say!("dxt-analyze: {count} {what}");
@@ -179,7 +179,6 @@ fn show(board: &board::Board) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
 }
 
-/// The page, if one is wanted.
 #[cfg(feature = "serve")]
 struct Page(Option<page::Shown>);
 
@@ -200,7 +199,7 @@ impl Page {
     }
 }
 
-/// The page, which this build is made without.
+/// Placeholder for the web page in a build without it.
 #[cfg(not(feature = "serve"))]
 struct Page;
 

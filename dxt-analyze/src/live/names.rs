@@ -1,17 +1,16 @@
-//! Names of files that are each node's own: `%h` stands for the node, `%p` for the agent's process id, `%%` for a percent sign; others
-//! stay as they are.
+//! File names per node: `%h` stands for the node, `%p` for the agent's process id, `%%` for a percent sign; other `%` stay as they are.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The name for this node and process.
+/// Returns the name for this node and process.
 #[must_use]
 pub fn here(path: &Path) -> PathBuf {
     filled(path, node().as_bytes(), &std::process::id().to_string())
 }
 
-/// What this node is called.
+/// Returns the host name of this node.
 #[must_use]
 pub fn node() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim_end().to_owned()

@@ -1,4 +1,4 @@
-//! A stream of NATS JetStream: where it is, and a connection to it.
+//! Address of a NATS JetStream stream, and connections to it.
 
 use super::shown;
 use super::sinks::plain;
@@ -8,16 +8,16 @@ use async_nats::jetstream::stream::{Config, Stream};
 use async_nats::jetstream::{self};
 use std::time::Duration;
 
-/// How long a server may take to answer.
+/// Timeout of requests to a server.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the server knows a message by its id, so that it takes it once only.
+/// Time window in which the server drops messages with an id that it has seen.
 const DUPLICATES: Duration = Duration::from_secs(10 * 60);
-/// How long a stream that is made here keeps its messages.
+/// Maximum age of messages in a stream created here.
 const KEEPS: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Messages on their way: more than are sent before all are acknowledged.
+/// Maximum unacknowledged messages: larger than any batch sent before all are acknowledged.
 const UNDER_WAY: usize = 1 << 14;
 
-/// A server and a subject.
+/// Server, credentials and subject.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     server: String,
@@ -25,7 +25,6 @@ pub(crate) struct Address {
     pub(crate) subject: String,
 }
 
-/// Who asks.
 #[derive(Clone, PartialEq, Eq)]
 enum Who {
     Anybody,
@@ -34,7 +33,7 @@ enum Who {
 }
 
 impl Who {
-    /// By what stands before the host in a URL, else by the environment.
+    /// Takes the credentials from the user info of a URL, else from the environment.
     fn of(userinfo: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Self {
         match userinfo.map(|info| info.split_once(':').ok_or(info)) {
             Some(Ok((user, password))) => Self::User(plain(user), plain(password)),
@@ -51,22 +50,21 @@ impl Who {
     }
 }
 
-/// A connection.
 pub(crate) struct Connection {
     pub(crate) context: jetstream::Context,
     pub(crate) stream: Stream,
 }
 
 impl Address {
-    /// `nats://HOST:PORT/SUBJECT`; without a subject it is `dxt.events`.
+    /// Parses `nats://HOST:PORT/SUBJECT`; the subject is `dxt.events` by default.
     ///
     /// # Errors
-    /// If it is not of this form, or no message can have such a subject.
+    /// If the URL is not of this form, or the subject is not valid for messages.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let Some((scheme @ ("nats" | "tls"), rest)) = url.split_once("://") else {
             bail!("`{}` is no address of a stream: nats://HOST:PORT/SUBJECT", shown::url(url));
         };
-        // A password may have anything in it that has a meaning elsewhere.
+        // Split at the last `@`: a password may contain any delimiter.
         let (who, rest) = rest.rsplit_once('@').map_or((None, rest), |(who, rest)| (Some(who), rest));
         let (server, subject) = rest.split_once('/').unwrap_or((rest, ""));
         let subject = if subject.is_empty() { "dxt.events" } else { subject };
@@ -78,7 +76,7 @@ impl Address {
         Ok(Self { server: format!("{scheme}://{server}"), who, subject: subject.to_owned() })
     }
 
-    /// The stream that has this subject, made if there is none: `dxt_events` of `dxt.events`. One that is there stays as it is.
+    /// Connects to the stream with this subject, e.g. `dxt_events` for `dxt.events`; creates it if missing, and never changes it.
     ///
     /// # Errors
     /// If there is no server, or it has no JetStream.
@@ -105,10 +103,10 @@ impl Address {
     }
 }
 
-/// What runs connections: a thread, so that the server's questions are answered while there is nothing to send.
+/// Creates the runtime of connections: one thread, which answers the server's pings while there is nothing to send.
 ///
 /// # Errors
-/// If the system has no thread for it.
+/// If the system refuses a thread.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).enable_all().thread_name("nats").build().context("failed to begin a thread")

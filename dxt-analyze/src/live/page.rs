@@ -1,4 +1,4 @@
-//! `serve --live`: what people are shown, as a page that asks for it each interval.
+//! `live --serve`: the views as a web page that polls once per interval.
 
 use super::board::Board;
 use super::screen::words;
@@ -16,14 +16,14 @@ use serde::Serialize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 const PAGE: &str = include_str!("../../assets/live/page.html");
-/// In the order in which they run.
+/// Scripts of the page, in order of execution.
 const SCRIPTS: [&str; 3] = [
     include_str!("../../assets/report/units.js"),
     include_str!("../../assets/report/theme.js"),
     include_str!("../../assets/live/live.js"),
 ];
 
-/// What is asked for, as text, which all who ask share.
+/// Current answer as JSON text, shared by all requests.
 #[derive(Clone, Default)]
 pub(super) struct Shown(Arc<Mutex<Bytes>>);
 
@@ -31,23 +31,23 @@ pub(super) struct Shown(Arc<Mutex<Bytes>>);
 struct Answer<'a> {
     #[serde(flatten)]
     board: &'a Board,
-    /// What was not seen, in words.
+    /// Gaps, in words.
     words: Vec<(u64, &'static str)>,
 }
 
 impl Shown {
-    /// From now on this is shown.
+    /// Sets the board to be served from now on.
     pub(super) fn set(&self, board: &Board) {
         let answer = Answer { board, words: words(&board.not_seen) };
-        // A board has nothing that cannot be written.
+        // Serializing a board cannot fail.
         let text = built_in::json(&answer).unwrap_or_default();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
     }
 
-    /// Begins to serve on 127.0.0.1, by a thread of its own, and prints the address on standard output.
+    /// Starts serving on 127.0.0.1 in a thread, and prints the address on standard output.
     ///
     /// # Errors
-    /// If the thread cannot be made.
+    /// If the thread cannot be created.
     pub(super) fn serve(&self, port: u16) -> Result<()> {
         let shown = self.clone();
         let serve = move || {
@@ -77,7 +77,6 @@ async fn board(State(shown): State<Shown>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// The page.
 fn html() -> String {
     let parts = vec![
         ("title", "I/O now".to_owned()),

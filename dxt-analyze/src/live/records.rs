@@ -1,4 +1,4 @@
-//! What a process has done to a file so far, call by call: Darshan's counters of a record while they grow.
+//! Running totals of a process per file: Darshan's counters of a record, call by call.
 
 use super::about::Target;
 use serde::{Deserialize, Serialize};
@@ -8,54 +8,53 @@ use trace_format::meta::Selection;
 use trace_format::op::{Layer, OpClass};
 use trace_format::spool::journal::{DataSetStream, Shape};
 
-/// What a process had done to a file, through one interface, when a call returned.
+/// Totals of a process on one file through one interface when a call returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoFar {
-    /// Calls of this kind.
+    /// Calls of the same operation class.
     pub calls: u64,
-    /// Time in calls of this kind, in ns: reads; writes, with syncs and flushes; opens, closes and other metadata. As Darshan sums them.
+    /// Time in ns in calls of the same kind, as Darshan sums them: reads; writes, syncs and flushes; opens, closes and other metadata.
     pub time_ns: u64,
-    /// Highest byte read, or written, by the kind of the call; -1 where there is none.
+    /// Highest byte offset read, or written, by the class of the call; -1 if none.
     pub max_byte: i64,
-    /// How often a read followed a write or the reverse; -1 where that is not counted.
+    /// Number of changes between reads and writes; -1 if not counted.
     pub switches: i64,
-    /// Calls of flush or sync; -1 where they are not counted.
+    /// Flush and sync calls; -1 if not counted.
     pub flushes: i64,
-    /// What of a data set it had selected, if that is what the call is about and what is known.
+    /// Selections in a data set, if the call accesses one and they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<Selected>,
 }
 
-/// What a process had selected of a data set of HDF5 when a call on it returned: Darshan's counters of its record.
+/// Selections of a process in an HDF5 data set when a call on it returned: Darshan's counters of its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selected {
-    /// Reads and writes that selected points, irregular hyperslabs, and regular ones.
+    /// Reads and writes that selected points.
     pub points: i64,
-    /// See above.
+    /// Reads and writes of irregular hyperslabs.
     pub irregular: i64,
-    /// See above.
+    /// Reads and writes of regular hyperslabs.
     pub regular: i64,
-    /// Dimensions of the data set when it was opened last; -1 where that is not known.
+    /// Dimensions of the data set when it was last opened; -1 if unknown.
     pub dimensions: i64,
-    /// Its elements then, the same.
+    /// Elements of the data set when it was last opened; -1 if unknown.
     pub elements: i64,
 }
 
-/// One file through one interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
-    /// Reads, writes, opens, closes.
+    /// Calls: reads, writes, opens, closes.
     calls: [u64; 4],
-    /// In reads, writes and syncs, and all else.
+    /// Time in reads, in writes and syncs, and in all other calls, in ns.
     time_ns: [u64; 3],
     max_byte: [Option<i64>; 2],
     switches: i64,
     flushes: i64,
-    /// Whether the latest of reads and writes was a write.
+    /// True if the latest read or write was a write.
     wrote: Option<bool>,
 }
 
-/// All files of a process, by number and interface.
+/// Totals of all files of a process, by file number and interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Records(BTreeMap<u32, BTreeMap<u32, Record>>);
 
@@ -67,7 +66,7 @@ impl Record {
             OpClass::Write => (Some(1), 1),
             OpClass::Open => (Some(2), 2),
             OpClass::Close => (Some(3), 2),
-            // HDF5's are metadata to Darshan.
+            // Darshan counts HDF5 flushes as metadata.
             OpClass::Sync if target.layer != Layer::Hdf5 => (None, 1),
             _ => (None, 2),
         };
@@ -107,42 +106,39 @@ impl Record {
 }
 
 impl Records {
-    /// How many files there are.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Forgets files, but for those of these numbers: they begin with nothing.
+    /// Drops all files except those numbered in `but`: their totals restart at zero.
     pub(super) fn forget(&mut self, but: &BTreeSet<u32>) {
         self.0.retain(|file, _| but.contains(file));
     }
 
-    /// Adds a call; times in any unit of ns.
+    /// Adds a call, with times in ns.
     pub fn add(&mut self, target: &Target, segment: &Segment) -> SoFar {
         let record = self.0.entry(target.file_number).or_default().entry(target.layer.into()).or_default();
         record.add(target, segment)
     }
 }
 
-/// One data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct SetRecord {
     record: Record,
-    /// Points, irregular hyperslabs, regular ones.
+    /// Selections: points, irregular hyperslabs, regular hyperslabs.
     selections: [i64; 3],
 }
 
-/// All data sets of a process, by number: each has a record of its own.
+/// Totals of all data sets of a process, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSets(BTreeMap<u32, SetRecord>);
 
 impl DataSets {
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Adds a call of a stream that is about a data set, which was of this `shape`.
+    /// Adds a call on a data set of this `shape`.
     pub fn add(&mut self, stream: DataSetStream, shape: Option<Shape>, target: &Target, segment: &Segment) -> SoFar {
         let set = self.0.entry(stream.data_set).or_default();
         let so_far = set.record.add(target, segment);

@@ -1,4 +1,4 @@
-//! The view for people, drawn anew for each interval: rates, the slowest ranks, files.
+//! Terminal view, redrawn for each interval: rates, slowest processes, files.
 
 use super::board::{Board, Point, Rates, Row};
 use super::interval::NotSeen;
@@ -6,10 +6,9 @@ use crate::text::printable::printable;
 use crate::text::{spark, units};
 use std::fmt::Write as _;
 
-/// Rows of a list.
 const ROWS: usize = 8;
 
-/// The view as text; `clear` puts it in the place of the one before.
+/// Returns the view as text; `clear` first clears the terminal.
 #[must_use]
 pub fn draw(board: &Board, clear: bool) -> String {
     let mut out = String::new();
@@ -63,7 +62,7 @@ fn list(title: &str, rows: &[Row], of: impl Fn(&Row) -> &super::tally::Tally, ou
     let _ = writeln!(out, "\n{title:<40}{:>10}{:>12}{:>12}{:>12}", "calls", "bytes", "time", "longest");
     for row in rows {
         let tally = of(row);
-        // What a traced program calls its files is its own.
+        // File names are chosen by the traced program, so they must be escaped.
         let name = if row.node.is_empty() { row.name.clone() } else { format!("{} on {}", row.name, row.node) };
         let _ = writeln!(
             out,
@@ -77,14 +76,13 @@ fn list(title: &str, rows: &[Row], of: impl Fn(&Row) -> &super::tally::Tally, ou
     }
 }
 
-/// What was not seen, if anything.
 fn not_seen(not_seen: &NotSeen, out: &mut String) {
     for (count, what) in words(not_seen) {
         let _ = writeln!(out, "{} {what}", units::count(count));
     }
 }
 
-/// Each thing that was not seen, in words.
+/// Returns count and description of each gap.
 #[must_use]
 pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
     let all = [
@@ -103,7 +101,7 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
     all.into_iter().filter(|(count, _)| *count > 0).collect()
 }
 
-/// The end of a text that is too long.
+/// Returns the end of a text if it is longer than `most` characters.
 fn tail(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {

@@ -1,9 +1,9 @@
-//! What may be shown of destinations, in messages and states: who reads those need not know passwords. Whoever mistypes a destination may have
-//! put one anywhere, so nothing is shown that stands before an `@`.
+//! Redacts destinations for messages and states, whose readers need not know passwords. A mistyped destination may contain a password
+//! anywhere, so nothing before an `@` is shown.
 
 use std::path::Path;
 
-/// A URL without user, password and query. PostgreSQL's form in words is shown up to the first that may be a password.
+/// Returns a URL without user, password and query. PostgreSQL's keyword form is shown up to the first word that may be a password.
 #[must_use]
 pub(crate) fn url(url: &str) -> String {
     let is_scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
@@ -15,14 +15,14 @@ pub(crate) fn url(url: &str) -> String {
         }
     };
     let (before, behind) = rest.rsplit_once('@').unwrap_or(("", &rest));
-    // Either a password with a question mark in it, or a query with a password in it, which the `@` may be a part of.
+    // Either the password contains a question mark, or the query contains a password, with the `@` as part of it.
     if before.contains('?') {
         return format!("{scheme}...");
     }
     format!("{scheme}{}", behind.split('?').next().unwrap_or_default())
 }
 
-/// A path, which may be a URL that somebody took for one.
+/// Returns a path in displayable form; it may be a URL that the user mistook for a path.
 #[must_use]
 pub(crate) fn path(path: &Path) -> String {
     let text = path.display().to_string();

@@ -1,4 +1,4 @@
-//! What an agent had shown when it was last heard of, in a file: one that is started anew goes on there.
+//! State file of an agent: what it has passed on, so that an agent started again resumes there.
 
 use super::held::Kept;
 use super::interval::NotSeen;
@@ -9,24 +9,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// What is kept.
+/// Saved state.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SavedState {
-    /// Of this version.
     version: u32,
-    /// Boot of the machine: spools of another one are gone.
+    /// Boot id of the machine: spools of another boot are gone.
     boot: String,
-    /// By [`super::held::Held::key`].
+    /// Progress of the spools, by [`super::held::Held::key`].
     spools: BTreeMap<String, Kept>,
-    /// How far each destination had come, by its name.
+    /// Position of each destination that can resume, by its name.
     pub sinks: BTreeMap<String, u64>,
-    /// Names of all destinations, also of those that are always given everything again.
+    /// Names of all destinations, including those that cannot resume and always get everything again.
     #[serde(default)]
     names: BTreeSet<String>,
-    /// Calls that were in the sums.
+    /// Calls in the sums so far.
     #[serde(default)]
     pub calls: u64,
-    /// What was not seen, without what is in the spools above.
+    /// Gaps so far, without those that `spools` report.
     pub gone: NotSeen,
 }
 
@@ -37,10 +36,10 @@ fn boot() -> String {
 }
 
 impl SavedState {
-    /// Reads it; empty if there is none yet, or it is of another boot.
+    /// Reads the state; empty if there is no file. If it is of another boot or version, spools and gaps are dropped.
     ///
     /// # Errors
-    /// If the file is no state.
+    /// If the file cannot be read, or is no state.
     pub fn read(path: &Path) -> Result<Self> {
         let mut text = Vec::new();
         match open_no_link(path).and_then(|mut file| file.read_to_end(&mut text)) {
@@ -59,32 +58,32 @@ impl SavedState {
         })
     }
 
-    /// What was shown of a spool; it is not asked for again.
+    /// Takes the progress of a spool out of the state.
     pub fn take(&mut self, key: &str) -> Option<Kept> {
         self.spools.remove(key)
     }
 
-    /// How many of the spools are not there any more.
+    /// Returns the number of spools not taken, which no longer exist.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.spools.len() as u64
     }
 
-    /// Calls that were passed on before there was a destination of this name.
+    /// Returns the number of calls passed on before a destination of this name existed.
     #[must_use]
     pub fn lacking(&self, name: &str) -> u64 {
         // States of older versions have no names.
         if self.names.is_empty() || self.names.contains(name) { 0 } else { self.calls }
     }
 
-    /// The same with other destinations: nothing has been looked at since.
+    /// Returns this state with other destinations, for use before any spool is read.
     #[must_use]
     pub fn with_sinks(&self, sinks: BTreeMap<String, u64>, names: BTreeSet<String>) -> Self {
         let (spools, gone, calls) = (self.spools.clone(), self.gone, self.calls);
         Self { version: VERSION, boot: boot(), spools, sinks, names, calls, gone }
     }
 
-    /// A new one.
+    /// Creates a state of this boot.
     #[must_use]
     pub fn new(
         spools: BTreeMap<String, Kept>,
@@ -96,15 +95,15 @@ impl SavedState {
         Self { version: VERSION, boot: boot(), spools, sinks, names, calls, gone }
     }
 
-    /// Writes it: whole, or not at all.
+    /// Writes the state atomically.
     ///
     /// # Errors
-    /// If that cannot be.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let failed = || format!("failed to write the state {}", path.display());
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
-        // In one piece: of a thousand processes it is some 150 KB, which would be tens of thousands of writes.
+        // In one piece: a thousand processes take some 150 KB, which would be tens of thousands of writes.
         let text = serde_json::to_vec(self).with_context(failed)?;
         file.write_all(&text).with_context(failed)?;
         file.persist(path).with_context(failed)?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Most files with sums of their own, and bytes of their names.
+/// Maximum files with sums of their own, and maximum bytes of their names.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: usize = 8 << 20;
 
@@ -14,16 +14,16 @@ const MOST_BYTES: usize = 8 << 20;
 pub struct Tally {
     /// Calls.
     pub calls: u64,
-    /// Bytes.
+    /// Bytes moved.
     pub bytes: u64,
     /// Time in calls, in ns.
     pub time_ns: u64,
-    /// The longest, in ns.
+    /// Duration of the longest call, in ns.
     pub longest_ns: u64,
 }
 
 impl Tally {
-    /// One call.
+    /// Returns the sums of one call.
     #[must_use]
     pub const fn of(length: u64, duration_ns: u64) -> Self {
         Self { calls: 1, bytes: length, time_ns: duration_ns, longest_ns: duration_ns }
@@ -42,14 +42,14 @@ impl Tally {
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     all: BTreeMap<Arc<str>, Tally>,
-    /// Bytes of their names.
+    /// Bytes of the file names.
     bytes: usize,
-    /// Of those that were forgotten.
+    /// Sums of all files that were dropped.
     others: Tally,
 }
 
 impl Files {
-    /// Adds to a file.
+    /// Adds to the sums of a file.
     pub fn add(&mut self, file: &Arc<str>, more: &Tally) {
         match self.all.get_mut(file) {
             Some(tally) => tally.merge(more),
@@ -61,13 +61,13 @@ impl Files {
         }
     }
 
-    /// All of them, and those that were forgotten together.
+    /// Iterates over all files; the dropped ones share one entry.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tally)> {
         let others = (self.others.calls > 0).then_some((OTHER_FILES, &self.others));
         self.all.iter().map(|(file, tally)| (&**file, tally)).chain(others)
     }
 
-    /// Where there are very many, those that cost least are forgotten.
+    /// Drops the half of the files with the least I/O time if a limit is exceeded.
     fn bound(&mut self) {
         if self.all.len() > MOST_FILES || self.bytes > MOST_BYTES {
             let mut times: Vec<u64> = self.all.values().map(|tally| tally.time_ns).collect();

@@ -1,5 +1,5 @@
-//! Where spools appear: directories of this node, looked at once and watched from then on (inotify(7)). Spools that came and went
-//! before they could be opened are counted; those that this process has no descriptor for wait for one.
+//! Discovery of spools: directories of this node are listed once and then watched (inotify(7)). Spools that came and went before they
+//! could be opened are counted. Spools for which this process has no descriptor wait for one.
 
 use crate::live::shown::path as shown;
 use crate::spools::files::{Owned, own_user};
@@ -21,19 +21,17 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A spool or spill that was not there before, opened: it can be read whatever becomes of its name.
+/// Newly found spool or spill. It is open, so it can be read even if its name is removed.
 pub struct Found {
-    /// Its path.
+    /// Path at which it was found.
     pub path: PathBuf,
-    /// Its file.
     pub(crate) file: Owned,
-    /// It was there when the watch began: its owner may have ended long ago.
+    /// True if it existed when the watch began: its owner may have ended long ago.
     pub was_there: bool,
-    /// Its part of what this process may have open.
     pub(crate) share: Option<Share>,
 }
 
-/// A descriptor that a user's file takes, as long as this lives.
+/// Reservation of one descriptor of this process for a user's file; released on drop.
 pub(crate) struct Share {
     owner: u32,
     shared: Arc<Shared>,
@@ -48,14 +46,14 @@ impl Drop for Share {
 }
 
 impl Found {
-    /// Whether it is a file of packed blocks beside a spool.
+    /// True if it is a spill: a file of packed blocks beside a spool.
     #[must_use]
     pub fn is_spill(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "spill")
     }
 }
 
-/// The directories, watched by a thread of its own: what comes and goes is opened at once, however much there is to do else.
+/// Watched directories. A separate thread opens new files at once, regardless of other work.
 pub struct Watch {
     found: Receiver<Found>,
     shared: Arc<Shared>,
@@ -67,19 +65,18 @@ struct Shared {
     missed: AtomicU64,
     /// Spools that wait for a descriptor.
     unopened: AtomicU64,
-    /// How many files of each user are open.
     open: Mutex<BTreeMap<u32, u64>>,
-    /// What could not be opened, and why.
+    /// Messages about files and directories that could not be opened.
     failed: Mutex<Vec<String>>,
     ending: AtomicBool,
 }
 
 impl Watch {
-    /// Watches these; one that is not there yet is looked for again and again. What is there is found when this returns. `named`: somebody
-    /// has named them, and wants to know which of them cannot be watched.
+    /// Watches `directories`; missing ones are retried periodically. Spools that exist already are found before this returns.
+    /// `named`: the user named the directories and wants to know which of them cannot be watched.
     ///
     /// # Errors
-    /// If a directory that is named cannot be watched, or the system has no more watches to give.
+    /// If a named directory cannot be watched, or the system has no inotify instance or thread left.
     pub fn new(directories: Vec<PathBuf>, named: bool) -> Result<Self> {
         allow_many_files();
         let (sender, found) = std::sync::mpsc::channel();
@@ -94,30 +91,30 @@ impl Watch {
         Ok(Self { found, shared })
     }
 
-    /// Spools that came and went before they could be opened.
+    /// Returns the number of spools that came and went before they could be opened.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.shared.missed.load(Ordering::Relaxed)
     }
 
-    /// Spools that are there and cannot be opened, since this process has too many files open already.
+    /// Returns the number of existing spools that cannot be opened because this process has too many open files.
     #[must_use]
     pub fn unopened(&self) -> u64 {
         self.shared.unopened.load(Ordering::Relaxed)
     }
 
-    /// What could not be opened since the last question, and why.
+    /// Takes the messages about what could not be opened.
     pub fn failed(&mut self) -> Vec<String> {
         std::mem::take(&mut *self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits for something new, at most so long.
+    /// Waits up to `most` for a new file.
     #[must_use]
     pub fn wait(&self, most: Duration) -> Option<Found> {
         self.found.recv_timeout(most).ok()
     }
 
-    /// What has been found and not been taken.
+    /// Takes the files found so far.
     pub fn found(&self) -> impl Iterator<Item = Found> {
         self.found.try_iter()
     }
@@ -129,31 +126,31 @@ impl Drop for Watch {
     }
 }
 
-/// A spool is a file that stays open: as many as the system lets this process have.
+/// Raises the limit of open files to the maximum, since each watched spool stays open.
 fn allow_many_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // With fewer, those that could not be opened are told.
+    // If this fails, spools that cannot be opened are reported.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// How many files this process may have open.
+/// Returns the limit of open files of this process.
 fn most_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
-/// Descriptors that are left for everything else: who looks whether a process runs needs one, and connections.
+/// Descriptors kept free for other uses, such as connections and checks if a process runs.
 const RESERVE: u64 = 64;
-/// What waits to be said.
+/// Maximum queued messages.
 const MOST_FAILED: usize = 100;
-/// Names that are remembered, and those that wait for a descriptor, of which so many are tried at a time.
+/// Maximum names remembered, maximum names that wait for a descriptor, and how many of the latter are retried per look.
 const MOST_KNOWN: usize = 100_000;
 const MOST_WAITING: usize = 10_000;
 const TRIED: usize = 256;
 
-/// Opens a spool or spill, unless nothing would be left for the rest of this process. A user other than this one has half as many open as are
-/// left for all others, so that each of a dozen users has some in 256, whatever the others do.
+/// Opens a spool or spill, unless too few descriptors would remain for the rest of this process. Each other user may have up to
+/// max(1, free / 2) files open, where `free` is left for all spools. Thus each of a dozen users has some of 256, regardless of the others.
 fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     let owned = Owned::open(path)?;
     let number = u64::try_from(owned.file.as_raw_fd()).unwrap_or(0);
@@ -162,7 +159,7 @@ fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     let is_late = most_files().is_some_and(|most| {
         let most = most - RESERVE.min(most / 4);
         let left = most.saturating_sub(open.values().sum());
-        // The kernel gives the lowest number that is free.
+        // The kernel assigns the lowest free number.
         number >= most || owned.owner != own_user() && of_user >= (left / 2).max(1)
     });
     if is_late {
@@ -173,35 +170,34 @@ fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     Ok((owned, share))
 }
 
-/// Whether it will be possible when other files are closed.
+/// True if opening can succeed once other files are closed.
 fn is_for_now(error: &anyhow::Error) -> bool {
     let of = |errno: Errno| matches!(errno, Errno::MFILE | Errno::NFILE);
     error.downcast_ref::<Errno>().is_some_and(|errno| of(*errno))
 }
 
-/// What the thread does.
+/// State of the watching thread.
 struct Looker {
     inotify: OwnedFd,
-    /// Directories asked for, whether they are there yet or not.
+    /// Requested directories, whether they exist yet or not.
     wanted: Vec<PathBuf>,
     watched: BTreeMap<i32, PathBuf>,
-    /// Names that are there and have been found.
+    /// Paths of existing files that have been found.
     known: BTreeSet<PathBuf>,
-    /// Names that could not be opened for lack of descriptors, and whether they were there when the watch began.
+    /// Paths not opened for lack of descriptors; true if they existed when the watch began.
     waiting: BTreeMap<PathBuf, bool>,
-    /// Directories of which was said that they cannot be watched.
+    /// Directories reported as not watchable.
     told: BTreeSet<PathBuf>,
-    /// That descriptors are lacking was said.
+    /// True if the lack of descriptors was reported.
     told_waiting: bool,
-    /// The latest of the names that were tried again.
+    /// Last of the waiting paths that were retried.
     tried: PathBuf,
     sender: Sender<Found>,
     shared: Arc<Shared>,
-    /// This is the first look.
     begins: bool,
 }
 
-/// How often a directory is looked for that is not there yet.
+/// Period of retries for directories that do not exist yet, and for waiting files.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 impl Looker {
@@ -226,17 +222,17 @@ impl Looker {
     fn run(&mut self) {
         let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
         while !self.shared.ending.load(Ordering::Relaxed) {
-            // An interrupt wakes as well.
+            // An interrupt (EINTR) wakes the thread as well.
             let _ = poll(&mut [PollFd::new(&self.inotify, PollFlags::IN)], Some(&timeout));
             self.look();
         }
     }
 
-    /// Takes what the kernel tells, and looks for directories.
+    /// Handles the kernel's events, and retries directories and waiting files.
     fn look(&mut self) {
         for (directory, name, is_there) in self.events() {
             if is_there {
-                // What is told came after the watch began, also before the first look.
+                // Events are of files that appeared after the watch began, even before the first look.
                 self.named(&directory, Path::new(&name), false);
             } else {
                 let path = directory.join(name);
@@ -254,10 +250,10 @@ impl Looker {
         self.begins = false;
     }
 
-    /// Begins with directories that somebody has named.
+    /// Watches the directories that the user named.
     ///
     /// # Errors
-    /// If one of them cannot be watched; one that is not there may come.
+    /// If one of them cannot be watched; one that does not exist may appear later.
     fn begin_named(&mut self) -> Result<()> {
         for directory in self.wanted.clone() {
             match self.begin(&directory) {
@@ -272,7 +268,7 @@ impl Looker {
         Ok(())
     }
 
-    /// Says once that a directory cannot be watched; of one that is not there nothing is to be said.
+    /// Reports once that a directory cannot be watched; a missing one is not reported.
     fn cannot_watch(&mut self, directory: &Path, why: Errno) {
         if why != Errno::NOENT && self.told.insert(directory.to_owned()) {
             self.say(format!("failed to watch {}: {}: {why}", shown(directory), reason(why)));
@@ -286,7 +282,7 @@ impl Looker {
         }
     }
 
-    /// Tries again what there were no descriptors for.
+    /// Retries files for which there were no descriptors, up to `TRIED` of them, round-robin.
     fn again(&mut self) {
         let behind = (Bound::Excluded(self.tried.clone()), Bound::Unbounded);
         let mut tried: Vec<(PathBuf, bool)> =
@@ -313,14 +309,14 @@ impl Looker {
         }
     }
 
-    /// Begins to watch a directory, and looks at what is there.
+    /// Starts watching a directory, and takes the files in it.
     fn begin(&mut self, directory: &Path) -> Result<(), Errno> {
         if self.watched.values().any(|watched| watched == directory) {
             return Ok(());
         }
         let comes = WatchFlags::CREATE | WatchFlags::MOVED_TO;
         let goes = WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::DELETE_SELF;
-        // One that is not there yet is waited for where it will appear.
+        // A directory that does not exist yet is awaited in its nearest existing ancestor.
         let number = match inotify::add_watch(&self.inotify, directory, comes | goes | WatchFlags::ONLYDIR) {
             Ok(number) => number,
             Err(why) => {
@@ -330,7 +326,7 @@ impl Looker {
                 return Err(why);
             }
         };
-        // Where it cannot be listed it is begun with another time: what came before would never be found.
+        // A directory that cannot be listed is retried as a whole: files already in it would never be found otherwise.
         let listed = std::fs::read_dir(directory).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         self.watched.insert(number, directory.to_owned());
         for entry in listed.flatten() {
@@ -339,7 +335,7 @@ impl Looker {
         Ok(())
     }
 
-    /// Opens what has a spool's name and is there, or was just now.
+    /// Opens a file that exists, or did a moment ago, if its name is that of a spool or spill.
     fn named(&mut self, directory: &Path, name: &Path, was_there: bool) {
         let path = directory.join(name);
         let bytes = name.as_os_str().as_bytes();
@@ -349,7 +345,7 @@ impl Looker {
                 Err(Errno::MFILE | Errno::NFILE) => {
                     self.waiting.insert(path, was_there);
                 }
-                // Its results may have such a name too, and other users' are theirs to watch.
+                // Results of `dxt-run` may have such a name too, and directories of other users are theirs to watch.
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
                 Err(why) => self.cannot_watch(&path, why),
             }
@@ -360,7 +356,7 @@ impl Looker {
             return;
         }
         match open(&path, &self.shared) {
-            // Nobody listens any more: this ends.
+            // A failed send means that the receiver is gone: this thread is about to end.
             Ok((file, share)) => {
                 let found = Found { path: path.clone(), file, was_there, share: Some(share) };
                 self.sender.send(found).unwrap_or_default();
@@ -376,7 +372,7 @@ impl Looker {
                 }
                 return;
             }
-            // Other users' are theirs to watch.
+            // Spools of other users are theirs to watch.
             Err(_) if path.symlink_metadata().is_ok_and(|about| about.uid() != own_user()) => {}
             Err(error) => self.say(format!("{}: {error:#}", path.display())),
         }
@@ -385,7 +381,7 @@ impl Looker {
         }
     }
 
-    /// What the kernel tells: directories, names, and whether they came.
+    /// Reads the kernel's events: directory, file name, and true if the file appeared.
     fn events(&mut self) -> Vec<(PathBuf, OsString, bool)> {
         let mut told = Vec::new();
         let mut gone = Vec::new();
@@ -411,7 +407,7 @@ impl Looker {
                 self.shared.missed.fetch_add((before - self.waiting.len()) as u64, Ordering::Relaxed);
             }
         }
-        // Looked at as if for the first time.
+        // Events were lost: list all directories as if for the first time.
         if lost {
             let what = "more came and went than the system could tell: processes may have come and gone uncounted";
             self.say(what.into());
@@ -425,12 +421,12 @@ fn is_spool(name: &Path) -> bool {
     name.extension().is_some_and(|end| end == "spool")
 }
 
-/// Whether this user may read it as a spool: root sees all.
+/// True if this user may read the spool; root may read all.
 fn is_for_own_user(path: &Path) -> bool {
     own_user() == 0 || path.symlink_metadata().is_ok_and(|about| about.uid() == own_user())
 }
 
-/// Why a directory cannot be watched, in words that say more than the system's.
+/// Returns why a directory cannot be watched, in words that say more than the system's message.
 const fn reason(why: Errno) -> &'static str {
     match why {
         Errno::NOTDIR => "spools lie in directories, and this is none",
@@ -440,7 +436,7 @@ const fn reason(why: Errno) -> &'static str {
     }
 }
 
-/// Where tracers put spools that are told nothing else: `DXT_SPOOL`, `TMPDIR`, `/tmp`, `/dev/shm`.
+/// Returns the directories of spools by default: `DXT_SPOOL`, `TMPDIR`, `/tmp`, `/dev/shm`.
 #[must_use]
 pub fn usual_directories() -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -482,7 +478,7 @@ mod tests {
         std::fs::write(run.join("dxt-0-7-8-0.spool"), "").unwrap();
         let all = ["dxt-0-3-4-0.spool", "dxt-0-3-4.spill", "dxt-0-5-6-0.spool", "dxt-0-7-8-0.spool"];
         assert_eq!(names(&mut watch), all);
-        // One that came and went, one of the same name that comes later, and one in a directory that is made anew.
+        // A spool that came and went, a later one of the same name, and one in a directory that was created again.
         std::fs::write(folder.path().join("dxt-0-9-9-0.spool"), "").unwrap();
         std::fs::remove_file(folder.path().join("dxt-0-9-9-0.spool")).unwrap();
         std::fs::remove_dir_all(&later).unwrap();

@@ -7,11 +7,10 @@ use crate::exit::UsageError;
 use anyhow::Result;
 use std::time::Duration;
 
-/// Never made.
 pub(super) enum Remote {}
 
 impl Remote {
-    /// Says that it is not here.
+    /// Reports that this build has no NATS.
     ///
     /// # Errors
     /// Always.

@@ -1,34 +1,34 @@
-//! The options of `serve`.
+//! Options of `serve`.
 
 use crate::live;
 use crate::session::Inputs;
 use std::path::PathBuf;
 
-/// `serve`.
+/// Options of `serve`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Port on 127.0.0.1; 0: any that is free
+    /// Port on 127.0.0.1; 0 for any free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     pub port: u16,
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Programs that still run instead of traces: the page of `live`. TRACE names directories with spools then, or nothing
+    /// Running programs instead of traces: the page of `live`. TRACE then names spool directories, or nothing
     #[arg(long)]
     pub live: bool,
-    /// With --live: what agents elsewhere pass on with `--to nats:...`, of any number of nodes: nats://HOST:PORT/SUBJECT
+    /// With --live: calls that agents elsewhere send with `--to nats:...`, of any number of nodes: nats://HOST:PORT/SUBJECT
     #[arg(long, value_name = "URL", requires = "live")]
     pub from: Option<String>,
-    /// Rows of lists, those that matter most
+    /// Maximum rows of lists; the most important are kept
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
 }
 
 impl Args {
-    /// The options of `live`, if that is wanted.
+    /// Returns the options of `live`, if `--live` was given.
     #[must_use]
     pub fn live(&self) -> Option<live::Args> {
         let (directories, from) = (self.inputs.traces.clone(), self.from.clone());

@@ -1,26 +1,24 @@
-//! Who is answered next: one at a time, and of those that wait the newest first, since who zooms has no use for what was asked before.
+//! Queue of requests: answered one at a time, newest first, since a user who zooms has no use for earlier requests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
-/// Requests that wait for each other.
 #[derive(Debug, Default)]
 pub(crate) struct Line(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Whether somebody has the turn.
     busy: bool,
-    /// The oldest first. One that has given up has closed its channel.
+    /// Waiting requests, oldest first. A canceled request has closed its channel.
     all: Vec<oneshot::Sender<Turn>>,
 }
 
-/// The turn; it is passed on when this is dropped, wherever that happens.
+/// Turn of a request; passed on when dropped, wherever that happens.
 #[derive(Debug)]
 pub(crate) struct Turn(Option<Arc<Line>>);
 
 impl Line {
-    /// Waits for the turn. Whoever stops waiting is passed over.
+    /// Waits for the turn. Canceled requests are skipped.
     pub(crate) async fn turn(self: &Arc<Self>) -> Turn {
         loop {
             let waits = {
@@ -48,7 +46,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let Some(line) = self.0.take() else { return };
         let mut turn = Turn(Some(Arc::clone(&line)));
-        // The lock is not held while the turn is given: one that cannot be received is dropped, which comes here again.
+        // The lock is not held while sending: a turn that cannot be received is dropped, which enters this function again.
         loop {
             let next = {
                 let mut waiting = line.waiting();
@@ -72,7 +70,6 @@ impl Drop for Turn {
 mod tests {
     use super::*;
 
-    /// Polls once.
     async fn look<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         tokio::select! {
             biased;
@@ -95,7 +92,7 @@ mod tests {
         let third = look(&mut waiting[2]).await.expect("the newest that still waits");
         assert!(look(&mut waiting[0]).await.is_none() && look(&mut waiting[1]).await.is_none());
         drop(third);
-        // The one that has it now never looks: it passes it on.
+        // The request that now has the turn is never polled: dropping it passes the turn on.
         drop(waiting.remove(1));
         let oldest = look(&mut waiting[0]).await.expect("the last");
         drop(oldest);

@@ -1,4 +1,4 @@
-//! The page and what tiles come from, made by a thread of its own while the server already has an address.
+//! Page and source of tiles, made by a thread while the server already has an address.
 
 use super::args::Args;
 use super::tiles::Tiler;
@@ -10,25 +10,24 @@ use axum::body::Bytes;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
-/// Stack of the thread, bytes: as much as a main thread has.
+/// Stack of the thread, in bytes: as much as a main thread has.
 const STACK: usize = 8 << 20;
 
-/// What is served.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) page: Bytes,
     pub(super) tiler: Tiler,
 }
 
-/// What is being made, or has been.
+/// Page that is being made, or has been.
 #[derive(Clone, Debug)]
 pub(super) struct Making {
     made: watch::Receiver<Option<Arc<Made>>>,
-    /// What is read for it, in words.
+    /// Description of what is read for it.
     what: Arc<str>,
 }
 
-/// Begins; the second is what went wrong, should something.
+/// Starts making the page; the returned future resolves if that fails.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -44,7 +43,7 @@ pub(super) fn begin(
         Ok(made) => {
             says.send_replace(Some(Arc::new(made)));
         }
-        // Nobody listens where the server has already ended.
+        // The receiver is gone if the server has already ended.
         Err(error) => drop(fails.send(error)),
     };
     std::thread::Builder::new().name("page".into()).stack_size(STACK).spawn(work).context("failed to begin reading")?;
@@ -67,17 +66,16 @@ fn of(run: Run, args: &Args) -> Result<Made> {
 }
 
 impl Making {
-    /// Whether it has been made.
     pub(super) fn is_done(&self) -> bool {
         self.made.borrow().is_some()
     }
 
-    /// Waits for it; `None` if it never will be.
+    /// Waits for the page; `None` if it never will be made.
     pub(super) async fn made(&self) -> Option<Arc<Made>> {
         self.made.clone().wait_for(Option::is_some).await.ok()?.clone()
     }
 
-    /// What a person sees until then.
+    /// Returns the page shown until then.
     pub(super) fn waiting_page(&self) -> String {
         maud::html! {
             (maud::DOCTYPE)

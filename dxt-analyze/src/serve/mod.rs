@@ -1,6 +1,6 @@
-//! `serve`: the report page from a server on this machine, which gives finer grids and single calls where the page is zoomed in.
+//! `serve`: the report page from a server on this machine, with finer grids and single calls for zoomed views.
 //!
-//! * `made`: the page, made while the server already answers; `line`: which request is next; `tiles`: the grids.
+//! * `made`: the page, made while the server already answers; `line`: the order of requests; `tiles`: the grids.
 
 mod args;
 mod line;
@@ -25,26 +25,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tiles::TileQuery;
 
-/// What requests are answered from.
 #[derive(Clone)]
 struct Served {
     making: Making,
-    /// One scan at a time: each uses all threads.
+    /// Queue that allows one scan at a time, since each uses all threads.
     line: Arc<Line>,
 }
 
-/// Opens the traces, prints the address on standard output, makes the page, and serves until it is interrupted.
+/// Opens the traces, prints the address on standard output, makes the page, and serves until interrupted.
 ///
 /// # Errors
-/// If nothing can be loaded, the layouts make no sense, or the port is taken.
+/// If nothing can be loaded, the layouts are not valid, or the port is taken.
 pub fn serve(args: &Args) -> Result<Exit> {
     if let Some(live) = args.live() {
         return crate::live::live(&live);
     }
-    // Whoever looks at a file instead of a terminal wants to know, too, what takes its time.
+    // Written even if standard error is no terminal, to show what takes time.
     tell(format_args!("opening {}", units::counted(args.inputs.traces.len() as u64, "input")));
     let run = crate::session::open(&args.inputs)?;
-    // What is wrong with the layouts is said before an address is.
+    // Errors in the layouts are reported before the address.
     crate::session::layouts(&run, args.layout.as_deref())?;
     let what = format!("{} of {}", units::counted(run.segments(), "segment"), units::processes(run.process_count()));
     tell(format_args!("reading {what}"));
@@ -59,7 +58,7 @@ pub fn serve(args: &Args) -> Result<Exit> {
     web::host_until(args.port, routes, failed).map(|()| Exit::Fine)
 }
 
-/// The page. A person who comes before it is made is told so by a page that looks again; anything else waits.
+/// Answers with the page. Before it is made, browsers get a page that reloads itself; other clients wait.
 async fn page(State(served): State<Served>, headers: HeaderMap) -> Response {
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") && !served.making.is_done() {
@@ -75,7 +74,7 @@ fn not_made() -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, "it could not be made\n").into_response()
 }
 
-/// Says that nobody waits for an answer any more, when its request is dropped.
+/// Flag that is set when its request is dropped, as nobody waits for the answer any more.
 #[derive(Default)]
 struct Waits(Arc<AtomicBool>);
 
@@ -94,7 +93,7 @@ async fn tile(State(served): State<Served>, Query(query): Query<TileQuery>) -> R
     let waits = Waits::default();
     let gone = Arc::clone(&waits.0);
     let json = tokio::task::spawn_blocking(move || {
-        // Kept until the scan has ended, also where nobody waits for it any more.
+        // Held until the scan has ended, even if nobody waits for its result.
         let _turn = turn;
         made.tiler.json(&query, &gone)
     });

@@ -1,5 +1,5 @@
-//! Tiles: the grid of one kind of rows over a short span of time, and the single calls in it where they are few. Only blocks that
-//! overlap with the span are read.
+//! Tiles: the grid of one kind of rows over a short time window, and its single calls if they are few. Only blocks that overlap the
+//! window are read.
 
 use crate::model::{FileLayout, ProcessId, Run};
 use crate::page::built_in::json;
@@ -17,43 +17,35 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bins of a tile.
 const BINS: u32 = 800;
-/// Most cells of a tile.
 const CELLS: usize = 200_000;
 
-/// Rows that a tile can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Rows {
-    /// Ranks.
     Ranks,
-    /// Nodes.
     Nodes,
-    /// Storage targets.
     Targets,
-    /// Files.
     Files,
 }
 
-/// What is asked for.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TileQuery {
     rows: Rows,
-    /// From when, ns since the job's start.
+    /// Start of the window, in ns since the job's start.
     from: u64,
-    /// Until when.
+    /// End of the window, in ns since the job's start.
     until: u64,
-    /// First process, for ranks.
+    /// First process, for rows of ranks.
     #[serde(default)]
     first: usize,
-    /// End of the processes.
+    /// End of the processes (exclusive).
     end: Option<usize>,
 }
 
 impl TileQuery {
-    /// What is wrong with it, if something is.
+    /// Checks the query; the error describes what is wrong.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         if self.from >= self.until {
             return Err("from must be less than until");
@@ -65,14 +57,13 @@ impl TileQuery {
     }
 }
 
-/// An answer.
 #[derive(Debug, Serialize)]
 struct Tile {
     grid: GridView,
     calls: Option<CallColumns>,
 }
 
-/// A scan for a request that may be taken back.
+/// Scan that stops when its request is dropped.
 struct Asked<'a>(&'a AtomicBool);
 
 impl Progress for Asked<'_> {
@@ -83,7 +74,6 @@ impl Progress for Asked<'_> {
     }
 }
 
-/// Makes tiles of a run.
 #[derive(Debug)]
 pub(crate) struct Tiler {
     run: Run,
@@ -94,7 +84,7 @@ pub(crate) struct Tiler {
 }
 
 impl Tiler {
-    /// A pass over the run chooses what is told apart, as for the page.
+    /// Creates the source; a pass over the run selects the same rows as for the page.
     pub(crate) fn new(run: Run, layouts: Vec<Option<FileLayout>>) -> Self {
         let totals = data::totals(&run);
         let slices = Slices::new(&run, &totals);
@@ -102,7 +92,7 @@ impl Tiler {
         Self { run, layouts, totals, slices, unseen }
     }
 
-    /// The answer to a query that makes sense. Once `gone` says so, nobody wants it any more: then it is of no use, and quick.
+    /// Answers a valid query. Once `gone` is set, the answer is useless and comes quickly.
     pub(crate) fn json(&self, query: &TileQuery, gone: &AtomicBool) -> Result<String> {
         json(&self.tile(query, gone))
     }

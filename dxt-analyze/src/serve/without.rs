@@ -8,7 +8,7 @@ pub use args::Args;
 use crate::exit::{Exit, UsageError};
 use anyhow::Result;
 
-/// Says that it is not here.
+/// Reports that this build has no `serve`.
 ///
 /// # Errors
 /// Always.

@@ -1,5 +1,5 @@
-//! Files of spools. Spools lie where everybody may put files, so what is read has to be what it seems: a
-//! regular file, not a link to one, of the user who asks (root may read everybody's).
+//! Files of spools. They lie in directories that anybody can write to, so each file is verified: a regular file, no link, owned by the
+//! current user (root may read all users' files).
 
 pub(crate) use crate::input::Bytes;
 
@@ -11,18 +11,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use trace_format::spool::Head;
 
-/// A file that may be trusted as far as its owner may.
+/// File that can be trusted as far as its owner.
 pub(crate) struct Owned {
     pub(crate) file: File,
-    /// User id of the owner.
     pub(crate) owner: u32,
 }
 
 impl Owned {
-    /// Opens it. No link is followed, nobody at the other end of a pipe is waited for.
+    /// Opens a file; does not follow links, and does not wait for the other end of a pipe.
     ///
     /// # Errors
-    /// If it cannot be opened, is no regular file, or belongs to another user.
+    /// If the file cannot be opened, is no regular file, or belongs to another user.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = match open_no_link(path) {
             Ok(file) => file,
@@ -41,22 +40,21 @@ impl Owned {
     }
 }
 
-/// Device and inode of a file.
 pub(crate) type Identity = (u64, u64);
 
-/// Whether a file that lies where a spool's spill would is that: anybody can make a file of that name, but only one is the file that the
-/// spool names, whoever its process was by then. Only root's processes become another user's: a spool of anybody else that names a file of
-/// another user wants to have it read.
+/// True if a file at the path of a spool's spill is that spill. Anybody can create a file of that name, so its owner must be the spool's
+/// `owner`. A root process may have changed its user before it created the spill, so root's spools may instead name the spill by device
+/// and inode. A spool of any other user that names another user's file only wants to have it read.
 pub(crate) fn is_spill_of(about: &Metadata, owner: u32, head: impl FnOnce() -> Option<Head>) -> bool {
     about.uid() == owner || owner == 0 && head().and_then(|head| head.spill()) == Some(identity(about))
 }
 
-/// Device and inode.
+/// Returns device and inode.
 pub(crate) fn identity(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
 }
 
-/// User id of this process.
+/// Returns the effective user id of this process.
 pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }

@@ -1,5 +1,5 @@
-//! Spools of this machine: their files, their owners, and the clocks that their times are told by. The bytes are
-//! [`trace_format::spool`]'s business; [`crate::tools::recover`] makes traces of them, and [`crate::live`] shows what is recorded while it is.
+//! Spools of this machine: their files, owners and clocks. [`trace_format::spool`] has the format; [`crate::tools::recover`] makes traces
+//! of spools, and [`crate::live`] reads them while they are recorded.
 
 pub(crate) mod clock;
 pub(crate) mod files;

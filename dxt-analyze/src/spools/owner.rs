@@ -1,9 +1,9 @@
-//! Whose spool it is, and whether that process still runs.
+//! Owner of a spool, and checks if that process still runs.
 
 use std::path::Path;
 use trace_format::spool::Head;
 
-/// Whether the machine has not been started anew since the spool was made, and is the one it was made on.
+/// True if the spool was made on this machine since its last boot.
 pub(crate) fn is_of_this_boot(head: &Head) -> bool {
     let Ok(text) = std::fs::read_to_string("/proc/sys/kernel/random/boot_id") else { return false };
     let mut id = [0_u8; 16];
@@ -13,17 +13,16 @@ pub(crate) fn is_of_this_boot(head: &Head) -> bool {
     id == head.boot_id() && id != [0; 16]
 }
 
-/// Whether its process runs.
 pub(crate) fn is_running(head: &Head) -> bool {
     runs(head.pid(), head.started())
 }
 
-/// Whether the process `pid` that was started at `started` runs. The start time tells it from a later one of the same number (proc(5), stat,
-/// field 22). One whose first thread has ended is a zombie to look at, but runs as long as it has others (field 20).
+/// True if the process `pid` started at `started` runs. The start time distinguishes it from a later process with that pid (proc(5), stat,
+/// field 22). A process whose first thread has ended looks like a zombie, but runs while it has other threads (field 20).
 pub(crate) fn runs(pid: u32, started: u64) -> bool {
     let Ok(text) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
     let text = String::from_utf8_lossy(&text);
-    // The command's name, in parentheses, may hold anything.
+    // The command's name, in parentheses, may contain any character.
     let mut fields = text.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
     let state = fields.next();
     let mut number = |behind: usize| fields.nth(behind).and_then(|field| field.parse::<u64>().ok());
@@ -32,7 +31,7 @@ pub(crate) fn runs(pid: u32, started: u64) -> bool {
     found == Some(started) && !has_ended
 }
 
-/// What a file of proc(5) says of the memory of the process in `folder`, /proc/pid: of its first thread, or of another one should that have ended.
+/// Reads a file of proc(5) about the memory of the process in `folder` (/proc/pid): from its first thread, or another if that has ended.
 pub(crate) fn of_memory(folder: &Path, file: &str) -> Vec<u8> {
     let own = std::fs::read(folder.join(file)).unwrap_or_default();
     if !own.is_empty() {

@@ -1,5 +1,5 @@
-//! Files in a directory of spools that processes left which are gone: spools, spills, spools that were set aside before an exec(3), and the
-//! file in which a job's processes shared DXT_JOB_BYTES.
+//! Files left in a spool directory by processes that are gone: spools, spills, spools set aside before an exec(3), and files of node
+//! quotas, through which a job's processes share DXT_JOB_BYTES.
 
 use super::files::{Identity, own_user};
 use super::owner;
@@ -16,31 +16,29 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::spool::is_seen_elsewhere;
 
-/// A file that a process left.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Left {
-    /// User id of its owner.
     pub(crate) owner: u32,
     pub(crate) path: PathBuf,
     name: OsString,
     pub(crate) identity: Identity,
-    /// When it was last written to, if it must not be since: processes that come may write to it.
+    /// Modification time (s) that it must still have when removed, if later processes may write to it.
     unchanged_since: Option<i64>,
 }
 
-/// A directory, held open: what is told of its files and what is done to them is of the same one.
+/// Directory, held open, so that files are examined and removed in the same one.
 pub(crate) struct SpoolDirectory {
     directory: OwnedFd,
-    /// Files whose process is gone for as long as asked, of the users that this one may speak for.
+    /// Files whose process has been gone for the required time, of users for whom this user may act.
     pub(crate) left: Vec<Left>,
-    /// How many spools are of other processes.
+    /// Number of spools of other processes.
     pub(crate) kept: u64,
-    /// Budgets of jobs that nobody has drawn on for as long, of users of whom no process has a file here that is kept, and no process that
-    /// this one may see is traced: it lies here where spools lie elsewhere.
+    /// Files of node quotas without a reservation for the required time. Excludes users with a file kept here, or with a
+    /// traced process that this one can see: a quota's file lies here even if the spools lie elsewhere.
     pub(crate) budgets: Vec<Left>,
 }
 
-/// What a file's name says: `dxt-<user>-<pid>-<started>[-<number>].<ending>` (the tracer's `spool/file.rs`).
+/// Fields of a file's name: `dxt-<user>-<pid>-<started>[-<number>].<ending>` (the tracer's `spool/file.rs`).
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     user: u32,
@@ -49,11 +47,11 @@ struct Named {
     is_spool: bool,
 }
 
-/// A process: its user, its number, and when it was started.
+/// Process: user, pid, start.
 type Process = (u32, u32, u64);
 
 impl Named {
-    /// The user that the name of a job's budget tells, `dxt-<user>-<16 hexadecimal digits>.budget` (the tracer's `budget/mod.rs`).
+    /// Returns the user in the name of a node quota's file, `dxt-<user>-<16 hexadecimal digits>.budget` (the tracer's `budget/mod.rs`).
     fn user_of_budget(name: &str) -> Option<u32> {
         let (user, job) = name.strip_prefix("dxt-")?.strip_suffix(".budget")?.split_once('-')?;
         let is_hash = job.len() == 16 && job.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -79,11 +77,11 @@ impl Named {
 }
 
 impl SpoolDirectory {
-    /// What lies in `path` of processes that are gone and last wrote to any of their files longer than `older_than` ago: a spill is
-    /// written to once in a while, and its spool needs it.
+    /// Finds the files in `path` of processes that are gone and wrote to none of their files for `older_than`. All files of a process
+    /// count: a spill is rarely written to, and its spool needs it.
     ///
     /// # Errors
-    /// If it cannot be listed, or is of a file system that other machines see.
+    /// If the directory cannot be listed, or is on a file system that other machines share.
     pub(crate) fn look(path: &Path, older_than: Duration) -> Result<Self> {
         let failed = || format!("failed to list {}", path.display());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -105,7 +103,7 @@ impl SpoolDirectory {
             let of_budget = name.to_str().and_then(Named::user_of_budget);
             let Some(named_user) = named.as_ref().map(|named| named.user).or(of_budget) else { continue };
             let Ok(about) = statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            // Whoever put it there must be whom the name says.
+            // The owner must be the user in the name.
             let is_file = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
             if !is_file || about.st_uid != named_user || user != 0 && about.st_uid != user {
                 continue;
@@ -135,9 +133,9 @@ impl SpoolDirectory {
         Ok(Self { directory, left, kept, budgets })
     }
 
-    /// Takes a file away, if it still is the one that was looked at; whether it did.
+    /// Removes a file if it still is the one that was found; returns true if it did.
     pub(crate) fn remove(&self, file: &Left) -> bool {
-        // Who draws on a budget has its lock meanwhile, and sees afterwards that it is gone.
+        // A process that reserves from the quota holds this lock, and afterwards notices that the file is gone.
         let _lock = match file.unchanged_since {
             None => None,
             Some(_) => {
@@ -159,14 +157,13 @@ impl SpoolDirectory {
 }
 
 impl Left {
-    /// Whether it is a spool.
     pub(crate) fn is_spool(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "spool")
     }
 }
 
-/// Numbers of the files that processes have mapped as spools and spills, as far as this user may see: the processes of a container have other
-/// numbers in there than here (proc(5), maps). And the users of whom a process has such a file or the tracer's library.
+/// Returns the inodes of mapped spools and spills, and the users of processes that have such a file or the tracer's library mapped; both
+/// if visible to this user. Pids in file names do not suffice: processes in containers have other pids there than here (proc(5), maps).
 fn mapped() -> (BTreeSet<u64>, BTreeSet<u32>) {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_process =

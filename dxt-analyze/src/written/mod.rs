@@ -1,10 +1,10 @@
-//! Where results go that a user names a file for: the only place that creates or replaces such a file.
+//! Output files that the user names: the only place that creates or replaces such files.
 //!
-//! * What is there already is replaced if it is empty or was made for the same purpose ([`Ours`]), else with `--force` only.
-//! * A file is written beside its place, under a name that nobody can foresee, and renamed when it is whole.
-//! * Nothing is written through a symbolic link: it is refused, and `--force` replaces the link, not what it points to.
+//! * An existing file is replaced if it is empty or was made for the same purpose ([`Ours`]), else only with `--force`.
+//! * A file is written beside its destination, under an unpredictable name, and renamed when complete.
+//! * Nothing is written through a symbolic link: links are refused, and `--force` replaces the link, not its target.
 //! * A file gets the access rights of the traces that it is made of ([`access`]).
-//! * Standard output, pipes and character devices are written as they are; block devices and sockets are refused.
+//! * Standard output, pipes and character devices are written directly; block devices and sockets are refused.
 
 mod access;
 mod ours;
@@ -23,38 +23,37 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use tempfile::{Builder, TempDir};
 
-/// Bytes that are written at a time.
 const BUFFER: usize = 1 << 20;
 
-/// A place that the user named.
+/// Output path given by the user.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     path: &'a Path,
     ours: Ours,
     force: bool,
-    /// Access rights of a new file, of which the umask takes nothing.
+    /// Access rights of a new file, regardless of the umask.
     rights: Option<u32>,
 }
 
-/// What is at a place where a file may be written.
+/// Existing entry at an output path.
 enum Standing {
     Nothing,
-    /// A file or link that may be replaced; the access rights of a file stay.
+    /// File or link that may be replaced; the access rights of a file are kept.
     Replaceable(Option<Permissions>),
 }
 
 impl<'a> Target<'a> {
-    /// `path`, at which what is `ours` may be replaced, and with `force` any file.
+    /// Creates a target at `path`, where files that are `ours` may be replaced, and with `force` any file.
     pub(crate) fn new(path: &'a Path, ours: Ours, force: bool) -> Self {
         Self { path, ours, force, rights: None }
     }
 
-    /// The permissions of a new file, whatever the umask.
+    /// Sets the access rights of a new file, regardless of the umask.
     pub(crate) const fn with_rights(self, rights: u32) -> Self {
         Self { rights: Some(rights), ..self }
     }
 
-    /// Lets `fill` write what goes there, from its beginning to its end.
+    /// Lets `fill` write the output sequentially.
     pub(crate) fn stream<T>(&self, fill: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
         let buffered = |file: &mut File| {
             let mut writer = BufWriter::with_capacity(BUFFER, file);
@@ -68,9 +67,9 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Lets `fill` write a file in which it may go back: for forms whose beginning is written last.
+    /// Lets `fill` write a file with seeks, for formats whose beginning is written last.
     pub(crate) fn file<T>(&self, fill: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
-        // Before anything is read or written: an answer that comes after minutes helps nobody.
+        // First of all: the user should not wait minutes for a refusal.
         self.check()?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let rights = self.rights.unwrap_or_else(|| access::initial(folder));
@@ -85,17 +84,17 @@ impl<'a> Target<'a> {
         Ok(done)
     }
 
-    /// [`Self::check`] before the work whose result goes into [`Self::stream`].
+    /// Calls [`Self::check`] before work whose result goes into [`Self::stream`].
     pub(crate) fn check_early(&self) -> Result<()> {
         if self.flows() { Ok(()) } else { self.check() }
     }
 
-    /// Fails if what is at the place must stay.
+    /// Fails if the existing entry must be kept.
     pub(crate) fn check(&self) -> Result<()> {
         self.standing().map(|_| ()).with_context(|| self.failed())
     }
 
-    /// Gives the whole file `from` its name.
+    /// Renames the complete file `from` to the path.
     pub(crate) fn take(&self, from: &Path) -> Result<()> {
         let moved = || {
             let standing = self.standing()?;
@@ -116,9 +115,9 @@ impl<'a> Target<'a> {
         format!("failed to write {}", self.path.display())
     }
 
-    /// The place, if it is no file but something that bytes flow through.
+    /// Opens the path if it is a stream (standard output, pipe, character device) instead of a file.
     fn channel(&self) -> Result<Option<File>> {
-        // The descriptor itself, with its position: opened anew, a file behind it would be written from its beginning.
+        // Duplicates the descriptor with its position: opened by name, a file behind it would be written from its start.
         match own_descriptor(self.path) {
             Some(1) => return Ok(Some(File::from(std::io::stdout().as_fd().try_clone_to_owned()?))),
             Some(_) => return Ok(Some(File::from(std::io::stderr().as_fd().try_clone_to_owned()?))),
@@ -149,7 +148,7 @@ impl<'a> Target<'a> {
         ensure!(!std::fs::metadata(self.path).is_ok_and(|about| about.is_dir()), "it is a directory");
         ensure!(!self.flows(), "this form needs a file, in which it can go back");
         if about.is_symlink() {
-            // Names of descriptors, as /dev/stdin: not even with --force may they become files.
+            // Names of descriptors, such as /dev/stdin, must not become files even with --force.
             let is_descriptor = std::fs::read_link(self.path).is_ok_and(|behind| behind.starts_with("/proc"));
             ensure!(!is_descriptor, "it stands for an open file");
             ensure!(self.force, "it is a symbolic link; --force replaces the link, not the file behind it");
@@ -164,7 +163,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// 1 or 2, if `path` is a name of that descriptor.
+/// Returns 1 or 2 if `path` is a name of that descriptor.
 fn own_descriptor(path: &Path) -> Option<u8> {
     match path.to_str()? {
         "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Some(1),
@@ -177,8 +176,8 @@ fn flows(about: &Metadata) -> bool {
     about.file_type().is_char_device() || about.file_type().is_fifo()
 }
 
-/// Opens a file that a process writes piece by piece, and goes on with after it was started again: it is made, or is a regular file of
-/// this user and no link. Nothing of it is taken away. Standard output, pipes and character devices are opened as they are.
+/// Opens a file that a process appends to, also after a restart: a new file, or a regular file of this user, no link. It is not truncated.
+/// Standard output, pipes and character devices are opened as they are.
 pub(crate) fn growing(path: &Path) -> Result<File> {
     if let Some(file) = Target::new(path, Ours::Never, false).channel()? {
         return Ok(file);
@@ -189,7 +188,7 @@ pub(crate) fn growing(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Opens a file whose name alone is used, to be locked; it is made if there is none, and may be of another user.
+/// Opens a file that is only locked; creates it if missing. It may belong to another user.
 pub(crate) fn lock_file(path: &Path) -> Result<File> {
     own_file(path).map(|(file, _)| file)
 }
@@ -207,12 +206,12 @@ fn own_file(path: &Path) -> Result<(File, Metadata)> {
     Ok((file, about))
 }
 
-/// A directory in `place` for files that will be moved out of it; it vanishes with what is left in it.
+/// Creates a temporary directory in `place` for files that will be moved out of it; it is removed with all files left in it.
 pub(crate) fn workshop(place: &Path) -> std::io::Result<TempDir> {
     named().permissions(Permissions::from_mode(0o700)).tempdir_in(place)
 }
 
-/// Has all files of a directory on the disk, and their names.
+/// Flushes all files of a directory, and their names, to disk.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -229,12 +228,12 @@ fn named() -> Builder<'static, 'static> {
     builder
 }
 
-/// As rename(2), but nothing that has come to be at `to` is replaced.
+/// Renames as rename(2) does, but never replaces a file at `to`.
 pub(crate) fn rename_to_nothing(from: &Path, to: &Path) -> Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         Err(Errno::EXIST) => bail!("another file has taken that name meanwhile; --force replaces it"),
-        // File systems without that flag: what comes to be in this very moment is lost there.
+        // File systems without that flag: a file created at this very moment is lost.
         Err(Errno::INVAL | Errno::NOSYS) => {
             ensure!(std::fs::symlink_metadata(to).is_err(), "another file has taken that name; --force replaces it");
             Ok(std::fs::rename(from, to)?)

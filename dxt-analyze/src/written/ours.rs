@@ -1,5 +1,5 @@
-//! By what a file is recognised that an earlier run wrote for the same purpose. A trace that the tracer recorded is nobody's to
-//! replace, so a conversion or a recovery is told from it by what it says of its origin.
+//! Recognition of files that an earlier run wrote for the same purpose. A trace recorded by the tracer must not be replaced, so
+//! conversions and recovered traces are recognized by the origin recorded in them.
 
 use crate::input::{self, Bytes};
 use std::io::Read;
@@ -8,35 +8,35 @@ use std::path::Path;
 use trace_format::read::Trace;
 use trace_format::spool::ENDED_BY;
 
-/// What a page says in its head.
+/// Text in the head of a report page.
 pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="dxt-analyze"#;
-/// What the name of the tracer begins with in a trace that was a log.
+/// Prefix of the tracer's name in a trace converted from a log.
 const CONVERTED: &str = "Darshan log ";
-/// Who wrote a Parquet file, as its footer says.
+/// Writer named in the footer of a Parquet file.
 const CREATED_BY: &[u8] = b"dxt-analyze ";
-/// What the files of `advise` say in their first lines.
+/// Text in the first lines of files of `advise`.
 pub(crate) const ADVICE: &str =
     "Written by dxt-analyze advise, which replaces it; README.txt says what each line is for.";
-/// Bytes of a page in which its generator stands, and of a Parquet file's end in which its writer does.
+/// Bytes searched at the start of a page, and at the end of a Parquet file.
 const LOOKED_AT: usize = 4096;
 
-/// What may be replaced without being asked for.
+/// Kind of files that may be replaced without `--force`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ours {
-    /// A page of `report`.
+    /// Page of `report`.
     Page,
-    /// A trace that `convert` made.
+    /// Trace made by `convert`.
     Conversion,
-    /// A trace that `recover` made.
+    /// Trace made by `recover`.
     Recovery,
-    /// A file of `advise`.
+    /// File of `advise`.
     Advice,
-    /// Nothing, not even an empty file.
+    /// None, not even an empty file.
     Never,
 }
 
 impl Ours {
-    /// Whether the regular file `path` is one. What cannot be read is none.
+    /// True if the regular file `path` is of this kind; false if it cannot be read.
     pub(super) fn recognises(self, path: &Path) -> bool {
         match self {
             Self::Page => head(path).is_ok_and(|head| contains(&head, GENERATOR.as_bytes())),
@@ -50,12 +50,12 @@ impl Ours {
         }
     }
 
-    /// Whether one is at `path`, and no link to one.
+    /// True if the file at `path` is of this kind, and no link.
     pub(crate) fn stands_at(self, path: &Path) -> bool {
         std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && self.recognises(path)
     }
 
-    /// Why a file that exists is not replaced.
+    /// Returns why an existing file is not replaced.
     pub(super) fn otherwise(self) -> &'static str {
         match self {
             Self::Page => " and is no page of `dxt-analyze report`",
@@ -67,7 +67,7 @@ impl Ours {
     }
 }
 
-/// Whether all that is in the directory `path` is Parquet files of this program.
+/// True if the directory `path` contains only Parquet files of this program.
 pub(crate) fn is_partition(path: &Path) -> bool {
     let is_real = std::fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
     is_real

@@ -1,4 +1,4 @@
-//! Heat maps: bytes read and written by rank over time, at most 200 bins whose width is 0.1 s or that doubled until they suffice.
+//! Heat maps: bytes read and written by each rank over time. At most 200 bins; their width is 0.1 s, doubled until they suffice.
 
 use crate::import::darshan::heat::NAMES;
 use crate::model::{Process, Run, StreamIx};
@@ -7,16 +7,15 @@ use darshan_log::{HeatmapRecord, record_id};
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Most bins, and the width of the narrowest in ns.
+/// Maximum bins, and minimum width of a bin, in ns.
 const BINS: u64 = 200;
 const NARROWEST_NS: u64 = 100_000_000;
 
-/// The bins that are filled.
 #[derive(Debug)]
 pub(crate) struct Heat {
     width_ns: u64,
     bins: usize,
-    /// By API and rank: writes and reads.
+    /// Bins of writes and of reads, by API and rank.
     rows: BTreeMap<(usize, i64), [Vec<i64>; 2]>,
 }
 
@@ -30,7 +29,7 @@ impl Heat {
         Self { width_ns, bins: (end_ns / width_ns + 1) as usize, rows: BTreeMap::new() }
     }
 
-    /// Adds what a process has of bytes over time without segments.
+    /// Adds a process's heat maps, which cover bytes without segments.
     pub(crate) fn add_process(&mut self, process: &Process, rank: i64) {
         for def in &process.heat {
             let class = if def.writes { OpClass::Write } else { OpClass::Read };
@@ -41,7 +40,7 @@ impl Heat {
         }
     }
 
-    /// Spreads a read's or write's bytes over the time that it took.
+    /// Spreads the bytes of a read or write over its duration.
     pub(crate) fn add(&mut self, layer: Layer, rank: i64, class: OpClass, row: &Row) {
         let side = match class {
             OpClass::Write => 0,
@@ -63,7 +62,6 @@ impl Heat {
         }
     }
 
-    /// The records.
     pub(crate) fn records(self) -> impl Iterator<Item = HeatmapRecord> {
         let width = self.width_ns as f64 / 1e9;
         self.rows.into_iter().map(move |((api, rank), [writes, reads])| HeatmapRecord {

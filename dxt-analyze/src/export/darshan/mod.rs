@@ -1,5 +1,5 @@
-//! A trace as a Darshan log of format 3.41, for the tools that read those: counters of POSIX, MPI-IO and C streams, stripe layouts,
-//! DXT segments of POSIX and MPI-IO, heat maps. `docs/darshan.md` says what does not fit into one.
+//! Export of a trace as a Darshan log of format 3.41: counters of POSIX, MPI-IO and C streams, stripe layouts, DXT segments of POSIX and
+//! MPI-IO, heat maps. `docs/darshan.md` documents what such a log cannot hold.
 //!
 //! The trace is read once for counters and heat maps, and once more for the segments of each API.
 
@@ -20,10 +20,10 @@ use std::fs::File;
 use std::io::BufWriter;
 use sums::Sums;
 
-/// Release whose logs have this form: tools ask for it.
+/// Darshan release whose logs have this format; tools read it from the log.
 const RELEASE: &str = "3.5.0";
 
-/// Processes that Darshan would take for one: those of a rank.
+/// Groups the processes by rank, since Darshan has one process per rank.
 fn ranks(run: &Run) -> Vec<(i64, Vec<ProcessId>)> {
     let mut out: Vec<(i64, Vec<ProcessId>)> = Vec::new();
     let mut next = run.processes.iter().map(|process| i64::from(process.rank)).max().unwrap_or(-1) + 1;
@@ -32,7 +32,7 @@ fn ranks(run: &Run) -> Vec<(i64, Vec<ProcessId>)> {
         match out.last_mut() {
             Some((last, numbers)) if rank >= 0 && *last == rank => numbers.push(number),
             _ if rank >= 0 => out.push((rank, vec![number])),
-            // Processes without a rank get the next ones.
+            // Processes without a rank get the next numbers.
             _ => {
                 out.push((next, vec![number]));
                 next += 1;
@@ -43,10 +43,10 @@ fn ranks(run: &Run) -> Vec<(i64, Vec<ProcessId>)> {
     out
 }
 
-/// Writes the log to `file`, which is empty; returns what could not be read on the way. `layouts` by file.
+/// Writes the log to the empty file `file`; returns what could not be read. `layouts` are by file.
 ///
 /// # Errors
-/// If the log cannot be written, or the trace has what no log can hold.
+/// If the log cannot be written, or the trace has data that no log can hold.
 pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, file: File) -> Result<Lost> {
     let failed = || "failed to write the log";
     let ranks = ranks(run);
@@ -97,7 +97,6 @@ pub fn write(run: &Run, layouts: &[Option<FileLayout>], version: DxtVersion, fil
     Ok(lost)
 }
 
-/// Id of a file's record.
 fn id(run: &Run, file: FileId) -> u64 {
     record_id(run.file_name(file).as_bytes())
 }
@@ -123,7 +122,7 @@ fn job(run: &Run, processes: usize) -> Job {
     job
 }
 
-/// The mounts; a log needs one.
+/// Returns the mounts; a log needs at least one.
 fn mounts(run: &Run) -> Vec<Mount> {
     let clean = |text: &str| text.replace(['\n', '\t', '\0'], " ").as_str().into();
     let mut out: Vec<Mount> =

@@ -1,4 +1,4 @@
-//! Counter records of Darshan from sums, by Darshan's definitions; what is not known is 0, or -1 where Darshan writes -1 for that.
+//! Counter records made of sums, by Darshan's definitions. Unknown values are 0, or -1 where Darshan has -1 for them.
 
 use super::id;
 use super::sums::{ALL_RANKS, RecordSum, Sums};
@@ -12,10 +12,10 @@ use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::profile::MEMORY_ALIGNMENT;
 use trace_format::spread::Moments;
 
-/// What Darshan has for a time that is not known.
+/// Darshan's value of an unknown time.
 const UNKNOWN: f64 = -1.0;
 
-/// A record that is filled by name.
+/// Record filled by counter name.
 struct Filled {
     record: CounterRecord,
     module: Module,
@@ -47,7 +47,6 @@ impl Filled {
         }
     }
 
-    /// Reads or writes.
     fn data(&mut self, all: &Counters, writes: bool, group: &str) {
         let (what, done) = if writes { ("WRITE", "WRITTEN") } else { ("READ", "READ") };
         self.int(if writes { "BYTES_WRITTEN" } else { "BYTES_READ" }, all.bytes);
@@ -67,7 +66,7 @@ impl Filled {
 }
 
 impl Sums {
-    /// A module's records, by rank and file.
+    /// Returns the records of a module, by rank and file.
     pub(crate) fn records<'a>(
         &'a self,
         run: &'a Run,
@@ -88,8 +87,8 @@ impl Sums {
         })
     }
 
-    /// Files that MPI_File_open opened on several ranks. It is collective over its communicator (MPI 4.0, section 14.2.1), which
-    /// the trace does not name; a Darshan log has told the forms apart itself.
+    /// Returns the files that MPI_File_open opened on several ranks. It is collective over its communicator (MPI 4.0, section 14.2.1),
+    /// which the trace does not record. Empty if the trace distinguishes collective opens itself, as one made of a Darshan log does.
     fn opened_together(&self, run: &Run) -> FxHashSet<FileId> {
         let told_apart = run
             .ops
@@ -103,7 +102,7 @@ impl Sums {
     }
 }
 
-/// Stripe size, or else the file system's block size.
+/// Returns the stripe size, else the file system's block size.
 fn alignment(run: &Run, layouts: &[Option<FileLayout>], file: FileId) -> u64 {
     let layout = layouts.get(file.index()).and_then(Option::as_ref);
     let stripe = layout.and_then(|layout| layout.layout.components.first()).map(|component| component.stripe_size);
@@ -147,7 +146,7 @@ fn record(
     out.seconds("META_TIME", sum.metadata_ns.get());
     out.seconds("WRITE_TIME", (sum.sync_ns + writes.duration).get());
     match sum.opened {
-        // The one span that a log's records have become is from the first open to the last close.
+        // A trace made of a log has only one span, from the first open to the last close.
         Some((first, last)) if was_log => {
             out.seconds("OPEN_START_TIMESTAMP", first);
             out.float("OPEN_END_TIMESTAMP", UNKNOWN);
@@ -166,7 +165,7 @@ fn record(
         }
     }
     let profile = sum.whole.as_ref().map_or(&sum.profile, |whole| &whole.profile);
-    // To Darshan, an access that goes back has stride 0, which takes no place.
+    // Darshan counts a backward access as stride 0, which is not listed.
     let strides = profile.strides.top_of(|stride| stride > 0 || was_log && stride < 0);
     for (values, name) in [(profile.sizes.top(), "ACCESS"), (strides, "STRIDE")] {
         for (number, common) in values.iter().enumerate() {
@@ -185,7 +184,7 @@ fn record(
         out.float("VARIANCE_RANK_BYTES", variance(spread.bytes));
     }
     out.int("RW_SWITCHES", profile.switches);
-    // Of calls of several forms it is known of all together only.
+    // If there are several forms of calls, the longest is known for all of them together only.
     for (slowest, data, what) in [(profile.slowest_read, reads, "READ"), (profile.slowest_write, writes, "WRITE")] {
         out.seconds(&format!("MAX_{what}_TIME"), slowest.duration.max(data.max_duration));
     }
@@ -212,7 +211,7 @@ fn record(
             out.int("MMAPS", calls(OpClass::Map, &["mmap"], None));
             let data_only = calls(OpClass::Sync, &["fdatasync", "io_submit_fdatasync", "io_uring_fdatasync"], None);
             out.int("FDSYNCS", data_only);
-            // Darshan counts no syncs of ranges.
+            // Darshan does not count syncs of ranges.
             let ranges = calls(OpClass::Sync, &["sync_range", "io_uring_sync_range", "msync"], None);
             out.int("FSYNCS", all(OpClass::Sync).saturating_sub(data_only.saturating_add(ranges)));
             for unknown in ["FILENOS", "DUPS", "RENAME_SOURCES", "RENAME_TARGETS"] {
@@ -226,7 +225,7 @@ fn record(
             };
             out.signed("MEM_ALIGNMENT", memory);
             out.int("MEM_NOT_ALIGNED", profile.memory_unaligned);
-            // That by which accesses were counted, else that of the file.
+            // The alignment used for counting, else that of the file.
             let alignment = if profile.alignment > 0 { profile.alignment } else { alignment };
             out.signed("FILE_ALIGNMENT", if alignment > 0 { i64::try_from(alignment).unwrap_or(i64::MAX) } else { -1 });
             out.int("FILE_NOT_ALIGNED", profile.file_unaligned);

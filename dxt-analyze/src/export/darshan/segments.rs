@@ -1,4 +1,4 @@
-//! DXT records of one rank: its reads and writes by file, those of each direction in the order in which they began.
+//! DXT records of one rank: its reads and writes by file, sorted by start within each direction.
 
 use super::id;
 use super::sums::counted;
@@ -24,7 +24,7 @@ pub(crate) fn write<W: Write>(
     let wanted = if api == Api::Posix { Layer::Posix } else { Layer::Mpiio };
     let mut files: BTreeMap<FileId, [Vec<Segment>; 2]> = BTreeMap::new();
     let mut reader = Reader::default();
-    // What cannot be read was counted when the counters were made.
+    // Data that cannot be read was counted in the pass over counters.
     let mut lost = Lost::default();
     let mut node = 0;
     for &number in processes {

@@ -1,4 +1,4 @@
-//! What each rank did to each file, by layer: what a record's counters are made of.
+//! Sums over the operations of each rank on each file by layer, from which counter records are made.
 
 use super::heat::Heat;
 use crate::model::{File, FileId, ProcessId, Run, Stream, StreamIx};
@@ -13,44 +13,40 @@ use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::profile::{Access, Last, Profile};
 use trace_format::spread::Spread;
 
-/// One rank, one file, one layer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordSum {
-    /// Reads and writes.
+    /// Counters of reads and of writes.
     pub(crate) data: [Counters; 2],
     pub(crate) profile: Profile,
-    /// Calls by name and whether they are collective, split or nonblocking, as Darshan tells forms apart.
+    /// Calls by class, name and form: independent, collective, split or nonblocking.
     pub(crate) calls: BTreeMap<(OpClass, String, u8), Sum>,
-    /// Calls that move no bytes: the time of those whose time Darshan counts, but for syncs.
+    /// Time of calls that move no bytes, as far as Darshan counts it, without syncs.
     pub(crate) metadata_ns: Sum,
-    /// Time in syncs, which Darshan counts as time of writes.
+    /// Time in syncs, which Darshan adds to write time.
     pub(crate) sync_ns: Sum,
-    /// What another tool counted of all accesses.
+    /// Counters of all accesses that another tool has recorded.
     pub(crate) whole: Option<WholeDef>,
-    /// First and last open, and close: starts and ends.
+    /// Spans of opens and of closes: start of the first, end of the last.
     pub(crate) opened: Option<(u64, u64)>,
     pub(crate) closed: Option<(u64, u64)>,
-    /// Of a record that stands for all ranks: how they differ.
+    /// Differences between ranks, in a shared record.
     pub(crate) spread: Option<Spread>,
     previous: [Previous; 2],
     last: Last,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
-    /// By layer, then rank, then file.
     pub(crate) all: BTreeMap<(Layer, i64, FileId), RecordSum>,
-    /// Files of them.
     pub(crate) files: FxHashSet<FileId>,
 }
 
-/// The rank of records that stand for all.
+/// Rank of shared records.
 pub(crate) const ALL_RANKS: i64 = -1;
 
 impl Sums {
-    /// Adds what single ranks did to files of which there is a record of all ranks to that record: what the trace has of it
-    /// is the part without segments.
+    /// Merges the sums of single ranks on files with a shared record into that record, since the trace has only the part without segments
+    /// in the shared record.
     pub(crate) fn join_shared(&mut self) {
         let of_all = |key: &&(Layer, i64, FileId)| key.1 == ALL_RANKS;
         let shared: FxHashSet<(Layer, FileId)> = self.all.keys().filter(of_all).map(|key| (key.0, key.2)).collect();
@@ -64,12 +60,12 @@ impl Sums {
     }
 }
 
-/// Darshan's layers.
+/// Returns the layer if Darshan's counters cover it.
 pub(crate) fn counts(layer: Option<Layer>) -> Option<Layer> {
     layer.filter(|layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio))
 }
 
-/// Number of a form: independent, collective, split, nonblocking.
+/// Returns the number of a form: 0 independent, 1 collective, 2 split, 3 nonblocking.
 pub(crate) fn form(mode: OpMode) -> u8 {
     match mode {
         OpMode::Collective | OpMode::Ordered => 1,
@@ -101,7 +97,7 @@ impl RecordSum {
         }
     }
 
-    /// Adds what another tool counted.
+    /// Adds the counters that another tool has recorded.
     fn tell(&mut self, def: &WholeDef) {
         match &mut self.whole {
             None => self.whole = Some(*def),
@@ -162,15 +158,15 @@ impl RecordSum {
     }
 }
 
-/// The stream's layer and class, if Darshan would count its calls.
+/// Returns the stream's layer and class, if Darshan would count its calls.
 pub(crate) fn counted(run: &Run, stream: &Stream) -> Option<(Layer, OpClass)> {
     let op = run.op(stream);
     let layer = counts(op.layer).filter(|_| !stream.failed && stream.chosen)?;
     Some((layer, op.class?))
 }
 
-/// Whether Darshan's time of metadata calls has the stream's calls: opens, closes, seeks, stats, renames and what MPI-IO sets; not locks, which wait
-/// for others, nor what makes and removes names.
+/// True if Darshan's metadata time includes the stream's calls: opens, closes, seeks, stats, renames and MPI-IO settings. It does not
+/// include locks, which wait for other processes, nor calls that create and remove names.
 fn timed(run: &Run, stream: &Stream) -> bool {
     let op = run.op(stream);
     match op.class {
@@ -180,7 +176,6 @@ fn timed(run: &Run, stream: &Stream) -> bool {
     }
 }
 
-/// Adds what the processes of a rank did.
 pub(crate) fn add(
     run: &Run,
     rank: i64,

@@ -1,4 +1,4 @@
-//! Segments as record batches, with all columns or some: what the Parquet files hold, and what a stream for other programs gives.
+//! Segments as record batches, with all columns or some, for Parquet files and for streams to other programs.
 
 use super::columns::{OSTS, STRIPE, fields, filler};
 pub(crate) use super::fill::BATCH_ROWS;
@@ -13,18 +13,17 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use std::sync::Arc;
 
-/// Storage targets of a batch's rows from which on it is full.
+/// Storage targets of a batch's rows at which the batch is full.
 const BATCH_TARGETS: usize = 1 << 20;
 
-/// What batches are made of.
+/// Source of record batches.
 pub(crate) struct Batches<'a> {
-    /// Per file.
     layouts: &'a [Option<FileLayout>],
     names: Names,
     schema: SchemaRef,
 }
 
-/// The columns called `chosen`, in that order; all if `None`.
+/// Returns the schema of the columns `chosen`, in that order; of all columns if `None`.
 pub(crate) fn schema(chosen: Option<&[String]>) -> Result<SchemaRef> {
     let all = Schema::new(fields());
     let Some(chosen) = chosen else { return Ok(Arc::new(all)) };
@@ -42,15 +41,15 @@ pub(crate) fn schema(chosen: Option<&[String]>) -> Result<SchemaRef> {
 }
 
 impl<'a> Batches<'a> {
-    /// With the columns of `schema`.
+    /// Creates a source with the columns of `schema`.
     pub(crate) fn new(run: &'a Run, layouts: &'a [Option<FileLayout>], schema: SchemaRef) -> Self {
         Self { layouts, names: Names::new(run), schema }
     }
 
-    /// Nothing yet.
+    /// Creates an empty batch.
     ///
     /// # Errors
-    /// If the schema has a column that segments have not.
+    /// If the schema has a column that segments do not have.
     pub(crate) fn rows(&self) -> Result<Rows<'_>> {
         let fill = |name: &str| filler(name, &self.names).with_context(|| format!("segments have no column '{name}'"));
         let columns = self.schema.fields().iter().map(|field| fill(field.name())).collect::<Result<_>>()?;
@@ -60,18 +59,17 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// Rows that wait to be a batch.
 pub(crate) struct Rows<'a> {
     batches: &'a Batches<'a>,
     columns: Vec<Box<dyn Fill>>,
-    /// Whether a column wants to know where accesses lie, and it can be known.
+    /// True if a column needs the location of accesses, and some file has a layout.
     located: bool,
     count: usize,
     targets: usize,
     picked: Vectors,
 }
 
-/// Kept for their memory: see [`Picked`].
+/// Buffers of [`Picked`], reused.
 #[derive(Default)]
 struct Vectors {
     places: Vec<u32>,
@@ -83,7 +81,7 @@ struct Vectors {
 }
 
 impl Rows<'_> {
-    /// Adds the segments of `block` that are looked at, and gives each batch that is full to `each`.
+    /// Adds the selected segments of `block`, and passes each full batch to `each`.
     pub(crate) fn add(&mut self, block: &Block<'_>, each: &mut impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         let mut from = 0;
         while from < block.streams.len() {
@@ -95,7 +93,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Adds rows of `block` from `from` on, as many as there is room for; returns where it ended.
+    /// Adds rows of `block` from `from` on, up to the room left; returns the position after the last one.
     fn pick(&mut self, block: &Block<'_>, from: usize) -> usize {
         let Vectors { places, runs, stripes, ost_ends, osts, storage } = &mut self.picked;
         places.clear();
@@ -129,7 +127,7 @@ impl Rows<'_> {
         end
     }
 
-    /// Gives what is there to `each`, if there is anything; there is nothing then.
+    /// Passes the present rows, if any, to `each`, and starts an empty batch.
     pub(crate) fn finish(&mut self, each: &mut impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         let count = std::mem::take(&mut self.count);
         self.targets = 0;

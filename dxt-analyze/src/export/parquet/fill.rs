@@ -1,4 +1,4 @@
-//! How columns of segments are filled from decoded blocks: a few ways, which `columns` gives their names.
+//! Fillers: build the columns of segments from decoded blocks. `columns` assigns them to names.
 
 use super::names::Texts;
 use crate::model::{Stream, StreamIx};
@@ -11,47 +11,45 @@ use arrow_schema::DataType;
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-/// Rows of a batch at most; fewer if they touch many targets.
+/// Maximum rows of a batch; fewer if they touch many targets.
 pub(crate) const BATCH_ROWS: usize = 1 << 16;
 
-/// Rows of a block that are taken.
+/// Selected rows of a block.
 pub(super) struct Picked<'a> {
     pub(super) block: Block<'a>,
-    /// Their places in the block.
+    /// Positions of the rows in the block.
     pub(super) places: &'a [u32],
-    /// Streams of neighbouring rows: index in the process's table, where it is, and how many rows.
+    /// Runs of rows of one stream: index of the stream in the process, number of rows.
     pub(super) runs: &'a [(StreamIx, usize)],
-    /// Of each row, the stripe in which it begins; none where no file has a layout.
+    /// Stripe in which each row begins; empty if no file has a layout.
     pub(super) stripes: &'a [Option<i64>],
-    /// Of each row, where its targets end in `osts`; likewise.
+    /// End of each row's targets in `osts`; empty if no file has a layout.
     pub(super) ost_ends: &'a [usize],
     pub(super) osts: &'a [i32],
 }
 
 impl Picked<'_> {
-    /// What streams say, and of how many rows.
+    /// Evaluates `of` for the stream of each run; returns values and numbers of rows.
     fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = (T, usize)> {
         let process = self.block.process;
         self.runs.iter().filter_map(move |&(number, rows)| Some((of(process.stream(number)?), rows)))
     }
 }
 
-/// Room for a batch from the start: else it is moved again and again while it grows.
+/// Reserves a whole batch at once, to avoid moving it as it grows.
 fn room<T>(values: &mut Vec<T>) {
     if values.is_empty() {
         values.reserve(BATCH_ROWS);
     }
 }
 
-/// A column that is being filled.
 pub(super) trait Fill: Send {
-    /// Adds rows.
     fn add(&mut self, rows: &Picked<'_>);
-    /// What was added; empty again.
+    /// Takes the column; it is empty then.
     fn take(&mut self) -> Result<ArrayRef>;
 }
 
-/// Numbers, each by its place in the block.
+/// Numbers computed per row, by position in the block.
 pub(super) struct Numbers<T: ArrowPrimitiveType, F> {
     pub(super) values: Vec<T::Native>,
     pub(super) kind: DataType,
@@ -74,7 +72,7 @@ where
     }
 }
 
-/// The same of a whole block: it is asked for once.
+/// Numbers computed once per block.
 pub(super) struct OfBlock<T: ArrowPrimitiveType, F> {
     pub(super) values: Vec<T::Native>,
     pub(super) of: F,
@@ -96,7 +94,7 @@ where
     }
 }
 
-/// Offsets: below zero is none.
+/// Offsets; negative ones become null.
 pub(super) struct Offsets(pub(super) PrimitiveBuilder<Int64Type>);
 
 impl Fill for Offsets {
@@ -111,7 +109,6 @@ impl Fill for Offsets {
     }
 }
 
-/// What is so of a stream or not.
 pub(super) struct Flags<F>(pub(super) BooleanBuilder, pub(super) F);
 
 impl<F: Fn(&Stream) -> bool + Send> Fill for Flags<F> {
@@ -138,7 +135,6 @@ impl Fill for Errnos {
     }
 }
 
-/// Host names.
 pub(super) struct Nodes {
     pub(super) keys: Vec<i32>,
     pub(super) texts: Texts,
@@ -155,7 +151,7 @@ impl Fill for Nodes {
     }
 }
 
-/// Names of what streams are about.
+/// Texts of streams: file, operation etc.
 pub(super) struct Words<F> {
     pub(super) keys: Vec<i32>,
     pub(super) texts: Texts,
@@ -174,7 +170,7 @@ impl<F: Fn(&Stream) -> u32 + Send> Fill for Words<F> {
     }
 }
 
-/// Names of data sets, which most streams have none of.
+/// Names of data sets; null for most streams.
 pub(super) struct DataSets {
     pub(super) keys: PrimitiveBuilder<Int32Type>,
     pub(super) texts: Texts,

@@ -1,6 +1,6 @@
-//! `export --to parquet`: a directory that holds one data set of any number of jobs, partitioned by job as Hive does it
-//! (`segments/job=<key>/part-0000.parquet`). A job is written beside it first and then moved into place, so that what fails leaves
-//! the data set as it was. `segments` and `tables` say what is in the files.
+//! `export --to parquet`: a directory with one data set of any number of jobs, with Hive partitions by job
+//! (`segments/job=<key>/part-0000.parquet`). A job is written to a temporary directory in it and then moved into place, so that a failure
+//! leaves the data set unchanged. `segments` and `tables` write the files.
 
 pub(crate) mod batches;
 mod columns;
@@ -18,10 +18,10 @@ use crate::written::{is_partition, workshop};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
-/// The tables, each a directory.
+/// Tables, each a directory.
 const TABLES: [&str; 4] = ["segments", "files", "ranks", "findings"];
 
-/// Writes the job; returns what was lost on the way.
+/// Writes the job; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;
     if place.as_os_str() == "-" {
@@ -54,7 +54,7 @@ pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     Ok(lost)
 }
 
-/// Moves `table` of `from` to `to`; what is there goes into `from`, to be removed with it.
+/// Moves `table` of `from` to `to`; a replaced directory is moved into `from`, to be removed with it.
 fn replace(from: &Path, table: &str, to: &Path) -> std::io::Result<()> {
     let old = from.join(format!("{table}.old"));
     let replaced = std::fs::symlink_metadata(to).is_ok();
@@ -68,7 +68,7 @@ fn replace(from: &Path, table: &str, to: &Path) -> std::io::Result<()> {
     moved
 }
 
-/// A job's key as the name of a directory, as Hive writes it: what may have a meaning is a percent sign and two digits.
+/// Encodes a job's key as the value in a Hive directory name: special characters become `%XX`.
 fn encoded(key: &str) -> String {
     if key.is_empty() {
         return "__HIVE_DEFAULT_PARTITION__".into();
@@ -83,7 +83,6 @@ fn encoded(key: &str) -> String {
     out
 }
 
-/// Findings of the report page.
 pub(crate) fn findings(run: &Run, layout: Option<&Path>) -> Result<Vec<crate::findings::Finding>> {
     let options = Options::findings_only(layout);
     let job = report::Job::new(run, &options)?;

@@ -1,4 +1,4 @@
-//! Texts that segments refer to by number, as dictionaries of Arrow.
+//! Texts that segments refer to by number, as Arrow dictionaries.
 
 use crate::export::calls::{kind_name, mode_name};
 use crate::model::Run;
@@ -8,14 +8,14 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Texts that always go along whole.
+/// Number of texts up to which a dictionary always contains all of them.
 const FEW: usize = 1024;
 
-/// Texts of one column, by number, and `?` for a number that there is not. What is equal is one in the dictionary, as readers want it.
+/// Texts of one column, by number; `?` for unknown numbers. Equal texts share one dictionary entry, as readers expect.
 #[derive(Clone)]
 pub(super) struct Texts {
     different: Arc<StringArray>,
-    /// By number, the place of its text; behind them that of `?`.
+    /// Dictionary entry of each number; the last is that of `?`.
     places: Arc<[i32]>,
 }
 
@@ -38,13 +38,13 @@ impl Texts {
         Self { different: Arc::new(StringArray::from(different)), places }
     }
 
-    /// What stands in [`Self::of`] for the text of a number.
+    /// Returns the key for [`Self::of`] of a number.
     pub(super) fn key(&self, number: u32) -> i32 {
         self.places.get(number as usize).or(self.places.last()).copied().unwrap_or_default()
     }
 
-    /// The texts of `keys`. Where there are more texts than rows, only those that are used go along: nobody has to look at a million
-    /// names for each batch.
+    /// Returns the dictionary array of `keys`. If there are more texts than rows, it contains only the used ones, so that readers do not
+    /// get a million names with each batch.
     pub(super) fn of(&self, keys: Int32Array) -> Result<ArrayRef> {
         if self.different.len() <= keys.len().max(FEW) {
             return dictionary(keys, &self.different);
@@ -66,7 +66,6 @@ fn dictionary(keys: Int32Array, texts: &Arc<StringArray>) -> Result<ArrayRef> {
     Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values)?))
 }
 
-/// Everything that segments name.
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) nodes: Texts,

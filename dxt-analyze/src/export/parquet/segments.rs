@@ -1,5 +1,5 @@
-//! The table of segments. It is cut into parts by the number of segments alone; each part is written by one thread, a few parts at
-//! a time, a row group of each in memory.
+//! Table of segments. The number of segments alone determines how it is divided into parts. Each part is written by one thread, a few
+//! parts at a time, with one row group of each in memory.
 
 use super::batches::{Batches, schema};
 use crate::columnar;
@@ -13,9 +13,9 @@ use rayon::prelude::*;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Parts that are written at a time: each holds a row group.
+/// Maximum parts written at a time: each holds a row group.
 const WRITERS: usize = 8;
-/// Segments of a part: so many that there are some 64 parts, between these.
+/// Minimum and maximum segments per part; in between, there are some 64 parts.
 const PART_SEGMENTS: (u64, u64) = (columnar::ROW_GROUP as u64, 1 << 24);
 /// Writes `part-0000.parquet` and so on into `folder`.
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<Lost> {
@@ -45,7 +45,7 @@ pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<Lost> {
     Ok(all.sorted())
 }
 
-/// Neighbouring blocks that go into one file; at least one file, so that there is a table.
+/// Groups adjacent blocks into files; returns at least one group, so that the table exists.
 fn parts<'a>(run: &Run, blocks: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
     let most = (run.segments() / 64).clamp(PART_SEGMENTS.0, PART_SEGMENTS.1);
     let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);

@@ -1,5 +1,5 @@
-//! Slices and names as Chrome trace events: an object with a list `traceEvents`, an event per line. Times are microseconds since the
-//! job's start, to the nanosecond. There is no `displayTimeUnit`: older versions of Perfetto took it for the unit of all times.
+//! Writer of Chrome trace events: an object with a list `traceEvents`, one event per line. Times are µs since the job's start, with ns
+//! precision. `displayTimeUnit` is omitted: older versions of Perfetto took it for the unit of all times.
 
 use super::lanes::lanes;
 use super::level::Level;
@@ -10,15 +10,14 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// A file of events in the making.
 pub(crate) struct Events<'a> {
     run: &'a Run,
     out: &'a mut dyn Write,
-    /// Paths of files as JSON.
+    /// File paths as JSON strings.
     files: Vec<String>,
-    /// Ranks that have been seen: further processes of one are called by their pid too.
+    /// Ranks seen so far: further processes of a rank get their pid in the name.
     ranks: BTreeSet<i32>,
-    /// Number of the next track. Viewers take a thread with its process's number for its first.
+    /// Number of the next track. Never that of a process: viewers show a thread with its process's number first.
     next: usize,
     empty: bool,
 }
@@ -123,7 +122,7 @@ impl<'a> Events<'a> {
         .context("failed to write slices")
     }
 
-    /// Writes the end: the job, and how much of it is shown.
+    /// Writes the end: the job, and how many of its calls are shown.
     pub(crate) fn finish(self, level: &Level, counts: &Counts) -> Result<()> {
         let other = json!({
             "job": self.run.info.key,

@@ -1,10 +1,10 @@
-//! Tracks for slices: a viewer shows slices of one track right only if any two of them are disjoint or one holds the other. Calls of
-//! one thread are like that, but for those that run beside others (nonblocking ones): these get further tracks.
+//! Assignment of slices to tracks. Viewers show a track correctly only if any two of its slices are disjoint or nested. Calls of one
+//! thread are, except for concurrent (nonblocking) ones, which get further tracks.
 
 use super::Slice;
 
-/// Puts slices of one thread on as few tracks as taking them by their start needs; each track is in order, what holds before what
-/// is held.
+/// Distributes the slices of one thread over tracks, first fit by start. Each track is sorted by start; an outer slice comes before its
+/// inner ones.
 pub(crate) fn lanes(mut slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     slices.sort_by_key(|slice| (slice.start, std::cmp::Reverse(slice.end), slice.what));
     let mut lanes: Vec<Lane> = Vec::new();
@@ -21,7 +21,7 @@ pub(crate) fn lanes(mut slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     lanes.into_iter().map(|lane| lane.slices).collect()
 }
 
-/// A track: its slices, and the ends of those that have not ended yet, the innermost last.
+/// Track: its slices, and the ends of the open ones, innermost last.
 #[derive(Default)]
 struct Lane {
     slices: Vec<Slice>,

@@ -1,17 +1,15 @@
-//! Which calls are long enough to be slices of their own, and how many slices each process has for the others. Durations are counted
-//! in bins of 1/32 of their size, so that this takes one pass and little memory, and the same result whatever the threads do.
+//! Selection of the calls that get a slice of their own, by duration, and the number of slices for the others of each process. Durations
+//! are counted in bins of 1/32 of their size: this takes one pass and little memory, and does not depend on the order of threads.
 
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 
-/// Bins per power of two.
+/// Bins per power of two, as a power of two.
 const FINE: u32 = 5;
-/// All bins.
 const BINS: usize = (65 - FINE as usize) << FINE;
-/// Spans of time in which calls are counted, to suggest windows.
+/// Time windows in which calls are counted, to suggest values of `--time`.
 const SPANS: u64 = 1 << 12;
 
-/// Bin of a duration.
 fn bin(duration: u64) -> usize {
     let bits = u64::BITS - duration.leading_zeros();
     if bits <= FINE {
@@ -21,17 +19,16 @@ fn bin(duration: u64) -> usize {
     (((shift + 1) as usize) << FINE) + ((duration >> shift) as usize & ((1 << FINE) - 1))
 }
 
-/// Counts calls by process, duration and time.
+/// Counter of calls by process, duration and time window.
 pub(crate) struct Tally {
     from: u64,
     width: u64,
 }
 
-/// What was counted.
 #[derive(Default)]
 pub(crate) struct Counted {
     durations: Vec<u64>,
-    /// Per process and bin: only bins that hold something.
+    /// Counts per process and bin, without empty bins.
     processes: std::collections::BTreeMap<ProcessId, std::collections::BTreeMap<u16, u64>>,
     spans: Vec<u64>,
 }
@@ -80,13 +77,12 @@ impl Analysis for Tally {
     }
 }
 
-/// The verdict.
+/// Selection of calls.
 pub(crate) struct Level {
-    /// All calls.
     pub(crate) calls: u64,
-    /// Lowest bin whose calls are kept.
+    /// Lowest bin whose calls get slices of their own.
     least: usize,
-    /// Slices per process for the calls that are not kept.
+    /// Slices per process for its other calls.
     room: Vec<u64>,
     spans: Vec<u64>,
     from: u64,
@@ -94,7 +90,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// At most `most` slices: all if they are so few, else the longest for half of them.
+    /// Selects at most `most` slices: all calls if they are that few, else the longest calls for half of them.
     pub(crate) fn of(run: &Run, counted: Counted, most: u64) -> Self {
         let Tally { from, width } = Tally::new(run);
         let calls: u64 = counted.durations.iter().sum();
@@ -119,23 +115,23 @@ impl Level {
         Self { calls, least, room, spans: counted.spans, from, width }
     }
 
-    /// Whether every call is a slice.
+    /// True if every call gets a slice of its own.
     pub(crate) fn is_whole(&self) -> bool {
         self.least == 0
     }
 
-    /// Whether a call of this duration is a slice of its own.
+    /// True if a call of this duration gets a slice of its own.
     #[inline]
     pub(crate) fn keeps(&self, duration: u64) -> bool {
         self.least == 0 || bin(duration) >= self.least
     }
 
-    /// Slices for the other calls of a process.
+    /// Returns the number of slices for the other calls of a process.
     pub(crate) fn room(&self, process: ProcessId) -> u64 {
         self.room.get(process.index()).copied().unwrap_or_default()
     }
 
-    /// Spans of time one after another, each with at most `most` calls unless the shortest has more: (from, until), ns.
+    /// Returns consecutive time windows (from, until), in ns, with at most `most` calls each, unless the shortest possible window has more.
     pub(crate) fn windows(&self, most: u64) -> Vec<(u64, u64)> {
         let place = |at: usize| self.from.saturating_add(self.width.saturating_mul(at as u64));
         let (mut out, mut first, mut sum) = (Vec::new(), 0, 0_u64);
@@ -151,7 +147,7 @@ impl Level {
     }
 }
 
-/// Shares of `room` in proportion to `wanted`: at least one where something is wanted, if there is enough for that.
+/// Splits `room` in proportion to `wanted`, with at least 1 for each nonzero entry if there is enough.
 fn share(wanted: &[u64], room: u64) -> Vec<u64> {
     let all: u64 = wanted.iter().sum();
     let some = wanted.iter().filter(|wanted| **wanted > 0).count() as u64;

@@ -1,18 +1,17 @@
-//! Calls that are merged: those of one thread, file and operation that begin in the same span of time. Spans are as short as the
-//! room allows: they begin at a microsecond and are doubled whenever there are too many slices. If even one span is too many,
-//! files are merged, then operations.
+//! Merging of calls: those of one thread, file and operation that begin in the same time window. Windows begin at 2^10 ns and are doubled
+//! whenever there are too many slices. If a single window still has too many, files are merged, then operations.
 
 use super::{Alike, Slice};
 use crate::model::{Process, Within};
 use rustc_hash::FxHashMap;
 
-/// Shortest span of time, as a power of two of ns.
+/// Shortest time window, as a power of two in ns.
 const FIRST_SHIFT: u32 = 10;
 
-/// What calls of one slice share: thread, number of the stream, operation or maker (by `Alike`), and span of time.
+/// Key of a merged slice: thread; stream, operation or caller (by `Alike`); time window.
 type Key = (u32, u32, u64);
 
-/// Slices of a process in the making.
+/// Merged slices of a process under construction.
 pub(crate) struct Merger<'a> {
     process: &'a Process,
     room: usize,
@@ -23,14 +22,13 @@ pub(crate) struct Merger<'a> {
 }
 
 impl<'a> Merger<'a> {
-    /// With room for so many slices.
+    /// Creates a merger with at most `room` slices.
     pub(crate) fn new(process: &'a Process, room: u64) -> Self {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let slices = FxHashMap::default();
         Self { process, room, shift: FIRST_SHIFT, alike: Alike::Stream, slices, left_out: 0 }
     }
 
-    /// Adds calls.
     pub(crate) fn add(&mut self, mut slice: Slice) {
         if self.alike != Alike::Stream {
             slice.what.of = slice.what.of.max(self.alike);
@@ -62,7 +60,7 @@ impl<'a> Merger<'a> {
         (slice.thread, number, span)
     }
 
-    /// Merges more than before. Spans of all time and calls of any kind: then the shortest slice is left out.
+    /// Merges more coarsely. If neither the window nor the kind of calls can be widened, leaves out the shortest slice.
     fn coarsen(&mut self) {
         match (self.shift < u64::BITS, self.alike) {
             (true, _) => self.shift += 1,
@@ -75,14 +73,14 @@ impl<'a> Merger<'a> {
                 return;
             }
         }
-        // Whatever the order of a table is, sums and the smaller of two streams are the same.
+        // The result does not depend on the order of the table: sums and minima of streams are commutative.
         for mut slice in std::mem::take(&mut self.slices).into_values() {
             slice.what.of = slice.what.of.max(self.alike);
             self.put(slice);
         }
     }
 
-    /// The slices in order, and the number of calls for which there was no room.
+    /// Returns the slices in order, and the number of calls left out.
     pub(crate) fn finish(self) -> (Vec<Slice>, u64) {
         let mut slices: Vec<Slice> = self.slices.into_values().collect();
         slices.sort_unstable_by_key(|slice| (slice.thread, slice.start, slice.end, slice.what));

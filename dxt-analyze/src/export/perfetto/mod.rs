@@ -1,6 +1,6 @@
-//! `export --to perfetto`: Chrome trace events, which ui.perfetto.dev and chrome://tracing open. A process of it is a node, a thread
-//! of it a rank, a slice a call. If there are more calls than slices are wanted, the longest are kept (`level` says which) and the
-//! others are merged (`merge`). `lanes` sees to it that slices of one track nest or are disjoint, `events` writes.
+//! `export --to perfetto`: Chrome trace events, for ui.perfetto.dev and chrome://tracing. Its processes are nodes, its threads ranks, its
+//! slices calls. If there are more calls than slices are wanted, the longest are kept (`level` selects them) and the others merged
+//! (`merge`). `lanes` makes the slices of a track disjoint or nested, `events` writes them.
 
 mod events;
 mod lanes;
@@ -22,55 +22,48 @@ use std::io::Write;
 /// Processes whose slices are made at a time, per thread.
 const AT_A_TIME: usize = 4;
 
-/// What a slice shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct What {
     /// Index into the process's streams; of the first one if files or operations are merged.
     stream: StreamIx,
-    /// How much of that holds for all calls of the slice.
+    /// Properties of that stream that all calls of the slice share.
     of: Alike,
 }
 
-/// What calls of a slice have in common.
+/// Properties that the calls of a slice share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Alike {
     /// File and operation.
     Stream,
-    /// The operation.
     Operation,
-    /// Who made them.
+    /// Caller: the program, HDF5 or MPI-IO.
     Within,
 }
 
-/// A slice: a call, or several.
+/// Slice of one or several calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slice {
-    /// Thread index in the process.
     thread: u32,
     what: What,
-    /// First start and last end, ns since the job's start.
+    /// First start and last end, in ns since the job's start.
     start: u64,
     end: u64,
-    /// Calls.
     count: u64,
-    /// Bytes of all.
     bytes: u64,
-    /// Time in all, ns.
+    /// Time in all calls, in ns.
     time: u64,
     /// Offset of a single call, or -1.
     offset: i64,
 }
 
-/// Slices of a process.
 #[derive(Default)]
 struct Slices {
     single: Vec<Slice>,
     merged: Vec<Slice>,
-    /// Calls for which there was no slice.
+    /// Calls without a slice.
     left_out: u64,
 }
 
-/// What was written.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     single: u64,
@@ -79,7 +72,7 @@ struct Counts {
     left_out: u64,
 }
 
-/// Writes the slices; returns what was lost on the way.
+/// Writes the slices; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, out: &mut dyn Write) -> Result<Lost> {
     let (run, most) = (job.run, job.args.most);
     let bar = Bar::new(run.segments(), "counting");
@@ -119,7 +112,7 @@ fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar:
     let mut merger = Merger::new(process, level.room(number));
     let mut single = Vec::new();
     for block in 0..process.blocks.len() as u32 {
-        // What cannot be read was counted by the first pass.
+        // Data that cannot be read was counted in the first pass.
         let mut known = Lost::default();
         if let Some(block) = reader.block(run, number, block, &mut known) {
             for row in block.rows().filter(|row| process.stream(row.stream).is_some()) {
@@ -147,7 +140,7 @@ fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar:
     Slices { single, merged, left_out }
 }
 
-/// Says on standard error how much of the trace is shown one by one.
+/// Prints on standard error how many calls have slices of their own.
 fn report(level: &Level, counts: &Counts, most: u64) {
     if level.is_whole() {
         return;

@@ -1,9 +1,9 @@
-//! The connector's columns, and where they are in a file: LDMS's stores write them behind a `#`, with others before or after them, those of
-//! the segment as `seg:off`, and spreadsheets put a mark in front of everything.
+//! Columns of the connector, and their positions in a file. LDMS's stores write them after a `#`, possibly among other columns, and name
+//! those of the segment `seg:off` etc. Spreadsheets put a byte order mark before everything.
 
 use super::fields::Fields;
 
-/// Names of columns, in the order of CSV in the connector's paper.
+/// Names of columns, in the CSV order of the connector's paper.
 pub(super) const COLUMNS: [&str; 26] = [
     "module",
     "uid",
@@ -33,10 +33,10 @@ pub(super) const COLUMNS: [&str; 26] = [
     "start",
 ];
 
-/// Number of the columns that are the message's; the others are its segment's.
+/// Number of columns of the message; the others belong to its segment.
 const OF_MESSAGE: usize = 14;
 
-/// Names of columns in the order of the connector's messages, in which `--to csv` wrote until 0.2.0.
+/// Names of columns in the order of the connector's messages, used by `--to csv` until 0.2.0.
 const OLDER: [&str; 25] = [
     "uid",
     "exe",
@@ -65,30 +65,30 @@ const OLDER: [&str; 25] = [
     "timestamp",
 ];
 
-/// The first line of CSV.
+/// Returns the header line of CSV.
 pub(crate) fn header() -> String {
     let name = |(at, name): (usize, &&str)| if at < OF_MESSAGE { (*name).to_owned() } else { format!("seg:{name}") };
     format!("#{}", COLUMNS.iter().enumerate().map(name).collect::<Vec<_>>().join(","))
 }
 
-/// Stands where the connector says nothing.
+/// Placeholder of the connector for missing values.
 pub(crate) const NOTHING: &str = "N/A";
 
-/// Columns without which a row says nothing of a call.
+/// Columns without which a row does not describe a call.
 const NEEDED: [&str; 6] = ["rank", "module", "op", "len", "dur", "timestamp"];
 
-/// So many of the connector's columns make a line the first one of its form.
+/// Minimum number of connector columns in a header line.
 const ENOUGH: usize = 8;
 
-/// What spreadsheets begin a file with.
+/// Byte order mark that spreadsheets write at the start of a file.
 pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Where the columns are.
+/// Position of each column in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places([Option<usize>; COLUMNS.len()]);
 
 impl Places {
-    /// Those of the first line, if it is one; or those of the connector, if it is a row already.
+    /// Takes the positions from a header line, or the connector's order if `first` is a row already.
     pub(super) fn of(first: &Fields) -> Option<Self> {
         let mut places = [None; COLUMNS.len()];
         for (at, name) in first.iter().enumerate() {
@@ -108,27 +108,27 @@ impl Places {
         orders.into_iter().find(|(of, width)| first.len() == *width && is_row(of)).map(|(of, _)| of)
     }
 
-    /// The order of [`OLDER`].
+    /// Returns the positions in the order of [`OLDER`].
     fn older() -> Self {
         Self(COLUMNS.map(|name| OLDER.iter().position(|older| *older == name)))
     }
 
-    /// The order of [`COLUMNS`].
+    /// Returns the positions in the order of [`COLUMNS`].
     pub(super) fn usual() -> Self {
         Self(std::array::from_fn(Some))
     }
 
-    /// Columns that are needed and not there.
+    /// Returns the required columns that are missing.
     pub(super) fn missing(&self) -> Vec<&'static str> {
         NEEDED.into_iter().filter(|name| self.place(name).is_none()).collect()
     }
 
-    /// How many fields a row must have.
+    /// Returns the minimum number of fields of a row.
     pub(super) fn width(&self) -> usize {
         self.0.iter().flatten().max().map_or(0, |last| last + 1)
     }
 
-    /// A row's value in a column; `None` if there is no such column, or nothing in it.
+    /// Returns the value of a column; `None` if the column is missing or its value is empty, `N/A` or NaN.
     pub(super) fn get<'a>(&self, row: &'a Fields, column: &str) -> Option<&'a [u8]> {
         let value = row.get(self.place(column)?)?.trim_ascii();
         let is_nothing = value.is_empty() || value == NOTHING.as_bytes() || value.eq_ignore_ascii_case(b"nan");
@@ -163,7 +163,7 @@ mod tests {
         let usual = OLDER.join(",");
         assert_eq!(Places::of(&fields(&usual)), Some(Places::older()));
         assert_eq!(Places::of(&fields(&format!("#{usual}"))), Some(Places::older()));
-        // Without a head, by the number of columns and what stands in them.
+        // Without a header, recognized by the number of columns and the values.
         for (order, of) in [(&COLUMNS[..], Places::usual()), (&OLDER[..], Places::older())] {
             let row: Vec<&str> = order.iter().map(|name| if *name == "type" { "MOD" } else { "1" }).collect();
             assert_eq!(Places::of(&fields(&row.join(","))), Some(of));

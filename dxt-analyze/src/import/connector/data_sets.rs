@@ -1,11 +1,11 @@
-//! Data sets of HDF5: the name of an H5D record is that of the file and of the data set in it, `FILE:/PATH`, and each row says how many
-//! reads and writes so far selected what. What a call selected is what has grown since the row before.
+//! HDF5 data sets. The name of an H5D record is `FILE:/PATH`, with the data set's path in the file. Each row has running counts of reads
+//! and writes by kind of selection; the count that grew since the previous row is the selection of the call.
 
 use super::names::Named;
 use super::row::Row;
 use trace_format::meta::{DataSetAccess, Selection};
 
-/// File and data set of a row; `None` if it is about no data set, or does not say about which.
+/// Returns file and data set of a row; `None` if the row is of no data set, or does not name it.
 pub(super) fn split<'a>(row: &Row<'_>, named: &'a Named<'_>) -> Option<(&'a [u8], &'a [u8])> {
     if !row.code.is_of_data_sets() || matches!(named, Named::Unknown(_)) {
         return None;
@@ -18,13 +18,13 @@ pub(super) fn split<'a>(row: &Row<'_>, named: &'a Named<'_>) -> Option<(&'a [u8]
     Some((name.get(..at)?, name.get(at + 1..)?))
 }
 
-/// How often what was selected of a data set, by its latest row.
+/// Counts by kind of selection in the latest row of a data set: points, irregular and regular hyperslabs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Selections([u64; 3]);
 
 impl Selections {
-    /// Adds what a call of `stream` selected to its access. Of a call that selected neither points nor hyperslabs it is not known whether that
-    /// was everything or nothing, and of one behind rows that are missing, what it was.
+    /// Counts the selection of a call of `stream`. It is `Other` if no count grew (the call selected everything or nothing), or if rows
+    /// before it are missing.
     pub(super) fn add(&mut self, row: &Row<'_>, stream: u32, accesses: &mut Vec<DataSetAccess>) {
         if !accesses.iter().any(|access| access.stream == stream) {
             accesses.push(DataSetAccess { stream, ..DataSetAccess::default() });

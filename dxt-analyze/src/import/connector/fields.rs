@@ -1,35 +1,32 @@
-//! A line of CSV taken apart, or an object of JSON brought into the same form.
+//! Parser of a CSV line, or of a JSON object, into the same form.
 
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// Segments of an object: the connector sends one.
+/// Maximum segments of an object; the connector sends one.
 const MOST_SEGMENTS: usize = 16;
 
-/// Values of a row; their room is used again.
+/// Values of a row; the buffers are reused.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     text: Vec<u8>,
-    /// Where each value ends.
+    /// End of each value in `text`.
     ends: Vec<usize>,
 }
 
-/// An object of the connector, its segments as they stand.
+/// Object of the connector, with unparsed values.
 type Object<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
 
 impl Fields {
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// One of them.
     pub(super) fn get(&self, at: usize) -> Option<&[u8]> {
         let start = at.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
         self.text.get(start..*self.ends.get(at)?)
     }
 
-    /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).filter_map(|at| self.get(at))
     }
@@ -43,7 +40,7 @@ impl Fields {
         self.ends.push(self.text.len());
     }
 
-    /// Takes a line of CSV apart; `None` if a quoted value does not end in it.
+    /// Splits a CSV line; `None` if a quoted value does not end in the line.
     pub(super) fn split(&mut self, line: &[u8]) -> Option<()> {
         self.clear();
         let mut rest = line;
@@ -76,10 +73,10 @@ impl Fields {
         }
     }
 
-    /// Brings the values of segment `number` of a JSON object into the order of `columns`; false if it has no such one.
+    /// Takes the values of segment `number` of a JSON object in the order of `columns`; false if there is no such segment.
     ///
     /// # Errors
-    /// If it is no JSON of the connector's form.
+    /// If the line is no JSON of the connector's form.
     pub(super) fn take_json(&mut self, line: &[u8], number: usize, columns: &[&str]) -> serde_json::Result<bool> {
         let object: Object<'_> = serde_json::from_slice(line)?;
         let segments: Vec<Object<'_>> = match object.get("seg") {

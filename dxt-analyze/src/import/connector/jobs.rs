@@ -1,4 +1,4 @@
-//! The first pass: which jobs the rows are of, when these began, and which files their records are of.
+//! First pass: the jobs of the rows, their start times, and the files of their records.
 
 use super::names::Names;
 use super::row::Row;
@@ -9,29 +9,26 @@ use rustc_hash::FxHashMap;
 use std::path::Path;
 use trace_format::op::Layer;
 
-/// Jobs of a file that are told apart: each becomes a file without a name, which is open.
+/// Maximum jobs distinguished in a file: each becomes an open temporary file.
 pub(super) const MOST_JOBS: usize = 256;
 
-/// A job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Job {
-    /// The scheduler's number, as it is written.
+    /// Scheduler's number, as written.
     pub(super) id: String,
-    /// User id.
     pub(super) uid: Option<u32>,
     /// Path of its program; empty if no row has it.
     pub(super) exe: Vec<u8>,
-    /// When it began, in ns since 1970: what the first row says, or the first call.
+    /// Start, in ns since 1970: the minimum of the start that the first row implies and of all calls' starts.
     pub(super) start_unix_ns: i64,
-    /// Its highest rank, or -1.
+    /// Highest rank, or -1.
     pub(super) last_rank: i32,
-    /// Calls by rows.
+    /// Number of calls (rows).
     pub(super) calls: u64,
-    /// Those whose times a spreadsheet rounded.
+    /// Number of calls whose times were rounded by a spreadsheet.
     pub(super) rounded: u64,
-    /// Whether there are calls of POSIX, and of MPI-IO.
+    /// True if there are POSIX calls; true if there are MPI-IO calls.
     pub(super) layers: (bool, bool),
-    /// Whether there are calls without a rank.
     pub(super) has_no_rank: bool,
 }
 
@@ -55,26 +52,25 @@ impl Job {
     }
 }
 
-/// What the first pass found.
+/// Result of the first pass.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// In the order of their first rows.
+    /// Jobs in the order of their first rows.
     pub(super) jobs: Vec<Job>,
     numbers: FxHashMap<Vec<u8>, usize>,
     pub(super) names: Names,
-    /// The first damaged row, and how many there are.
+    /// First damaged row, and number of damaged rows.
     pub(super) damaged: Option<(Damaged, u64)>,
     /// Calls of jobs beyond [`MOST_JOBS`].
     pub(super) left_out: u64,
-    /// Form of the rows.
     pub(super) form: &'static str,
 }
 
 impl Survey {
-    /// Of the first `length` bytes of the file at `path`.
+    /// Reads the first `length` bytes of the file at `path`.
     ///
     /// # Errors
-    /// If it cannot be read, or is not of the connector.
+    /// If the file cannot be read, or is not of the connector.
     pub(super) fn of(path: &Path, length: u64) -> Result<Self> {
         let mut rows = Rows::open(path, length)?;
         let mut out = Self {
@@ -117,7 +113,6 @@ impl Survey {
         }
     }
 
-    /// Number of the job that a row is of.
     pub(super) fn job(&self, row: &Row<'_>) -> Option<usize> {
         self.numbers.get(row.job).copied()
     }

@@ -1,25 +1,23 @@
-//! The lines of a file, one after another, none of them longer than a bound; a line that was taken can be given back.
+//! Lines of a file, in bounded memory; lines taken can be given back.
 
 use std::collections::VecDeque;
 use std::io::BufRead;
 
-/// Bytes of a row: two paths of 4,096 bytes, each of them a quote that is doubled, fit several times.
+/// Maximum bytes of a line: two paths of 4,096 bytes fit several times, even if all their bytes are doubled quotes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
 
-/// A line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
-    /// Its number; the first is 1.
+    /// Line number, from 1.
     pub(super) number: u64,
-    /// Where in the file it begins, in bytes.
+    /// Byte offset of its start in the file.
     pub(super) offset: u64,
-    /// What is in it, without its end.
+    /// Text without the line end.
     pub(super) text: Vec<u8>,
-    /// Whether it was longer than may be, and is cut.
+    /// True if the line was too long and is truncated.
     pub(super) is_cut: bool,
 }
 
-/// Lines that come.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     input: R,
@@ -33,7 +31,7 @@ impl<R: BufRead> Lines<R> {
         Self { input, number: 0, offset: 0, back: VecDeque::new() }
     }
 
-    /// The next one.
+    /// Returns the next line; `None` at the end.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -66,7 +64,7 @@ impl<R: BufRead> Lines<R> {
         Ok((self.offset > line.offset).then_some(line))
     }
 
-    /// Gives lines back that were taken last, in their order.
+    /// Gives back the lines taken last, in their order.
     pub(super) fn give_back(&mut self, lines: Vec<Line>) {
         lines.into_iter().rev().for_each(|line| self.back.push_front(line));
     }

@@ -1,9 +1,9 @@
-//! What LDMS stores of the LDMS-Darshan connector, and `live --to csv` and `--to connector` write, as traces: CSV or JSON lines, a call
-//! a row. Every verb reads them as it reads a trace, because they become one first, in a temporary file without a name for each job.
-//! `docs/interop.md` says what becomes of what.
+//! Import of rows of the LDMS-Darshan connector (CSV or JSON lines, one call per row): as LDMS stores them, or as `live --to csv` and
+//! `--to connector` write them. Every command reads such a file as a trace, since each job first becomes a trace in an unnamed temporary
+//! file. `docs/interop.md` documents the mapping.
 //!
-//! [`convert`] reads the file twice: first for the jobs and the names of their files, then for the calls. Memory has bounds whatever the
-//! file holds (`budget`).
+//! [`convert`] reads the file twice: first for the jobs and their files' names, then for the calls. Memory is bounded regardless of the
+//! file's content (`budget`).
 
 mod columns;
 mod data_sets;
@@ -37,16 +37,16 @@ use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 use trace_format::write::{Encoder, preamble};
 
-/// Bytes of a file by which it is known.
+/// Bytes at the start of a file that suffice to recognize its format.
 pub const HEAD_BYTES: usize = rows::HEAD_BYTES;
 
-/// Whether the file at `path` that begins with `head` ([`HEAD_BYTES`] are enough) has rows of the connector, or is named as CSV.
+/// True if the file at `path` that begins with `head` (up to [`HEAD_BYTES`]) has rows of the connector, or is named `*.csv`.
 #[must_use]
 pub fn is_rows(path: &Path, head: &[u8]) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) || rows::is_known(head)
 }
 
-/// The same, of a file that is not open.
+/// Opens the file at `path` and checks it with [`is_rows`].
 #[must_use]
 pub fn is_file(path: &Path) -> bool {
     let mut head = Vec::new();
@@ -54,21 +54,21 @@ pub fn is_file(path: &Path) -> bool {
     read.is_ok() && is_rows(path, &head)
 }
 
-/// A job as a trace.
+/// Job converted to a trace.
 #[derive(Debug)]
 pub struct Made {
-    /// The trace, in a file without a name.
+    /// Trace, in an unnamed temporary file.
     pub file: File,
-    /// Key of its job.
+    /// Key of the job.
     pub key: String,
-    /// What was found.
+    /// Findings of the conversion.
     pub converted: Converted,
 }
 
-/// Makes a trace of each job in the file at `path`, in the order of their first rows.
+/// Converts each job in the file at `path` to a trace, in the order of their first rows.
 ///
 /// # Errors
-/// If it cannot be read, has no row, or there is no room.
+/// If the file cannot be read, has no valid row, or there is no room for the traces.
 pub fn convert(path: &Path) -> Result<Vec<Made>> {
     let failed = || format!("failed to read {}", shown(path));
     let file = input::open_trace(path).with_context(failed)?;
@@ -94,18 +94,17 @@ pub fn convert(path: &Path) -> Result<Vec<Made>> {
 /// Processes by rank and node.
 type Processes = FxHashMap<(i32, Box<[u8]>), Gathered>;
 
-/// Calls while they come.
+/// State of the second pass.
 struct Gathering<'a> {
     survey: &'a Survey,
-    /// By job.
     processes: Vec<Processes>,
-    /// By job: calls on files without a name.
+    /// Number of calls on files without a name, by job.
     unknown: Vec<u64>,
-    /// Calls of all processes that are not packed.
+    /// Calls of all processes that are not encoded yet.
     held: usize,
     tables: Budget,
     frames: Budget,
-    /// Calls for which there was no room.
+    /// Calls dropped for lack of memory.
     lost: u64,
     encoder: Encoder,
 }
@@ -152,7 +151,7 @@ impl<'a> Gathering<'a> {
         if self.held >= LOG_SEGMENTS { self.pack() } else { Ok(()) }
     }
 
-    /// Encodes what all processes hold, to make room.
+    /// Encodes the pending calls of all processes, to free memory.
     fn pack(&mut self) -> Result<()> {
         self.held = 0;
         for process in self.processes.iter_mut().flat_map(FxHashMap::values_mut) {
@@ -162,7 +161,6 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Writes all jobs.
     fn finish(mut self, path: &Path) -> Result<Vec<Made>> {
         let failed =
             || format!("failed to make room in {} for what {} holds", std::env::temp_dir().display(), shown(path));

@@ -1,5 +1,5 @@
-//! Which file a record is of: rows of opens name it, the others have its number only. Nothing is guessed: a number that stands for
-//! several files, as those do that a spreadsheet rounded, stands for none.
+//! File names of records: rows of opens have the name, all other rows only the record id. Nothing is guessed: an id that stands for several
+//! files, e.g. because a spreadsheet rounded it, names none of them.
 
 use super::numbers::RecordId;
 use super::row::Row;
@@ -7,28 +7,24 @@ use crate::import::budget::Budget;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Bytes that a record takes beside its name.
+/// Estimated bytes of a record without its name.
 const ENTRY_BYTES: u64 = 96;
 
-/// The files of all records.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// By job and number; `None` where several files have it.
+    /// Path by job and record id; `None` if several files have the id.
     files: FxHashMap<(usize, RecordId), Option<Box<[u8]>>>,
     room: Budget,
 }
 
-/// The file of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Named<'a> {
-    /// Its path.
     Known(&'a [u8]),
-    /// What stands for it where the path is not known.
+    /// Placeholder for an unknown path.
     Unknown(Cow<'static, str>),
 }
 
 impl Named<'_> {
-    /// What the file is called.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Self::Known(path) => path,
@@ -38,12 +34,12 @@ impl Named<'_> {
 }
 
 impl Names {
-    /// None yet; they may take so many bytes.
+    /// Creates an empty map that may take `bytes` bytes.
     pub(super) fn new(bytes: u64) -> Self {
         Self { files: FxHashMap::default(), room: Budget::new("names of files", bytes) }
     }
 
-    /// Takes the name that a row of `job` has, if it has one.
+    /// Takes the file name from a row of `job`, if it has one.
     pub(super) fn see(&mut self, job: usize, row: &Row<'_>) {
         let (Some(id), Some(file)) = (row.record, row.file) else { return };
         match self.files.get_mut(&(job, id)) {
@@ -56,7 +52,7 @@ impl Names {
         }
     }
 
-    /// The file of a row of `job`.
+    /// Returns the file of a row of `job`.
     pub(super) fn of<'a>(&'a self, job: usize, row: &Row<'a>) -> Named<'a> {
         if let Some(file) = row.file {
             return Named::Known(file);
@@ -64,7 +60,7 @@ impl Names {
         let known = row.record.and_then(|id| self.files.get(&(job, id))?.as_deref());
         match (known, row.record) {
             (Some(file), _) => Named::Known(file),
-            // As in a log without the name of a record.
+            // As in a Darshan log without the name of a record.
             (None, Some(RecordId::Exact(id))) => Named::Unknown(format!("Darshan record {id}").into()),
             (None, Some(RecordId::Rounded(bits))) => {
                 Named::Unknown(format!("unknown files (record_id {:E})", f64::from_bits(bits)).into())
@@ -73,7 +69,6 @@ impl Names {
         }
     }
 
-    /// What they took.
     pub(super) const fn room(&self) -> &Budget {
         &self.room
     }

@@ -1,25 +1,24 @@
-//! Numbers as they are written: whole ones, seconds with six digits, and what spreadsheets make of both.
+//! Numbers as written in rows: integers, seconds with six decimals, and either of them after a spreadsheet changed the notation.
 
-/// A whole number; spreadsheets and data frames write some as `42.0`.
+/// Parses an integer; spreadsheets and data frames write some as `42.0`.
 pub(super) fn whole(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     text.parse().ok().or_else(|| {
-        // Up to here each float stands for one number.
+        // Up to this magnitude, each integer has its own float.
         let float = text.parse::<f64>().ok().filter(|float| float.fract() == 0.0 && float.abs() <= 9e15)?;
         Some(float as i64)
     })
 }
 
-/// A moment or a duration.
+/// Point in time or duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seconds {
-    /// In ns.
     pub(super) ns: i64,
-    /// It is written as `1.7E+09`, with few digits.
+    /// True if written as `1.7E+09`, with few digits.
     pub(super) is_rounded: bool,
 }
 
-/// Seconds, of any number of digits; those below a ns are cut.
+/// Parses seconds with any number of digits; digits below a ns are truncated.
 pub(super) fn seconds(text: &[u8]) -> Option<Seconds> {
     let text = std::str::from_utf8(text).ok()?;
     if text.contains(['e', 'E']) {
@@ -40,17 +39,16 @@ pub(super) fn seconds(text: &[u8]) -> Option<Seconds> {
     Some(Seconds { ns: sign * ns, is_rounded: false })
 }
 
-/// The number of a file's record.
+/// Id of a file's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum RecordId {
-    /// As the connector wrote it.
+    /// Id as the connector wrote it.
     Exact(u64),
-    /// One of many that became this float (its bits), or the largest number that fits.
+    /// Bits of the float that a spreadsheet rounded the id to, or of the largest `i64`, to which many ids may have been clamped.
     Rounded(u64),
 }
 
 impl RecordId {
-    /// By its text.
     pub(super) fn of(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let exact = text.parse::<u64>().ok().or_else(|| Some(text.parse::<i64>().ok()?.cast_unsigned()));

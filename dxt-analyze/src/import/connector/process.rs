@@ -1,4 +1,4 @@
-//! A process while its rows come: its files and streams, and its calls, packed when there are many.
+//! Process being gathered from rows: its files, streams and calls. Calls are encoded when there are many.
 
 use super::data_sets::{self, Selections};
 use super::jobs::Job;
@@ -16,20 +16,19 @@ use trace_format::op::Layer;
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, TARGET_BLOCK_SEGMENTS, ThreadSegments};
 
-/// How a trace of the connector's rows names what ended a process.
+/// Name of the cause of a process's end in a trace made of the connector's rows.
 const ENDED_BY: &str = "LDMS-Darshan connector";
-/// Bytes that a file or a process takes beside its names, and a stream.
+/// Estimated bytes of a file or process without its names, and of a stream.
 const ENTRY_BYTES: u64 = 512;
 const STREAM_BYTES: u64 = 96;
-/// The connector cuts times to the microsecond: by so much, in ns, a call may seem to begin before the one that it is inside of.
+/// Precision of the connector's times, in ns: because of truncation, a call may seem to begin up to this much before its outer call.
 const CUT_NS: u64 = 1000;
 
-/// A process.
 pub(super) struct Gathered {
     process: Process,
     files: FxHashMap<Box<[u8]>, u32>,
     streams: FxHashMap<(u32, Code, u8, Option<u32>), u32>,
-    /// Data sets by file and path, and what of each was selected so far.
+    /// Numbers of data sets by file and path; `selections` has the counts of each.
     data_sets: FxHashMap<(u32, Box<[u8]>), u32>,
     selections: Vec<Selections>,
     slots: Vec<Segment>,
@@ -37,7 +36,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// The process of a row of `job`; `None` if there is no room.
+    /// Creates the process of a row of `job`; `None` if there is no room.
     pub(super) fn new(job: &Job, row: &Row<'_>, room: &mut Budget) -> Option<Self> {
         let info = ProcessInfo {
             rank: row.rank,
@@ -62,11 +61,11 @@ impl Gathered {
         })
     }
 
-    /// Adds a call; false if there is no room for what is new of its file.
+    /// Adds a call; returns false if there is no room for its file or stream.
     pub(super) fn add(&mut self, row: &Row<'_>, file: &Named<'_>, room: &mut Budget) -> bool {
         let Some(stream) = self.stream_of(row, file, room) else { return false };
         let since = |unix_ns: i64| unix_ns.saturating_sub(self.process.info.epoch_unix_ns).max(0).unsigned_abs();
-        // An end of 0 would be that of a place without a call.
+        // An end of 0 would mark an empty slot.
         let (start, end) = (since(row.start_unix_ns), since(row.end_unix_ns).max(1));
         self.process.info.end_ns = self.process.info.end_ns.max(end);
         self.slots.push(Segment::new(StreamId(stream), row.offset, row.length, start, end));
@@ -129,7 +128,7 @@ impl Gathered {
         self.process.streams.get(slot.stream().0 as usize).map(|stream| (stream.file, Code(stream.op)))
     }
 
-    /// Marks calls of POSIX that were made inside one of MPI-IO on the same file.
+    /// Marks the POSIX calls that were made inside an MPI-IO call on the same file.
     fn nest(&mut self, room: &mut Budget) {
         let mut calls: FxHashMap<u32, Calls> = FxHashMap::default();
         for slot in &self.slots {
@@ -151,14 +150,14 @@ impl Gathered {
         self.slots = slots;
     }
 
-    /// Encodes the calls that it holds, in the order in which they returned; how many bytes that are.
+    /// Encodes the pending calls in the order of their return; returns the number of bytes.
     ///
     /// # Errors
     /// If the encoder has no memory.
     pub(super) fn pack(&mut self, encoder: &mut Encoder, room: &mut Budget) -> Result<u64> {
         self.nest(room);
         let mut slots = std::mem::take(&mut self.slots);
-        // Of calls that look the same the inner one returned first.
+        // Among calls with equal times, the inner one returned first.
         let depth = |slot: &Segment| match self.about(slot).map(|(_, code)| code.layer()) {
             Some(Layer::Mpiio) => 1_u8,
             Some(Layer::Hdf5) => 2,
@@ -176,7 +175,7 @@ impl Gathered {
         Ok(bytes)
     }
 
-    /// Its region, with this number.
+    /// Encodes the process as region `number`.
     ///
     /// # Errors
     /// If the encoder has no memory.
@@ -187,7 +186,7 @@ impl Gathered {
         Ok(encoder.region(number, &mut self.process, &segments, &scale)?)
     }
 
-    /// By rank, then by node.
+    /// Returns the sort key of the process: rank, then node.
     pub(super) fn place(&self) -> (i32, &str) {
         (self.process.info.rank, &self.process.info.node)
     }

@@ -1,4 +1,4 @@
-//! What the rows say of their job, and what a reader should know of a trace that was rows.
+//! Job block of an imported trace, and remarks on what differs from a recorded trace.
 
 use super::jobs::{Job, MOST_JOBS, Survey};
 use super::row::table;
@@ -8,12 +8,10 @@ use crate::text::paths::shown;
 use std::path::Path;
 use trace_format::meta::{self, JobInfo, Mpi};
 
-/// Key of a job.
 pub(super) fn key(job: &Job) -> String {
     format!("ldms-{}", job.id)
 }
 
-/// The job block.
 pub(super) fn block(job: &Job, form: &str) -> meta::Job {
     let tracer = format!("LDMS-Darshan connector, {form}");
     let is_mpi = job.last_rank > 0 || job.layers.1;
@@ -36,7 +34,7 @@ pub(super) fn block(job: &Job, form: &str) -> meta::Job {
     }
 }
 
-/// What is different from a trace, in sentences; `unknown` calls are on files without a name.
+/// Describes, in sentences, what differs from a recorded trace; `unknown` calls are on files without a name.
 pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<String> {
     let mut out = vec![format!(
         "LDMS-Darshan connector, {form}: opens, reads, writes and closes that succeeded, with times to the microsecond."
@@ -62,7 +60,7 @@ pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<S
     out
 }
 
-/// What of the file is left out, whatever job it is of.
+/// Returns the problems of the file as a whole: damaged rows, too many jobs, too many names.
 pub(super) fn problems(path: &Path, survey: &Survey) -> Vec<Problem> {
     let problem = |offset, what| Problem { file: shown(path), offset, what };
     let damaged = survey.damaged.iter().map(|(first, count)| {

@@ -1,11 +1,11 @@
-//! A row: one call.
+//! Row of the connector: one call.
 
 use super::columns::Places;
 use super::fields::Fields;
 use super::numbers::{RecordId, Seconds, seconds, whole};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// The connector's modules, each with its layer.
+/// Modules of the connector, with their layers.
 const MODULES: [(&str, Layer); 5] = [
     ("POSIX", Layer::Posix),
     ("MPIIO", Layer::Mpiio),
@@ -14,7 +14,7 @@ const MODULES: [(&str, Layer); 5] = [
     ("H5D", Layer::Hdf5),
 ];
 
-/// Its operations: name there, kind, name in a trace.
+/// Operations of the connector: its name, class, name in a trace.
 const OPERATIONS: [(&str, OpClass, &str); 5] = [
     ("open", OpClass::Open, "open"),
     ("close", OpClass::Close, "close"),
@@ -23,10 +23,10 @@ const OPERATIONS: [(&str, OpClass, &str); 5] = [
     ("flush", OpClass::Sync, "sync"),
 ];
 
-/// Moments between which there were such calls, in ns since 1970: from 2000 to 2100.
+/// Plausible range of times, in ns since 1970: the years 2000 to 2100.
 const TIMES_NS: std::ops::Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
 
-/// Number of an operation in the trace's table.
+/// Code of an operation in the trace's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Code(pub(super) u16);
 
@@ -35,25 +35,22 @@ impl Code {
         Self(1 + (module * OPERATIONS.len() + operation) as u16)
     }
 
-    /// Whether it is of H5D.
+    /// True if the operation is of module H5D.
     pub(super) fn is_of_data_sets(self) -> bool {
         let module = usize::from(self.0.saturating_sub(1)) / OPERATIONS.len();
         MODULES.get(module).is_some_and(|(word, _)| *word == "H5D")
     }
 
-    /// Whether it reads or writes.
     pub(super) fn is_data(self) -> bool {
         let operation = usize::from(self.0.saturating_sub(1)) % OPERATIONS.len();
         OPERATIONS.get(operation).is_some_and(|(_, class, _)| class.is_data())
     }
 
-    /// Its layer.
     pub(super) fn layer(self) -> Layer {
         MODULES.get(usize::from(self.0.saturating_sub(1)) / OPERATIONS.len()).map_or(Layer::Posix, |(_, layer)| *layer)
     }
 }
 
-/// All operations.
 pub(super) fn table() -> Vec<OpDef> {
     let mut out = Vec::new();
     for (module, (word, layer)) in MODULES.into_iter().enumerate() {
@@ -66,46 +63,40 @@ pub(super) fn table() -> Vec<OpDef> {
     out
 }
 
-/// What a row says.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a> {
-    /// The scheduler's number of the job, as it is written.
+    /// Scheduler's number of the job, as written.
     pub(super) job: &'a [u8],
-    /// User id.
     pub(super) uid: Option<u32>,
     /// Rank, or -1.
     pub(super) rank: i32,
-    /// Node, or nothing.
+    /// Node, or empty.
     pub(super) node: &'a [u8],
-    /// Path of the program.
     pub(super) exe: Option<&'a [u8]>,
-    /// Path of the file.
     pub(super) file: Option<&'a [u8]>,
-    /// Number of its record.
     pub(super) record: Option<RecordId>,
-    /// Layer and operation.
+    /// Code of module and operation.
     pub(super) code: Code,
-    /// First byte, or -1.
+    /// Byte offset, or -1.
     pub(super) offset: i64,
-    /// Reads and writes of the data set so far that selected points, irregular and regular hyperslabs; `None` where that is not known.
+    /// Running counts of the data set's reads and writes by selection: points, irregular, regular hyperslabs. `None` if unknown.
     pub(super) selected: Option<[u64; 3]>,
-    /// Bytes.
     pub(super) length: u64,
-    /// When the call was made, in ns since 1970.
+    /// Start, in ns since 1970.
     pub(super) start_unix_ns: i64,
-    /// When it returned, the same.
+    /// Return, in ns since 1970.
     pub(super) end_unix_ns: i64,
-    /// How long after the job's start it was made, in ns.
+    /// Start relative to the job's start, in ns.
     pub(super) since_start_ns: Option<i64>,
-    /// A spreadsheet rounded its times.
+    /// True if a spreadsheet rounded its times.
     pub(super) is_rounded: bool,
 }
 
 impl<'a> Row<'a> {
-    /// What `fields` say.
+    /// Parses the values of a row.
     ///
     /// # Errors
-    /// What is wrong with them, for people.
+    /// Description of what is wrong with them, for users.
     pub(super) fn of(fields: &'a Fields, places: &Places) -> Result<Self, String> {
         if fields.len() < places.width() {
             return Err(format!("it has {} values and not {}", fields.len(), places.width()));

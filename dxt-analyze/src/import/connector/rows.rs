@@ -1,4 +1,4 @@
-//! The rows of a file: CSV or JSON lines, whole or damaged.
+//! Rows of a file, CSV or JSON lines, intact or damaged.
 
 use super::columns::{COLUMNS, MARK, Places};
 use super::fields::Fields;
@@ -11,17 +11,17 @@ use anyhow::{Context, Result};
 use std::io::{BufReader, Read, Take};
 use std::path::Path;
 
-/// Further lines that a row may have: paths with ends of lines in them are rare.
+/// Maximum continuation lines of a row: paths with line feeds are rare.
 const MORE_LINES: usize = 8;
 
-/// How rows are written: as CSV with these columns, or as a JSON object a line, whose values are brought into the usual ones.
+/// Format of rows: CSV with these columns, or one JSON object per line, whose values are put into the usual columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Form {
     places: Places,
     is_json: bool,
 }
 
-/// The form of a file that begins with `head`; `None` if it is not of the connector.
+/// Returns the format of a file that begins with `head`; `None` if it is not of the connector.
 fn form(head: &[u8]) -> Option<Form> {
     let head = head.strip_prefix(MARK).unwrap_or(head).trim_ascii_start();
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -34,42 +34,39 @@ fn form(head: &[u8]) -> Option<Form> {
     Places::of(&fields).map(|places| Form { places, is_json: false })
 }
 
-/// Bytes of a file by which its form is known.
+/// Bytes at the start of a file that suffice to recognize its format.
 pub(super) const HEAD_BYTES: usize = 4096;
 
-/// Whether a file that begins with `head` is of the connector.
+/// True if a file that begins with `head` is of the connector.
 pub(super) fn is_known(head: &[u8]) -> bool {
     form(head).is_some()
 }
 
-/// Rows as they come.
 pub(super) struct Rows {
     lines: Lines<BufReader<Take<Data>>>,
     places: Places,
     is_json: bool,
-    /// Segments of the latest line of JSON that were given.
+    /// Segments already returned of the current JSON line.
     given: usize,
     line: Line,
     fields: Fields,
     path: String,
 }
 
-/// A row that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Damaged {
     /// Number of its first line.
     pub(super) line: u64,
-    /// Where that begins, in bytes.
+    /// Byte offset of that line.
     pub(super) offset: u64,
-    /// What is wrong.
     pub(super) why: String,
 }
 
 impl Rows {
-    /// Those of the first `length` bytes of the file at `path`.
+    /// Opens the file at `path`, limited to its first `length` bytes.
     ///
     /// # Errors
-    /// If it cannot be read, is empty, or lacks columns.
+    /// If the file cannot be read, is empty, or lacks columns.
     pub(super) fn open(path: &Path, length: u64) -> Result<Self> {
         let failed = || format!("failed to read {}", shown(path));
         let mut head = Vec::new();
@@ -96,12 +93,11 @@ impl Rows {
         Ok(Self { lines, places, is_json, given: 0, line, fields, path: shown.to_string() })
     }
 
-    /// What the form is called.
     pub(super) const fn form(&self) -> &'static str {
         if self.is_json { "JSON lines" } else { "CSV" }
     }
 
-    /// The next row; first lines are passed over wherever they stand, since files are put together.
+    /// Returns the next row. Header lines are skipped anywhere, since files may be concatenated.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -142,7 +138,7 @@ impl Rows {
         Ok(None)
     }
 
-    /// Adds further lines until all quotes end; if that makes no row of them, they are given back, and false is returned.
+    /// Appends further lines until all quotes are closed. If the result is no valid row, gives the lines back and returns false.
     fn join(&mut self) -> Result<bool> {
         let (mut text, mut more) = (self.line.text.clone(), Vec::new());
         let mut joined = false;
@@ -190,7 +186,7 @@ impl Rows {
     }
 }
 
-/// Whether a value of `len` is its name.
+/// True if the value in column `len` is a column name.
 fn is_name(value: &[u8]) -> bool {
     value.ends_with(b"len")
 }

@@ -1,5 +1,5 @@
-//! What a log has counters of and no segments: the reads and writes that DXT had no room for, all of C streams, and metadata. What
-//! libraries did is in `libraries`.
+//! Operations that a log counts without segments: reads and writes for which DXT had no room, all calls of C streams, and metadata.
+//! Operations of libraries are in `libraries`.
 
 use super::layouts::Layouts;
 use super::named::{Named, total};
@@ -15,32 +15,32 @@ use trace_format::meta::{Note, Order, WholeDef};
 use trace_format::op::{Layer, OpMode};
 use trace_format::profile::{Profile, Slowest};
 
-/// Said of files whose counters of order are not taken.
+/// Note on files whose counters of order (CONSEC, SEQ) are not used.
 const CONTRADICTED: &str = "files whose counters of order (CONSEC, SEQ) contradict their segments, which are taken";
 
-/// What of a file's reads or writes is on record as segments.
+/// Sums over those reads, or writes, of a file that have segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     count: u64,
     bytes: u64,
     time_ns: u64,
     sizes: [u64; SIZE_BINS],
-    /// By [`FORMS`].
+    /// Calls by [`FORMS`].
     forms: [u64; 4],
-    /// End of the last call, bytes from the file's beginning.
+    /// End offset of the last call, in bytes.
     last_end: Option<u64>,
-    /// Calls without one before them: one for each rank.
+    /// Calls without a predecessor: one per rank.
     firsts: u64,
     consecutive: u64,
     sequential: u64,
 }
 
-/// Part of the reads or writes of a file by which the counters of their order differ from the segments to contradict them; calls of several threads at a
-/// time may have another order in each.
+/// Share of a file's reads or writes by which the counters of order may differ from the segments without contradicting them:
+/// both may order the calls of concurrent threads differently.
 const CONTRADICTS: f64 = 0.1;
 
 impl Used {
-    /// Adds a segment, in the order of the log; `offset` is `None` where it is not on record.
+    /// Adds a segment, in the order of the log; `offset` is `None` if not recorded.
     pub(crate) fn add(&mut self, form: OpMode, offset: Option<u64>, bytes: u64, time_ns: u64) {
         match (self.last_end, offset) {
             (Some(end), Some(offset)) => {
@@ -58,11 +58,11 @@ impl Used {
         self.sizes[size_bin(bytes)] += 1;
     }
 
-    /// Order of the accesses by their segments, if all have one and the counters contradict them.
+    /// Returns the order of accesses by their segments, if every access has one and the counters contradict them.
     fn order_against(&self, counted: Order) -> Option<Order> {
         let slack = (counted.known as f64 * CONTRADICTS) as u64;
         let possible = self.sequential.saturating_sub(slack)..=self.sequential.saturating_add(self.firsts + slack);
-        // Where order is counted at all.
+        // Only if the order is counted at all.
         let all = counted.known > 0 && self.count >= counted.known;
         (all && !possible.contains(&counted.sequential)).then_some(Order {
             known: self.count,
@@ -83,7 +83,7 @@ impl Used {
     }
 }
 
-/// By layer, record id and whether it is of writes.
+/// Sums by layer, record id and direction (true for writes).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllUsed(FxHashMap<(Layer, u64, bool), Used>);
 
@@ -92,7 +92,7 @@ impl AllUsed {
         self.0.entry((layer, id, writes)).or_default()
     }
 
-    /// Adds what `other` has of some records.
+    /// Adds the sums in `other` for the records in `ids`.
     pub(crate) fn merge(&mut self, other: &Self, ids: &FxHashSet<u64>) {
         for (&(layer, id, writes), used) in other.0.iter().filter(|((_, id, _), _)| ids.contains(id)) {
             self.of(layer, id, writes).merge(used);
@@ -104,7 +104,7 @@ impl AllUsed {
     }
 }
 
-/// Adds what `named` counts to `tables`, less what has segments; its file. `above` is what MPI-IO did to the file.
+/// Adds the counts of `named`, less those with segments, to `tables`; returns the file. `above` is what MPI-IO did to the file.
 pub(crate) fn add(
     named: Named<'_>,
     above: Above,
@@ -139,7 +139,7 @@ pub(crate) fn add(
         }
     }
     metadata(named, sync_ns, |code, counters| tables.missing(file, code, counters, above.metadata()));
-    // A record of fewer calls than there are segments of does not tell of all.
+    // A record with fewer calls than segments does not cover all calls.
     let accesses = named.data(false).segments.saturating_add(named.data(true).segments);
     if layer != Layer::Stdio && accesses > 0 && accesses >= on_record {
         let memory_alignment = if named.module == Module::Posix { named.count("MEM_ALIGNMENT") } else { 0 };
@@ -155,21 +155,21 @@ pub(crate) fn add(
     file
 }
 
-/// Names of calls that make bytes durable.
+/// Names of calls that make data durable.
 const SYNCS: [&str; 2] = ["sync", "fdatasync"];
 
-/// Calls that make bytes durable.
+/// Returns the number of calls that make data durable.
 fn syncs(named: Named<'_>) -> u64 {
     let counters =
         kinds(named.module).iter().filter(|(name, ..)| SYNCS.contains(name)).flat_map(|(_, counters, _)| *counters);
     counters.map(|counter| named.count(counter)).sum::<Sum>().get()
 }
 
-/// Syncs of a file from which they are told from writes by what the longest write leaves.
+/// Minimum syncs of a file for which the bound by the longest write can separate sync time from write time.
 const ENOUGH_SYNCS: u64 = 4;
 
-/// What of the time of `writes` is of syncs at least, ns: Darshan counts it as time of writes, none of which takes longer than the longest. Where each
-/// write has a segment, or there is none, all that is left is theirs. Of few `syncs` the bound says too little to compare them.
+/// Returns a lower bound of the time in syncs, in ns: write time - number of writes * longest write. Darshan adds sync time to write time.
+/// If no write is left without a segment, all the time is of syncs. With few `syncs`, the bound is too weak to be used.
 fn at_least_in_syncs(writes: &Counters, syncs: u64) -> u64 {
     match (writes.segments, writes.max_duration) {
         (0, _) => writes.duration,
@@ -179,7 +179,7 @@ fn at_least_in_syncs(writes: &Counters, syncs: u64) -> u64 {
     }
 }
 
-/// What is left of `all` without what has segments.
+/// Subtracts what has segments from `all`.
 fn rest(all: Counters, used: &Used) -> Counters {
     if used.count == 0 {
         return all;
@@ -197,8 +197,8 @@ fn rest(all: Counters, used: &Used) -> Counters {
     }
 }
 
-/// Bytes, time and sizes shared out by the numbers of calls, as the log has them for all forms together. Sums over the forms are exact:
-/// each part begins where the one before ended.
+/// Splits bytes, time and sizes over the forms in proportion to their calls, since the log has them for all forms together.
+/// Sums over the forms are exact: each part begins where the previous one ends.
 pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters)> {
     let calls = total(counts);
     let only = counts.iter().filter(|count| **count > 0).count() == 1;
@@ -215,7 +215,7 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
             segments: count,
             bytes: part(all.bytes),
             duration: part(all.duration),
-            // Whose the longest is, is not known of several.
+            // With several forms, it is unknown which of them the longest call has.
             max_duration: if only { all.max_duration } else { 0 },
             sizes: all.sizes.map(part),
             ..all.clone()
@@ -225,8 +225,9 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
     out
 }
 
-/// Calls that move no bytes, kind by kind. Darshan has one time for all of them, which stands with the first kind that there is, unless the file was
-/// opened once: then the open's own is known, and the rest is the next kind's. `sync_ns` is known to be of syncs, and is shared out by their numbers.
+/// Passes the counters of each kind of call that moves no bytes to `each`. Darshan has one time for all kinds: the first kind gets it.
+/// If the file was opened once, the open gets its own known time, and the next kind the rest. `sync_ns` is known to be of syncs, and is
+/// split over them by number of calls.
 pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code, Counters)) {
     let (first, last) = (named.ns("OPEN_START_TIMESTAMP"), named.ns("CLOSE_END_TIMESTAMP"));
     let mut left = named.ns("META_TIME");
@@ -259,7 +260,7 @@ pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code
     }
 }
 
-/// How long the only open and close of a file took, if it was opened once, by one rank, and there are seeks or stats besides.
+/// Returns the time of the only open and close of a file, if it was opened once, by one rank, and has seeks or stats as well.
 fn opening_ns(named: Named<'_>) -> Option<u64> {
     let once = named.module == Module::Posix && named.count("OPENS") == 1;
     let others = named.count("SEEKS").saturating_add(named.count("STATS"));
@@ -270,7 +271,7 @@ fn opening_ns(named: Named<'_>) -> Option<u64> {
     if once && others > 0 { Some(span("OPEN")?.saturating_add(span("CLOSE")?)) } else { None }
 }
 
-/// A module's calls that move no bytes: name, counters, form.
+/// Calls of a module that move no bytes: name, counters, form.
 type Kinds = &'static [(&'static str, &'static [&'static str], OpMode)];
 
 fn kinds(module: Module) -> Kinds {
@@ -312,7 +313,7 @@ fn kinds(module: Module) -> Kinds {
     }
 }
 
-/// How the file was accessed, by all calls on it.
+/// Returns the access profile of the file over all calls.
 fn profile(named: Named<'_>, accesses: u64, memory_known: bool) -> Profile {
     let posix = named.module == Module::Posix;
     let (memory_known, memory_unaligned) =

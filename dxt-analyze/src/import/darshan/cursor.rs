@@ -1,4 +1,4 @@
-//! The modules of a log side by side, rank by rank: a log has each module's records in the order of ranks.
+//! Parallel readers of a log's modules, advanced rank by rank: each module's records are sorted by rank.
 
 use super::Logs;
 use super::libraries::LIBRARIES;
@@ -13,41 +13,39 @@ use std::fs::File;
 use std::iter::Peekable;
 use std::sync::Arc;
 
-/// Modules with counters that are read.
 pub(crate) const COUNTED: [Module; 9] = {
     let [h5f, h5d, pnetcdf_file, pnetcdf_var] = LIBRARIES;
     [Module::Posix, Module::MpiIo, Module::Stdio, h5f, h5d, pnetcdf_file, pnetcdf_var, Module::Dfs, Module::Daos]
 };
-/// APIs whose segments are read.
 const APIS: [Api; 2] = [Api::Posix, Api::MpiIo];
-/// Logs that are open for that.
+/// Number of concurrently open readers of the log.
 pub(crate) const MODULES: usize = COUNTED.len() + APIS.len() + 1;
 
-/// The modules, each where it has been read to.
+/// Readers of the modules, each at its own position.
 pub(crate) struct Cursors<'a> {
     counters: Vec<(Module, Peekable<Counters<'a, File>>)>,
     dxt: Vec<(Api, DxtCursor<'a>)>,
     heat: Option<Peekable<Heatmaps<'a, File>>>,
     bounds: Bounds,
-    /// Of segments and heat maps; counter records have been counted before.
+    /// Segments and heat maps set aside; counter records have been checked before.
     aside: Aside,
     info: Arc<Info>,
-    /// For the records of a rank.
+    /// Budget for the records of one rank.
     of_rank: Budget,
-    /// For what ranks have become.
+    /// Budget for the converted data of all ranks.
     of_all: Budget,
 }
 
-/// Bytes that a record's tables take, about: some streams with their counters, a file, a profile.
+/// Estimated bytes of a record's tables: some streams with their counters, a file, a profile.
 const TABLES_BYTES: u64 = 2048;
-/// Bytes that the tables of a DXT record take.
+/// Estimated bytes of the tables of a DXT record.
 const FILE_BYTES: u64 = 512;
 
 fn name_bytes(id: u64, info: &Info) -> u64 {
     info.names.get(id).map_or(0, |name| name.as_bytes().len() as u64)
 }
 
-/// Bytes that a record takes, and what it becomes.
+/// Returns the estimated bytes of a record and of what it is converted to.
 pub(crate) fn cost(record: &CounterRecord, info: &Info) -> u64 {
     TABLES_BYTES + name_bytes(record.id, info) + 8 * (record.ints.len() + record.floats.len()) as u64
 }
@@ -58,7 +56,7 @@ struct DxtCursor<'a> {
 }
 
 impl DxtCursor<'_> {
-    /// Passes over records that cannot be.
+    /// Skips records whose rank is not plausible.
     fn pass_over(&mut self, bounds: &Bounds, api: Api, aside: &mut Aside) {
         while let Some(why) = self.next.as_ref().and_then(|record| bounds.segment_rank(record.rank).err()) {
             aside.passes(module_of(api), Err(why));
@@ -68,7 +66,7 @@ impl DxtCursor<'_> {
 }
 
 impl<'a> Cursors<'a> {
-    /// `length` is the log's, in bytes.
+    /// Opens the readers; `length` is the length of the log, in bytes.
     pub(crate) fn new(logs: &'a mut Logs, info: Arc<Info>, bounds: Bounds, length: u64) -> Self {
         let mut logs = logs.0.iter_mut();
         let counters = COUNTED.iter().zip(logs.by_ref());
@@ -86,32 +84,31 @@ impl<'a> Cursors<'a> {
         Self { counters, dxt, heat, bounds, aside: Aside::default(), info, of_rank, of_all }
     }
 
-    /// What was set aside, once all has been read.
+    /// Returns what was set aside, after everything was read.
     pub(crate) fn aside(self) -> Aside {
         self.aside
     }
 
-    /// Begins a rank, which may take as much as each.
+    /// Begins a rank: each rank has the same budget.
     pub(crate) fn begin_rank(&mut self) {
         self.of_rank.refill();
     }
 
-    /// Takes the room that a process takes once it is made; without it no more ranks are read.
+    /// Takes the bytes of a converted process from the budget; once it is exceeded, no more ranks are read.
     pub(crate) fn made(&mut self, bytes: u64) {
         self.of_all.take(bytes);
     }
 
-    /// Whether there is no room for more ranks.
+    /// True if there is no room for more ranks.
     pub(crate) fn is_full(&self) -> bool {
         self.of_all.is_spent()
     }
 
-    /// What limits it.
     pub(crate) fn budgets(&self) -> [&Budget; 2] {
         [&self.of_rank, &self.of_all]
     }
 
-    /// The lowest rank of what comes next. Records that stand for all ranks are passed over.
+    /// Returns the lowest rank among the next records; skips records that stand for all ranks.
     pub(crate) fn next_rank(&mut self) -> Option<i64> {
         self.dxt.iter_mut().for_each(|(api, cursor)| cursor.pass_over(&self.bounds, *api, &mut self.aside));
         self.pass_over_heat();
@@ -125,7 +122,7 @@ impl<'a> Cursors<'a> {
         counted.chain(traced).chain(heat).min()
     }
 
-    /// The counters of a rank that come next.
+    /// Takes the next counter records if they are of `rank`.
     pub(crate) fn counters(&mut self, rank: i64) -> Vec<(Module, CounterRecord)> {
         let mut out = Vec::new();
         for (module, records) in &mut self.counters {
@@ -141,7 +138,7 @@ impl<'a> Cursors<'a> {
         out
     }
 
-    /// The heat maps of a rank that come next.
+    /// Takes the next heat maps if they are of `rank`.
     pub(crate) fn heat(&mut self, rank: i64) -> Vec<HeatmapRecord> {
         let mut out = Vec::new();
         while let Some(record) = self.heat.as_mut().and_then(|heat| heat.next_if(|record| record.rank == rank)) {
@@ -153,7 +150,7 @@ impl<'a> Cursors<'a> {
         out
     }
 
-    /// Passes over heat maps that cannot be.
+    /// Skips heat maps that are not plausible.
     fn pass_over_heat(&mut self) {
         let Some(heat) = &mut self.heat else { return };
         while let Some(why) = heat.peek().and_then(|record| self.bounds.heat(record).err()) {
@@ -162,11 +159,11 @@ impl<'a> Cursors<'a> {
         }
     }
 
-    /// The segments of a rank that come next: `each` gets its records' heads with their pieces.
+    /// Passes the next DXT records, if they are of `rank`, to `each`: head, operation and plausible segments of each piece.
     pub(crate) fn segments(&mut self, rank: i64, api: Api, mut each: impl FnMut(&DxtRecord, Operation, &[Segment])) {
         let Some((_, cursor)) = self.dxt.iter_mut().find(|(known, _)| *known == api) else { return };
         while let Some(record) = cursor.next.take_if(|record| record.rank == rank) {
-            // The segments of what there is no room for are passed over.
+            // If there is no room for the record, its segments are skipped.
             let room = self.of_rank.take(FILE_BYTES + name_bytes(record.id, &self.info));
             let (mut sound, mut damaged): (Vec<Segment>, u64) = (Vec::new(), 0);
             while let Some(piece) = cursor.dxt.next_piece().filter(|_| room) {
@@ -187,7 +184,7 @@ impl<'a> Cursors<'a> {
     }
 }
 
-/// The rank that a counter record is of; `None` of one that stands for all ranks, and of one that cannot be.
+/// Returns the rank of a counter record; `None` if it stands for all ranks, or is not plausible.
 fn rank_of(bounds: &Bounds, module: Module, record: &CounterRecord) -> Option<i64> {
     let rank = if bounds.nprocs == Some(1) { record.rank.max(0) } else { record.rank };
     (rank >= 0 && bounds.counters(module, record).is_ok()).then_some(rank)

@@ -1,6 +1,6 @@
-//! The form of MPI-IO's calls that have segments: collective, independent, split, nonblocking. DXT does not tell it, the counters say
-//! how many of a rank's calls on a file had which. Where they had several, the longest of the rank's calls are taken to be the
-//! collective ones, which wait for other ranks, then the split ones; the numbers are the log's, which call is which is a guess.
+//! Forms of MPI-IO calls that have segments: collective, independent, split, nonblocking. DXT does not record the form; the counters say
+//! how many of a rank's calls on a file had each form. If there were several, the rank's longest calls are taken as the collective ones,
+//! which wait for other ranks, then the split ones. The numbers are the log's, the assignment is a guess.
 
 use super::named::{Named, total};
 use super::ops::FORMS;
@@ -10,23 +10,23 @@ use darshan_log::{CounterRecord, DxtRecord, Module, Operation, Segment};
 use rustc_hash::FxHashMap;
 use trace_format::op::OpMode;
 
-/// The order in which forms are given out, the longest calls first.
+/// Order in which forms are assigned, longest calls first, as indices into [`FORMS`].
 const LONGEST_FIRST: [usize; 4] = [1, 2, 0, 3];
 
-/// The forms of a rank's calls.
+/// Forms of a rank's calls.
 #[derive(Default)]
 pub(crate) struct Forms {
-    /// By file and whether it is of writes: calls by [`FORMS`].
+    /// Calls by [`FORMS`], for each file and direction (true for writes).
     counts: FxHashMap<(u64, bool), [u64; 4]>,
-    /// Calls on a file by records of the rank alone.
+    /// Calls on a file according to the rank's own records.
     own: FxHashMap<u64, u64>,
-    /// Segments of several forms, in the order of the log.
+    /// Segments not assigned yet, in the order of the log.
     held: Vec<(DxtRecord, Operation, Vec<Segment>)>,
     held_segments: usize,
 }
 
 impl Forms {
-    /// By the records of a rank and of all ranks; of the latter each of the `nprocs` ranks has its part.
+    /// Takes the counts from the rank's records and the shared ones; each of `nprocs` ranks gets an equal part of the latter.
     pub(crate) fn of(counters: &[(Module, CounterRecord)], shared: &Shared, nprocs: Option<i64>) -> Self {
         let ranks = nprocs.and_then(|ranks| u64::try_from(ranks).ok()).unwrap_or(1).max(1);
         let mut out = Self::default();
@@ -51,13 +51,13 @@ impl Forms {
         self.counts.get(&(id, operation == Operation::Write)).copied().unwrap_or_default()
     }
 
-    /// Calls of the rank on a file, as far as its own records say: of records of all ranks nobody knows its part.
+    /// Returns the rank's calls on a file according to its own records: its part of shared records is unknown.
     pub(crate) fn calls(&self, id: u64) -> u64 {
         self.own.get(&id).copied().unwrap_or(0)
     }
 
-    /// The form of these calls, if it is known at once; else they are kept until [`Self::give_out`], as far as there is room. Calls
-    /// without room get the form that most have.
+    /// Returns the form of these calls if it is unique. Otherwise keeps them for [`Self::give_out`] if there is room, or returns the most
+    /// frequent form.
     pub(crate) fn form(&mut self, record: &DxtRecord, operation: Operation, segments: &[Segment]) -> Option<OpMode> {
         let counts = self.counts(record.id, operation);
         let used = counts.iter().filter(|count| **count > 0).count();
@@ -78,12 +78,12 @@ impl Forms {
         None
     }
 
-    /// Gives what was kept to `each`, by form.
+    /// Passes the kept segments to `each`, by form.
     pub(crate) fn give_out(&mut self, mut each: impl FnMut(&DxtRecord, Operation, OpMode, &[Segment])) {
         self.held_segments = 0;
         for (record, operation, mut segments) in std::mem::take(&mut self.held) {
             let counts = self.counts(record.id, operation);
-            // The longest first; of equals the one that began first, which is the order of the log.
+            // Longest first; the sort is stable, so equal ones stay in the order of the log.
             segments.sort_by(|a, b| (b.end - b.start).total_cmp(&(a.end - a.start)));
             let mut rest = segments.as_mut_slice();
             for (place, count) in parts(counts, rest.len() as u64) {
@@ -97,8 +97,7 @@ impl Forms {
     }
 }
 
-/// How many of `segments` get which form, in the order in which they are given out: as many as were counted, and of more or fewer
-/// segments their share.
+/// Splits `segments` over the forms, in the order of assignment: as counted, or in proportion to the counts if the totals differ.
 fn parts(counts: [u64; 4], segments: u64) -> Vec<(usize, u64)> {
     let calls = total(counts).max(1);
     let mut before = 0_u64;

@@ -1,11 +1,10 @@
-//! Heat maps of a log: bytes over time, of the layers of which it has no segments, and of the time for which it has none.
+//! Heat maps of a log (bytes over time), used for layers without segments and for the time after the segments end.
 
 use super::named::ns;
 use darshan_log::{HeatmapRecord, record_id};
 use trace_format::meta::HeatDef;
 use trace_format::op::Layer;
 
-/// Names of the records, by layer.
 pub(crate) const NAMES: [(&str, Layer); 5] = [
     ("heatmap:POSIX", Layer::Posix),
     ("heatmap:MPIIO", Layer::Mpiio),
@@ -14,7 +13,7 @@ pub(crate) const NAMES: [(&str, Layer); 5] = [
     ("heatmap:DAOS", Layer::Daos),
 ];
 
-/// When the last segment of each layer ended, ns since the job's start.
+/// End of the last segment of each layer, in ns since the job's start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ends {
     posix: Option<u64>,
@@ -30,7 +29,6 @@ impl Ends {
         }
     }
 
-    /// Notes the end of a segment.
     pub(crate) fn see(&mut self, layer: Layer, end_ns: u64) {
         if let Some(last) = self.of(layer) {
             *last = (*last).max(Some(end_ns));
@@ -38,8 +36,8 @@ impl Ends {
     }
 }
 
-/// What of a rank's heat maps goes into the trace: all bins of layers that have no segments, and of others those behind the last
-/// segment, where DXT had no more room. A bin in which the last segment ends is left out, so that no byte counts twice.
+/// Returns the heat maps for the trace: all bins of layers without segments, else the bins after the last segment, when DXT had no room
+/// left. The bin in which the last segment ends is left out, so that no byte counts twice.
 pub(crate) fn read(records: &[HeatmapRecord], mut ends: Ends) -> Heat {
     let mut out = Heat::default();
     for record in records {
@@ -61,12 +59,10 @@ pub(crate) fn read(records: &[HeatmapRecord], mut ends: Ends) -> Heat {
     out
 }
 
-/// What [`read`] found.
 #[derive(Debug, Default)]
 pub(crate) struct Heat {
-    /// The bytes over time.
     pub(crate) defs: Vec<HeatDef>,
-    /// Whether some of them are of a layer whose segments ended before.
+    /// True if some of them are of a layer whose segments end before.
     pub(crate) ends_early: bool,
 }
 
@@ -95,7 +91,7 @@ mod tests {
         let records =
             [record("heatmap:POSIX", vec![3, 3, 5, 0, 9, 0]), record("heatmap:STDIO", vec![1, 0, 0, 0, 0, 1])];
         let all_of_stdio = def(Layer::Stdio, 0, &[1, 0, 0, 0, 0, 1]);
-        // Within the third bin; at its beginning; behind all; at the very start.
+        // End of the segments: within the third bin; at its start; after all bins; at the very start.
         for (end_ns, first, bytes) in [
             (250_000_000, 4, vec![9]),
             (200_000_000, 2, vec![5, 0, 9]),

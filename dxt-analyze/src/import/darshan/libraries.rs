@@ -1,5 +1,5 @@
-//! What Darshan counted of HDF5 and PnetCDF: files by H5F and PNETCDF_FILE records, data sets and variables by H5D and PNETCDF_VAR
-//! records. What the libraries did inside their calls has records of its own at the layers below.
+//! Counters of HDF5 and PnetCDF: files from H5F and PNETCDF_FILE records, data sets and variables from H5D and PNETCDF_VAR records.
+//! Operations inside the libraries' calls have records of their own at the lower layers.
 
 use super::counted;
 use super::layouts::Layouts;
@@ -11,10 +11,9 @@ use trace_format::counters::Counters;
 use trace_format::meta::{DataSetAccess, Selection};
 use trace_format::op::{Layer, OpMode};
 
-/// Modules of libraries.
 pub(crate) const LIBRARIES: [Module; 4] = [Module::H5F, Module::H5D, Module::PnetcdfFile, Module::PnetcdfVar];
 
-/// Adds what a record of one of [`LIBRARIES`] counts to `tables`.
+/// Adds the counts of a record of one of [`LIBRARIES`] to `tables`.
 pub(crate) fn add(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     match named.module {
         Module::H5D | Module::PnetcdfVar => data_set(named, tables, layouts),
@@ -44,7 +43,7 @@ fn share(whole: u64, part: u64, parts: u64) -> u64 {
 
 fn data_set(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     let name = tables.name(named.record.id).unwrap_or_default();
-    // `file:data set`; H5D records of version 1 do not say which file.
+    // The name is `file:data set`; H5D records of version 1 have no file id.
     let split = || name.iter().rposition(|byte| *byte == b':').map(|at| record_id(name.get(..at).unwrap_or_default()));
     let file_id = named.record.file_id.filter(|id| *id != 0).or_else(split).unwrap_or(named.record.id);
     let of_file = tables.name(file_id).map_or(0, |file| file.len() + 1);
@@ -69,7 +68,7 @@ fn data_set(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     }
 }
 
-/// Reads or writes by their form.
+/// Returns reads or writes by form.
 fn transfers(named: Named<'_>, writes: bool) -> Vec<(Code, Counters)> {
     let (name, all) = (if writes { "write" } else { "read" }, named.data(writes));
     let of = |mode| code(named.layer(), name, mode);
@@ -80,7 +79,7 @@ fn transfers(named: Named<'_>, writes: bool) -> Vec<(Code, Counters)> {
     counted::by_form(&all, named.forms(writes)).into_iter().map(|(mode, counters)| (of(mode), counters)).collect()
 }
 
-/// How many calls selected what; Darshan does not say which of them were reads.
+/// Calls by kind of selection; Darshan does not say which of them were reads.
 struct Kinds([u64; Selection::COUNT]);
 
 fn selections(named: Named<'_>) -> Kinds {
@@ -99,7 +98,7 @@ fn selections(named: Named<'_>) -> Kinds {
 }
 
 impl Kinds {
-    /// Those of the next `calls` calls, the unknown ones included.
+    /// Takes the selections of the next `calls` calls; the remaining calls count as `Other`.
     fn take(&mut self, calls: u64) -> [u64; Selection::COUNT] {
         let mut left = calls;
         let mut out = self.0.map(|_| 0);
@@ -138,7 +137,7 @@ mod tests {
         record
     }
 
-    /// Operations by name and form, with calls, bytes and time.
+    /// Returns the operations by name and form, with calls, bytes and time.
     fn done(process: &Process) -> Vec<(String, OpMode, u64, u64, u64)> {
         let ops = crate::import::darshan::ops::table(false);
         let one = |missing: &trace_format::meta::Missing| {

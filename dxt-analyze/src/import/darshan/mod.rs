@@ -1,8 +1,8 @@
-//! Darshan logs as traces: every verb reads a `.darshan` log as it reads a trace, because it becomes one first, in a temporary
-//! file without a name, and `convert` writes the same to a file with one. `docs/interop.md` says what becomes of what.
+//! Import of Darshan logs: every command reads a `.darshan` log as it reads a trace, since the log first becomes a trace in an unnamed
+//! temporary file; `convert` writes the same trace to a named file. `docs/interop.md` documents the mapping.
 //!
-//! [`convert`] goes through the log rank by rank; memory grows with what one rank did, not with the job, and has bounds whatever the
-//! log holds (`budget`).
+//! [`convert`] reads the log rank by rank: memory grows with what one rank did, not with the job. It is bounded regardless of the log's
+//! content (`budget`).
 
 mod counted;
 mod cursor;
@@ -41,11 +41,11 @@ use std::sync::mpsc::sync_channel;
 use trace_format::meta::Note;
 use trace_format::write::{Encoder, preamble};
 
-/// Ranks that may wait to be packed.
+/// Maximum ranks that wait to be encoded.
 const WAITING: usize = 1;
 
-/// Whether the file at `path` that begins with `head` (16 bytes are enough) is a Darshan log of any version, one inside a compressed
-/// stream, as all of 2.x are, or at least named as one.
+/// True if the file at `path` that begins with `head` (16 bytes suffice) is a Darshan log of any version, or is named as one.
+/// Logs inside a compressed stream, as all of 2.x are, count too.
 #[must_use]
 pub fn is_log(path: &Path, head: &[u8]) -> bool {
     const MAGIC: i64 = 6_567_223;
@@ -57,10 +57,10 @@ pub fn is_log(path: &Path, head: &[u8]) -> bool {
     is_magic || named() || packed()
 }
 
-/// Writes the log at `path` to `out`, from its present position on, as a trace.
+/// Converts the log at `path` to a trace, written to `out` from its present position on.
 ///
 /// # Errors
-/// If `path` is no log that can be read, or `out` cannot be written.
+/// If `path` is no readable log, or `out` cannot be written.
 pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let place = || format!("failed to read {}", shown(path));
     let file = input::open_trace(path).with_context(place)?;
@@ -86,7 +86,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let mut shared = Shared::read(&mut log, &bounds, &mut aside, &mut of_shared);
     let mut notes: Vec<Note> = provenance::notes(&mut log);
     let mut written = Written::behind(&head);
-    // One thread unpacks the log, another packs the trace: each takes about as long.
+    // One thread decompresses the log, another compresses the trace: each takes about as long.
     let (sender, receiver) = sync_channel::<Gathered>(WAITING);
     let (unpacked, packed) = std::thread::scope(|scope| {
         let pack = scope.spawn(|| {
@@ -97,7 +97,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
             while let Some(rank) = cursors.next_rank().filter(|_| !cursors.is_full()) {
                 let gathered = ranks.gather(rank, &mut cursors, &mut shared, number, std::mem::take(&mut notes))?;
                 if sender.send(gathered).is_err() {
-                    // The other thread has failed and says why.
+                    // The other thread has failed, and its error is returned below.
                     break;
                 }
                 number += 1;
@@ -137,13 +137,13 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     Ok(Converted { problems, remarks: remarks(&log) })
 }
 
-/// The log once for every module that is read at the same time as the others.
+/// Handles of the log, one per module that is read concurrently.
 #[derive(Debug)]
 struct Logs(Vec<Log<File>>);
 
 impl Logs {
     fn open(log: &Log<File>, path: &Path) -> std::io::Result<Self> {
-        // What the small parts say, names above all, is there once.
+        // The small parts, above all the names, are shared.
         let logs = (0..cursor::MODULES).map(|_| Ok(log.another(input::open(path)?)));
         Ok(Self(logs.collect::<std::io::Result<_>>()?))
     }

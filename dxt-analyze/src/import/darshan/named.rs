@@ -1,4 +1,4 @@
-//! A record's counters by name, and what they say of reads and writes.
+//! Access to a record's counters by name, and their meaning for reads and writes.
 
 use crate::sum::Sum;
 use darshan_log::counters::SIZE_NAMES;
@@ -7,7 +7,7 @@ use trace_format::counters::Counters;
 use trace_format::meta::Order;
 use trace_format::op::Layer;
 
-/// A record's counters by name, without the module's.
+/// Record whose counters are accessed by name, without the module's prefix.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
     pub(crate) module: Module,
@@ -29,7 +29,7 @@ impl Named<'_> {
         }
     }
 
-    /// A count; 0 where it was not monitored.
+    /// Returns a count; 0 if it was not monitored.
     pub(crate) fn count(self, name: &str) -> u64 {
         let found = self.record.int(self.module, &format!("{}_{name}", self.prefix()));
         found.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
@@ -39,7 +39,7 @@ impl Named<'_> {
         self.record.int(self.module, &format!("{}_{name}", self.prefix())).unwrap_or(0)
     }
 
-    /// Seconds, as ns.
+    /// Returns a time, converted from seconds to ns.
     pub(crate) fn ns(self, name: &str) -> u64 {
         ns(self.record.float(self.module, &format!("{}_F_{name}", self.prefix())).unwrap_or(0.0))
     }
@@ -60,23 +60,23 @@ impl Named<'_> {
         }
     }
 
-    /// Whether it tells the forms of reads and writes apart.
+    /// True if the module counts reads and writes by form.
     pub(crate) fn has_forms(self) -> bool {
         matches!(self.module, Module::MpiIo | Module::PnetcdfVar | Module::Dfs)
     }
 
-    /// How many reads or writes had each of [`super::ops::FORMS`].
+    /// Returns the number of reads or writes by [`super::ops::FORMS`].
     pub(crate) fn forms(self, writes: bool) -> [u64; 4] {
         let what = if writes { "WRITES" } else { "READS" };
         if self.module == Module::Dfs {
-            // Nonblocking calls are among the others.
+            // The total includes the nonblocking calls.
             let (all, nonblocking) = (self.calls(writes), self.count(&format!("NB_{what}")));
             return [all.saturating_sub(nonblocking), 0, 0, nonblocking.min(all)];
         }
         ["INDEP", "COLL", "SPLIT", "NB"].map(|form| self.count(&format!("{form}_{what}")))
     }
 
-    /// Reads or writes that no form divides.
+    /// Returns the number of reads or writes in a module that does not count by form.
     fn calls(self, writes: bool) -> u64 {
         let counters: &[&str] = match (self.module, writes) {
             (Module::Dfs, false) => &["READS", "READXS"],
@@ -89,7 +89,7 @@ impl Named<'_> {
         counters.iter().map(|counter| self.count(counter)).sum::<Sum>().get()
     }
 
-    /// How its reads or writes followed each other, where it says so.
+    /// Returns the counts of consecutive and sequential reads or writes, if the module has them.
     pub(crate) fn order(self, writes: bool) -> Order {
         if self.module != Module::Posix {
             return Order::default();
@@ -100,7 +100,7 @@ impl Named<'_> {
         Order { known, consecutive: part("CONSEC"), sequential: part("SEQ") }
     }
 
-    /// All reads or writes, whatever their form.
+    /// Returns the counters of all reads or writes, regardless of form.
     pub(crate) fn data(self, writes: bool) -> Counters {
         let (what, bytes) = if writes { ("WRITE", "BYTES_WRITTEN") } else { ("READ", "BYTES_READ") };
         let done = if writes { "WRITTEN" } else { "READ" };
@@ -117,7 +117,7 @@ impl Named<'_> {
             max_duration: self.ns(&format!("MAX_{what}_TIME")).min(duration),
             first_start: start,
             last_end: self.ns(&format!("{what}_END_TIMESTAMP")).max(start),
-            // Which byte was the lowest is not known, and order is in a definition of its own.
+            // The lowest byte is unknown, and the order has a definition of its own.
             min_offset: i64::MAX,
             max_end_offset: if highest > 0 { highest.saturating_add(1).min(i64::MAX as u64) as i64 } else { 0 },
             consecutive: 0,
@@ -127,13 +127,13 @@ impl Named<'_> {
     }
 }
 
-/// Calls of all forms.
+/// Returns the calls of all forms.
 pub(crate) fn total(forms: [u64; 4]) -> u64 {
     forms.iter().sum::<Sum>().get()
 }
 
-/// Seconds as ns; what is no time is 0.
+/// Converts seconds to ns; invalid times become 0.
 pub(crate) fn ns(seconds: f64) -> u64 {
-    // A float that is too large, negative or no number becomes the nearest that there is, or 0.
+    // The cast saturates: negative values and NaN become 0, large ones `u64::MAX`.
     (seconds * 1e9).round() as u64
 }

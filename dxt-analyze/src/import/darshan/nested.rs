@@ -1,12 +1,13 @@
-//! Which POSIX calls MPI-IO made. The times of segments tell it where DXT has all calls of MPI-IO; elsewhere records do: POSIX writes
-//! of a file that MPI-IO wrote, and reads of one that it read or wrote (to write a part of a block, it reads the block), by ranks that
-//! opened it through MPI-IO. A record of all ranks is one of each. Metadata calls are MPI-IO's wherever it opened the file.
+//! POSIX calls made by MPI-IO. If DXT has all MPI-IO calls, the times of segments tell which are nested. Otherwise the records of a
+//! rank that opened the file through MPI-IO do: POSIX writes are nested if MPI-IO wrote the file, POSIX reads if it read or wrote the file
+//! (to write part of a block, it reads the block). A shared record counts as a record of each rank. Metadata calls are nested wherever
+//! MPI-IO opened the file.
 
 use super::named::Named;
 use darshan_log::{CounterRecord, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What MPI-IO did to a file, so what of POSIX lies below it.
+/// Operations of an upper layer on a file, which determine the nested calls below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Above {
     opened: bool,
@@ -15,17 +16,17 @@ pub(crate) struct Above {
 }
 
 impl Above {
-    /// Whether POSIX's reads or writes lie below.
+    /// True if the reads or writes of the lower layer are nested.
     pub(crate) fn data(self, writes: bool) -> bool {
         self.wrote || self.read && !writes
     }
 
-    /// Whether its other calls do.
+    /// True if the other calls of the lower layer are nested.
     pub(crate) fn metadata(self) -> bool {
         self.opened
     }
 
-    /// What DFS, the file system of DAOS, did: its calls become some on objects, and no record says which.
+    /// Returns the operations of DFS, the file system of DAOS: they become calls on objects, and no record says on which.
     pub(crate) fn of_dfs<'a>(records: impl Iterator<Item = &'a (Module, CounterRecord)>) -> Self {
         let mut out = Self::default();
         for (module, record) in records.filter(|(module, _)| *module == Module::Dfs) {
@@ -36,7 +37,7 @@ impl Above {
         out
     }
 
-    /// Calls of MPI-IO on files without a record of POSIX. In a log with records of DFS they became calls of DFS, and no record says which.
+    /// Returns the MPI-IO operations on files without a POSIX record. If the log has DFS records, they became DFS calls.
     pub(crate) fn past_posix<'a>(records: impl Iterator<Item = &'a (Module, CounterRecord)> + Clone) -> Self {
         let of = |wanted| records.clone().filter(move |(module, _)| *module == wanted).map(|(_, record)| record);
         let posix: FxHashSet<u64> = of(Module::Posix).map(|record| record.id).collect();
@@ -46,7 +47,7 @@ impl Above {
             .fold(Self::default(), Self::merge)
     }
 
-    /// Calls that a record of MPI-IO counts.
+    /// Returns the operations that an MPI-IO record counts.
     pub(crate) fn of_mpi(record: &CounterRecord) -> Self {
         let named = Named { module: Module::MpiIo, record };
         let calls = |writes| named.data(writes).segments > 0;
@@ -58,25 +59,22 @@ impl Above {
     }
 }
 
-/// By file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MpiFiles(FxHashMap<u64, Above>);
 
 impl MpiFiles {
-    /// Those of some records.
+    /// Collects them from counter records.
     pub(crate) fn of(counters: &[(Module, CounterRecord)]) -> Self {
         let mut out = Self::default();
         counters.iter().filter(|(module, _)| *module == Module::MpiIo).for_each(|(_, record)| out.add(record));
         out
     }
 
-    /// Adds an MPI-IO record.
     pub(crate) fn add(&mut self, record: &CounterRecord) {
         let known = self.0.entry(record.id).or_default();
         *known = known.merge(Above::of_mpi(record));
     }
 
-    /// Whether there is a record of a file.
     pub(crate) fn has(&self, id: u64) -> bool {
         self.0.contains_key(&id)
     }
@@ -85,7 +83,7 @@ impl MpiFiles {
         self.0.get(&id).copied().unwrap_or_default()
     }
 
-    /// That of a rank, whose own files these are: what all ranks did, it did too.
+    /// Returns the operations of a rank on a file; `self` is the rank's, and what all ranks did (`of_all`) it did too.
     pub(crate) fn above_with(&self, of_all: &Self, id: u64) -> Above {
         self.above(id).merge(of_all.above(id))
     }

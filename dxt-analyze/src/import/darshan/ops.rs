@@ -1,12 +1,12 @@
-//! The operations that a Darshan log tells apart, as those of a trace.
+//! Operations that a Darshan log distinguishes, as operations of a trace.
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Number of an operation in the trace's table.
+/// Code of an operation in the trace's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Code(pub(crate) u16);
 
-/// Forms of a call of MPI-IO, in the order of Darshan's counters.
+/// Forms of an MPI-IO call, in the order of Darshan's counters.
 pub(crate) const FORMS: [OpMode; 4] = [OpMode::Plain, OpMode::Collective, OpMode::Split, OpMode::Nonblocking];
 
 const LAYERS: [Layer; 7] =
@@ -25,7 +25,7 @@ const KINDS: [(OpClass, &str); 11] = [
     (OpClass::Sync, "fdatasync"),
 ];
 
-/// Kinds that only DAOS has, numbered behind all others.
+/// Operations of DAOS only, numbered after all others.
 const ON_DAOS: [(OpClass, &str); 4] = [
     (OpClass::Metadata, "punch"),
     (OpClass::Metadata, "remove"),
@@ -33,7 +33,7 @@ const ON_DAOS: [(OpClass, &str); 4] = [
     (OpClass::Metadata, "set_size"),
 ];
 
-/// The code of a kind of call by name, in a layer and a form; 0 if there is none.
+/// Returns the code of the operation `name` in a layer and form; each unknown argument counts as the first of its list.
 pub(crate) fn code(layer: Layer, name: &str, mode: OpMode) -> Code {
     let place = |found: Option<usize>| found.unwrap_or(0) as u16;
     let layer = place(LAYERS.iter().position(|known| *known == layer));
@@ -47,7 +47,7 @@ pub(crate) fn code(layer: Layer, name: &str, mode: OpMode) -> Code {
     Code(1 + (layer * KINDS.len() as u16 + kind) * FORMS.len() as u16 + form)
 }
 
-/// All of them; those of DAOS if the log has such records.
+/// Returns the table of all operations; `has_daos` includes those of DAOS.
 pub(crate) fn table(has_daos: bool) -> Vec<OpDef> {
     let mut out = Vec::new();
     for layer in LAYERS {

@@ -1,4 +1,4 @@
-//! What a log says of its job, and what a reader should know of a trace that was a log.
+//! Job block of a trace made of a log, and remarks on what differs from a recorded trace.
 
 use super::cursor::COUNTED;
 use super::sound::Bounds;
@@ -9,13 +9,12 @@ use std::io::{Read, Seek};
 use trace_format::meta::{ClockSource, ProcessInfo};
 use trace_format::meta::{Job, JobInfo, Mount, Mpi, Note};
 
-/// The command line's words.
 fn words(info: &Info) -> Vec<Vec<u8>> {
     let line = info.job.exe.as_bytes();
     line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// The executable, as far as the command line has it.
+/// Returns the executable: the first word of the command line, if any.
 pub(crate) fn exe(info: &Info) -> Vec<u8> {
     words(info).into_iter().next().unwrap_or_default()
 }
@@ -28,7 +27,6 @@ where
     format!("Darshan log {}, runtime {runtime}", log.header().version.as_str())
 }
 
-/// The job block.
 pub(crate) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
     let info = log.info();
     let has = |module| has(log, module);
@@ -62,10 +60,10 @@ pub(crate) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
     }
 }
 
-/// What of the log is incomplete, passed over, or not as Darshan's releases write it.
+/// Returns notes on what is incomplete or skipped in the log, or not as Darshan's releases write it.
 pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
     let counted = |module: Module| COUNTED.contains(&module);
-    // Segments that are missing are counted, if the calls have counters.
+    // Missing segments are still counted, if the calls have counters.
     let has_calls = |log: &Log<R>, module: Module| match module {
         Module::DxtPosix => !has(log, Module::Posix),
         Module::DxtMpiIo => !has(log, Module::MpiIo),
@@ -120,7 +118,7 @@ pub(crate) fn has<R: Read + Seek>(log: &Log<R>, module: Module) -> bool {
     log.header().module(module).is_some_and(|entry| entry.region.length > 0)
 }
 
-/// What is different from a trace, in sentences.
+/// Describes, in sentences, what differs from a recorded trace.
 pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
     let has = |module| has(log, module);
     let mut out = vec![format!(
@@ -141,7 +139,6 @@ pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
     out
 }
 
-/// What a log says of a process.
 pub(crate) fn process_info(info: &Info, rank: i64) -> ProcessInfo {
     let bounds = Bounds::of(info);
     ProcessInfo {

@@ -1,4 +1,4 @@
-//! One rank of a log: its segments in the order in which calls returned, with POSIX calls inside MPI-IO calls found by their times.
+//! One rank of a log: its segments in the order of return, with POSIX calls nested in MPI-IO calls identified by their times.
 
 use super::counted::{self, AllUsed};
 use super::cursor::Cursors;
@@ -26,15 +26,14 @@ use trace_format::op::{Layer, OpMode};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
-/// Stands for the threads that are not told apart.
+/// Placeholder for all threads beyond the limit.
 const OTHERS: u64 = u64::MAX;
 
-/// Room for segments that is used again: the kernel clears every page that it gives out.
+/// Pool of segment buffers: reuse avoids page faults, since the kernel clears each new page.
 #[derive(Clone, Default)]
 struct Spare(Arc<Mutex<Vec<Vec<Segment>>>>);
 
 impl Spare {
-    /// Vectors that are kept.
     const MOST: usize = 16;
 
     fn take(&self) -> Vec<Segment> {
@@ -52,28 +51,27 @@ impl Spare {
     }
 }
 
-/// The ranks of a log.
+/// Converter of a log's ranks.
 pub(crate) struct Ranks {
     info: Arc<Info>,
     layouts: Layouts,
     spare: Spare,
-    /// Whether DXT had room for all calls of MPI-IO.
+    /// True if DXT had room for all MPI-IO calls.
     all_mpi_calls: bool,
-    /// For ranks with too many segments to hold.
+    /// Encoder for ranks with too many segments to hold.
     encoder: Encoder,
 }
 
-/// A thread while its segments come.
 #[derive(Default)]
 struct Thread {
     slots: Vec<Segment>,
-    /// How many of them are calls of MPI-IO, which come first.
+    /// Number of leading `slots` that are MPI-IO calls.
     outer: usize,
     frames: Vec<Vec<u8>>,
 }
 
 impl Thread {
-    /// Encodes what there is, to make room.
+    /// Encodes the pending segments, to free memory.
     fn pack(&mut self, number: u32, index: u32, encoder: &mut Encoder) -> Result<()> {
         self.sort();
         for slots in self.slots.chunks(trace_format::write::TARGET_BLOCK_SEGMENTS) {
@@ -85,12 +83,11 @@ impl Thread {
         Ok(())
     }
 
-    /// Bytes of what is encoded.
     fn encoded(&self) -> u64 {
         self.frames.iter().map(|frame| frame.len() as u64).sum()
     }
 
-    /// By return. A call inside another returns no later than it, and of two that look the same it is the POSIX one.
+    /// Sorts by return. An inner call returns no later than its outer call; among calls with equal times, POSIX is the inner one.
     fn sort(&mut self) {
         self.slots.rotate_left(self.outer);
         self.slots.sort_by_key(|slot| (slot.end, std::cmp::Reverse(slot.start)));
@@ -116,7 +113,7 @@ impl Ranks {
         self.layouts
     }
 
-    /// What the log has of `rank`, for the region with this number.
+    /// Converts what the log has of `rank`, for region `number`.
     pub(crate) fn gather(
         &mut self,
         rank: i64,
@@ -140,7 +137,7 @@ impl Ranks {
             number,
             failed: None,
         };
-        // What MPI-IO did comes first: it tells which POSIX calls are nested.
+        // MPI-IO comes first, since it determines which POSIX calls are nested.
         let mut calls: FxHashMap<u64, Calls> = FxHashMap::default();
         let mut forms = Forms::of(&counters, shared, Bounds::of(&info).nprocs);
         let mut room = LOG_CALLS;
@@ -162,7 +159,7 @@ impl Ranks {
         cursors.segments(rank, Api::Posix, |record, operation, segments| {
             let of_file = calls.get(&record.id);
             let known = of_file.map_or(0, |calls| calls.0.len() as u64);
-            // Where calls of MPI-IO have no segments, times cannot tell.
+            // If MPI-IO calls lack segments, times cannot identify nested calls.
             let above = if all_mpi_calls && known >= forms.calls(record.id) {
                 Above::default()
             } else {
@@ -206,17 +203,16 @@ impl Ranks {
     }
 }
 
-/// A rank whose segments are all there.
+/// Rank with all its segments.
 pub(crate) struct Gathered {
     process: Process,
-    /// In the order in which they come in the log.
+    /// Threads in the order of their first segments.
     threads: Vec<(u32, Thread)>,
     number: u32,
     spare: Spare,
 }
 
 impl Gathered {
-    /// Puts the segments in order and encodes the region.
     pub(crate) fn region(mut self, encoder: &mut Encoder) -> Result<Region> {
         self.threads.iter_mut().for_each(|(_, thread)| thread.sort());
         self.process.threads = self.threads.iter().map(|(index, _)| ThreadDef { index: *index, tid: *index }).collect();
@@ -237,15 +233,14 @@ impl Gathered {
     }
 }
 
-/// A rank while its segments come.
+/// Rank being gathered.
 struct Gather<'a> {
     tables: Tables<'a>,
-    /// By Darshan's number of the thread.
+    /// Threads by Darshan's thread number, with their index.
     threads: FxHashMap<u64, (u32, Thread)>,
     ends: heat::Ends,
-    /// Segments of all threads that wait to be put in order.
+    /// Segments of all threads that are not encoded yet.
     held: usize,
-    /// Bytes of all threads' encoded segments.
     encoded: u64,
     used: AllUsed,
     spare: &'a Spare,
@@ -273,7 +268,7 @@ impl Gather<'_> {
         let op = code(layer, if writes { "write" } else { "read" }, form);
         let file = self.tables.file(record.id, layouts);
         if self.encoded > LOG_FRAMES {
-            // Counted, and without segments, as calls are that DXT itself had no room for.
+            // Counted without segments, as are calls for which DXT itself had no room.
             return;
         }
         let used = self.used.of(layer, record.id, writes);
@@ -305,7 +300,7 @@ impl Gather<'_> {
         }
     }
 
-    /// Encodes what all threads hold, to make room.
+    /// Encodes the pending segments of all threads, to free memory.
     fn pack(&mut self) {
         for (index, thread) in self.threads.values_mut() {
             if let Err(error) = thread.pack(self.number, *index, self.encoder) {
@@ -317,7 +312,7 @@ impl Gather<'_> {
     }
 }
 
-/// Start and end, ns since the job's start.
+/// Returns start and end of a segment, in ns since the job's start.
 fn span(segment: &darshan_log::Segment) -> (u64, u64) {
     let start = ns(segment.start);
     (start, ns(segment.end).max(start))

@@ -1,5 +1,5 @@
-//! Records that stand for all ranks: Darshan's runtime sums up the counters of a file that every rank opened. What such a record of a
-//! job of one rank says, that rank did.
+//! Shared records, which stand for all ranks: Darshan's runtime sums the counters of a file that every rank opened. In a job of one
+//! rank, such a record is of that rank.
 
 use super::counted::{self, AllUsed};
 use super::cursor::{COUNTED, cost};
@@ -20,28 +20,27 @@ use trace_format::meta::{Note, Process, Reduction, SpreadDef};
 use trace_format::spread::{Moments, RankShare, Spread};
 use trace_format::write::{Encoder, Region};
 
-/// The records, and what of the same files ranks have segments of.
+/// Shared records, and the ranks' segments of the same files.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) records: Vec<(Module, CounterRecord)>,
     pub(crate) used: AllUsed,
-    /// Of these files.
     pub(crate) ids: FxHashSet<u64>,
-    /// Files that MPI-IO records of all ranks are of.
+    /// Files with a shared MPI-IO record.
     pub(crate) mpi: MpiFiles,
-    /// Files that MPI-IO records are of, whosever.
+    /// Files with an MPI-IO record of any rank, or a shared one.
     any_mpi: MpiFiles,
-    /// What DFS did, whoever called it.
+    /// DFS operations of any rank.
     any_dfs: Above,
-    /// Calls of MPI-IO on files without a record of POSIX, by any rank; in a log with records of DFS.
+    /// MPI-IO operations of any rank on files without a POSIX record, if the log has DFS records.
     past_posix: Above,
 }
 
-/// Bytes that knowing a file that MPI-IO opened takes, at most.
+/// Maximum bytes for one file that MPI-IO opened.
 const ID_BYTES: u64 = 64;
 
 impl Shared {
-    /// Those of a log; counts records of any rank that cannot be.
+    /// Reads the shared records of a log; counts implausible records of any rank.
     pub(crate) fn read<R: Read + Seek>(
         log: &mut Log<R>,
         bounds: &Bounds,
@@ -82,7 +81,7 @@ impl Shared {
         out
     }
 
-    /// The region of all ranks; `None` if the log has no such record. A job that did no I/O has one, so that its trace is of a job.
+    /// Encodes the region of all ranks; `None` if there is no shared record. A job without I/O gets one, so that its trace has a process.
     pub(crate) fn region<R: Read + Seek>(
         self,
         log: &Log<R>,
@@ -107,7 +106,7 @@ impl Shared {
         for (module, record) in &self.records {
             let named = Named { module: *module, record };
             if LIBRARIES.contains(module) {
-                // A file has several: how ranks differ in each is not kept.
+                // Spreads are kept per file, but a file has several library records.
                 libraries::add(named, &mut tables, &mut layouts);
                 continue;
             }
@@ -126,7 +125,7 @@ impl Shared {
     }
 }
 
-/// The fastest and the slowest rank, and how far ranks lie from the mean; `None` if the log does not say who they are.
+/// Returns the fastest and slowest rank and the variances over ranks; `None` if the record does not name the ranks.
 fn spread(named: Named<'_>, ranks: u32) -> Option<Spread> {
     let share = |which: &str| {
         Some(RankShare {

@@ -1,7 +1,7 @@
-//! Which records of a log can be: those of ranks that the job had, with counts that are none or more, and times within the run. What
-//! cannot be is set aside and counted, since one damaged number would hide all sound ones in a sum.
+//! Plausibility checks of a log's records: ranks of the job, nonnegative counts, times within the run. Implausible records are set aside
+//! and counted, since one damaged number would dominate a sum over sound ones.
 //!
-//! The bounds come from the job record. Where that makes no sense itself there are none, and only numbers that are never right count.
+//! The bounds come from the job record. If that is implausible itself, there are no bounds, and only impossible numbers are set aside.
 
 use crate::model::Problem;
 use crate::text::paths::shown;
@@ -11,25 +11,24 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Most ranks that a job can have: ten times the processors of the largest machine there is.
+/// Maximum ranks of a job: ten times the processors of the largest machine there is.
 const MOST_RANKS: i64 = 100_000_000;
-/// Longest run, ten years.
+/// Maximum run time, in s: ten years.
 const LONGEST_S: f64 = 315_360_000.0;
-/// Clocks of ranks and the job's differ: so much a time may lie behind the end of the run, besides a hundredth of it.
+/// Tolerance for times after the end of the run, in s, besides 1 %: the clocks of ranks and of the job differ.
 const SLACK_S: f64 = 1.0;
-/// Sums of times of one rank are within the run, but for calls of several threads, or asynchronous ones, which overlap: so many at most.
+/// Maximum ratio of one rank's summed times to the run time: calls of several threads and asynchronous calls overlap.
 const SIDE_BY_SIDE: f64 = 4096.0;
-/// Bytes of a call: lengths in a trace have 40 bits.
+/// Upper bound of the bytes of a call: lengths in a trace have 40 bits.
 const CALL_BYTES: u64 = 1 << 40;
 
-/// What a log's numbers are held against.
+/// Bounds of plausible numbers in a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Ranks of the job.
     pub(crate) nprocs: Option<i64>,
-    /// Run time with slack, seconds.
+    /// Run time with tolerance, in s.
     latest_s: Option<f64>,
-    /// Start of the job, ns since 1970.
+    /// Start of the job, in ns since 1970.
     pub(crate) start_unix_ns: i64,
 }
 
@@ -46,19 +45,19 @@ impl Bounds {
         }
     }
 
-    /// When the run ended, ns since its start; 0 if that is not known.
+    /// Returns the end of the run, in ns since its start; 0 if unknown.
     pub(crate) fn end_ns(&self, info: &Info) -> u64 {
         self.latest_s.map_or(0, |_| super::named::ns(info.job.run_time))
     }
 
-    /// What is wrong with the job record, if anything is.
+    /// Describes what is wrong with the job record, if anything.
     pub(crate) fn job_problem(&self, info: &Info) -> Option<String> {
         let job = &info.job;
         let mut wrong = Vec::new();
         if self.nprocs.is_none() {
             wrong.push(format!("{} processes", job.nprocs));
         }
-        // A run so short that the clock did not move is no damage.
+        // A run time of 0 is no damage: the run was shorter than the clock's resolution.
         if self.latest_s.is_none() && job.run_time != 0.0 {
             wrong.push(format!("a run time of {} s", job.run_time));
         }
@@ -70,7 +69,7 @@ impl Bounds {
         (!wrong.is_empty()).then_some(what)
     }
 
-    /// Whether a rank of this number can be.
+    /// Checks the number of a rank; -1 stands for all ranks.
     fn rank(&self, rank: i64) -> Result<(), String> {
         match self.nprocs {
             Some(ranks) if rank >= ranks => Err(format!("rank {rank} of {ranks} ranks")),
@@ -79,25 +78,25 @@ impl Bounds {
         }
     }
 
-    /// Whether a time in seconds since the start, or a duration of one rank, can be; -1 stands for none.
+    /// True if a time in seconds since the start, or a duration, is plausible: up to `times` the run time; -1 stands for none.
     fn time(&self, seconds: f64, times: f64) -> bool {
         let latest = self.latest_s.unwrap_or(LONGEST_S) * times;
         seconds.is_finite() && seconds >= -SLACK_S && seconds <= latest
     }
 
-    /// Whether a count below -1 is that of a record of all ranks, of which each counted -1 for what it did not monitor: old runtimes
-    /// added that up.
+    /// True if a count below -1 is the sum, in a shared record, of the -1 that each rank had for a counter it did not monitor: -ranks.
+    /// Old runtimes added these up.
     fn is_unknown(&self, rank: i64, value: i64) -> bool {
         rank < 0 && self.nprocs.map_or(-MOST_RANKS <= value, |ranks| value == -ranks)
     }
 
-    /// Why a counter record cannot be.
+    /// Checks a counter record; the error is the reason why it is implausible.
     pub(crate) fn counters(&self, module: Module, record: &CounterRecord) -> Result<(), String> {
         self.rank(record.rank)?;
         let ranks = if record.rank < 0 { self.nprocs.unwrap_or(MOST_RANKS) as f64 } else { 1.0 };
         let latest_s = self.latest_s.unwrap_or(LONGEST_S);
         let kinds = Kinds::of(module);
-        // Bytes and calls, of reads and writes.
+        // Bytes and calls, of reads and of writes.
         let mut moved = [(0_u64, 0_u64); 2];
         let ints = int_names(module).iter().zip(&record.ints).zip(&kinds.ints);
         for ((name, &value), kind) in ints {
@@ -129,7 +128,7 @@ impl Bounds {
                 return Err(format!("{name} is {value} s of a run of {latest_s} s"));
             }
         }
-        // Records of libraries count bytes whose calls they do not count.
+        // Records of libraries count bytes of calls that they do not count.
         let counts_all = matches!(module, Module::Posix | Module::MpiIo | Module::Stdio);
         match moved.iter().find(|(bytes, calls)| counts_all && *bytes > calls.saturating_mul(CALL_BYTES)) {
             Some((bytes, calls)) => Err(format!("{bytes} bytes in {calls} calls")),
@@ -137,18 +136,16 @@ impl Bounds {
         }
     }
 
-    /// Whether a rank's segments can be.
     pub(crate) fn segment_rank(&self, rank: i64) -> Result<(), String> {
         if rank < 0 { Err(format!("rank {rank}")) } else { self.rank(rank) }
     }
 
-    /// Whether a segment can be.
     pub(crate) fn segment(&self, segment: &Segment) -> bool {
         let length = u64::try_from(segment.length).is_ok_and(|length| length < CALL_BYTES);
         length && self.time(segment.start, 1.0) && self.time(segment.end, 1.0)
     }
 
-    /// Why a heat map cannot be.
+    /// Checks a heat map; the error is the reason why it is implausible.
     pub(crate) fn heat(&self, record: &HeatmapRecord) -> Result<(), String> {
         self.segment_rank(record.rank)?;
         let width = record.bin_width_seconds;
@@ -162,35 +159,34 @@ impl Bounds {
     }
 }
 
-/// What an integer counter is.
+/// Meaning of an integer counter.
 #[derive(Clone, Copy, Debug)]
 enum Int {
-    /// The number of a rank.
     Rank,
-    /// An id, or a value that the program chose: any number can be.
+    /// Id, or value chosen by the program: any number is plausible.
     Free,
-    /// Something counted or measured.
+    /// Count or amount.
     Amount,
     /// All bytes read (0) or written (1).
     Bytes(usize),
-    /// Calls; of which direction if they are all reads or writes of a form.
+    /// Calls; with the direction (0 or 1) if these are all reads or writes of one form.
     Calls(Option<usize>),
 }
 
-/// What a float counter is.
+/// Meaning of a float counter.
 #[derive(Clone, Copy, Debug)]
 enum Float {
-    /// A variance.
+    /// Variance: any number is plausible.
     Free,
-    /// A moment or one call's duration.
+    /// Point in time, or duration of one call.
     OfRun,
     /// Time of one rank in several calls.
     OfRank,
-    /// Time of all ranks that the record is of.
+    /// Time of all ranks of the record.
     Sum,
 }
 
-/// What a module's counters are, in their order.
+/// Meanings of a module's counters, in their order.
 #[derive(Debug)]
 struct Kinds {
     ints: Vec<Int>,
@@ -239,12 +235,12 @@ fn float(name: &str) -> Float {
     }
 }
 
-/// What was set aside, by module: how many, and why the first.
+/// Records set aside, by module: number, and reason for the first.
 #[derive(Debug, Default)]
 pub(crate) struct Aside(BTreeMap<(Module, &'static str), (u64, String)>);
 
 impl Aside {
-    /// Counts what cannot be; whether it can.
+    /// Counts a record if it is implausible; returns true if it is plausible.
     pub(crate) fn passes(&mut self, module: Module, checked: Result<(), String>) -> bool {
         match checked {
             Ok(()) => true,
@@ -255,7 +251,6 @@ impl Aside {
         }
     }
 
-    /// Counts segments that cannot be.
     pub(crate) fn segments(&mut self, module: Module, count: u64) {
         self.add(module, "segment", count, "a length or a time that cannot be".into());
     }
@@ -267,7 +262,7 @@ impl Aside {
         }
     }
 
-    /// In sentences.
+    /// Describes what was set aside, in sentences.
     pub(crate) fn problems(&self, path: &Path, info: &Info) -> Vec<Problem> {
         let one = |(&(module, what), (count, why)): (&(Module, &'static str), &(u64, String))| Problem {
             file: shown(path),
@@ -313,7 +308,7 @@ mod tests {
             posix(0, "POSIX_F_OPEN_END_TIMESTAMP", -1.0),
             posix(0, "POSIX_F_CLOSE_END_TIMESTAMP", 10.9),
             posix(-1, "POSIX_F_READ_TIME", 43.0),
-            // Of 200 threads of one process.
+            // Time of 200 threads of one process.
             posix(0, "POSIX_F_READ_TIME", 2_000.0),
             posix(0, "POSIX_F_VARIANCE_RANK_TIME", f64::NAN),
         ];

@@ -1,4 +1,4 @@
-//! The tables of one process while it is made: its files, its streams, its layouts.
+//! Tables of one process under construction: its files, streams, layouts.
 
 use super::layouts::Layouts;
 use super::ops::Code;
@@ -11,16 +11,14 @@ use trace_format::meta::{
     stream_flags,
 };
 
-/// What is filled.
 #[derive(Debug)]
 pub(crate) struct Tables<'a> {
     pub(crate) process: Process,
     names: &'a Names,
     files: FxHashMap<u64, u32>,
-    /// Those of DAOS, whose ids are of other paths.
+    /// Files of DAOS, whose ids are of other paths.
     on_daos: FxHashMap<u64, u32>,
     streams: FxHashMap<(u32, Code, u8, Option<u32>), u32>,
-    /// By file and path.
     data_sets: FxHashMap<(u32, Vec<u8>), u32>,
 }
 
@@ -36,7 +34,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The file of a record, with its layout if that has not been given yet.
+    /// Returns the file of a record, with its layout if no file has taken it yet.
     pub(crate) fn file(&mut self, id: u64, layouts: &mut Layouts) -> u32 {
         let (process, names) = (&mut self.process, self.names);
         *self.files.entry(id).or_insert_with(|| {
@@ -54,7 +52,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// The file or object of a record of DAOS, named as its tools do: `daos://pool/container/path`, with an object's number for a path.
+    /// Returns the file or object of a DAOS record, named as DAOS tools do: `daos://pool/container/path`, or the object id for the path.
     pub(crate) fn on_daos(&mut self, id: u64, place: DaosPlace) -> u32 {
         let (process, names) = (&mut self.process, self.names);
         *self.on_daos.entry(id).or_insert_with(|| {
@@ -70,12 +68,11 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// The name of a record.
     pub(crate) fn name(&self, id: u64) -> Option<&'a [u8]> {
         self.names.get(id).map(Text::as_bytes)
     }
 
-    /// The stream of calls on `file`.
+    /// Returns the stream of these calls on `file`.
     pub(crate) fn stream(&mut self, file: u32, op: Code, flags: u8) -> u32 {
         self.stream_of(file, op, flags, None)
     }
@@ -89,7 +86,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Adds calls that have no segments.
+    /// Adds calls without segments.
     pub(crate) fn missing(&mut self, file: u32, op: Code, counters: Counters, nested: bool) {
         if counters.segments > 0 {
             let stream = self.stream(file, op, if nested { stream_flags::NESTED } else { 0 });
@@ -97,7 +94,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// A data set of a file.
+    /// Returns the data set of a file.
     pub(crate) fn data_set(&mut self, file: u32, path: Vec<u8>, element_bytes: u32) -> u32 {
         let sets = &mut self.process.data_sets;
         *self.data_sets.entry((file, path)).or_insert_with_key(|(file, path)| {
@@ -106,7 +103,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Adds calls on a data set, which have no segments; their stream, if there are any.
+    /// Adds calls on a data set, which have no segments; returns their stream if there are any.
     pub(crate) fn of_data_set(&mut self, file: u32, set: u32, op: Code, counters: Counters) -> Option<u32> {
         if counters.segments == 0 {
             return None;
@@ -120,7 +117,7 @@ impl<'a> Tables<'a> {
         Some(stream)
     }
 
-    /// Says what the calls of a data set's stream selected.
+    /// Sets the selections of a data set's stream.
     pub(crate) fn selected(&mut self, set: u32, selected: DataSetAccess) {
         let accesses = self.process.data_sets.get_mut(set as usize).map(|set| &mut set.accesses);
         let found = accesses.into_iter().flatten().find(|access| access.stream == selected.stream);

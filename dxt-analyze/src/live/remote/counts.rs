@@ -1,19 +1,17 @@
-//! What agents say that they have counted, each since it began. A stream says whatever its writers like: neither the number of agents nor
-//! what they claim is believed without bounds.
+//! Counts that agents report, each since it began. Anybody who can write to the stream can write anything, so both the number of agents
+//! and their counts are bounded.
 
 use std::collections::BTreeMap;
 
-/// Agents that are told apart.
 const MOST_AGENTS: usize = 100_000;
-/// Bytes of an agent's name: a node's and two numbers.
+/// Maximum length of an agent's name, in bytes: a node's name and two numbers.
 const MOST_NAME: usize = 256;
 
-/// The latest count of each agent.
 #[derive(Default)]
 pub(super) struct Counts(BTreeMap<String, u64>);
 
 impl Counts {
-    /// Takes a count, which may be told again; false if this is an agent too many, or a name that none has.
+    /// Takes a count, which may be a repeated one. Returns false if there are too many agents, or the name is too long.
     #[must_use]
     pub(super) fn take(&mut self, agent: String, count: u64) -> bool {
         if let Some(known) = self.0.get_mut(&agent) {
@@ -27,7 +25,6 @@ impl Counts {
         has_room
     }
 
-    /// Of all agents.
     pub(super) fn sum(&self) -> u64 {
         self.0.values().fold(0, |sum, count| sum.saturating_add(*count))
     }

@@ -1,4 +1,4 @@
-//! What was read before: calls by their names, so that one that a stream holds twice counts once, and what many calls share.
+//! Deduplication of calls read from a stream, which may hold a call twice, and sharing of their processes and targets.
 
 use crate::live::about::{Process, Target};
 use crate::live::event::Event;
@@ -7,25 +7,25 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, RandomState};
 use std::sync::Arc;
 
-/// Names that are remembered: a call comes again soon, if at all. Some 10 MB.
+/// Maximum call ids remembered (some 10 MB): a duplicate comes soon, if at all.
 const MOST_NAMES: usize = 1 << 18;
-/// Processes and targets that are shared.
+/// Maximum processes, and maximum targets, that are shared.
 const MOST_SHARED: usize = 1 << 14;
 
-/// See above.
+/// Recent call ids, and shared processes and targets.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Two names of the same number are taken for one: among so many, that happens once in some 10^8 times.
+    /// Hashes of call ids. Ids with equal hashes count as one; among so many, that is a chance of some 10^-8.
     names: HashSet<u64, BuildHasherDefault<FxHasher>>,
     order: VecDeque<u64>,
-    /// Nobody who can write to a stream knows it, so nobody can make numbers meet.
+    /// Random key of the hashes: unknown to writers of the stream, so nobody can construct collisions.
     secret: RandomState,
     processes: HashMap<u64, Arc<Process>>,
     targets: HashMap<u64, Arc<Target>>,
 }
 
 impl Known {
-    /// Whether a call of this name was not there among the last ones.
+    /// True if no recent call had this id.
     pub(super) fn is_new(&mut self, name: &str) -> bool {
         let number = self.secret.hash_one(name);
         let is_new = self.names.insert(number);
@@ -38,7 +38,7 @@ impl Known {
         is_new
     }
 
-    /// The same event, whose process and target take no room of their own.
+    /// Returns the event with its process and target replaced by shared ones.
     pub(super) fn shared(&mut self, event: Event) -> Event {
         let (process, target) = (&event.process, &event.target);
         let process_key =

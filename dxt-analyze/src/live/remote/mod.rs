@@ -1,4 +1,4 @@
-//! `--from`: calls of agents elsewhere, read from a stream, shown and passed on as if they were seen here. Each call counts once,
+//! `--from`: calls of agents elsewhere, read from a stream, then shown and passed on as if observed here. Each call counts once,
 //! though a stream may hold it twice.
 
 mod counts;
@@ -21,15 +21,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use trace_format::op::Layer;
 
-/// Processes that are told apart.
 const MOST_PROCESSES: usize = 100_000;
-/// Events that are taken before others have their turn.
+/// Maximum events taken at once, before they are passed on.
 const MOST_AT_ONCE: usize = 1 << 14;
 
-/// Node, process id, start and spool of a process.
+/// Key of a process: node, pid, start, spool.
 type Named = (String, u32, u64, u64);
 
-/// Reads a stream.
 pub(super) struct Remote {
     reader: Reader,
     known: Known,
@@ -44,7 +42,7 @@ pub(super) struct Remote {
     next_interval: Instant,
     outlets: Vec<Outlet>,
     board: Board,
-    /// Calls that agents dropped, by agent, and messages that the stream had let go before they were read.
+    /// Calls dropped by agents, and messages that the stream discarded before they were read.
     dropped: Counts,
     gone: u64,
     /// Processes that came and went unseen, by the agent that counted them.
@@ -55,6 +53,8 @@ pub(super) struct Remote {
 }
 
 impl Remote {
+    /// Opens the stream and the destinations.
+    ///
     /// # Errors
     /// If there is no such stream, or a destination cannot be used.
     pub(super) fn new(url: &str, args: &Args, mut outlets: Vec<Outlet>) -> Result<Self> {
@@ -90,7 +90,7 @@ impl Remote {
         })
     }
 
-    /// Takes what comes for a while; true if an interval was over.
+    /// Takes what arrives within `most`; returns true if an interval ended.
     pub(super) fn look(&mut self, most: Duration) -> bool {
         let until = Instant::now() + most.min(self.next_interval.saturating_duration_since(Instant::now()));
         let mut events = Vec::new();
@@ -111,7 +111,7 @@ impl Remote {
         if !events.is_empty() {
             self.outlets.iter_mut().for_each(|outlet| outlet.events(&events));
         }
-        // An interval may be long.
+        // Events were passed on at once, since an interval may be long.
         let over = Instant::now() >= self.next_interval;
         if over {
             self.next_interval = Instant::now() + self.interval;
@@ -120,13 +120,13 @@ impl Remote {
         over
     }
 
-    /// The last words.
+    /// Passes on all intervals and ends the destinations.
     pub(super) fn finish(&mut self) {
         self.interval(i64::MAX, true);
         let before = self.not_seen();
         self.outlets.iter_mut().filter(|outlet| outlet.wants_events()).for_each(Outlet::end);
         let not_seen = self.not_seen();
-        // What was given up only now is told to those that take sums.
+        // Gaps found only while the event destinations ended are still reported to the destinations of sums.
         if not_seen != before {
             let last = Interval { not_seen, ..Interval::empty(super::agent::unix_ns(), self.board.interval_ns) };
             let of_sums = self.outlets.iter_mut().filter(|outlet| !outlet.wants_events());
@@ -136,12 +136,12 @@ impl Remote {
         self.board.not_seen = not_seen;
     }
 
-    /// Whether everything was read that was there.
+    /// True if everything in the stream was read.
     pub(super) const fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Whether calls are missing: agents dropped them, the stream had let them go, or a destination did not take them.
+    /// True if calls are missing: agents dropped them, the stream discarded them, or a destination did not take them.
     pub(super) fn is_incomplete(&self) -> bool {
         self.dropped.sum() > 0 || self.gone > 0 || self.outlets.iter().any(Outlet::has_lost)
     }
@@ -182,7 +182,7 @@ impl Remote {
                 self.processes.clear();
             }
             let (row, tallies) = self.processes.entry(key).or_default();
-            // It may have told its rank since.
+            // The process may have reported its rank since.
             *row =
                 Row { name: process.label(), node: process.node.clone(), job: process.job.clone(), ..Row::default() };
             tallies.iter_mut().for_each(|mine| mine.merge(&tally));
@@ -208,7 +208,7 @@ impl Remote {
     fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
         let not_seen = self.not_seen();
         let mut first = self.open.take_ended(until_unix_ns);
-        // The last interval says what was not seen, also if there were no calls since.
+        // The last interval carries the gaps, even if there were no calls since.
         if is_last && first.is_none() && not_seen != NotSeen::default() {
             first = Some(Interval::empty(super::agent::unix_ns(), self.board.interval_ns));
         }

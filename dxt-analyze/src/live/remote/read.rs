@@ -1,4 +1,4 @@
-//! A thread that reads a stream from its beginning, message by message, and goes on where it was when the server was away.
+//! Thread that reads a stream from its beginning, message by message, and resumes after the server was away.
 
 use crate::live::event::Event;
 use crate::live::nats::{Address, runtime};
@@ -9,54 +9,50 @@ use futures_util::StreamExt;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Messages that wait to be taken; the stream keeps the others meanwhile.
+/// Maximum messages queued here; the stream keeps the others meanwhile.
 const MOST_WAITING: usize = 1 << 14;
-/// Pause before a server is asked again.
+/// Pause before a reconnect.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What was in a stream.
+/// Item read from a stream.
 pub(super) enum Came {
-    /// A call.
     Event(Event),
-    /// So many calls were dropped by an agent since it began.
+    /// Calls that an agent has dropped since it began.
     Dropped {
-        /// Which agent.
         agent: String,
-        /// How many.
         count: u64,
     },
-    /// So many processes came and went unseen where an agent looks.
+    /// Processes that came and went unseen on the node of an agent.
     Unseen {
-        /// Which agent, and those in whose place it is.
+        /// Id of the agent, kept by agents that resume it.
         watcher: String,
-        /// How many so far.
         count: u64,
     },
-    /// So many messages were gone before they could be read.
+    /// Number of messages discarded by the stream before they could be read.
     Gone(u64),
-    /// A message of another kind.
     Unknown,
-    /// The stream cannot be read for now.
+    /// Reason why the stream cannot be read for now.
     Failed(String),
-    /// Everything that was there has come; more may.
+    /// End of the stream's present content; more may follow.
     End,
 }
 
-/// The other end of the thread.
+/// Receiving end of the thread.
 pub(super) struct Reader {
     came: Receiver<Came>,
 }
 
-/// How far it has come.
 struct Progress {
     address: Address,
     sender: SyncSender<Came>,
-    /// Number of the next message.
+    /// Sequence number of the next message.
     next: u64,
     failing: bool,
 }
 
 impl Reader {
+    /// Starts the thread.
+    ///
     /// # Errors
     /// If the system has no thread for it.
     pub(super) fn new(address: Address) -> Result<Self> {
@@ -68,7 +64,7 @@ impl Reader {
         Ok(Self { came })
     }
 
-    /// The next thing, if one comes until then.
+    /// Returns the next item, if one comes before `until`.
     pub(super) fn next(&self, until: Instant) -> Option<Came> {
         self.came.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
     }
@@ -78,7 +74,7 @@ impl Progress {
     async fn run(&mut self) {
         loop {
             let why = match self.read().await {
-                // Nobody is there any more who wants it.
+                // The receiver is gone.
                 Ok(()) => return,
                 Err(why) => why,
             };
@@ -90,7 +86,7 @@ impl Progress {
         }
     }
 
-    /// Waits for room; false if nobody takes it.
+    /// Sends an item, waiting for room; false if the receiver is gone.
     fn pass(&self, came: Came) -> bool {
         tokio::task::block_in_place(|| self.sender.send(came).is_ok())
     }
@@ -98,7 +94,7 @@ impl Progress {
     async fn read(&mut self) -> Result<()> {
         let mut connection = self.address.connect().await?;
         let state = connection.stream.info().await.context("failed to ask for the stream's state")?.state.clone();
-        // A stream that was made anew counts from the beginning.
+        // A stream that was created again restarts its numbers.
         if state.last_sequence.saturating_add(1) < self.next {
             self.next = 1;
         }
@@ -133,7 +129,6 @@ impl Progress {
     }
 }
 
-/// What a message says.
 fn meaning(text: &[u8]) -> Came {
     if let Ok(event) = full::parse(text) {
         return Came::Event(event);

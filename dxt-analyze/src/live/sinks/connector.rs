@@ -1,5 +1,5 @@
-//! The form of the LDMS-Darshan connector: what the published one sends for each call, field by field (darshan-runtime,
-//! darshan-ldms.c), and the name of the data set, which its paper has besides. Operations that it has no name for are left out, and counted.
+//! Message format of the LDMS-Darshan connector: the fields that the published one sends for each call (darshan-runtime,
+//! darshan-ldms.c), and the data set's name, which its paper adds. Operations without a connector name are left out and counted.
 
 pub(crate) use crate::import::connector::{NOTHING, header};
 
@@ -9,7 +9,6 @@ use serde::Serialize;
 use std::borrow::Cow;
 use trace_format::op::{Layer, OpClass};
 
-/// A message.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Message<'a> {
     pub(crate) schema: &'a str,
@@ -32,13 +31,12 @@ pub(crate) struct Message<'a> {
     pub(crate) seg: [Segment<'a>; 1],
 }
 
-/// What it says of calls that are about no data set.
+/// Selection fields of calls that access no data set.
 const NOT_KNOWN: Selected = Selected { points: -1, irregular: -1, regular: -1, dimensions: -1, elements: -1 };
 
-/// Its segment.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Segment<'a> {
-    /// The data set's path in its file.
+    /// Path of the data set in its file.
     pub(crate) data_set: &'a str,
     pub(crate) pt_sel: i64,
     pub(crate) irreg_hslab: i64,
@@ -53,10 +51,10 @@ pub(crate) struct Segment<'a> {
     pub(crate) timestamp: Number,
 }
 
-/// Seconds with six digits.
+/// Seconds with six decimals.
 pub(crate) type Number = Box<serde_json::value::RawValue>;
 
-/// Seconds with six digits behind the point, cut as the connector does.
+/// Formats ns as seconds with six decimals, truncated as the connector does.
 pub(crate) fn seconds(ns: i128) -> String {
     let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
     format!("{sign}{}.{:06}", ns / 1_000_000_000, ns / 1_000 % 1_000_000)
@@ -66,14 +64,14 @@ fn number(ns: i128) -> Number {
     serde_json::value::RawValue::from_string(seconds(ns)).unwrap_or_default()
 }
 
-/// The connector's name for an operation, and the module; `None` if it has none.
+/// Returns the connector's module and operation names; `None` if it has none for the call.
 pub(crate) fn names(event: &Event) -> Option<(&'static str, &'static str)> {
     let target = &event.target;
     let module = match target.layer {
         Layer::Posix => "POSIX",
         Layer::Mpiio => "MPIIO",
         Layer::Stdio => "STDIO",
-        // Opens and closes are of files, or of data sets and say so.
+        // Opens and closes are of files, or end in `_dataset`.
         Layer::Hdf5 if !target.class.is_data() && !target.op.ends_with("_dataset") => "H5F",
         Layer::Hdf5 => "H5D",
         _ => return None,
@@ -88,7 +86,7 @@ pub(crate) fn names(event: &Event) -> Option<(&'static str, &'static str)> {
     (target.errno == 0).then_some((module, op))
 }
 
-/// What the connector would send.
+/// Returns the message that the connector would send for a call.
 pub(crate) fn message(event: &Event) -> Option<Message<'_>> {
     let (module, op) = names(event)?;
     let (process, target, so_far) = (&event.process, &event.target, &event.so_far);

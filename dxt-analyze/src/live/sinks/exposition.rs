@@ -6,38 +6,36 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Groups that are told apart at the same time: each takes some 70 lines.
+/// Maximum groups shown at a time; each takes some 70 lines.
 const MOST_GROUPS: usize = 1000;
-/// Buckets of sizes that have a line: up to 511 bytes, to 1,023, and so on to 64 GiB. What is longer is in `+Inf`.
+/// Size buckets with a line of their own: le = 511 bytes, 1,023, ..., 64 GiB - 1. Larger sizes are in `+Inf` only.
 const SIZES: Range<usize> = 9..37;
-/// Buckets of durations that have a line: up to 1,023 ns, and so on to 68 s.
+/// Duration buckets with a line of their own: le = 1,023 ns, ..., 68 s.
 const DURATIONS: Range<usize> = 10..37;
 
-/// What is shown of a group.
 #[derive(Default)]
 struct Shown {
     sums: Sums,
-    /// Of bytes and ns in calls that are in a bucket.
+    /// Bytes, and ns, of the calls that are in a bucket.
     in_buckets: [u64; 2],
-    /// When its latest interval began, in ns since 1970-01-01 UTC.
+    /// Start of its latest interval, in ns since 1970-01-01 UTC.
     latest_unix_ns: i64,
-    /// The longest call of that interval, in ns.
+    /// Duration of the longest call in that interval, in ns.
     longest_ns: u64,
 }
 
-/// Everything that is shown.
 #[derive(Default)]
 pub(crate) struct Exposition {
     groups: BTreeMap<Arc<Group>, Shown>,
     not_seen: NotSeen,
-    /// Groups that were let go, since there were too many.
+    /// Groups dropped because there were too many.
     forgotten: u64,
-    /// When the latest interval began, in ns since 1970-01-01 UTC, and how long it was.
+    /// Start of the latest interval, in ns since 1970-01-01 UTC, and its length in ns.
     latest: (i64, u64),
 }
 
 impl Exposition {
-    /// Adds an interval, which may be late.
+    /// Adds an interval, which may arrive out of order.
     pub(crate) fn add(&mut self, interval: &Interval) {
         self.not_seen = interval.not_seen;
         self.latest = self.latest.max((interval.begin_unix_ns, interval.length_ns));
@@ -57,7 +55,7 @@ impl Exposition {
         self.forget();
     }
 
-    /// Those that were idle for longest go.
+    /// Drops the groups beyond the limit that were idle for longest.
     fn forget(&mut self) {
         let excess = self.groups.len().saturating_sub(MOST_GROUPS);
         if excess > 0 {
@@ -74,7 +72,7 @@ impl Exposition {
         }
     }
 
-    /// The text at a moment, in ns since 1970-01-01 UTC.
+    /// Returns the text at `now_unix_ns` (ns since 1970-01-01 UTC).
     pub(crate) fn text(&self, now_unix_ns: i64) -> String {
         let mut out = String::new();
         let labels: Vec<String> = self.groups.keys().map(|group| labels(group)).collect();
@@ -116,16 +114,15 @@ impl Exposition {
         out
     }
 
-    /// The longest call of the latest interval that is over.
+    /// Returns the longest call of the group in the latest complete interval, in ns; 0 if there was none.
     fn longest_ns(&self, shown: &Shown, now_unix_ns: i64) -> u64 {
         let (latest, length_ns) = self.latest;
-        // An interval in which nothing was called is passed on by nobody.
+        // Intervals without calls are not passed on: if the latest one is old, nothing was called since.
         let is_old = now_unix_ns.saturating_sub_unsigned(length_ns.saturating_mul(3)) > latest;
         if is_old || shown.latest_unix_ns != latest { 0 } else { shown.longest_ns }
     }
 }
 
-/// Each thing that was not seen, by its name.
 pub(super) fn not_seen(not_seen: &NotSeen) -> [(&'static str, u64); 8] {
     [
         ("counted", not_seen.counted),
@@ -147,12 +144,12 @@ fn line(out: &mut String, name: &str, labels: &str, value: impl std::fmt::Displa
     let _ = writeln!(out, "{name}{{{labels}}} {value}");
 }
 
-/// Seconds with all their digits.
+/// Formats ns as seconds with nine decimals.
 fn seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-/// Bucket `b` holds values from 2^(b-1) to 2^b - 1, so that is where it ends: a call of 4096 bytes is above 4095.
+/// Writes cumulative lines. Bucket `b` holds 2^(b-1) to 2^b - 1, so le = 2^b - 1: a call of 4096 bytes is above le = 4095.
 fn histogram(
     out: &mut String,
     name: &str,
@@ -189,7 +186,7 @@ fn labels(group: &Group) -> String {
     texts.join(",")
 }
 
-/// A label's value: the format escapes backslash, quote and line feed.
+/// Escapes a label's value: backslash, quote and line feed.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,4 +1,4 @@
-//! Files that destinations write. Each is locked by the agent that writes it: two that write one would take each other's lines away.
+//! Output files of destinations. An agent locks each of its files: two agents on one file would remove each other's lines.
 
 use crate::live::shown;
 use crate::written::growing;
@@ -10,13 +10,13 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A file, or standard output. It holds whole pieces only.
+/// File or standard output. It always contains whole pieces.
 pub(super) struct Output {
     path: Option<PathBuf>,
-    /// What a file of this destination begins with.
+    /// Text with which each nonempty file of this destination begins.
     head: &'static str,
     file: Option<File>,
-    /// Bytes of whole pieces in it.
+    /// Bytes of whole pieces in the file.
     length: u64,
 }
 
@@ -25,15 +25,14 @@ impl Output {
         Self { path, head, file: None, length: 0 }
     }
 
-    /// Bytes of it.
     pub(super) const fn length(&self) -> u64 {
         self.length
     }
 
-    /// Leaves so many bytes of it.
+    /// Truncates the file to `length` bytes.
     ///
     /// # Errors
-    /// If the system does not.
+    /// If the system call fails.
     pub(super) fn cut(&mut self, length: u64) -> Result<()> {
         // Devices and pipes have no length.
         if let Some(file) = self.file.as_mut().filter(|file| file.metadata().is_ok_and(|about| about.is_file())) {
@@ -43,16 +42,16 @@ impl Output {
         Ok(())
     }
 
-    /// Whether nothing was written yet.
+    /// True if nothing was written yet.
     pub(super) const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Opens it: one that is new or empty, or, for an agent that goes on, the one that the agent before it wrote, cut to where that one
-    /// had come. Nothing else that was there is written over.
+    /// Opens the file: a new or empty one, or, with the `position` of an earlier agent, that agent's file truncated to the position.
+    /// No other content is overwritten.
     ///
     /// # Errors
-    /// If there is one with something in it, or it cannot be made.
+    /// If the file has content without a position, is of another kind or locked by another agent, or cannot be created.
     pub(super) fn begin(&mut self, position: Option<u64>) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let file = locked(path)?;
@@ -66,10 +65,10 @@ impl Output {
         self.cut(length)
     }
 
-    /// Opens it with what is in it, whoever wrote that, but for a last line that has no end.
+    /// Opens the file with its content, whichever agent wrote it, except for an incomplete last line.
     ///
     /// # Errors
-    /// If it cannot be made or read.
+    /// If the file cannot be created or read, or is of another kind.
     #[cfg(feature = "parquet")]
     pub(super) fn take_up(&mut self) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
@@ -81,7 +80,7 @@ impl Output {
         self.cut(length)
     }
 
-    /// Fails if a file, which is to be cut to `length` bytes, is none of this destination: nobody else's lines are taken away.
+    /// Fails if a file that would be truncated to `length` bytes was not written to this destination, so that no other data is lost.
     fn check(&self, file: &File, length: u64) -> Result<()> {
         let about = file.metadata()?;
         if !about.is_file() || about.len() == 0 {
@@ -98,10 +97,10 @@ impl Output {
         Ok(())
     }
 
-    /// Adds a piece.
+    /// Appends a piece.
     ///
     /// # Errors
-    /// If it is not taken; no part of it stays.
+    /// If the write fails; no part of the piece remains.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<()> {
         let Some(file) = &mut self.file else {
             let mut out = std::io::stdout().lock();
@@ -117,10 +116,10 @@ impl Output {
         written
     }
 
-    /// What was written is durable; how much that is, of a file.
+    /// Makes the written data durable; returns its length if it is a file.
     ///
     /// # Errors
-    /// If the system says that it is not.
+    /// If fdatasync(2) fails.
     pub(super) fn settle(&mut self) -> Result<Option<u64>> {
         if let Some(file) = &self.file {
             match file.sync_data() {
@@ -132,7 +131,7 @@ impl Output {
     }
 }
 
-/// Bytes of a file up to its last end of a line.
+/// Returns the length of a file up to its last line feed.
 #[cfg(feature = "parquet")]
 fn whole_lines(file: &File) -> std::io::Result<u64> {
     let mut end = file.metadata()?.len();
@@ -149,13 +148,13 @@ fn whole_lines(file: &File) -> std::io::Result<u64> {
     Ok(0)
 }
 
-/// Opens a file to write, with nothing of it taken away, which no other agent has.
+/// Opens a file for writing, without truncating it, and locks it against other agents.
 fn locked(path: &Path) -> Result<File> {
     let failed = || format!("failed to open {}", shown::path(path));
     loop {
         let file = growing(path).with_context(failed)?;
         let about = file.metadata().with_context(failed)?;
-        // Devices and pipes are everybody's.
+        // Devices and pipes may be shared.
         if !about.is_file() {
             return Ok(file);
         }
@@ -165,10 +164,10 @@ fn locked(path: &Path) -> Result<File> {
                 "another agent writes {}: name another file (%h in the name stands for the node, %p for the agent's process id)",
                 shown::path(path)
             ),
-            // File systems without locks, such as Lustre where it is mounted without them.
+            // File systems without locks, such as Lustre mounted without them.
             Err(_) => return Ok(file),
         }
-        // Whoever had it may have removed it meanwhile: then this is a file without a name.
+        // The earlier holder of the lock may have removed the file: this one would have no name, so try again.
         if path.metadata().is_ok_and(|there| (there.dev(), there.ino()) == (about.dev(), about.ino())) {
             return Ok(file);
         }
@@ -193,7 +192,7 @@ mod tests {
         }
         drop(first);
         assert_eq!(std::fs::read(&path).unwrap(), b"a line\na line\n");
-        // One that goes on where the first one was.
+        // An agent that resumes where the first one was.
         output().begin(Some(7)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"a line\n");
     }
@@ -210,7 +209,7 @@ mod tests {
                 [(&other, None), (&other, Some(0)), (&other, Some(7)), (&link, None), (&link, Some(7)), (&pipe, None)]
             {
                 let done = Output::new(Some(path.clone()), "a line").begin(position);
-                // Cut to nothing is what an agent was killed at that had not said how far it was.
+                // Truncation to 0 is allowed: an agent killed before it saved a position resumes at 0.
                 let may = path == &other && position == Some(0) && text.starts_with("a");
                 assert_eq!(done.is_ok(), may, "{path:?} {position:?} {text}");
                 assert_eq!(std::fs::read_to_string(&other).unwrap().is_empty(), may);

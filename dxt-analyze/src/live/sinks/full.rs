@@ -1,4 +1,4 @@
-//! An event with everything that is known of it, as one JSON object: times are whole ns. It can be read again.
+//! Events with all fields, each as one JSON object, with times in whole ns. Can be read back.
 
 #[cfg(any(test, feature = "nats"))]
 use crate::live::about::{Process, Target};
@@ -13,10 +13,9 @@ use std::borrow::Cow;
 use trace_format::op::Layer;
 use trace_format::op::OpClass;
 
-/// What a line begins with.
+/// First bytes of each line.
 pub(super) const BEGIN: &str = "{\"id\":";
 
-/// What is in a line.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Line<'a> {
     pub(super) id: Cow<'a, str>,
@@ -26,11 +25,11 @@ pub(super) struct Line<'a> {
     pub(super) node: Cow<'a, str>,
     pub(super) rank: i32,
     pub(super) pid: u32,
-    /// When the process was started, in ticks since boot, which of its spools this is, and when it began.
+    /// Process start in ticks since boot, with `spool`, the number of its spool, and `epoch_unix_ns`, the zero point of its times.
     pub(super) started: u64,
     pub(super) spool: u64,
     pub(super) epoch_unix_ns: i64,
-    /// Place in the spool, with `spool`.
+    /// Position in the spool: thread, buffer and slot.
     pub(super) thread: u32,
     pub(super) sequence: u32,
     pub(super) slot: u32,
@@ -44,7 +43,7 @@ pub(super) struct Line<'a> {
     pub(super) record_id: u64,
     pub(super) layer: Cow<'a, str>,
     pub(super) op: Cow<'a, str>,
-    /// Kind of work: 0 read, 1 write, 2 open, ... as in the trace's format.
+    /// Operation class: 0 read, 1 write, 2 open, ... as in the trace format.
     pub(super) class: OpClass,
     pub(super) errno: u16,
     pub(super) nested: bool,
@@ -56,25 +55,23 @@ pub(super) struct Line<'a> {
     pub(super) stands_for: u32,
 }
 
-/// What a stream holds beside events: calls that an agent had to drop, since it began.
+/// Message of a stream besides events: calls that an agent has dropped since it began.
 #[cfg(feature = "nats")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Dropped<'a> {
     pub(crate) dropped: u64,
-    /// Which agent.
     pub(crate) agent: Cow<'a, str>,
 }
 
-/// And processes that came and went on its node before it could look, since it first began: also those that an agent counted in whose place it is.
+/// Message of a stream: processes that came and went unseen on an agent's node, counted since the first of the agents that it resumes.
 #[cfg(feature = "nats")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unseen<'a> {
     pub(crate) unseen: u64,
-    /// Which agent, and those in whose place it is.
+    /// Id of the agent, kept by agents that resume it.
     pub(crate) watcher: Cow<'a, str>,
 }
 
-/// Adds a line.
 pub(crate) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
     let (process, target, key) = (&event.process, &event.target, &event.key);
     let line = Line {
@@ -115,7 +112,7 @@ pub(crate) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The layer of a name; [`Layer::Other`] for one that this version does not know.
+/// Returns the layer of a name; [`Layer::Other`] if this version does not know it.
 #[cfg(any(test, feature = "nats"))]
 fn layer(name: &str) -> Layer {
     use Layer::{Daos, Dfs, Hdf5, Mpi, Mpiio, Pnetcdf, Posix, Stdio};
@@ -123,10 +120,10 @@ fn layer(name: &str) -> Layer {
     all.into_iter().find(|layer| layer.name() == name).unwrap_or(Layer::Other)
 }
 
-/// Reads a line.
+/// Parses a line.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is no such line.
 #[cfg(any(test, feature = "nats"))]
 pub(crate) fn parse(text: &[u8]) -> Result<Event> {
     let line: Line<'_> = serde_json::from_slice(text)?;

@@ -1,4 +1,4 @@
-//! Intervals as lines of JSON: one for each group, and one that says what was not seen.
+//! Intervals as JSON lines: one for each group, and one for the gaps.
 
 use super::Sink;
 use super::file::Output;
@@ -7,10 +7,8 @@ use anyhow::Result;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Lines.
 pub(crate) struct Intervals(Output);
 
-/// The sums of a group.
 #[derive(Serialize)]
 struct Line<'a> {
     begin_unix_ns: i64,
@@ -22,7 +20,7 @@ struct Line<'a> {
     time_ns: u64,
     longest_ns: u64,
     counted: i64,
-    /// Smallest size of a bucket, and the calls in it.
+    /// Nonempty buckets: smallest size in bytes, and number of calls.
     sizes: Vec<(u64, u64)>,
     durations_ns: Vec<(u64, u64)>,
 }
@@ -34,7 +32,7 @@ struct NotSeenLine<'a> {
     left_out: &'a LeftOut,
 }
 
-/// The buckets with something in them, by their smallest value.
+/// Returns the nonempty buckets: smallest value, and count.
 fn filled(buckets: &[u64; BUCKETS]) -> Vec<(u64, u64)> {
     let all = buckets.iter().enumerate().filter(|(_, count)| **count > 0);
     all.map(|(bucket, count)| (if bucket == 0 { 0 } else { 1 << (bucket - 1) }, *count)).collect()

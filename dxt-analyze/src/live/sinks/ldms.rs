@@ -1,5 +1,5 @@
-//! LDMS: each message of the connector's form goes to a daemon, by the program that LDMS itself has for that. What the published
-//! connector reads from the environment holds here too.
+//! LDMS: sends messages in the connector's form to a daemon, through LDMS's own publishing program. The environment variables of the
+//! published connector apply.
 
 use super::publisher::{Program, Publisher};
 use super::{Sink, connector};
@@ -11,11 +11,11 @@ use anyhow::{Result, anyhow, bail};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-/// Where messages go, in the order of `--to ldms:`.
+/// Address of a daemon's stream: the parts in the order of `--to ldms:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address([String; 5]);
 
-/// Its parts: the connector's variable for each, and what it is without.
+/// Parts of an address: the connector's variable and the default of each.
 const PARTS: [(&str, &str); 5] = [
     ("DARSHAN_LDMS_XPRT", "sock"),
     ("DARSHAN_LDMS_HOST", "localhost"),
@@ -24,7 +24,7 @@ const PARTS: [(&str, &str); 5] = [
     ("DARSHAN_LDMS_STREAM", "darshanConnector"),
 ];
 
-/// The connector's variables that choose modules, and the beginnings of their names in messages.
+/// Connector variables that select modules, and the prefixes of these modules' names in messages.
 const MODULES: [(&str, &str); 4] = [
     ("DARSHAN_LDMS_ENABLE_POSIX", "POSIX"),
     ("DARSHAN_LDMS_ENABLE_MPIIO", "MPIIO"),
@@ -32,12 +32,12 @@ const MODULES: [(&str, &str); 4] = [
     ("DARSHAN_LDMS_ENABLE_HDF5", "H5"),
 ];
 
-/// Programs that pass messages on, the newest first; how each is told the stream; bytes of a line that it takes whole.
+/// Publishing programs, newest first: name, option for the stream, and maximum bytes of a line that is not split.
 const PROGRAMS: [(&str, &str, usize); 2] =
     [("ldms_msg_publish", "-m", usize::MAX), ("ldmsd_stream_publish", "-s", 4094)];
 
 impl Address {
-    /// By what stands behind `ldms:`; what is left away is as `environment` says.
+    /// Parses the text after `ldms:`; parts left out come from `environment`, or are the defaults.
     pub(super) fn of(text: &str, environment: impl Fn(&str) -> Option<String>) -> Self {
         let mut given = text.split(',');
         Self(PARTS.map(|(variable, usual)| {
@@ -47,10 +47,10 @@ impl Address {
         }))
     }
 
-    /// Whether what stands behind `ldms:` can be one.
+    /// Checks the text after `ldms:`.
     ///
     /// # Errors
-    /// If it has too many parts.
+    /// If there are too many parts.
     pub(super) fn check(text: &str) -> Result<()> {
         if text.split(',').count() <= PARTS.len() {
             Ok(())
@@ -59,12 +59,12 @@ impl Address {
         }
     }
 
-    /// As the user would write it.
+    /// Returns the address as the user would write it, redacted.
     pub(super) fn name(&self) -> String {
         format!("ldms:{}", shown::url(&self.0.join(",")))
     }
 
-    /// The command that sends what comes on its standard input, line by line: both programs read lines of a file only.
+    /// Returns the command that sends its standard input line by line: both programs can read lines from a file only.
     fn program(&self, path: PathBuf, stream_option: &str) -> Program {
         let [xprt, host, port, auth, stream] = &self.0;
         let options = [("-x", xprt), ("-h", host), ("-p", port), ("-a", auth), (stream_option, stream)];
@@ -75,7 +75,7 @@ impl Address {
     }
 }
 
-/// Modules whose calls are sent: those that variables name, or all.
+/// Returns the modules whose calls are sent: those selected by variables, or all.
 fn modules(environment: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
     let chosen: Vec<&str> =
         MODULES.into_iter().filter(|(name, _)| environment(name).is_some()).map(|(_, module)| module).collect();
@@ -85,7 +85,7 @@ fn modules(environment: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
     chosen
 }
 
-/// The first of [`PROGRAMS`] in the directories of `path`.
+/// Returns the first of [`PROGRAMS`] found in the directories of `path`.
 fn installed(path: &str) -> Option<(PathBuf, &'static str, usize)> {
     PROGRAMS.into_iter().find_map(|(name, option, most)| {
         let found = std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| is_program(file))?;
@@ -98,18 +98,17 @@ fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// Messages to LDMS.
 pub(super) struct Ldms {
     address: Address,
     modules: Vec<&'static str>,
-    /// Messages on standard error too.
+    /// True to write messages to standard error too.
     verbose: bool,
     publisher: Option<Publisher>,
-    /// Longest line, in bytes.
+    /// Maximum length of a line, in bytes.
     most_bytes: usize,
     too_long: u64,
     others: u64,
-    /// Dropped events that were told.
+    /// Dropped events already reported.
     told: Cell<u64>,
 }
 
@@ -194,7 +193,7 @@ impl Sink for Ldms {
 }
 
 impl Drop for Ldms {
-    /// What was lost at the very end, when nobody asks any more.
+    /// Reports events lost at the very end, after the last regular report.
     fn drop(&mut self) {
         if let Some(publisher) = &mut self.publisher {
             publisher.end();

@@ -1,5 +1,5 @@
-//! Events as lines of a file, in the connector's form: JSON objects, or CSV. An agent that goes on cuts the file to where the
-//! one before it had come, so that no line is there twice.
+//! Events as lines of a file, JSON or CSV. A resumed agent truncates the file to the position of the earlier agent, so that no line is
+//! there twice.
 
 use super::file::Output;
 use super::{Sink, connector};
@@ -8,21 +8,19 @@ use crate::text::printable::printable;
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// How lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// An object a line, with the connector's names.
+    /// JSON objects with the connector's names.
     Json,
-    /// The 26 columns of the connector's paper.
+    /// CSV with the 26 columns of the connector's paper.
     Csv,
-    /// Everything that is known, in names of our own.
+    /// JSON objects with all fields, under this project's names.
     Full,
 }
 
-/// What the first line of CSV begins with.
+/// First bytes of the CSV header.
 const COLUMNS_BEGIN: &str = "#module,uid,";
 
-/// Lines.
 pub(crate) struct Lines {
     form: Form,
     output: Output,
@@ -81,7 +79,7 @@ impl Sink for Lines {
     }
 }
 
-/// A message as LDMS stores it: a line of an object and its segment, in the order of the connector's paper.
+/// Appends a message as LDMS stores it: one CSV row of the object and its segment, in the column order of the connector's paper.
 fn row(message: &connector::Message<'_>, out: &mut Vec<u8>) -> Result<()> {
     let [seg] = &message.seg;
     let mut writer = csv::WriterBuilder::new().from_writer(out);

@@ -1,5 +1,4 @@
-//! Where events and intervals go. Each destination takes what it can; what it does not take is counted, and nothing waits for it
-//! for long.
+//! Destinations of events and intervals. What a destination does not take is counted, and none of them delays the agent for long.
 
 mod connector;
 mod courier;
@@ -32,18 +31,18 @@ use super::interval::Interval;
 use crate::exit::is_closed_pipe;
 use anyhow::Result;
 
-/// Where there is nothing that a server's certificate could be verified by.
+/// Error message if the system has no certificates to verify a server's certificate with.
 #[cfg(any(feature = "live-http", feature = "postgres"))]
 const NO_CERTIFICATES: &str = "failed to find certificates that this system trusts: name a file with that of the server's authority in SSL_CERT_FILE";
 
-/// A destination.
+/// Destination.
 pub trait Sink {
-    /// Whether it wants single calls.
+    /// True if it wants single calls.
     fn wants_events(&self) -> bool {
         true
     }
 
-    /// Goes on where an earlier agent had come to, as [`Self::settle`] told it.
+    /// Opens the destination; a position from [`Self::settle`] of an earlier agent makes it resume there.
     ///
     /// # Errors
     /// If the destination cannot be used.
@@ -51,10 +50,10 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Takes events, in the order of their processes.
+    /// Takes events, each process's in order.
     ///
     /// # Errors
-    /// If it does not take them: they are lost to it, unless it says otherwise with [`Self::dropped`].
+    /// If it does not take them: they count as lost, unless [`Self::dropped`] says otherwise.
     fn events(&mut self, _events: &[Event]) -> Result<()> {
         Ok(())
     }
@@ -67,74 +66,74 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Everything that was given is where it belongs; what an agent that goes on has to know.
+    /// Flushes what was given; returns the position from which a later agent can resume.
     ///
     /// # Errors
-    /// If it is not.
+    /// If that fails.
     fn settle(&mut self) -> Result<Option<u64>> {
         Ok(None)
     }
 
-    /// The state that a later agent goes on with has what the latest [`Self::settle`] told, or there is none.
+    /// Confirms that the state file holds the position of the latest [`Self::settle`], or that there is no state file.
     fn saved(&mut self) {}
 
-    /// Nothing more comes.
+    /// Completes the output; nothing more is given.
     ///
     /// # Errors
-    /// If something could not be brought to its end.
+    /// If something could not be completed.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Nothing more will be given: the last chance to pass on what waits, for a bounded time.
+    /// Passes on what still waits, for a bounded time: nothing more will be given.
     fn end(&mut self) {}
 
-    /// Whether something that was given has not arrived: an agent that goes on must be given it again.
+    /// True if something given has not arrived: a resumed agent must be given it again.
     fn is_behind(&self) -> bool {
         false
     }
 
-    /// What is to be said of it, beside the errors that it returned.
+    /// Takes messages for the user, besides returned errors.
     fn messages(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Events that it could not pass on, beside those that it returned an error for.
+    /// Returns the number of events that it could not pass on, besides those for which it returned an error.
     fn dropped(&self) -> u64 {
         0
     }
 
-    /// Whether anything was lost to it, calls or sums, beside what it returned an error for.
+    /// True if it lost any calls or sums, besides those for which it returned an error.
     fn has_lost(&self) -> bool {
         self.dropped() > 0
     }
 
-    /// Events of operations that its form has no name for.
+    /// Returns the number of events whose operations have no name in its format.
     fn other_operations(&self) -> u64 {
         0
     }
 }
 
-/// A destination, and what became of what it was given.
+/// Destination with its name, losses and messages.
 pub struct Outlet {
     name: String,
     sink: Box<dyn Sink>,
     dropped: u64,
-    /// It failed the last time: said once.
+    /// True if it failed the last time; a failure is reported once.
     failing: bool,
-    /// It failed once, so something is missing there.
+    /// True if it ever failed, so that something is missing there.
     has_failed: bool,
     said: Vec<String>,
 }
 
 impl Outlet {
-    /// The destination `sink`, which the user calls `name`.
+    /// Wraps the destination `sink`, which the user calls `name`.
     #[must_use]
     pub fn new(name: String, sink: Box<dyn Sink>) -> Self {
         Self { name, sink, dropped: 0, failing: false, has_failed: false, said: Vec::new() }
     }
 
-    /// What the user calls it.
+    /// Returns the name that the user gave it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -167,7 +166,7 @@ impl Outlet {
     /// Passes an interval on.
     pub fn interval(&mut self, interval: &Interval) {
         let result = self.sink.interval(interval);
-        // What takes events is judged by those.
+        // Destinations of events are judged by their events: only an error counts here.
         if result.is_err() || !self.sink.wants_events() {
             self.went(result);
         }
@@ -207,13 +206,13 @@ impl Outlet {
         self.sink.is_behind()
     }
 
-    /// Events that were lost to it.
+    /// Returns the number of events lost to it.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped + self.sink.dropped()
     }
 
-    /// Whether something is missing there. A reader that went away wants no more.
+    /// True if something is missing there. A reader that closed its pipe does not count.
     #[must_use]
     pub fn has_lost(&self) -> bool {
         self.has_failed || self.sink.has_lost()
@@ -225,7 +224,7 @@ impl Outlet {
         self.sink.other_operations()
     }
 
-    /// What is to be said of it.
+    /// Takes its messages for the user.
     pub fn messages(&mut self) -> Vec<String> {
         let more = self.sink.messages();
         self.said.extend(more.into_iter().map(|message| format!("{}: {message}", self.name)));

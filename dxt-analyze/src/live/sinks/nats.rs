@@ -1,5 +1,5 @@
-//! Calls as messages of a stream of NATS JetStream: each the JSON line that `events` has, with the call's name as its id, so that the
-//! server takes one that is sent again once only. What had to be dropped is a message too, and how many processes came and went unseen.
+//! Calls as messages of a NATS JetStream stream: the JSON lines of `events`, each with the call's id as message id, so that the server
+//! drops repeated ones. Numbers of dropped calls and of processes that came and went unseen are messages too.
 
 use super::courier::{Carrier, Courier, Refused};
 use super::full;
@@ -15,37 +15,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Runtime;
 
-/// Calls that wait: each has some 150 bytes.
+/// Maximum calls that wait; each takes some 150 bytes.
 const MOST_EVENTS: usize = 1 << 17;
-/// How long a batch may take to be sent, in times of [`PATIENCE`].
+/// Timeout of a batch, as a multiple of [`PATIENCE`].
 const TIMES: u32 = 4;
 
-/// What sends.
+/// Carrier to a stream.
 struct Publisher {
     address: Address,
     runtime: Runtime,
     connection: Option<Connection>,
-    /// Dropped calls that the stream knows of.
+    /// Dropped calls already reported to the stream.
     told: u64,
-    /// Processes that came and went unseen, as the stream knows them.
+    /// Unseen processes already reported to the stream.
     told_unseen: u64,
     unseen: Arc<Unseen>,
-    /// Names this agent, for messages of its own.
+    /// Name of this agent, for messages of its own.
     agent: String,
 }
 
-/// What the agent and the thread that sends both know. It is no message that waits: those may be dropped.
+/// Count shared by the agent and the sending thread. Not queued as a message, since waiting messages may be dropped.
 struct Unseen {
-    /// Number of this agent and of those in whose place it is.
+    /// Id of this agent, kept by agents that resume it.
     watcher: AtomicU64,
-    /// Processes that came and went unseen.
     count: AtomicU64,
 }
 
-/// What there is to tell.
 pub(crate) struct Messages {
     unseen: Arc<Unseen>,
-    /// Some more came and went.
+    /// True if the latest interval raised the count of unseen processes.
     has_word: bool,
 }
 
@@ -76,7 +74,7 @@ impl Cargo for Messages {
     }
 }
 
-/// What brings calls to the stream of a URL.
+/// Opens the destination of a URL.
 ///
 /// # Errors
 /// If that is no address of a stream.
@@ -96,14 +94,14 @@ pub(crate) fn open(url: &str) -> Result<Sent<Messages>> {
     Ok(Sent::new(Courier::new(MOST_EVENTS, publisher)?, messages))
 }
 
-/// A number that no other agent has, nearly.
+/// Returns an id that no other agent has, with near certainty.
 fn watcher(agent: &str) -> u64 {
     use std::hash::BuildHasher;
     std::hash::RandomState::new().hash_one(agent)
 }
 
 impl Publisher {
-    /// Sends messages, and waits until the stream has all of them.
+    /// Sends messages, and waits until the stream has stored all of them.
     async fn send(address: &Address, connection: &Connection, messages: Vec<(String, Vec<u8>)>) -> Result<()> {
         let mut awaited = Vec::with_capacity(messages.len());
         for (id, text) in messages {
@@ -135,7 +133,7 @@ impl Publisher {
             text.pop();
             messages.push((header(&event.id()), text));
         }
-        // One that failed is made anew: it may be of a server that lost its streams.
+        // After a failure, reconnect: the server may have lost its streams.
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.runtime.block_on(self.address.connect())?,
@@ -150,7 +148,7 @@ impl Publisher {
     }
 }
 
-/// A name as a header's value: a node may call itself anything, a header cannot.
+/// Returns an id as a header value: node names may contain any character, headers only printable ASCII.
 fn header(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect()
 }

@@ -1,6 +1,6 @@
-//! Events as Parquet, a file for each minute or so: `DIR/part-<number>.parquet`. A Parquet file is whole or it is nothing, so what is
-//! not in one yet waits as lines of JSON in `DIR/pending.jsonl`. An agent that goes on cuts those to where the one before it had come; a
-//! file is made only of lines that the state knows, so no event is there twice. One without a state makes a file of what waits there.
+//! Events as Parquet, one file per minute or so: `DIR/part-<number>.parquet`. A Parquet file is complete or useless, so later events wait
+//! as JSON lines in `DIR/pending.jsonl`. A resumed agent truncates these lines to the position of the earlier agent. Files are made
+//! only of lines that the state knows, so no event is there twice. An agent without a state first makes a file of the lines found.
 
 use super::Sink;
 use super::file::Output;
@@ -18,24 +18,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A file is ended when so many bytes wait for it, or after some time.
+/// Bytes of pending lines at which a file is made before its time.
 const MOST_PENDING: u64 = 256 << 20;
-/// Rows that are made at once.
 const ROWS: usize = 1 << 16;
-/// Bits of a position that say how much is pending; the number of the file stands above.
+/// Low bits of a position that hold the length of the pending lines; the file number is above them.
 const PENDING_BITS: u32 = 40;
 
-/// A directory of files.
 pub(crate) struct Parquet {
     directory: PathBuf,
     pending: Output,
     number: u64,
-    /// The state knows of all that is pending.
+    /// True if the state knows all pending lines.
     is_known: bool,
     every: Duration,
     next: Instant,
     text: Vec<u8>,
-    /// Lines that were none.
+    /// Pending lines that could not be parsed.
     unreadable: u64,
     said: Vec<String>,
 }
@@ -63,13 +61,13 @@ impl Parquet {
         Instant::now() >= self.next || self.pending.length() > MOST_PENDING
     }
 
-    /// Makes a file of what is pending.
+    /// Makes a file of the pending lines.
     fn rotate(&mut self) -> Result<()> {
         self.next = Instant::now() + self.every;
         if self.pending.is_empty() {
             return Ok(());
         }
-        // Another agent may have made one.
+        // Another agent may have made a file of this number.
         while self.part().symlink_metadata().is_ok() {
             self.number += 1;
         }
@@ -88,7 +86,7 @@ impl Parquet {
         self.pending.cut(0)
     }
 
-    /// Makes a file of what an agent without a state left when it was killed.
+    /// Makes a file of the lines that a killed agent without a state left behind.
     fn take_up(&mut self) -> Result<()> {
         self.pending.take_up()?;
         if self.pending.is_empty() {
@@ -112,7 +110,7 @@ impl Sink for Parquet {
             Some(position) => {
                 self.number = position >> PENDING_BITS;
                 self.pending.begin(Some(position & ((1 << PENDING_BITS) - 1)))?;
-                // It was made of what the state knows, and not of more.
+                // The file was made of exactly the pending lines that the state knows, so they are done.
                 if self.part().exists() {
                     self.number += 1;
                     self.pending.cut(0)?;
@@ -120,7 +118,7 @@ impl Sink for Parquet {
                 Ok(())
             }
             None => {
-                // Beside those of agents before.
+                // Continue after the files of earlier agents.
                 while self.part().exists() {
                     self.number += 1;
                 }
@@ -142,7 +140,7 @@ impl Sink for Parquet {
     }
 
     fn settle(&mut self) -> Result<Option<u64>> {
-        // Also where nothing more comes.
+        // Here too, in case no more events come.
         if self.is_known && self.is_due() {
             self.rotate()?;
         }
@@ -162,25 +160,23 @@ impl Sink for Parquet {
     }
 
     fn finish(&mut self) -> Result<()> {
-        // What the state does not know is given again, to an agent that goes on.
+        // A resumed agent is given again what the state does not know.
         if !self.is_known {
             return Ok(());
         }
         self.rotate()?;
         let pending = self.directory.join("pending.jsonl");
-        // A state, if there is one, knows that nothing is pending.
+        // Safe: the state, if there is one, says that nothing is pending.
         std::fs::remove_file(&pending).with_context(|| format!("failed to remove {}", shown::path(&pending)))
     }
 }
 
-/// What became of lines.
 struct Converted {
     rows: u64,
-    /// Lines that are none of ours: who was killed by a node that failed may have left some.
+    /// Lines that are no events, e.g. left behind by a failure of the node.
     unreadable: u64,
 }
 
-/// Lines of JSON as Parquet.
 fn convert(from: &Path, to: &Path) -> Result<Converted> {
     let mut lines = BufReader::with_capacity(1 << 20, open_no_link(from)?).split(b'\n');
     let _ = std::fs::remove_file(to);
@@ -224,7 +220,7 @@ fn table(rows: &[Line<'_>]) -> Result<RecordBatch> {
         ("exe", texts(rows.iter().map(|row| &row.exe))),
         ("file", texts(rows.iter().map(|row| &row.file))),
         ("file_system", texts(rows.iter().map(|row| &row.file_system))),
-        // As text: it has 64 bits, and no sign.
+        // As text: an unsigned number of 64 bits.
         ("record_id", texts(rows.iter().map(|row| row.record_id.to_string()))),
         ("layer", texts(rows.iter().map(|row| &row.layer))),
         ("op", texts(rows.iter().map(|row| &row.op))),

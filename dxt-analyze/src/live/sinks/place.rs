@@ -1,4 +1,4 @@
-//! `--to`: the destinations by their names on the command line.
+//! Destinations by their names on the command line (`--to`).
 
 use super::intervals::Intervals;
 use super::ldms::{Address, Ldms};
@@ -12,30 +12,30 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A destination.
+/// Destination as given on the command line; paths are `None` for standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum To {
     /// JSON lines in the connector's form.
     Connector(Option<PathBuf>),
     /// CSV in the connector's columns.
     Csv(Option<PathBuf>),
-    /// JSON lines with all that is known.
+    /// JSON lines with all fields.
     Events(Option<PathBuf>),
     /// JSON lines of sums over intervals.
     Intervals(Option<PathBuf>),
-    /// Parquet files in a directory, with all that is known.
+    /// Directory of Parquet files with all fields.
     Parquet(PathBuf),
-    /// LDMS's own program; what stands behind `ldms:`.
+    /// LDMS, through its own program: the text after `ldms:`.
     Ldms(String),
-    /// Sums for Prometheus, by the address to listen at.
+    /// Sums for Prometheus, by the address to listen on.
     Prometheus(String),
     /// Sums in InfluxDB's line protocol, by URL.
     Influx(String),
     /// Calls in PostgreSQL, by URL.
     Postgres(String),
-    /// Calls in a stream of NATS JetStream, by URL.
+    /// Calls in a NATS JetStream stream, by URL.
     Nats(String),
-    /// There is no such destination: what else was said of it may hold a password, and is not said again.
+    /// Unknown destination, by its kind only: the rest of the text may hold a password and is never repeated.
     Unknown(String),
 }
 
@@ -68,10 +68,10 @@ impl FromStr for To {
 }
 
 impl To {
-    /// Makes it; Parquet has a file for each `rotate`.
+    /// Creates the destination; for Parquet, a file is completed every `rotate`.
     ///
     /// # Errors
-    /// If it makes no sense.
+    /// If the text is no valid destination, or this build lacks it.
     pub fn open(&self, rotate: Duration) -> Result<Outlet> {
         let here = self.here();
         let this = &here;
@@ -97,13 +97,13 @@ impl To {
         Ok(Outlet::new(name, sink))
     }
 
-    /// Whether it has the connector's fields, and no others.
+    /// True if it has exactly the connector's fields.
     #[must_use]
     pub const fn is_of_connectors_form(&self) -> bool {
         matches!(self, Self::Connector(_) | Self::Csv(_) | Self::Ldms(_))
     }
 
-    /// The same with the names of files that are meant for this node and process.
+    /// Returns the destination with the placeholders in its path filled in for this node and process.
     fn here(&self) -> Self {
         let one = |path: &Option<PathBuf>| path.as_deref().map(names::here);
         match self {
@@ -116,7 +116,7 @@ impl To {
         }
     }
 
-    /// Whether it can be meant; nothing is done before that is known, and nothing said that may be a password.
+    /// Refuses addresses that cannot be meant, before anything is done; the message shows nothing that may be a password.
     fn check(&self) -> Result<()> {
         match self {
             Self::Connector(path) | Self::Csv(path) | Self::Events(path) | Self::Intervals(path) => {
@@ -131,7 +131,7 @@ impl To {
     }
 }
 
-/// Refuses a URL as the name of a file: one would be made that has it for its name.
+/// Refuses a URL as a path, since it would become a file of that name.
 fn no_url(path: &Path) -> Result<()> {
     let text = path.to_string_lossy();
     if text.starts_with("//") || text.contains("://") {
@@ -142,7 +142,7 @@ fn no_url(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a file is called in messages and in the state, where no two may be the same.
+/// Returns the name of a file destination for messages and the state. Unique: a path with `@` is redacted, so a digest follows it.
 fn file_name(kind: &str, path: Option<&Path>) -> String {
     let Some(path) = path else { return format!("{kind}:-") };
     let name = format!("{kind}:{}", shown::path(path));
@@ -206,19 +206,19 @@ fn nats(_url: &str) -> Result<Box<dyn Sink>> {
     Err(without("NATS", "nats"))
 }
 
-/// What a build without a destination says.
+/// Returns the error of a build without a destination.
 #[cfg(not(all(feature = "postgres", feature = "nats")))]
 fn without(what: &str, feature: &str) -> anyhow::Error {
     let text = format!("this dxt-analyze was built without {what}: build it with --features {feature}");
     UsageError(text).into()
 }
 
-/// The URL of a destination that is called as the scheme of its URLs: `nats://...` and `nats:nats://...` are the same.
+/// Returns the URL of a destination named like its URLs' scheme: `nats://...` and `nats:nats://...` are the same.
 fn url(text: &str, rest: &str) -> String {
     if rest.starts_with("//") { text.to_owned() } else { rest.to_owned() }
 }
 
-/// Text of a URL without its escapes.
+/// Decodes the percent escapes of a URL.
 #[cfg(any(feature = "live-http", feature = "nats"))]
 pub(crate) fn plain(text: &str) -> String {
     let mut out = Vec::new();
@@ -239,14 +239,14 @@ pub(crate) fn plain(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// A URL in whose user or password an `@` comes too late: what reads it would take a part of the password for the host.
+/// True if an `@` comes after the authority of the URL: a parser would take part of the user or password for the host.
 pub(super) fn is_odd(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     !authority.is_empty() && behind.contains('@')
 }
 
-/// Why [`is_odd`] ones are refused.
+/// Reason for which URLs with [`is_odd`] are refused.
 pub(super) const ODD: &str = "an `@` stands behind a `/`, `?` or `#`: in a user or password, write %2F, %3F or %23 for these; elsewhere, %40 for the `@`";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Sums since the agent began, for Prometheus or anything else that reads its text format by HTTP.
+//! Sums since the agent began, served over HTTP in Prometheus's text format.
 
 use super::Sink;
 use super::exposition::Exposition;
@@ -18,10 +18,9 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a text is given to whoever asks: it may have tens of thousands of lines.
+/// Time for which a text is reused: it may have tens of thousands of lines.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// What is shown, and its text.
 #[derive(Default)]
 struct Shown {
     sums: Exposition,
@@ -29,7 +28,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// The text, which all who ask at the same time share.
+    /// Returns the text, shared by all requests within [`FRESH`].
     fn text(&mut self) -> Bytes {
         let fresh = self.text.as_ref().filter(|(made, _)| made.elapsed() < FRESH).map(|(_, text)| text.clone());
         fresh.unwrap_or_else(|| {
@@ -40,17 +39,17 @@ impl Shown {
     }
 }
 
-/// A server that answers each question with everything.
+/// Server that answers each request with all sums.
 pub(crate) struct Prometheus {
     address: String,
     shown: Arc<Mutex<Shown>>,
 }
 
 impl Prometheus {
-    /// `ADDR:PORT`; of a port alone, the address is loopback's.
+    /// Takes `ADDRESS:PORT`, or a port on the loopback address.
     ///
     /// # Errors
-    /// If a user is in it: whoever can reach the address can read it.
+    /// If the address contains a user: there is no authentication.
     pub(crate) fn new(address: &str) -> Result<Self> {
         if address.contains('@') {
             bail!(UsageError("prometheus takes an address to listen at, ADDRESS:PORT, and no user".into()));

@@ -1,5 +1,5 @@
-//! A program that is given lines on its standard input, by a thread of its own, so that nobody else waits for it. It is started again
-//! when it ends; what it could not be given is counted.
+//! Child program that is given lines on its standard input, by a thread, so that the agent never waits for it. It is restarted when it
+//! ends; lines that it could not be given are counted.
 
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
@@ -13,41 +13,37 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bytes of lines that may wait: some 80,000 messages.
+/// Maximum bytes of waiting lines: some 80,000 messages.
 const WAITING_BYTES: usize = 32 << 20;
-/// How long new lines wait for room.
+/// Maximum time that new lines wait for room.
 const ROOM_WAIT: Duration = Duration::from_millis(200);
-/// From one start of the program to the next.
+/// Pause before the program is restarted.
 const AGAIN: Duration = Duration::from_secs(2);
-/// A program that lives so long has found its daemon.
+/// Lifetime after which the program is taken to have reached its daemon.
 const LIVES: Duration = Duration::from_millis(500);
-/// How long the program may take for what it was given, at the end.
+/// Maximum time, at the end, for the program to send what it was given.
 const END_WAIT: Duration = Duration::from_secs(10);
-/// How often it is looked whether it still runs.
+/// Period of checks if the program still runs.
 const LOOK: Duration = Duration::from_millis(20);
-/// Bytes of the latest lines whose lengths are kept: no pipe holds more, unless it was told to.
+/// Bytes of latest lines whose lengths are kept: the default capacity of a pipe.
 const PIPE_BYTES: usize = 64 << 10;
 
-/// What is started.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
-    /// Its file.
     pub(super) path: PathBuf,
-    /// Its arguments.
     pub(super) args: Vec<String>,
-    /// What it talks to, for people.
+    /// Address of its daemon, for messages.
     pub(super) daemon: String,
 }
 
-/// What the thread and its owner both know.
+/// State shared by the thread and its owner.
 #[derive(Default)]
 struct Shared {
-    /// Bytes of lines that wait.
     waiting: AtomicUsize,
     dropped: AtomicU64,
-    /// Nothing is to wait any more.
+    /// True if the remaining lines are to be dropped.
     gives_up: AtomicBool,
-    /// Why lines are not taken at present.
+    /// Reason for which lines are not taken at present.
     trouble: Mutex<Option<String>>,
     child: Mutex<Option<Child>>,
 }
@@ -56,7 +52,6 @@ fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The program and its thread.
 pub(super) struct Publisher {
     shared: Arc<Shared>,
     lines: Option<Sender<Vec<u8>>>,
@@ -64,10 +59,10 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Starts it.
+    /// Starts the program and the thread.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If one of them cannot be started.
     pub(super) fn start(program: Program) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let (lines, receiver) = channel();
@@ -78,7 +73,7 @@ impl Publisher {
         Ok(Self { shared, lines: Some(lines), thread: Some(thread) })
     }
 
-    /// Gives it lines; those without room are dropped.
+    /// Queues lines; those without room within [`ROOM_WAIT`] are dropped.
     pub(super) fn publish(&self, lines: Vec<Vec<u8>>) {
         let until = Instant::now() + ROOM_WAIT;
         for line in lines {
@@ -88,7 +83,7 @@ impl Publisher {
             }
             let length = line.len();
             let fits = has_room();
-            // Before it is sent: the thread takes it away.
+            // Added before sending, since the thread subtracts it.
             self.shared.waiting.fetch_add(if fits { length } else { 0 }, Ordering::Relaxed);
             if !fits || self.lines.as_ref().is_none_or(|lines| lines.send(line).is_err()) {
                 self.shared.dropped.fetch_add(1, Ordering::Relaxed);
@@ -96,17 +91,17 @@ impl Publisher {
         }
     }
 
-    /// Lines that it was not given.
+    /// Returns the number of lines that the program was not given.
     pub(super) fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Why it takes none, if so.
+    /// Returns why the program takes no lines at present, if so.
     pub(super) fn trouble(&self) -> Option<String> {
         held(&self.shared.trouble).clone()
     }
 
-    /// Lets it take what waits, and ends it; what takes too long is dropped.
+    /// Lets the program send what waits, and ends it; what takes longer than [`END_WAIT`] is dropped.
     pub(super) fn end(&mut self) {
         self.lines = None;
         let Some(thread) = self.thread.take() else { return };
@@ -118,25 +113,24 @@ impl Publisher {
         if !thread.is_finished()
             && let Some(child) = held(&self.shared.child).as_mut()
         {
-            // It takes nothing: the thread, which may wait for it to, goes on.
+            // The program takes nothing: the thread, which may be blocked in a write to it, continues.
             let _ = child.kill();
         }
         let _ = thread.join();
     }
 }
 
-/// The thread.
 struct Feeder {
     program: Program,
     shared: Arc<Shared>,
     input: Option<ChildStdin>,
-    /// Lengths of the latest lines that it was given.
+    /// Lengths of the latest lines given to the program.
     latest: VecDeque<usize>,
     latest_bytes: usize,
 }
 
 impl Feeder {
-    /// Starts the program; `again` without what it says, which it said before.
+    /// Starts the program; `again` silences its output, which it wrote the first time.
     fn spawn(&mut self, again: bool) -> Result<()> {
         let says = || if again { Stdio::null() } else { Stdio::from(std::io::stderr()) };
         let mut child = Command::new(&self.program.path)
@@ -144,7 +138,7 @@ impl Feeder {
             .stdin(Stdio::piped())
             .stdout(says())
             .stderr(says())
-            // A Ctrl-C is for us: it gets to the end of its lines.
+            // Own process group: on Ctrl-C, the program still gets all lines from the agent.
             .process_group(0)
             .spawn()
             .with_context(|| format!("failed to start {}", self.program.path.display()))?;
@@ -195,7 +189,7 @@ impl Feeder {
         self.shared.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Counts what the program left in the pipe.
+    /// Counts as dropped the lines that the program left unread in the pipe.
     fn count_unread(&mut self) {
         let Some(input) = self.input.take() else { return };
         let mut unread = rustix::io::ioctl_fionread(&input).unwrap_or(0);
@@ -206,13 +200,13 @@ impl Feeder {
         }
     }
 
-    /// The program has ended: drops what waits, and starts it again until it stays.
+    /// After the program ended: drops waiting lines, and restarts it until it stays.
     fn recover(&mut self, lines: &Receiver<Vec<u8>>) {
         self.count_unread();
         let mut status = String::new();
         let ended = held(&self.shared.child).take();
         if let Some(mut child) = ended {
-            // It has closed its input and may be about to end.
+            // It has closed its input, but may not have ended yet.
             let _ = child.kill();
             status = child.wait().map(|status| format!(" ({status})")).unwrap_or_default();
         }
@@ -235,7 +229,7 @@ impl Feeder {
         *held(&self.shared.trouble) = None;
     }
 
-    /// Drops what comes until a moment; true if nothing more will come.
+    /// Drops lines that arrive before `until`; returns true if no more will come.
     fn drop_until(&self, lines: &Receiver<Vec<u8>>, until: Instant) -> bool {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -250,10 +244,10 @@ impl Feeder {
         }
     }
 
-    /// All lines are given: the program sends what it has and ends.
+    /// After the last line: lets the program send the rest and end.
     fn finish(&mut self) {
         let until = Instant::now() + END_WAIT;
-        // The end of its input.
+        // Closes its input.
         self.input = None;
         while !self.has_ended() && Instant::now() < until && !self.shared.gives_up.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK);
@@ -261,7 +255,7 @@ impl Feeder {
         let ended = held(&self.shared.child).take();
         if let Some(mut child) = ended {
             let _ = child.kill();
-            // Where it did not end well, nobody knows what of the latest lines it sent: all are taken for lost.
+            // After a failure it is unknown which of the latest lines it sent: all count as lost.
             if !child.wait().is_ok_and(|status| status.success()) {
                 self.drop_lines(self.latest.len() as u64);
             }

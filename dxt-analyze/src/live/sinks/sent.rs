@@ -1,4 +1,4 @@
-//! Destinations whose things a courier brings: calls, or lines made of sums.
+//! Destinations that a courier delivers to: items are calls, or lines made of sums.
 
 use super::Sink;
 use super::courier::Courier;
@@ -6,38 +6,36 @@ use crate::live::event::Event;
 use crate::live::interval::Interval;
 use anyhow::Result;
 
-/// What is brought.
+/// Conversion of calls or sums to the items of a destination.
 pub(super) trait Cargo {
-    /// One of it.
     type Item: Send + 'static;
-    /// Whether it is made of calls, rather than of sums.
+    /// True if items are made of calls, false if of sums.
     const OF_EVENTS: bool;
 
-    /// Made of calls.
     fn of_events(&mut self, _events: &[Event]) -> Vec<Self::Item> {
         Vec::new()
     }
 
-    /// Made of an interval's sums; `lost` things were not brought so far.
+    /// Returns the items for an interval's sums; `lost` items were not delivered so far.
     fn of_interval(&mut self, _interval: &Interval, _lost: u64) -> Vec<Self::Item> {
         Vec::new()
     }
 
-    /// Whether what brings it has something to tell beside it, since the latest interval.
+    /// True if the carrier has a message of its own to send since the latest interval.
     fn has_word(&self) -> bool {
         false
     }
 
-    /// What an agent that goes on has to know.
+    /// Returns the position from which a later agent can resume.
     fn position(&self) -> Option<u64> {
         None
     }
 
-    /// Goes on where an earlier agent had come to, as [`Self::position`] told it.
+    /// Resumes at the [`Self::position`] of an earlier agent.
     fn go_on(&mut self, _position: u64) {}
 }
 
-/// Calls as they are.
+/// Calls delivered unchanged.
 #[cfg(feature = "postgres")]
 pub(super) struct Calls;
 
@@ -51,14 +49,14 @@ impl Cargo for Calls {
     }
 }
 
-/// A destination, with a thread of its own.
+/// Destination with a courier thread of its own.
 pub(super) struct Sent<C: Cargo> {
     courier: Courier<C::Item>,
     cargo: C,
 }
 
 impl<C: Cargo> Sent<C> {
-    /// What `courier` brings.
+    /// Combines a courier with the source of its items.
     pub(super) const fn new(courier: Courier<C::Item>, cargo: C) -> Self {
         Self { courier, cargo }
     }

@@ -1,30 +1,29 @@
-//! A destination that may be slow or gone for a while: a thread of its own passes things on, and the agent never waits for it.
+//! Queue and thread for a destination that may be slow or unreachable for a while, so that the agent never waits for it.
 //!
-//! What waits is bounded. If it becomes too much, the oldest goes and is counted. What was refused is offered again after a pause that
-//! grows, so a carrier must be one that may be given the same thing twice.
+//! The queue is bounded: if it is full, the oldest item is dropped and counted. Refused items are offered again after growing pauses,
+//! so a carrier must tolerate the same item twice.
 
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most things that are passed on at once.
 const BATCH: usize = 4096;
-/// Pieces that a batch is cut into, at most, to find out which of it is refused for good.
+/// Maximum parts into which a batch is split to find the items that are refused for good.
 const MOST_PIECES: usize = 64;
-/// Pause before something is offered again, the first time and at most.
+/// Pause before items are offered again: the first, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
-/// How long an agent that goes on waits for what it gave to arrive.
+/// Maximum time that a flush waits for queued items to arrive.
 const SHORT: Duration = Duration::from_millis(200);
-/// How long one that ends waits while nothing arrives.
+/// Maximum time without any arrival that the end of an agent waits.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Why something was not taken.
+/// Reason for which items were not taken.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// It may be taken another time.
+    /// Temporary: the items may be taken later.
     ForNow(anyhow::Error),
-    /// It will never be taken.
+    /// Permanent: the items will never be taken.
     #[cfg_attr(
         not(any(test, feature = "live-http", feature = "postgres")),
         expect(dead_code, reason = "NATS takes everything, sooner or later")
@@ -38,20 +37,19 @@ impl From<anyhow::Error> for Refused {
     }
 }
 
-/// Takes things to where they belong.
+/// Delivers items to a destination.
 pub(crate) trait Carrier: Send + 'static {
-    /// What it takes.
     type Item: Send + 'static;
 
-    /// Passes on all of these, connecting first where that is needed; `lost` things before them were given up since the beginning. None
-    /// at all, where there was a [`Courier::nudge`]: what else there is to tell.
+    /// Delivers all `items`, connecting first if needed; `lost` items were given up since the beginning. After a [`Courier::nudge`],
+    /// `items` may be empty: then the carrier only sends its own messages.
     ///
     /// # Errors
-    /// If not all of them are where they belong.
+    /// If not all items arrived.
     fn carry(&mut self, items: &[Self::Item], lost: u64) -> Result<(), Refused>;
 }
 
-/// The agent's end.
+/// Agent's end of the queue.
 pub(crate) struct Courier<T> {
     shared: Arc<Shared<T>>,
 }
@@ -59,15 +57,14 @@ pub(crate) struct Courier<T> {
 struct Shared<T> {
     state: Mutex<Queue<T>>,
     changed: Condvar,
-    /// Most things that wait.
     most: usize,
 }
 
 struct Queue<T> {
     waiting: VecDeque<T>,
-    /// Things that the thread has taken and that are not there yet.
+    /// Items taken by the thread that have not arrived yet.
     under_way: usize,
-    /// The carrier has something to tell beside things, and is telling it.
+    /// True if the carrier is to send its own messages; `telling` is true while it does so.
     nudged: bool,
     telling: bool,
     lost: u64,
@@ -75,15 +72,15 @@ struct Queue<T> {
     arrived: u64,
     failing: bool,
     said: Vec<String>,
-    /// Nobody is there any more who would give something.
+    /// True if no more items will be given.
     closed: bool,
 }
 
 impl<T: Send + 'static> Courier<T> {
-    /// One of which at most so many things wait.
+    /// Starts a courier with at most `most` waiting items.
     ///
     /// # Errors
-    /// If the system has no thread for it.
+    /// If the system refuses a thread.
     pub(crate) fn new(most: usize, carrier: impl Carrier<Item = T>) -> Result<Self> {
         let state = Queue {
             waiting: VecDeque::new(),
@@ -103,7 +100,7 @@ impl<T: Send + 'static> Courier<T> {
         Ok(Self { shared })
     }
 
-    /// Gives it things to pass on; never waits.
+    /// Queues items; never waits.
     pub(crate) fn give(&self, things: impl IntoIterator<Item = T>) {
         let mut state = self.shared.lock();
         for thing in things {
@@ -117,13 +114,13 @@ impl<T: Send + 'static> Courier<T> {
         self.shared.changed.notify_all();
     }
 
-    /// Lets the carrier tell what it has to tell beside things, also if there are none; never waits. However much is dropped, this stays.
+    /// Makes the carrier send its own messages, even without items; never waits. Unlike items, this request is never dropped.
     pub(crate) fn nudge(&self) {
         self.shared.lock().nudged = true;
         self.shared.changed.notify_all();
     }
 
-    /// Waits a moment for what was given to arrive; not at all while the destination refuses.
+    /// Waits up to [`SHORT`] for the items to arrive; not at all while the destination refuses.
     pub(crate) fn settle(&self) {
         let until = Instant::now() + SHORT;
         let mut state = self.shared.lock();
@@ -136,7 +133,7 @@ impl<T: Send + 'static> Courier<T> {
         }
     }
 
-    /// Waits as long as things arrive, and some seconds more. What has not arrived then is lost.
+    /// Waits as long as items keep arriving, with gaps of up to [`LONG`]. Items that have not arrived then are lost.
     pub(crate) fn end(&self) {
         let mut state = self.shared.lock();
         let (mut arrived, mut until) = (state.arrived, Instant::now() + LONG);
@@ -152,17 +149,16 @@ impl<T: Send + 'static> Courier<T> {
         self.shared.changed.notify_all();
     }
 
-    /// Whether something that was given has not arrived.
+    /// True if something given has not arrived.
     pub(crate) fn is_behind(&self) -> bool {
         self.shared.lock().is_behind()
     }
 
-    /// Things that were given up.
     pub(crate) fn lost(&self) -> u64 {
         self.shared.lock().lost
     }
 
-    /// What is to be said of it.
+    /// Takes the messages for the user.
     pub(crate) fn messages(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().said)
     }
@@ -190,7 +186,6 @@ impl<T> Shared<T> {
         self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// What the thread does.
     fn run(&self, mut carrier: impl Carrier<Item = T>) {
         while let Some((batch, lost)) = self.take() {
             let least = batch.len().div_ceil(MOST_PIECES);
@@ -200,7 +195,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Offers things until they are taken or refused for good; false if it is over. Of those that are refused, a part may be fine.
+    /// Offers items until they are taken or refused for good; false if the courier ends. Refused batches are halved: a part may be fine.
     fn deliver(&self, carrier: &mut impl Carrier<Item = T>, things: &[T], lost: u64, least: usize) -> bool {
         let mut pause = PAUSES[0];
         loop {
@@ -219,7 +214,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Waits for things; `None` when none will come.
+    /// Waits for items; `None` if no more will come.
     fn take(&self) -> Option<(Vec<T>, u64)> {
         let mut state = self.lock();
         while state.waiting.is_empty() && !state.nudged && !state.closed {
@@ -235,7 +230,7 @@ impl<T> Shared<T> {
         Some((batch, state.lost))
     }
 
-    /// Notes what became of a batch; whether it is dealt with.
+    /// Records the result for a batch; returns true if the batch is done.
     fn went(&self, result: Result<(), Refused>, count: usize) -> bool {
         let mut state = self.lock();
         let dealt_with = !matches!(result, Err(Refused::ForNow(_)));
@@ -255,7 +250,7 @@ impl<T> Shared<T> {
             }
             Err(Refused::ForGood(error)) => {
                 state.lost += count as u64;
-                // Said once in a while, not for each batch.
+                // Reported now and then, not for each batch.
                 if state.said.len() < 3 {
                     state.said.push(format!("{error:#}; {count} were dropped"));
                 }
@@ -271,7 +266,7 @@ impl<T> Shared<T> {
         dealt_with
     }
 
-    /// Waits so long; whether it is over.
+    /// Waits for `pause`; returns true if the courier ends meanwhile.
     fn pause(&self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         let mut state = self.lock();

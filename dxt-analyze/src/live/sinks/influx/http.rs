@@ -1,4 +1,4 @@
-//! Lines by POST.
+//! Lines sent by HTTP POST.
 
 use crate::exit::UsageError;
 use crate::live::shown;
@@ -11,22 +11,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// How long a server may take.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of an answer that are shown.
+/// Maximum bytes shown of a server's answer.
 const MOST_SHOWN: usize = 200;
 
-/// Posts lines to a URL.
+/// Carrier that posts lines to a URL.
 pub(super) struct Post {
     agent: ureq::Agent,
     url: String,
-    /// Who asks, as a header's value.
     who: Option<String>,
-    /// What a server's answer may hold of it, and no message shall: some quote what they refuse.
+    /// Secrets to remove from messages: some servers quote what they refuse.
     secrets: Vec<String>,
 }
 
 impl Post {
+    /// Parses the URL, and takes credentials from it or from the environment.
+    ///
     /// # Errors
     /// If it is no URL of HTTP.
     pub(super) fn new(url: &str) -> Result<Self> {
@@ -38,7 +39,7 @@ impl Post {
             bail!("influx takes http://HOST:PORT/PATH, https://... or udp://HOST:PORT");
         }
         let is_here = matches!(parsed.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
-        // A proxy reaches another machine's loopback.
+        // A proxy would reach the loopback of another machine.
         let proxy = if is_here { None } else { ureq::Proxy::try_from_env() };
         let config = ureq::Agent::config_builder()
             .tls_config(trust(parsed.scheme_str() == Some("https"))?)
@@ -70,7 +71,7 @@ impl Post {
     }
 }
 
-/// Values of a URL's query that may be passwords.
+/// Returns the values in a URL's query that may be passwords.
 fn in_query(url: &str) -> Vec<String> {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let parts = query.split('&').filter_map(|part| part.split_once('='));
@@ -78,7 +79,7 @@ fn in_query(url: &str) -> Vec<String> {
     secret.flat_map(|(_, value)| [value.to_owned(), plain(value)]).collect()
 }
 
-/// User and password of a URL, and the URL without them.
+/// Splits a URL into user info and the URL without it.
 fn without_userinfo(url: &str) -> (Option<String>, String) {
     let split = || {
         let (scheme, rest) = url.split_once("://")?;
@@ -89,7 +90,7 @@ fn without_userinfo(url: &str) -> (Option<String>, String) {
     split().map_or((None, url.to_owned()), |(who, url)| (Some(who), url))
 }
 
-/// What servers' certificates are verified by: what the system trusts, or `SSL_CERT_FILE`.
+/// Returns the certificates to verify servers with: the system's, or those of `SSL_CERT_FILE`.
 fn trust(is_asked_for: bool) -> Result<TlsConfig> {
     let found = if is_asked_for { rustls_native_certs::load_native_certs().certs } else { Vec::new() };
     if is_asked_for && found.is_empty() {
@@ -115,7 +116,7 @@ impl Carrier for Post {
         let said = response.body_mut().with_config().limit(MOST_SHOWN as u64).read_to_string().unwrap_or_default();
         let said = self.secrets.iter().fold(said, |said, secret| said.replace(secret, "..."));
         let error = anyhow!("the server answered {status} {}", said.trim());
-        // Those lines are what it does not like; others may be fine. Everything else may pass.
+        // These statuses concern the lines themselves, and other lines may be fine. All other failures may be temporary.
         Err(if matches!(status.as_u16(), 400 | 413 | 422) { Refused::ForGood(error) } else { Refused::ForNow(error) })
     }
 }

@@ -1,8 +1,8 @@
-//! Lines of the protocol: a point for each group and interval, and one for what was not seen.
+//! Lines of the protocol: a point for each group and interval, and one for the gaps.
 //!
-//! A point of the same tags and time takes the place of the one before it. But an interval comes again if calls come late, and then
-//! both count. So no two points have the same time: to an interval's beginning, some ns are added that differ from agent to agent
-//! and from one coming to the next, less than 2 ms together.
+//! A point overwrites an earlier point with the same tags and time. But an interval comes again if calls come late, and both parts count.
+//! So all points differ in time: an offset below 2 ms is added to the interval's start. It depends on the agent and on the number of
+//! earlier parts of the interval.
 
 use crate::live::agent::unix_ns;
 use crate::live::interval::{Group, Interval};
@@ -11,13 +11,12 @@ use crate::live::sinks::exposition::not_seen;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Intervals of which it is remembered how often they came.
+/// Maximum intervals whose number of parts is remembered.
 const MOST_INTERVALS: usize = 1000;
 
-/// What makes lines.
 pub(super) struct Lines {
     node: String,
-    /// Of this agent, in ns.
+    /// Time offset of this agent, in ns.
     offset_ns: i64,
     came: BTreeMap<i64, i64>,
 }
@@ -27,7 +26,7 @@ impl Lines {
         Self { node: names::node(), offset_ns: unix_ns().rem_euclid(1_000_000), came: BTreeMap::new() }
     }
 
-    /// The lines of an interval; `lost` lines before it were not taken.
+    /// Returns the lines of an interval; `lost` earlier lines were not taken.
     pub(super) fn of(&mut self, interval: &Interval, lost: u64) -> Vec<String> {
         let came = self.came.entry(interval.begin_unix_ns).or_default();
         let time = interval.begin_unix_ns.saturating_add(self.offset_ns).saturating_add(*came);
@@ -53,7 +52,7 @@ impl Lines {
     }
 }
 
-/// Integers are signed there.
+/// Converts to the protocol's signed integers.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -80,7 +79,7 @@ fn tags(group: &Group) -> String {
     .concat()
 }
 
-/// A tag; none without a value, which the protocol forbids. It has no way to write a line feed, nor a backslash before a comma.
+/// Formats a tag; empty without a value, which the protocol forbids. It cannot express a line feed, nor a backslash before a comma.
 fn tag(name: &str, value: &str) -> String {
     if value.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Sums over intervals in InfluxDB's line protocol, which VictoriaMetrics, Telegraf and others take as well: by HTTP, or by UDP.
+//! Sums over intervals in InfluxDB's line protocol, which VictoriaMetrics, Telegraf and others accept as well: over HTTP or UDP.
 
 #[cfg(feature = "live-http")]
 mod http;
@@ -16,31 +16,31 @@ use anyhow::{Context, Result};
 use line::Lines;
 use std::net::UdpSocket;
 
-/// Lines that wait: each has some 250 bytes.
+/// Maximum lines that wait; each takes some 250 bytes.
 const MOST_LINES: usize = 50_000;
-/// Most bytes of a datagram, so that no network has to cut it.
+/// Maximum bytes of a datagram, small enough not to be fragmented.
 const DATAGRAM: usize = 1400;
 
-/// Sends by UDP: nobody says whether it arrives.
+/// Destination over UDP, without acknowledgement.
 pub(crate) struct Udp {
     socket: UdpSocket,
     lines: Lines,
     lost: u64,
 }
 
-/// The destination of a URL: `http://...` is what lines are POSTed to, `udp://HOST:PORT` where datagrams go.
+/// Opens the destination of a URL: lines are POSTed to `http://...`, or sent in datagrams to `udp://HOST:PORT`.
 ///
 /// # Errors
-/// If it is none of both, or this build has no HTTP.
+/// If the URL is neither of them, or this build has no HTTP.
 pub(crate) fn open(url: &str) -> Result<Box<dyn Sink>> {
     if let Some(address) = url.strip_prefix("udp://") {
-        // There are no users there; who names one has a password in it.
+        // UDP has no users: text before an `@` holds a password, so it is removed.
         let address = address.rsplit('@').next().unwrap_or_default();
         let failed = || format!("failed to send to {}", shown::url(address));
         let socket = UdpSocket::bind(if address.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" });
         let socket = socket.with_context(failed)?;
         socket.connect(address.trim_end_matches('/')).with_context(failed)?;
-        // What the system has no room for is lost, like everything that the network has no room for.
+        // What the socket buffer has no room for is lost, as is what the network drops.
         socket.set_nonblocking(true).with_context(failed)?;
         return Ok(Box::new(Udp { socket, lines: Lines::new(), lost: 0 }));
     }
@@ -74,7 +74,7 @@ impl Sink for Udp {
     }
 }
 
-/// As many whole lines in each as fit.
+/// Packs as many whole lines into each datagram as fit.
 fn datagrams(lines: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in lines {

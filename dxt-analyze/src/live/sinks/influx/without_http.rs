@@ -1,14 +1,13 @@
-//! Lines by POST, in a build without the feature `live-http`.
+//! Lines by HTTP POST, in a build without the feature `live-http`.
 
 use crate::exit::UsageError;
 use crate::live::sinks::courier::{Carrier, Refused};
 use anyhow::Result;
 
-/// Never made.
 pub(super) enum Post {}
 
 impl Post {
-    /// Says that it is not here.
+    /// Reports that this build has no HTTP.
     ///
     /// # Errors
     /// Always.

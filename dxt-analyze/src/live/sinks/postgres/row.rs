@@ -1,11 +1,11 @@
-//! A call as a row of COPY's text format.
+//! Call as a row in COPY's text format.
 
 use crate::live::event::Event;
 use crate::live::records::Selected;
 use crate::live::sinks::connector;
 use std::fmt::Write as _;
 
-/// Adds a row with the columns of `dxt_new`.
+/// Appends a row with the columns of `dxt_new`.
 pub(super) fn add(event: &Event, out: &mut String) {
     let (process, target, key, so_far) = (&event.process, &event.target, &event.key, &event.so_far);
     let (module, op) = connector::names(event).unzip();
@@ -54,7 +54,7 @@ pub(super) fn add(event: &Event, out: &mut String) {
     out.push('\n');
 }
 
-/// PostgreSQL has signed numbers only.
+/// Converts to PostgreSQL's signed numbers.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -63,7 +63,7 @@ fn number(out: &mut String, value: impl std::fmt::Display) {
     let _ = write!(out, "{value}\t");
 }
 
-/// Text as COPY wants it; a zero byte, which PostgreSQL cannot hold, becomes a question mark.
+/// Escapes a text for COPY; a zero byte, which PostgreSQL cannot store, becomes a question mark.
 fn text(out: &mut String, value: Option<&str>) {
     match value {
         None => out.push_str("\\N"),

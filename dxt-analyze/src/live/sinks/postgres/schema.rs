@@ -1,13 +1,13 @@
-//! The table: one row for each call.
+//! Schema of the table, which has one row per call.
 //!
-//! A call is known by its process (node, pid, start), its spool and its place there: the same in every reading. Its time is not: a
-//! reader that comes later knows the rate of the process's clock better, and may put it some ns elsewhere. A unique key has to hold
-//! the column that a table is partitioned by, so that column is the moment when the process began, which its spool says.
+//! Key of a call: its process (node, pid, start), its spool and its position there, the same for every reader. Its time is not part of
+//! it: a later reader knows the rate of the process's clock better, and may compute a time some ns off. PostgreSQL requires the partition
+//! column in every unique key, so the partition column is the start of tracing in the process, which the spool records.
 
-/// Of PostgreSQL's locks that have a number: whoever makes tables here holds it.
+/// Statement that takes the advisory lock held while tables are created here.
 pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(7239482)";
 
-/// What `live` makes where it is not there. The connector's columns by the connector's names are the view `dxt_connector`: [`super::view`].
+/// Statements that create the table if missing. The view [`super::view`], `dxt_connector`, has the connector's columns.
 pub(super) const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS dxt_events (
     time timestamptz NOT NULL,   -- when the call was made, in whole microseconds
@@ -54,14 +54,14 @@ CREATE INDEX IF NOT EXISTS job_rank_time ON dxt_events (job, rank, time);
 CREATE INDEX IF NOT EXISTS job_time_rank ON dxt_events (job, time, rank);
 ";
 
-/// What tables lack that the version before made.
+/// Statement that adds the columns missing in tables of the previous version.
 pub(super) const NEW: &str = "
 ALTER TABLE dxt_events ADD COLUMN IF NOT EXISTS data_set text,
     ADD COLUMN IF NOT EXISTS pt_sel bigint, ADD COLUMN IF NOT EXISTS irreg_hslab bigint, ADD COLUMN IF NOT EXISTS reg_hslab bigint,
     ADD COLUMN IF NOT EXISTS ndims bigint, ADD COLUMN IF NOT EXISTS npoints bigint;
 ";
 
-/// Where rows wait until those that are new are known. Its columns are [`super::row`]'s.
+/// Statement that creates the staging table, with the columns of [`super::row`]. Rows wait in it until the new ones are known.
 pub(super) const STAGING: &str = "
 CREATE TEMPORARY TABLE dxt_new (
     start_ns bigint, end_ns bigint, job text, job_id bigint, rank integer, node text, pid bigint, started bigint, spool bigint,
@@ -72,7 +72,7 @@ CREATE TEMPORARY TABLE dxt_new (
 ) ON COMMIT DELETE ROWS;
 ";
 
-/// Takes rows from there. Whole numbers of microseconds are exact in PostgreSQL's intervals.
+/// Statement that inserts the new rows from staging. Whole numbers of µs are exact in PostgreSQL's intervals.
 pub(super) const INSERT: &str = "
 INSERT INTO dxt_events (
     time, began, start_ns, end_ns, job, job_id, rank, node, pid, started, spool, thread, sequence, slot, job_start_ns, uid, exe,
@@ -88,7 +88,7 @@ FROM dxt_new
 ON CONFLICT DO NOTHING;
 ";
 
-/// The name of the partition for processes that began on a day, counted from 1970-01-01, and the SQL that makes it.
+/// Returns name and SQL of the partition for processes that began on `day`, counted from 1970-01-01.
 pub(super) fn partition(day: i64) -> Option<(String, String)> {
     let date = |day: i64| {
         let seconds = day.checked_mul(86_400)?;

@@ -1,4 +1,4 @@
-//! The connection: batches of calls by COPY, then those of them that are new into the table, in one transaction.
+//! Connection: copies batches of calls to staging, then inserts the new ones into the table, in one transaction.
 
 use super::tls::Tls;
 use super::{row, schema, view};
@@ -13,27 +13,28 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
-/// How long a server may take to answer a connection, and to say that it got something.
+/// Timeout of connecting, and of unacknowledged data (TCP user timeout).
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A day, in ns.
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// A table on a server, connected or not.
+/// Table on a server, connected or not.
 pub(super) struct Table {
     config: Config,
-    /// With `sslmode=require`.
+    /// TLS, with `sslmode=require`.
     tls: Option<Tls>,
     client: Option<Client>,
-    /// Days that have a partition, or cannot have one.
+    /// Days since 1970-01-01 that have a partition, or cannot have one.
     days: BTreeSet<i64>,
     text: String,
-    /// It was told why the view is not as it should be.
+    /// True if a problem with the view was reported.
     said: bool,
 }
 
 impl Table {
+    /// Parses the URL and the environment; does not connect yet.
+    ///
     /// # Errors
-    /// If that says nothing of a server.
+    /// If the URL is not valid, or TLS is required without certificates.
     pub(super) fn new(url: &str) -> Result<Self> {
         // Certificates are verified in any case.
         let url = url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
@@ -47,13 +48,13 @@ impl Table {
         Ok(Self { config, tls, client: None, days: BTreeSet::new(), text: String::new(), said: false })
     }
 
-    /// Connects, and makes what is not there.
+    /// Connects, and creates what is missing.
     fn connect(&mut self) -> Result<Client, postgres::Error> {
         let mut client = match &self.tls {
             Some(tls) => self.config.connect(tls.clone()),
             None => self.config.connect(NoTls),
         }?;
-        // Who may not make tables may use those that are there.
+        // A user without the right to create tables may use existing ones.
         let is_made = "SELECT exists(SELECT FROM pg_attribute WHERE attrelid = to_regclass('dxt_events') AND attname = 'npoints')";
         if !client.query_one(is_made, &[])?.get::<_, bool>(0) {
             let mut transaction = client.transaction()?;
@@ -96,7 +97,7 @@ impl Table {
     }
 }
 
-/// The partition of a day. Where rows of that day are in the one for everything else already, they stay together there.
+/// Creates the partition of a day. If the default partition already has rows of that day, all its rows stay there.
 fn make_partition(client: &mut Client, day: i64) -> Result<(), postgres::Error> {
     let Some((name, sql)) = schema::partition(day) else { return Ok(()) };
     if client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&name])?.get(0) {
@@ -120,7 +121,7 @@ impl Carrier for Table {
         let Some(error) = error.chain().find_map(|error| error.downcast_ref::<postgres::Error>()) else {
             return Err(Refused::ForNow(error.context("failed to insert")));
         };
-        // 22 and 23: these rows are what it does not like.
+        // Classes 22 and 23: these rows are invalid.
         let for_good = error.code().is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23")));
         let why = match (error.as_db_error(), std::error::Error::source(error)) {
             (Some(said), _) => anyhow!("failed to insert: PostgreSQL said: {}", said.message()),

@@ -1,4 +1,4 @@
-//! Encrypted connections. The server's certificate is always verified, and its name: by what the system trusts, or by `SSL_CERT_FILE`.
+//! TLS connections. The server's certificate and name are always verified, against the system's certificates or `SSL_CERT_FILE`.
 
 use anyhow::{Context as _, Result};
 use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
@@ -12,13 +12,15 @@ use tokio_rustls::rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::{TlsConnector, client};
 
-/// What makes connections.
+/// Factory of connections.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
+    /// Loads the certificates.
+    ///
     /// # Errors
-    /// If nothing is there that certificates could be verified by.
+    /// If there are no certificates to verify servers with.
     pub(super) fn new() -> Result<Self> {
         let mut roots = RootCertStore::empty();
         let (known, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -28,10 +30,9 @@ impl Tls {
     }
 }
 
-/// A connection to the server of this name.
+/// Handshake with the server of this name.
 pub(super) struct Handshake(TlsConnector, ServerName<'static>);
 
-/// An encrypted stream.
 pub(super) struct Stream<S>(client::TlsStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {

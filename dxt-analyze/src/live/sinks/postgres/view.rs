@@ -1,11 +1,11 @@
-//! The view `dxt_connector`: the connector's columns by the connector's names. It is for others, who may have views of their own on it and
-//! have been granted it: it is never dropped, and whatever is wrong with it, rows are inserted.
+//! View `dxt_connector`: the connector's columns under the connector's names. Users may have granted access to it and built views on it,
+//! so it is never dropped. Rows are inserted even if something is wrong with it.
 
 use super::schema::LOCK;
 use postgres::Client;
 use postgres::error::SqlState;
 
-/// Its columns: name, type, and what is in it.
+/// Columns of the view: name, type, expression.
 const COLUMNS: [(&str, &str, &str); 26] = [
     ("uid", "bigint", "uid"),
     ("exe", "text", "exe"),
@@ -35,15 +35,15 @@ const COLUMNS: [(&str, &str, &str); 26] = [
     ("data_set", "text", "coalesce(nullif(data_set, ''), 'N/A')"),
 ];
 
-/// How long it may wait for those who read the view.
+/// Statement that limits the wait for users who read the view.
 const PATIENCE: &str = "SET LOCAL lock_timeout = '3s'";
-/// Whether it is there as this version makes it.
+/// Query that is true if the view is as this version creates it.
 const IS_NEW: &str = "SELECT coalesce(pg_get_viewdef(to_regclass('dxt_connector')) LIKE '%AS data_set%', false)";
-/// Names and types of the columns that it has.
+/// Query for names and types of the view's present columns.
 const THERE: &str = "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
     WHERE attrelid = to_regclass('dxt_connector') AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
 
-/// Makes the view, or makes that of an older version tell what this one does. Says why if that cannot be.
+/// Creates the view, or extends that of an older version. Returns the reason if that is not possible.
 ///
 /// # Errors
 /// If the connection is lost.
@@ -53,7 +53,7 @@ pub(super) fn make(client: &mut Client) -> Result<Option<String>, postgres::Erro
     }
     match try_making(client) {
         Ok(said) => Ok(said),
-        // Who may not make views uses those that are there.
+        // A user without the right to create views uses the existing one.
         Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(None),
         Err(error) => match error.as_db_error() {
             Some(said) if !error.is_closed() => Ok(Some(said.message().to_owned())),
@@ -78,7 +78,7 @@ fn try_making(client: &mut Client) -> Result<Option<String>, postgres::Error> {
     }
 }
 
-/// What makes it, where these columns are there: a view's columns stay in their places and of their types, and new ones come behind.
+/// Returns the SQL that creates the view. Present columns must keep position and type; new ones are appended.
 fn definition(there: &[(String, String)]) -> Result<String, String> {
     let mut columns = Vec::new();
     for (name, kind) in there {
@@ -86,7 +86,7 @@ fn definition(there: &[(String, String)]) -> Result<String, String> {
         let (_, own, value) = own.ok_or_else(|| format!("it has a column {name}, which is none of the connector's"))?;
         columns.push(match kind.as_str() {
             kind if kind == *own => format!("{value} AS \"{name}\""),
-            // As it was when all of them were -1: the table has the whole number.
+            // Older views, whose values were all -1, have integer columns, so values are capped; the table has the full number.
             "integer" => format!("least({value}, 2147483647)::integer AS \"{name}\""),
             kind => format!("({value})::{kind} AS \"{name}\""),
         });
