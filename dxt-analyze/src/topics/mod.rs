@@ -1,6 +1,7 @@
-//! The topics: what can be asked of a job, a folder each, with its options, its pass over the segments, its result, its findings and how
-//! they look. The table below has a row for each, which makes its verb, its part in `report` and its codes in `explain`;
-//! CONTRIBUTING.md says how to add one.
+//! Topics: the analyses of a job, a folder each with options, pass over the segments, result, findings and output.
+//!
+//! The table below has a row per topic, which creates its command, its part of `report`, and its codes in `explain`. To add one, see
+//! CONTRIBUTING.md.
 
 pub mod causes;
 pub mod checks;
@@ -37,43 +38,43 @@ use anyhow::Result;
 use report::{Found, Job, Reported, Section, Sums};
 use std::io::Write;
 
-/// Writes a result as a page: where to, its title, and how it looks.
+/// Function that writes a result as a page, given destination, title and view.
 pub type PageWriter<'a> = &'a dyn Fn(&PageOutput, &str, &View) -> Result<()>;
 
 table::topics! {
     one run {
         /// Job, ranks, operations, bytes, times, and what is missing
         summary: Summary at 7;
-        /// Where the run time went: computing, reads, writes, metadata, syncs, locks, waiting, for the job and each process
+        /// Run time by activity: computation, reads, writes, metadata, syncs, locks, waiting; for the job and each process
         ledger: Ledger at 0;
-        /// Which rank, node, storage target, moment or call is slow, and what run time the job would save without
+        /// Slow ranks, nodes, storage targets, time windows or calls, and the run time that each costs the job
         causes: Causes at 0;
-        /// Operations, ranks, nodes, storage targets or files that are slower than their like
+        /// Operations, ranks, nodes, storage targets or files that are slower than their peers
         outliers: Outliers at 2;
-        /// How accesses lie on stripes and storage targets; stripes that several ranks write at once
+        /// Distribution of accesses over stripes and storage targets; stripes that several ranks write concurrently
         stripes: Stripes at 3;
-        /// How files and the job used I/O: sizes, patterns, times per process, kinds of files
+        /// I/O of the job and its files: sizes, patterns, times per process, kinds of files
         counters: Counters at 6;
-        /// What MPI-IO and HDF5 calls are made of: system calls, locks, communication; aggregators, late ranks, concurrency
+        /// Contents of MPI-IO and HDF5 calls: system calls, locks, communication; aggregators, late ranks, concurrency
         layers: Layers at 4;
-        /// Rules of thumb (Drishti's) and what only single operations prove: needless traffic, small requests, idle ranks
+        /// Rules of thumb (Drishti's), and what only single operations prove: needless traffic, small requests, idle ranks
         checks: Checks at 5;
         /// Bandwidth, request sizes and calls in flight over time; I/O phases
         timeline: Timeline at 1;
-        /// What each process's reads and writes do, as loops that make them again exactly; which ranks do the same
+        /// Reads and writes of each process as loops that regenerate them exactly; ranks with equal patterns
         signatures: Signatures at 8;
     }
     several runs {
-        /// What changed between two runs of a program, and what of it is more than chance
+        /// Differences between two runs of a program, and which of them exceed chance
         compare: Compare;
-        /// Many jobs: a row for each, who does most I/O and how; tables in Parquet for SQL and data frames
+        /// Many jobs, a row for each: which do most I/O, and how; Parquet tables for SQL and data frames
         corpus: Corpus;
         /// Runs of a program side by side: time in MPI-IO, POSIX and locks, bandwidth, sizes, efficiency, by ranks or an option
         scaling: Scaling;
     }
 }
 
-/// Writes a verb's result as its options say.
+/// Writes a command's result as its options say.
 fn finish(outcome: &impl Outcome, output: &Output, style: &Style, out: &mut dyn Write) -> Result<Exit> {
     let style = Style { format: output.format, table: output.table.clone(), ..style.clone() };
     if outcome.untimed() {
@@ -105,7 +106,7 @@ mod tests {
     #[test]
     fn every_topic_is_documented() {
         for name in NAMES {
-            // A section, or a page of its own that is linked, or a word on it.
+            // A section, or a linked page of its own, or a mention.
             let ways = [format!("\n## {name}\n"), format!("({name}.md)"), format!("`{name}`")];
             assert!(ways.iter().any(|way| DOCS.contains(way)), "{name} is not in docs/analyses.md");
         }
@@ -126,7 +127,7 @@ mod tests {
         let known: Vec<&str> = crate::thresholds::Thresholds::default().all().iter().map(|known| known.name).collect();
         for code in codes() {
             let words = code.explanation().computed.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-            // But for variables of the tracer.
+            // Except variables of the tracer.
             for word in words.filter(|word| word.contains('_') && !word.starts_with("DXT_")) {
                 assert!(known.contains(&word), "{}: {word} is no threshold", code.name());
             }

@@ -1,14 +1,14 @@
-//! The macro behind the table of topics in [`super`]: it makes the verbs, the list of codes, and the report on a whole run.
+//! Macro behind the table of topics in [`super`]: creates the commands, the list of codes, and the report on a whole run.
 
-/// How a verb's result decides the exit code.
+/// Result of a command, which decides the exit code.
 pub trait Outcome: crate::render::Report {
-    /// What it found.
+    /// Returns the findings.
     fn findings(&self) -> &[crate::findings::Finding];
-    /// Whether nothing is missing from what it is about.
+    /// True if nothing is missing from the analysed data.
     fn complete(&self) -> bool;
-    /// Whether the run's calls were not timed.
+    /// True if the run's calls have no times.
     fn untimed(&self) -> bool;
-    /// The exit code; `fail_on` is the least severity that is a failure.
+    /// Returns the exit code; `fail_on` is the minimum severity that counts as failure.
     fn exit(&self, fail_on: Option<crate::findings::Severity>) -> crate::exit::Exit {
         let fails = fail_on.is_some_and(|least| self.findings().iter().any(|finding| finding.severity >= least));
         match (fails, self.complete()) {
@@ -19,13 +19,14 @@ pub trait Outcome: crate::render::Report {
     }
 }
 
-/// `module: Verb at N;` for a topic of one run, whose sections are the Nth of the page; `module: Verb;` for one of several runs.
+/// Table of topics: `module: Verb at N;` for a topic of one run, whose sections are the N-th of the page, and `module: Verb;` for a topic
+/// of several runs.
 macro_rules! topics {
     (
         one run { $($(#[$doc:meta])* $topic:ident: $verb:ident at $place:literal;)+ }
         several runs { $($(#[$more_doc:meta])* $more:ident: $more_verb:ident;)* }
     ) => {
-        /// The verbs of the topics.
+        /// Commands of the topics
         #[derive(Debug, clap::Subcommand)]
         pub enum Verb {
             $($(#[$doc])* $verb($topic::Args),)+
@@ -33,12 +34,12 @@ macro_rules! topics {
         }
 
         impl Verb {
-            /// Does what is asked and writes it; `style` is that of the terminal, `page` writes one where it is wanted.
+            /// Runs the command and writes its result. `style` is that of the terminal; `page` writes a page if asked for.
             ///
             /// # Errors
-            /// If nothing can be loaded or written, or the options make no sense.
+            /// Returns an error if nothing can be loaded or written, or if the options are invalid.
             pub fn run(&self, style: &Style, out: &mut dyn Write, page: PageWriter<'_>) -> Result<Exit> {
-                // A table without topics of several runs has no use for it.
+                // Unused in a table without topics of several runs.
                 let _ = page;
                 match self {
                     $(Self::$verb(args) => finish(&$topic::verb(args)?, &args.output, style, out),)+
@@ -53,10 +54,10 @@ macro_rules! topics {
             }
         }
 
-        /// Names of the topics, which are those of their verbs and of their sections in docs/analyses.md.
+        /// Names of the topics, which are also those of their commands and of their sections in docs/analyses.md.
         pub const NAMES: &[&str] = &[$(stringify!($topic),)+ $(stringify!($more),)*];
 
-        /// All codes of findings, in order.
+        /// Returns all codes of findings, sorted.
         #[must_use]
         pub fn codes() -> Vec<Code> {
             let of = [completeness::CODES, $($topic::CODES,)+ $($more::CODES,)*];
@@ -66,11 +67,11 @@ macro_rules! topics {
         }
 
         together!(
-            /// What all topics, and the sums that they share, want of a reading.
+            /// Analyses of one reading: those of all topics, and the sums that they share.
             Reading, Partials { totals, $($topic),+ }
         );
 
-        /// What all topics found of a run.
+        /// Results of all topics for one run.
         #[derive(Debug)]
         pub(crate) struct Whole<'a> {
             pub(crate) sums: Sums,
@@ -78,14 +79,14 @@ macro_rules! topics {
         }
 
         impl Whole<'_> {
-            /// All findings, each once, the most severe first.
+            /// Returns the findings of all topics without duplicates, most severe first.
             pub(crate) fn findings(&self) -> Vec<Finding> {
                 let mut all = [$(($place, Found::findings(&self.$topic)),)+];
                 all.sort_by_key(|(place, _)| *place);
                 report::each_once(all.into_iter().flat_map(|(_, findings)| findings))
             }
 
-            /// The sections of the page, in order.
+            /// Returns the sections of the page, in order.
             pub(crate) fn sections(&self) -> Vec<Section> {
                 let mut all = [$(($place, self.$topic.sections()),)+];
                 all.sort_by_key(|(place, _)| *place);
@@ -93,10 +94,10 @@ macro_rules! topics {
             }
         }
 
-        /// Reads the trace twice, for every topic of one run.
+        /// Reads the trace twice, for all topics of one run.
         ///
         /// # Errors
-        /// If a topic cannot be had of this run.
+        /// Returns an error if a topic fails.
         pub(crate) fn whole<'a>(job: &'a Job<'a>) -> Result<Whole<'a>> {
             let run = job.run;
             let all = Partials { totals: (), $($topic: $topic::InReport::new(job)),+ };
@@ -104,7 +105,7 @@ macro_rules! topics {
             let (partials, lost) = scan(run, &Reading { totals: Totals, $($topic: all.$topic.first()),+ }, &bar);
             drop(bar);
             let sums = Sums { all: with_missing(run, partials.totals.clone()), totals: partials.totals, lost };
-            // What readings gave is looked at topic by topic, as many at a time as there are processors.
+            // Topics process their partial results in parallel, on all processors.
             let mut read = Partials { totals: (), $($topic: None),+ };
             rayon::scope(|scope| {
                 $({

@@ -1,4 +1,4 @@
-//! A table with one topic: what a folder and a row come to.
+//! Table with one topic: shows what a folder and a row are enough for.
 
 use super::toy;
 use crate::exit::Exit;
@@ -17,7 +17,7 @@ use std::io::Write;
 
 table::topics! {
     one run {
-        /// How many reads there are
+        /// Number of reads
         toy: Toy at 1;
     }
     several runs {}

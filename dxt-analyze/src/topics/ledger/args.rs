@@ -1,8 +1,8 @@
-//! The options of `ledger`.
+//! Options of `ledger`.
 
 use crate::session::{Inputs, Output};
 
-/// `ledger` on the command line.
+/// Arguments of `ledger`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
@@ -16,16 +16,16 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What can be asked of it.
+/// Options of the analysis
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Processes to list, those with most time in I/O first
+    /// Processes to list, most time in I/O first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
 }
 
 impl Default for Options {
-    /// As on the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self { top: 10 }
     }

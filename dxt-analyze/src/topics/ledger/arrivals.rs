@@ -1,6 +1,7 @@
-//! How long each process waited in collective calls of MPI-IO for the last rank to come: the k-th collective call of each rank on a file
-//! belongs to the k-th of every other, as [`crate::topics::layers::collectives`] has it. Who had left before the last one came did not
-//! wait for it.
+//! Waiting time of each process in MPI-IO's collective calls, until the last rank arrives.
+//!
+//! The k-th collective call of each rank on a file matches the k-th of every other rank, as in [`crate::topics::layers::collectives`]. A
+//! rank that left before the last one arrived did not wait for it.
 
 use crate::limits::FOLLOWED_ARRIVALS;
 use crate::model::{FileId, ProcessId, Run, Within};
@@ -23,29 +24,30 @@ impl Value for Calls {
     }
 }
 
-/// The analysis.
+/// Analysis of arrivals at collective calls.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// By process and stream: file and operation of collective calls.
+    /// File and operation of collective calls, by process and stream.
     collective: Vec<Vec<Option<(FileId, u16)>>>,
-    /// By process: whether it has calls of MPI's in which processes meet.
+    /// True, by process, if it has MPI synchronization calls.
     meet: Vec<bool>,
-    /// Operations of which only their times tell whether all ranks meet in them, and how many ranks that would be.
+    /// Operations of a whole communicator, which may be a single process: only the times show if all ranks take part. `ranks` is their
+    /// number.
     unsure: Vec<u16>,
     ranks: usize,
-    /// Operations that are followed.
+    /// Maximum operations to follow.
     limit: usize,
 }
 
 impl Arrivals {
-    /// Of `run`. Of a part of it in time nothing is known: some calls may lie outside.
+    /// Creates the analysis of `run`. Follows nothing if a time window is selected, since some calls may lie outside.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let of = |process: &crate::model::Process| -> Vec<Option<(FileId, u16)>> {
             let key = |stream: &crate::model::Stream| {
                 let op = run.op(stream);
                 let collective = op.layer == Some(Layer::Mpiio) && Form::of(op.mode) == Form::Collective;
-                // What HDF5 opens by MPI-IO is in its own call.
+                // Opens by HDF5 through MPI-IO are inside HDF5's own call.
                 let together = is_made_together(op) && stream.within() == Within::Nothing;
                 ((collective || together) && run.window.is_none()).then_some((stream.file, stream.op))
             };
@@ -66,33 +68,33 @@ impl Arrivals {
     }
 }
 
-/// What a thread of the analyzer keeps.
+/// State of an analyzer thread.
 #[derive(Debug)]
 pub struct Partial {
     calls: Followed<Key, Calls>,
     process: ProcessId,
-    /// Time in MPI's collective calls, by process, ns.
+    /// Time in MPI synchronization calls, by process, ns.
     meeting: FxHashMap<ProcessId, u64>,
-    /// Collective calls so far of the process that is being read, by file and operation.
+    /// Number of collective calls so far of the current process, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,
-    /// As [`Arrivals`] has them.
+    /// Copy of the field of [`Arrivals`], as is `ranks`.
     unsure: Vec<u16>,
     ranks: usize,
 }
 
-/// Waiting of each process, ns; an estimate if not all operations were followed.
+/// Waiting time of each process, ns; an estimate if not all operations were followed.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    /// By process.
+    /// Waiting time in MPI-IO's collective calls, by process, ns.
     pub by_process: FxHashMap<ProcessId, u64>,
-    /// Time in MPI's collective calls by process, ns.
+    /// Time in MPI synchronization calls, by process, ns.
     pub meeting: FxHashMap<ProcessId, u64>,
-    /// One operation in how many was followed.
+    /// Sampling: one in this many operations was followed.
     pub one_in: u64,
 }
 
 impl Partial {
-    /// What all of it comes to.
+    /// Computes the waiting times.
     #[must_use]
     pub fn waits(self) -> Waits {
         let one_in = self.calls.one_in();

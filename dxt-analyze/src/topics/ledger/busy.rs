@@ -1,5 +1,6 @@
-//! How long processes with several threads were in any call of the program's own: of one with a single thread the sum of its calls says it,
-//! since one call follows another. And how long asynchronous operations were in flight.
+//! Time that processes with several threads spent in the program's own calls, and time with asynchronous operations in flight.
+//!
+//! For a single thread the sum of its calls suffices, since calls do not overlap.
 
 use super::spans::Spans;
 use crate::model::{Process, ProcessId, Run, Stream, Within};
@@ -8,17 +9,16 @@ use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 
-/// Spans that are kept of a process: neighbouring calls are one.
+/// Maximum time spans kept per process; adjacent calls are one span.
 const SPANS: usize = 1 << 15;
 
-/// Whether a stream's calls keep the thread that makes them: those that the program made itself, but for operations that go on while the
-/// program does (nonblocking and split ones).
+/// True if a stream's calls block the calling thread: calls of the program itself, except nonblocking and split operations.
 #[must_use]
 pub fn keeps_its_thread(run: &Run, stream: &Stream) -> bool {
     stream.within() == Within::Nothing && Form::of(run.op(stream).mode) != Form::Unfinished
 }
 
-/// Whether several threads of a process have calls on record.
+/// True if several threads of a process have calls on record.
 #[must_use]
 pub fn has_threads(process: &Process) -> bool {
     let mut tids = process.blocks.iter().map(|block| process.tid(block.head.thread));
@@ -26,30 +26,29 @@ pub fn has_threads(process: &Process) -> bool {
     tids.any(|tid| Some(tid) != first)
 }
 
-/// Whether a stream's operations go on while the program does.
+/// True if a stream's operations continue while the program does other things (nonblocking and split ones).
 #[must_use]
 pub fn goes_on(run: &Run, stream: &Stream) -> bool {
     stream.chosen && stream.within() == Within::Nothing && Form::of(run.op(stream).mode) == Form::Unfinished
 }
 
-/// What is looked at of a process.
+/// Times to compute for a process.
 #[derive(Clone, Copy, Debug)]
 struct Looks {
-    /// When its threads are in calls.
+    /// Time with a thread in a call.
     calls: bool,
-    /// When its operations are in flight.
+    /// Time with an operation in flight.
     flights: bool,
 }
 
-/// The analysis.
+/// Analysis of busy times.
 #[derive(Clone, Debug)]
 pub struct Busy {
-    /// By process.
     of: Vec<Looks>,
 }
 
 impl Busy {
-    /// Of the processes of `run`.
+    /// Creates the analysis of `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let looks = |process: &Process| Looks {
@@ -64,19 +63,18 @@ impl Busy {
     }
 }
 
-/// By process, in ns.
+/// Time by process, ns.
 pub type ByProcess = FxHashMap<ProcessId, u64>;
 
-/// How long something was under way.
+/// Busy times.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// Of processes with several threads: time with at least one of them in a call.
+    /// Time with at least one thread in a call, for processes with several threads.
     pub calls: ByProcess,
     /// Time with at least one asynchronous operation in flight.
     pub flights: ByProcess,
 }
 
-/// A process that is being read.
 #[derive(Debug)]
 struct Now {
     process: ProcessId,
@@ -85,7 +83,7 @@ struct Now {
     flights: Spans,
 }
 
-/// What a thread of the analyzer keeps.
+/// State of an analyzer thread.
 #[derive(Debug, Default)]
 pub struct Partial {
     times: Times,
@@ -93,7 +91,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// All of them.
+    /// Returns the times of all processes.
     #[must_use]
     pub fn times(mut self) -> Times {
         self.end_process();
@@ -148,7 +146,7 @@ impl Analysis for Busy {
     fn merge(&self, into: &mut Partial, mut other: Partial) {
         into.end_process();
         other.end_process();
-        // A process is read by one thread, so no process is in both.
+        // One thread reads all of a process, so no process is in both.
         into.times.calls.extend(other.times.calls);
         into.times.flights.extend(other.times.flights);
     }

@@ -1,4 +1,4 @@
-//! The ledger on the page.
+//! Ledger on the page.
 
 use super::arrivals::Arrivals;
 use super::busy::Busy;
@@ -10,11 +10,11 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
 together!(
-    /// What the ledger wants.
+    /// Analyses of the ledger.
     First, Partial { busy, arrivals }
 );
 
-/// See [`Reported`].
+/// Ledger as a part of the report; see [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: First<Busy, Arrivals>,

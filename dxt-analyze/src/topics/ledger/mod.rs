@@ -1,11 +1,12 @@
-//! The ledger: where the run time went. The time of every process is divided, without overlap and without rest, by the outermost call
-//! that the program was in: none, or reads, writes, metadata, syncs, locks; and for calls of MPI-IO and HDF5: waiting until the last rank
-//! came, in system calls, outside POSIX.
+//! Ledger: where the run time went.
 //!
-//! * [`parts`]: the parts, which sum up to the whole by construction.
-//! * [`spans`], [`busy`]: how long a process with several threads was in any call.
-//! * [`arrivals`]: how long each process waited in collective calls for the last one to come.
-//! * [`result`]: processes, and the job as their sum; [`view`]: how it looks.
+//! The time of every process is divided completely and without overlap by the outermost call of the program: none, reads, writes,
+//! metadata, syncs, locks. Calls of MPI-IO and HDF5 are divided further: waiting for the last rank, system calls, outside POSIX.
+//!
+//! - [`parts`]: the parts, which add up to the whole by construction.
+//! - [`spans`], [`busy`]: time that a process with several threads spent in calls.
+//! - [`arrivals`]: waiting time of each process in collective calls.
+//! - [`result`]: processes, and the job as their sum; [`view`]: output.
 
 pub mod args;
 pub mod arrivals;
@@ -20,5 +21,5 @@ pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
 pub use view::ledger as verb;
 
-/// It has no findings of its own.
+/// Codes of findings: none.
 pub const CODES: &[crate::findings::Code] = &[];

@@ -1,43 +1,43 @@
-//! The parts of a process's time.
+//! Parts of a process's time.
 
 use crate::sum::Sum;
 use serde::Serialize;
 
-/// A time divided: the parts sum up to it. In ns.
+/// Division of a time into parts that add up to it, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Parts {
-    /// In none of the calls below: computing, communicating, waiting for others outside of what is on record.
+    /// Outside the calls below: computation, communication, and waiting for others where that is not on record.
     pub no_io_ns: u64,
-    /// In MPI's collective calls, which are no I/O: waiting for others, and exchanging data.
+    /// In MPI synchronization calls, which are no I/O: waiting for others, and exchanging data.
     pub meeting_ns: u64,
-    /// In reads that the program made of the system or of C streams.
+    /// In reads through the system or C streams, made by the program itself.
     pub read_ns: u64,
-    /// In writes, likewise.
+    /// In writes through the system or C streams, made by the program itself.
     pub write_ns: u64,
-    /// In opens, closes, stats, seeks and other metadata calls, likewise.
+    /// In opens, closes, stats, seeks and other metadata calls of the program itself.
     pub metadata_ns: u64,
-    /// In syncs and flushes, likewise.
+    /// In syncs and flushes of the program itself.
     pub sync_ns: u64,
-    /// In locks, waiting for them included, likewise.
+    /// In locks of the program itself, including waiting for them.
     pub lock_ns: u64,
-    /// Handing operations over to the system that go on meanwhile, and waiting for them.
+    /// Submitting asynchronous operations, and waiting for them.
     pub asynchronous_ns: u64,
-    /// In calls of MPI-IO and HDF5: waiting until the last rank had come to a collective call.
+    /// In calls of MPI-IO and HDF5: waiting for the last rank to arrive at a collective call.
     pub waiting_ns: u64,
     /// In calls of MPI-IO and HDF5: in system calls.
     pub system_ns: u64,
-    /// In calls of MPI-IO and HDF5: outside POSIX, which is exchanging data, copying, the library's own work.
+    /// In calls of MPI-IO and HDF5: outside POSIX, i.e. exchanging data, copying, the library's own work.
     pub library_ns: u64,
-    /// Calls may be missing, which are in `no_io_ns` then.
+    /// True if calls may be missing; their time is in `no_io_ns` then.
     #[serde(skip)]
     pub partial: bool,
 }
 
-/// Number of parts that are in calls.
+/// Number of parts in calls.
 const IN_CALLS: usize = 9;
 
 impl Parts {
-    /// What each part is called, with its time: those in calls first.
+    /// Returns the name and time of each part, parts in calls first.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); IN_CALLS + 2] {
         [
@@ -69,31 +69,33 @@ impl Parts {
         ]
     }
 
-    /// Time in calls, ns.
+    /// Returns the time in calls, ns.
     #[must_use]
     pub fn io_ns(&self) -> u64 {
         self.named()[..IN_CALLS].iter().map(|(_, ns)| *ns).sum::<Sum>().get()
     }
 
-    /// All of it, ns.
+    /// Returns the total time, ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.io_ns().saturating_add(self.no_io_ns).saturating_add(self.meeting_ns)
     }
 
-    /// Share in calls; 0 of nothing.
+    /// Returns the share in calls; 0 if the total is 0.
     #[must_use]
     pub fn io_share(&self) -> f64 {
         crate::shared::ratio::share(self.io_ns(), self.total_ns())
     }
 
-    /// A time of `total_ns`, of which `busy_ns` is in calls: the parts in calls, which are sums over threads, are shared out over that in
-    /// proportion, and the rest is without I/O. No time is in calls longer than it lasts.
+    /// Scales the parts to a total of `total_ns` with `busy_ns` in calls.
+    ///
+    /// The parts in calls, which are sums over threads, share `busy_ns` in proportion; the rest is without I/O. The time in calls never
+    /// exceeds the total.
     #[must_use]
     pub fn within(mut self, total_ns: u64, busy_ns: u64) -> Self {
         let sum: u128 = self.in_calls().iter().map(|part| u128::from(**part)).sum();
         let busy = u64::try_from(sum).unwrap_or(u64::MAX).min(busy_ns).min(total_ns);
-        // What rounding leaves goes to the largest part, so that nothing is lost.
+        // The rounding error goes to the largest part, so that nothing is lost.
         let mut left = busy;
         for part in self.in_calls() {
             let share = (u128::from(*part) * u128::from(busy)).checked_div(sum).unwrap_or_default();
@@ -103,7 +105,7 @@ impl Parts {
         if let Some(most) = self.in_calls().into_iter().max_by_key(|part| **part) {
             *most = most.saturating_add(left);
         }
-        // What is asked of MPI is outside of I/O.
+        // MPI synchronization calls are outside I/O.
         self.meeting_ns = self.meeting_ns.min(total_ns - busy);
         self.no_io_ns = total_ns - busy - self.meeting_ns;
         self
@@ -135,7 +137,7 @@ mod tests {
             let divided = sums.within(total, busy);
             prop_assert_eq!(divided.total_ns(), total);
             prop_assert!(divided.io_ns() <= busy.min(total));
-            // One thread in one call after another: nothing is changed.
+            // One thread with successive calls: nothing changes.
             let sum = sums.io_ns();
             prop_assert_eq!(sums.within(sum, sum), sums);
         }

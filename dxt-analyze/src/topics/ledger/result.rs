@@ -1,4 +1,4 @@
-//! The ledger of each process, and the job's as their sum.
+//! Ledger of each process, and of the job as their sum.
 
 use super::arrivals::Waits;
 use super::busy::{Times, keeps_its_thread};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use trace_format::op::{Layer, OpClass};
 
-/// A process's time.
+/// Time of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessRow {
     /// Rank, or -1.
@@ -21,51 +21,51 @@ pub struct ProcessRow {
     pub node: String,
     /// Process id.
     pub pid: u32,
-    /// Processes that it stands for: more than one if ranks were reduced to one record.
+    /// Number of processes in the row: several if ranks were reduced to one record.
     pub processes: u64,
-    /// How long it ran, ns, summed over those.
+    /// Run time, ns, summed over these processes.
     pub run_ns: u64,
-    /// The time divided.
+    /// Division of the run time.
     #[serde(flatten)]
     pub parts: Parts,
 }
 
-/// The result.
+/// Result of `ledger`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ledger {
-    /// From the earliest start to the last end, ns.
+    /// Time from the earliest start to the last end, ns.
     pub run_ns: u64,
-    /// Processes whose time it is; of ranks of which nothing is on record but that they were, the time is without I/O.
+    /// Number of processes accounted for. Ranks of which only the existence is on record count as without I/O.
     pub processes: u64,
-    /// Time of all of them divided.
+    /// Division of the time of all processes.
     pub job: Parts,
-    /// Share of it in calls.
+    /// Share of this time in calls.
     pub io_share: f64,
-    /// Whether waiting for the last rank is told apart: not without single calls.
+    /// True if waiting for the last rank is distinguished, which needs single calls.
     pub knows_waiting: bool,
-    /// Whether what MPI-IO and HDF5 do inside their calls is told apart: not in logs of libraries that are counted by themselves.
+    /// True if the calls inside MPI-IO and HDF5 are distinguished. False for Darshan logs with HDF5 or PnetCDF, which do not record
+    /// nesting.
     pub knows_inside: bool,
-    /// Waiting is of one collective operation in so many.
+    /// Sampling: waiting is estimated from one in this many collective operations.
     pub followed_one_in: u64,
-    /// Time of nonblocking and split operations, which go on while the program does: in no part.
+    /// Time of nonblocking and split operations, ns; in no part, since the program continues meanwhile.
     pub background_ns: u64,
-    /// Time with at least one such operation in flight, summed over processes.
+    /// Time with at least one such operation in flight, ns, summed over processes.
     pub in_flight_ns: u64,
-    /// Whether waiting for them is on record: it is in the parts then.
+    /// True if waiting for such operations is on record; it is included in the parts then.
     pub knows_waits: bool,
-    /// Processes, those with most time in calls first.
+    /// Processes, most time in calls first.
     pub rows: Vec<ProcessRow>,
-    /// What is missing.
+    /// Completeness of the trace.
     pub missing: Completeness,
 }
 
-/// Sums of a process over its streams.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     parts: Parts,
     /// Blocking calls of MPI-IO and HDF5.
     library_ns: u64,
-    /// System calls inside of calls of MPI-IO and HDF5.
+    /// System calls inside calls of MPI-IO and HDF5.
     inside_ns: u64,
     background_ns: u64,
 }
@@ -82,7 +82,7 @@ fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
         let into = match stream.within() {
             Within::Overview => continue,
             Within::Mpiio | Within::Hdf5 if is_library => continue,
-            // What the library waits for has the time; how often it looks is its matter.
+            // The time belongs to the operations that the library waits for, not to its polling.
             Within::Mpiio | Within::Hdf5 if op.class == Some(OpClass::Wait) => continue,
             Within::Mpiio | Within::Hdf5 => &mut sums.inside_ns,
             Within::Nothing if !keeps_its_thread(run, stream) => &mut sums.background_ns,
@@ -102,7 +102,7 @@ fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
 }
 
 impl Sums {
-    /// The parts in calls; those within MPI-IO and HDF5 are at most what these calls took.
+    /// Returns the parts in calls; those inside MPI-IO and HDF5 do not exceed the time of these calls.
     fn divided(&self, waiting_ns: u64) -> Parts {
         let mut parts = self.parts;
         parts.system_ns = self.inside_ns.min(self.library_ns);
@@ -112,20 +112,19 @@ impl Sums {
     }
 }
 
-/// Whether calls are on record in which a process waited for asynchronous operations: it may also look again and again.
+/// True if a process has calls on record that wait for asynchronous operations; it may also poll.
 #[must_use]
 pub fn waits_on_record(run: &Run, process: &Process) -> bool {
     let is_wait = |op: &Op| op.class == Some(OpClass::Wait) && op.name == "wait";
     process.streams.iter().any(|stream| stream.within() == Within::Nothing && is_wait(run.op(stream)))
 }
 
-/// How long a process ran, ns.
 fn lifetime(process: &Process, last_ns: u64) -> u64 {
     process.end_ns.max(last_ns).saturating_sub(process.shift_ns)
 }
 
 impl Ledger {
-    /// Of `totals`, with how long threads were `busy` and operations in flight, and how ranks waited.
+    /// Creates the ledger from `totals`, with the `busy` times of threads and operations, and the waiting times of ranks.
     #[must_use]
     pub fn of(run: &Run, totals: &[StreamTotal], busy: &Times, waits: &Waits, lost: &Lost) -> Self {
         let mut last = vec![0_u64; run.processes.len()];
@@ -145,7 +144,7 @@ impl Ledger {
             let folded = process.met.iter().map(|met| met.counters.duration).sum::<Sum>().get();
             let meeting = waits.meeting.get(&number).copied().unwrap_or_default().saturating_add(folded);
             let parts = Parts { meeting_ns: meeting, ..sums.divided(waiting) };
-            // A record of all ranks is of the same ranks that have rows of their own: its time in calls is theirs too, its life is not.
+            // A record of all ranks refers to ranks that have rows of their own: it adds to their time in calls, not to their run time.
             let stands_for = if process.reduction.is_none() { 1 } else { u64::from(process.reduction.ranks) };
             let life = lifetime(process, *last);
             let total = life.saturating_mul(stands_for);
@@ -159,7 +158,7 @@ impl Ledger {
                 parts: parts.within(total, in_calls),
             });
         }
-        // What a rank does behind MPI_Finalize is its own.
+        // Activity of a rank after MPI_Finalize belongs to the rank.
         let continuations = run.continuations();
         for (later, first) in &continuations {
             let Some(later) = rows.get(later.index()).cloned() else { continue };
@@ -179,7 +178,7 @@ impl Ledger {
                 lives = lives.saturating_add(row.run_ns);
             }
         }
-        // Ranks without a row of their own: those that only the record of all ranks has, and those that did nothing.
+        // Ranks without a row of their own: those only in the record of all ranks, and those without any I/O.
         let single = run.workers().filter(|process| process.reduction.is_none()).count() as u64;
         let total = lives.saturating_add(processes.max(reduced).saturating_sub(single).saturating_mul(run_ns));
         let mut job = job.within(total, u64::MAX);

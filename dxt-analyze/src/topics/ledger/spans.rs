@@ -1,18 +1,17 @@
-//! A set of disjoint spans of time, bounded in number.
+//! Bounded set of disjoint time spans.
 
-/// Disjoint spans, none touching the next, in order. At most `limit`: beyond it the smallest gaps are closed, and how much time that added is
-/// known.
+/// Sorted, disjoint, non-adjacent time spans. Above `limit` the smallest gaps are closed, and the time that this adds is recorded.
 #[derive(Clone, Debug)]
 pub struct Spans {
     spans: Vec<(u64, u64)>,
-    /// Spans that were added since they were last put in order.
+    /// Spans added since the last sort.
     unsorted: usize,
     limit: usize,
     closed_ns: u64,
 }
 
 impl Spans {
-    /// None yet; at most `limit` are kept.
+    /// Creates an empty set of at most `limit` spans.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self { spans: Vec::new(), unsorted: 0, limit: limit.max(1), closed_ns: 0 }
@@ -24,7 +23,7 @@ impl Spans {
         if start >= end {
             return;
         }
-        // One call after another, or inside the last.
+        // Fast path: adjacent to the last span, or overlapping it.
         if let Some(last) = self.spans.last_mut().filter(|last| start >= last.0 && start <= last.1) {
             last.1 = last.1.max(end);
             return;
@@ -65,7 +64,7 @@ impl Spans {
         self.spans = kept;
     }
 
-    /// Time in any of them, ns, and how much of it, at most, is gaps that were closed.
+    /// Returns the total time, ns, and an upper bound of the closed gaps in it.
     #[must_use]
     pub fn time(mut self) -> (u64, u64) {
         self.settle();

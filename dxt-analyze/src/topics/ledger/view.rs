@@ -1,4 +1,4 @@
-//! `ledger`: one pass, and how it looks.
+//! `ledger` command: one pass, and the tables.
 
 use super::args::{Args, Options};
 use super::arrivals::Arrivals;
@@ -18,23 +18,23 @@ use serde::Serialize;
 use std::cmp::Reverse;
 
 together!(
-    /// What the verb wants of its pass.
+    /// Analyses of the command's pass.
     Reading, Partials { totals, busy, arrivals }
 );
 
-/// The result and how much of it to show.
+/// Result with the number of processes to show.
 #[derive(Clone, Debug, Serialize)]
 pub struct LedgerReport {
-    /// The result.
+    /// Result.
     #[serde(flatten)]
     pub result: Ledger,
-    /// Processes that a table shows.
+    /// Maximum processes per table.
     #[serde(skip)]
     pub top: usize,
-    /// Of processes: time with any of several threads in a call, and with operations in flight.
+    /// Time of processes with any thread in a call, and with operations in flight.
     #[serde(skip)]
     pub busy: Times,
-    /// Findings: of the trace itself.
+    /// Findings about the trace itself.
     pub findings: Vec<Finding>,
 }
 
@@ -44,16 +44,16 @@ impl LedgerReport {
     }
 }
 
-/// Loads and divides.
+/// Loads a run and divides its time.
 ///
 /// # Errors
-/// If nothing can be loaded.
+/// Returns an error if nothing can be loaded.
 pub fn ledger(args: &Args) -> Result<LedgerReport> {
     let run = crate::session::open(&args.inputs)?;
     Ok(ledger_of(&run, &args.options))
 }
 
-/// Divides the time of a run that is loaded.
+/// Divides the time of a loaded run.
 #[must_use]
 pub fn ledger_of(run: &Run, options: &Options) -> LedgerReport {
     let bar = Bar::new(run.segments(), "ledger");
@@ -79,10 +79,10 @@ impl Outcome for LedgerReport {
     }
 }
 
-/// How much larger a process's share in I/O is than the mean to be named, as a share of the run time.
+/// Minimum excess of a process's I/O share over the mean, to be named.
 const FAR_ABOVE: f64 = 0.1;
 
-/// The ledger in a sentence: `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
+/// Returns the ledger in a sentence: `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
 #[must_use]
 pub fn lead(ledger: &Ledger) -> String {
     if ledger.missing.untimed {
@@ -90,7 +90,7 @@ pub fn lead(ledger: &Ledger) -> String {
     }
     let each = |ns: u64| units::duration(ns / ledger.processes.max(1));
     let whose = if ledger.processes == 1 { "" } else { ", the mean over processes" };
-    // One that is in I/O for much longer than the others may decide how long the job runs.
+    // A process with much more time in I/O than the others may determine the job's run time.
     let slowest =
         ledger.rows.iter().filter(|row| row.processes == 1).max_by_key(|row| (row.parts.io_ns(), Reverse(row.rank)));
     let slowest = slowest.filter(|row| row.parts.io_share() >= ledger.io_share + FAR_ABOVE).map(|row| {

@@ -1,4 +1,4 @@
-//! The groups as bars: run time and efficiency, what MPI-IO's time is, and bandwidths.
+//! Bar charts of the groups: run time and efficiency, parts of the time in MPI-IO, and bandwidths.
 
 use super::measures::{self, Measure, Unit};
 use super::result::{Group, Scaling};
@@ -7,18 +7,17 @@ use crate::render::figure::{Area, Ink, Layer, Panel, Slice};
 use crate::render::table::human;
 use crate::render::{Cell, Figure, Table};
 
-/// Groups that are drawn at most.
+/// Maximum groups in a chart.
 const DRAWN: usize = 60;
-/// Names below a figure at most: more would not fit on a narrow page.
+/// Maximum names below a figure, so that they fit on a narrow page.
 const NAMED: usize = 8;
-/// Characters of such a name.
+/// Maximum characters of such a name.
 const NAME: usize = 14;
-/// Height of a panel's grid.
 const HEIGHT: u32 = 1000;
-/// Columns of the grid that a bar takes, and that are left between groups.
+/// Width of a bar, and of the gap between groups, in columns of the grid.
 const BAR: u32 = 4;
 
-/// Bars of one colour: a number of each group.
+/// Bars of one colour: one measure of each group.
 struct Bars {
     name: &'static str,
     ink: Ink,
@@ -26,14 +25,14 @@ struct Bars {
     of: fn(&Group) -> Option<Spread>,
 }
 
-/// Bars of a number of [`measures`].
+/// Creates the bars of one of the [`measures`].
 macro_rules! bars {
     ($name:literal, $ink:literal, $measure:ident) => {
         Bars { name: $name, ink: Ink($ink), unit: measures::$measure.unit, of: |group| group.get(&measures::$measure) }
     };
 }
 
-/// All figures of which there is something to draw.
+/// Returns the figures that have data.
 pub(super) fn figures(result: &Scaling) -> Vec<Figure> {
     let efficiency =
         Bars { name: "efficiency", ink: Ink(2), unit: Unit::Times, of: |group| Spread::of([group.efficiency]) };
@@ -115,7 +114,7 @@ fn figure(
     }
 }
 
-/// Names below their bars: what stands between two names is empty.
+/// Returns the names below the bars, with empty ones between.
 fn names(groups: &[Group]) -> Vec<String> {
     let each = groups.len().div_ceil(NAMED).max(1);
     let mut out = vec![String::new(); groups.len() * 2 + 1];
@@ -127,7 +126,7 @@ fn names(groups: &[Group]) -> Vec<String> {
     out
 }
 
-/// The end of a long name: paths differ there.
+/// Shortens a name to its end, where paths differ.
 fn short(name: &str) -> String {
     let count = name.chars().count();
     if count <= NAME {

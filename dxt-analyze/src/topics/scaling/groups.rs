@@ -1,31 +1,31 @@
-//! Which runs are repeats of each other, and the order of the groups.
+//! Grouping of runs into repeats, and the order of the groups.
 
 use super::measure::RunRow;
 use std::cmp::Ordering;
 
-/// What makes runs repeats of each other.
+/// Key that makes runs repeats of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupBy {
-    /// The number of ranks.
+    /// Number of ranks.
     Ranks,
-    /// The number of nodes.
+    /// Number of nodes.
     Nodes,
-    /// The program's name.
+    /// Name of the program.
     Program,
-    /// The MPI library and its version.
+    /// MPI library and version.
     Mpi,
-    /// The directory that the run's first file lies in.
+    /// Directory of the run's first file.
     Folder,
-    /// Nothing: each run stands for itself.
+    /// None: each run is a group.
     Run,
-    /// The argument at a place of the command line, the first being 1.
+    /// Argument at a position of the command line, from 1.
     Place(usize),
-    /// The value of an option of the program, or of `name=value`.
+    /// Value of a program option, or of `name=value`.
     Option(String),
 }
 
 impl GroupBy {
-    /// As the user writes it.
+    /// Parses one key.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
@@ -39,13 +39,13 @@ impl GroupBy {
         }
     }
 
-    /// Keys with commas between, as the user writes them.
+    /// Parses keys separated by commas.
     #[must_use]
     pub fn parse_all(text: &str) -> Vec<Self> {
         text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(Self::parse).collect()
     }
 
-    /// The key of a run; `-` where it has none.
+    /// Returns the key of a run; `-` if it has none.
     #[must_use]
     pub fn key(&self, run: &RunRow) -> String {
         let none = || "-".to_owned();
@@ -82,7 +82,7 @@ impl std::fmt::Display for GroupBy {
     }
 }
 
-/// The value of `-t 1m`, `-t1m`, `-t=1m`, `--transfer=1m` or `transfer=1m`; of an option without one its name.
+/// Returns the value of `-t 1m`, `-t1m`, `-t=1m`, `--transfer=1m` or `transfer=1m`; for an option without a value, its name.
 fn value_of(args: &[String], name: &str) -> Option<String> {
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -102,18 +102,18 @@ fn value_of(args: &[String], name: &str) -> Option<String> {
     None
 }
 
-/// Whether a word is an option rather than a value; a negative number is a value.
+/// True if a word is an option; negative numbers are values.
 fn is_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// Orders runs by their keys, one key after the other, each as [`order`].
+/// Orders lists of keys lexicographically, each key by [`order`].
 #[must_use]
 pub fn order_all(a: &[String], b: &[String]) -> Ordering {
     a.iter().zip(b).map(|(a, b)| order(a, b)).find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// Numbers by value, with units as programs take them (`64k` before `1M`), then texts.
+/// Orders numbers by value, with binary units (`64k` before `1M`), before texts.
 #[must_use]
 pub fn order(a: &str, b: &str) -> Ordering {
     match (number(a), number(b)) {

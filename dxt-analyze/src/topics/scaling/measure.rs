@@ -1,4 +1,4 @@
-//! A run, measured: what of it is compared with other runs.
+//! Measurement of a run: the numbers that are compared with other runs.
 
 use crate::model::Run;
 use crate::progress::Bar;
@@ -17,55 +17,55 @@ use serde::Serialize;
 use trace_format::op::{Layer, OpMode};
 
 together!(
-    /// What is wanted of the pass.
+    /// Analyses of the pass.
     Reading, Partials { totals, counters, layers }
 );
 
-/// A run.
+/// Measured run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunRow {
-    /// As in `corpus`.
+    /// Job, as in `corpus`.
     #[serde(flatten)]
     pub job: JobRow,
-    /// The program's arguments.
+    /// Arguments of the program.
     pub args: Vec<String>,
     /// MPI library with its version.
     pub mpi: Option<String>,
-    /// Whether calls were not timed: what rests on times is not known.
+    /// True if calls have no times: numbers that depend on times are unknown.
     pub untimed: bool,
     /// Bandwidths by layer and caller.
     pub layers: Vec<LayerRow>,
-    /// Bandwidths of each layer, whoever called it.
+    /// Bandwidths by layer, regardless of the caller.
     pub whole_layers: Vec<LayerRow>,
-    /// All calls of POSIX, whoever made them.
+    /// All POSIX calls, regardless of the caller.
     pub posix: Calls,
-    /// Writes of MPI-IO on record, and what was called inside them.
+    /// MPI-IO writes on record, and the calls inside them.
     pub mpiio_writes: Made,
-    /// Calls of MPI-IO's reads and writes by form.
+    /// MPI-IO reads and writes by form.
     pub forms: Forms,
-    /// Sizes and order, by layer and direction.
+    /// Sizes and order of accesses, by layer and direction.
     pub accesses: Vec<AccessRow>,
     /// Alignment, by layer.
     pub patterns: Vec<PatternRow>,
 }
 
-/// Some calls.
+/// Number of some calls and time in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Calls {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// Time in them, summed over processes, ns.
+    /// Time summed over processes, ns.
     pub time_ns: u64,
 }
 
-/// Reads and writes of MPI-IO by form.
+/// MPI-IO reads and writes by form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Forms {
-    /// Each rank for itself.
+    /// Independent calls.
     pub independent: u64,
-    /// All ranks together.
+    /// Collective calls.
     pub collective: u64,
-    /// Begun and ended by different calls.
+    /// Nonblocking and split calls.
     pub nonblocking: u64,
 }
 
@@ -105,7 +105,7 @@ pub fn measure(run: &Run, read: Read) -> RunRow {
 }
 
 impl RunRow {
-    /// Reads (`read`) or writes (`write`) of a layer, whoever made them.
+    /// Returns the reads (`read`) or writes (`write`) of a layer, regardless of the caller.
     #[must_use]
     pub fn data(&self, layer: Layer, op: &str) -> Option<&LayerRow> {
         self.whole_layers.iter().find(|row| row.layer == layer.name() && row.op == op)
@@ -130,7 +130,7 @@ impl RunRow {
     }
 }
 
-/// The number in what a library says of its version, which can be a paragraph: `4.1.4`.
+/// Extracts the number, such as `4.1.4`, from a library's version text, which may be a paragraph.
 fn number_of(version: &str) -> &str {
     let words = version.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'));
     let is_number =

@@ -1,5 +1,6 @@
-//! The numbers that runs are compared by: a name, a unit, and how to get it from a run. Tables, CSV, JSON and `compare` take them from
-//! here, so that none has a definition of its own.
+//! Measures that runs are compared by: name, unit, and the function that gets it from a run.
+//!
+//! Tables, CSV, JSON and `compare` all take them from here, so that each has one definition.
 
 use super::measure::RunRow;
 use super::spread::Spread;
@@ -13,25 +14,25 @@ use crate::topics::layers::parts::{Inside, Made};
 use serde::{Serialize, Serializer};
 use trace_format::op::Layer;
 
-/// What a number is in.
+/// Unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A count.
+    /// Count.
     Count,
     /// Bytes.
     Bytes,
-    /// ns.
+    /// Time, ns.
     Time,
     /// Bytes per second.
     Rate,
-    /// A share, at most 1.
+    /// Share, at most 1.
     Share,
-    /// A ratio, which can be above 1.
+    /// Ratio, which can exceed 1.
     Times,
 }
 
 impl Unit {
-    /// A value as a cell.
+    /// Formats a value as a cell.
     #[must_use]
     pub fn cell(self, value: f64) -> Cell {
         match self {
@@ -45,7 +46,7 @@ impl Unit {
     }
 }
 
-/// A number with its range, if repeats differ: `1.2 s (1.1 s - 1.4 s)`.
+/// Formats a value with its range if repeats differ: `1.2 s (1.1 s - 1.4 s)`.
 #[must_use]
 pub fn ranged(unit: Unit, value: f64, spread: &Spread) -> Cell {
     let [shown, least, most] = [value, spread.least, spread.most].map(|value| human(&unit.cell(value)));
@@ -57,24 +58,23 @@ pub fn ranged(unit: Unit, value: f64, spread: &Spread) -> Cell {
     }
 }
 
-/// A number of a run.
+/// Number of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Its name in JSON.
+    /// Name in JSON.
     pub name: &'static str,
-    /// Its name for people.
+    /// Name for people.
     pub title: &'static str,
-    /// Names of columns in CSV, with unit: the median, the least and the greatest.
+    /// CSV column names, with unit: median, minimum and maximum.
     pub columns: [&'static str; 3],
-    /// What it is in.
+    /// Unit.
     pub unit: Unit,
-    /// Whether it rests on times of calls.
     timed: bool,
     value: fn(&RunRow) -> Option<f64>,
 }
 
 impl Measure {
-    /// Of a run; `None` if it is not known or there is none.
+    /// Returns the value for a run; `None` if it is unknown or does not apply.
     #[must_use]
     pub fn of(&self, run: &RunRow) -> Option<f64> {
         if self.timed && run.untimed { None } else { (self.value)(run) }
@@ -93,11 +93,11 @@ impl Serialize for Measure {
     }
 }
 
-/// Whether a number rests on times of calls.
+/// True if a measure depends on the times of calls.
 const fn rests_on_times(name: &str, unit: Unit) -> bool {
     match unit {
         Unit::Rate => true,
-        // The run's time is that of its processes.
+        // The run time is known from the processes.
         Unit::Time => !matches!(name.as_bytes(), b"run_time_ns"),
         Unit::Share => {
             matches!(
@@ -125,119 +125,119 @@ macro_rules! measures {
             timed: rests_on_times($name, Unit::$unit),
             value: $of,
         };)+
-        /// All of them.
+        /// All measures.
         pub const ALL: &[Measure] = &[$($constant),+];
     };
 }
 
 measures! {
-    /// Ranks; without ranks, processes.
+    /// Ranks; processes in a run without ranks.
     RANKS = "ranks", "Ranks", "ranks", Count, |run| Some(run.job.ranks as f64);
     /// Nodes.
     NODES = "nodes", "Nodes", "nodes", Count, |run| run.job.nodes.map(|nodes| nodes as f64);
     /// Run time.
     RUN_TIME = "run_time_ns", "Run time", "run_time_s", Time, |run| Some(run.job.runtime_ns as f64);
-    /// Share of the run time in I/O, the mean over ranks.
+    /// Share of the run time in I/O, mean over ranks.
     IO_SHARE = "io_share", "Share of it in I/O", "io_share", Share, |run| run.job.io_share;
-    /// Time in I/O of the rank that had most.
+    /// Time in I/O of the rank with most.
     SLOWEST = "slowest_ns", "Time in I/O, slowest rank", "slowest_s", Time, |run| Some(run.job.slowest_ns as f64);
     /// Bytes that the program read.
     BYTES_READ = "bytes_read", "Read", "bytes_read", Bytes, |run| Some(run.job.called.bytes_read as f64);
-    /// Bytes that it wrote.
+    /// Bytes that the program wrote.
     BYTES_WRITTEN = "bytes_written", "Written", "bytes_written", Bytes, |run| Some(run.job.called.bytes_written as f64);
     /// Files used.
     FILES = "files", "Files", "files", Count, |run| Some(run.job.files as f64);
-    /// Calls of MPI-IO, of every kind.
+    /// MPI-IO calls of every kind.
     MPIIO_CALLS = "mpiio_calls", "Calls of MPI-IO", "mpiio_calls", Count, |run| Some(run.job.inside_mpiio.mpiio.calls as f64);
-    /// Calls of POSIX, of every kind, whoever made them.
+    /// POSIX calls of every kind, regardless of the caller.
     POSIX_CALLS = "posix_calls", "Calls of POSIX", "posix_calls", Count, |run| Some(run.posix.calls as f64);
     /// Locks that MPI-IO took.
     LOCK_CALLS = "lock_calls", "MPI-IO's locks", "lock_calls", Count, |run| locks(run).map(|[lock, _]| lock.calls as f64);
-    /// Locks that it gave back.
+    /// Locks that MPI-IO released.
     UNLOCK_CALLS = "unlock_calls", "MPI-IO's unlocks", "unlock_calls", Count, |run| locks(run).map(|[_, unlock]| unlock.calls as f64);
     /// Time in MPI-IO, summed over ranks.
     MPIIO_TIME = "mpiio_ns", "Time in MPI-IO", "mpiio_s", Time, |run| Some(run.job.inside_mpiio.mpiio.time_ns as f64);
-    /// Time in POSIX, whoever called it, summed over ranks.
+    /// Time in POSIX regardless of the caller, summed over ranks.
     POSIX_TIME = "posix_ns", "Time in POSIX", "posix_s", Time, |run| Some(run.posix.time_ns as f64);
-    /// Time in POSIX calls that MPI-IO made, locks too, summed over ranks.
+    /// Time in POSIX calls made by MPI-IO, including locks, summed over ranks.
     POSIX_IN_MPIIO = "posix_in_mpiio_ns", "Time in POSIX inside MPI-IO", "posix_in_mpiio_s", Time, |run| {
         let inside = &run.job.inside_mpiio;
         (inside.mpiio.calls > 0).then_some(inside.posix.time_ns as f64)
     };
-    /// The same as a share of the time in MPI-IO.
+    /// Share of the time in MPI-IO that is in POSIX calls.
     POSIX_IN_MPIIO_SHARE = "posix_in_mpiio_share", "Its share of MPI-IO", "posix_in_mpiio_share", Share, |run| of_mpiio(run, &run.job.inside_mpiio.posix);
-    /// Time in taking them, summed over ranks.
+    /// Time in taking locks, summed over ranks.
     LOCK_TIME = "lock_ns", "Time in locks", "lock_s", Time, |run| locks(run).map(|[lock, _]| lock.time_ns as f64);
-    /// The same as a share of the time in MPI-IO.
+    /// Share of the time in MPI-IO that is in taking locks.
     LOCK_SHARE = "lock_share", "Locks' share of MPI-IO", "lock_share", Share, |run| of_mpiio(run, locks(run)?[0]);
-    /// Time in giving them back, summed over ranks.
+    /// Time in releasing locks, summed over ranks.
     UNLOCK_TIME = "unlock_ns", "Time in unlocks", "unlock_s", Time, |run| locks(run).map(|[_, unlock]| unlock.time_ns as f64);
-    /// The same as a share of the time in MPI-IO.
+    /// Share of the time in MPI-IO that is in releasing locks.
     UNLOCK_SHARE = "unlock_share", "Unlocks' share of MPI-IO", "unlock_share", Share, |run| of_mpiio(run, locks(run)?[1]);
-    /// Time in writes of MPI-IO, summed over ranks; this and what is inside of those on record.
+    /// Time in MPI-IO writes on record, summed over ranks. The measures of calls inside MPI-IO writes refer to these writes.
     MPIIO_WRITE_TIME = "mpiio_write_ns", "Time in MPI-IO writes", "mpiio_write_s", Time, |run| writes(run).map(|made| made.of.time_ns as f64);
-    /// Time in POSIX calls inside them, locks too.
+    /// Time in POSIX calls inside MPI-IO writes, including locks.
     POSIX_IN_WRITES = "posix_in_writes_ns", "Time in POSIX inside MPI-IO writes", "posix_in_writes_s", Time, |run| writes(run).map(|made| made.inside.system_ns() as f64);
-    /// The same as a share of the time in them.
+    /// Share of the time in MPI-IO writes that is in POSIX calls.
     POSIX_IN_WRITES_SHARE = "posix_in_writes_share", "Its share of MPI-IO writes", "posix_in_writes_share", Share, |run| of_writes(run, Inside::system_ns);
-    /// Time in taking locks inside them.
+    /// Time in taking locks inside MPI-IO writes.
     LOCK_IN_WRITES = "lock_in_writes_ns", "Time in locks inside MPI-IO writes", "lock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.locks.time_ns as f64);
-    /// The same as a share of the time in them.
+    /// Share of the time in MPI-IO writes that is in taking locks.
     LOCK_IN_WRITES_SHARE = "lock_in_writes_share", "Locks' share of MPI-IO writes", "lock_in_writes_share", Share, |run| of_writes(run, |inside| inside.locks.time_ns);
-    /// Time in giving locks back inside them.
+    /// Time in releasing locks inside MPI-IO writes.
     UNLOCK_IN_WRITES = "unlock_in_writes_ns", "Time in unlocks inside MPI-IO writes", "unlock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.unlocks.time_ns as f64);
-    /// The same as a share of the time in them.
+    /// Share of the time in MPI-IO writes that is in releasing locks.
     UNLOCK_IN_WRITES_SHARE = "unlock_in_writes_share", "Unlocks' share of MPI-IO writes", "unlock_in_writes_share", Share, |run| of_writes(run, |inside| inside.unlocks.time_ns);
-    /// MPI-IO's reads: bytes over the sum of times.
+    /// MPI-IO reads: bytes over the sum of times.
     MPIIO_READ_EFFECTIVE = "mpiio_read_effective", "MPI-IO reads, effective", "mpiio_read_effective_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| Some(row.effective));
-    /// Bytes over the time of the slowest process.
+    /// MPI-IO reads: bytes over the time of the slowest process.
     MPIIO_READ_BY_SLOWEST = "mpiio_read_by_slowest", "MPI-IO reads, by slowest", "mpiio_read_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| row.bandwidth.by_slowest);
-    /// Bytes over the time from first start to last end.
+    /// MPI-IO reads: bytes over the time from first start to last end.
     MPIIO_READ_OVER_SPAN = "mpiio_read_over_span", "MPI-IO reads, over span", "mpiio_read_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "read", |row| Some(row.bandwidth.over_span));
-    /// MPI-IO's writes likewise.
+    /// MPI-IO writes: bytes over the sum of times.
     MPIIO_WRITE_EFFECTIVE = "mpiio_write_effective", "MPI-IO writes, effective", "mpiio_write_effective_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "write", |row| Some(row.effective));
-    /// MPI-IO's writes likewise.
+    /// MPI-IO writes: bytes over the time of the slowest process.
     MPIIO_WRITE_BY_SLOWEST = "mpiio_write_by_slowest", "MPI-IO writes, by slowest", "mpiio_write_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "write", |row| row.bandwidth.by_slowest);
-    /// MPI-IO's writes likewise.
+    /// MPI-IO writes: bytes over the time from first start to last end.
     MPIIO_WRITE_OVER_SPAN = "mpiio_write_over_span", "MPI-IO writes, over span", "mpiio_write_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Mpiio, "write", |row| Some(row.bandwidth.over_span));
-    /// POSIX reads likewise.
+    /// POSIX reads: bytes over the sum of times.
     POSIX_READ_EFFECTIVE = "posix_read_effective", "POSIX reads, effective", "posix_read_effective_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "read", |row| Some(row.effective));
-    /// POSIX reads likewise.
+    /// POSIX reads: bytes over the time of the slowest process.
     POSIX_READ_BY_SLOWEST = "posix_read_by_slowest", "POSIX reads, by slowest", "posix_read_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "read", |row| row.bandwidth.by_slowest);
-    /// POSIX reads likewise.
+    /// POSIX reads: bytes over the time from first start to last end.
     POSIX_READ_OVER_SPAN = "posix_read_over_span", "POSIX reads, over span", "posix_read_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "read", |row| Some(row.bandwidth.over_span));
-    /// POSIX writes likewise.
+    /// POSIX writes: bytes over the sum of times.
     POSIX_WRITE_EFFECTIVE = "posix_write_effective", "POSIX writes, effective", "posix_write_effective_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "write", |row| Some(row.effective));
-    /// POSIX writes likewise.
+    /// POSIX writes: bytes over the time of the slowest process.
     POSIX_WRITE_BY_SLOWEST = "posix_write_by_slowest", "POSIX writes, by slowest", "posix_write_by_slowest_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "write", |row| row.bandwidth.by_slowest);
-    /// POSIX writes likewise.
+    /// POSIX writes: bytes over the time from first start to last end.
     POSIX_WRITE_OVER_SPAN = "posix_write_over_span", "POSIX writes, over span", "posix_write_over_span_bytes_per_s", Rate, |run| rate(run, Layer::Posix, "write", |row| Some(row.bandwidth.over_span));
-    /// Share of MPI-IO's reads and writes that are collective.
+    /// Share of MPI-IO reads and writes that are collective.
     COLLECTIVE_SHARE = "collective_share", "Collective MPI-IO calls", "collective_share", Share, |run| {
         let forms = &run.forms;
         share_if_any(forms.collective, forms.independent.saturating_add(forms.collective).saturating_add(forms.nonblocking))
     };
-    /// Share of POSIX reads and writes that begin where the one before ended.
+    /// Share of POSIX reads and writes that begin where the previous one ended.
     CONSECUTIVE_SHARE = "consecutive_share", "Consecutive POSIX calls", "consecutive_share", Share, |run| ordered(run, |row| row.consecutive);
-    /// Share of POSIX reads and writes that begin there or behind.
+    /// Share of POSIX reads and writes that begin where the previous one ended or later.
     SEQUENTIAL_SHARE = "sequential_share", "Sequential POSIX calls", "sequential_share", Share, |run| ordered(run, |row| row.sequential);
-    /// Share of POSIX reads and writes that begin off a multiple of the stripe or block size.
+    /// Share of POSIX reads and writes that do not begin at a multiple of the stripe or block size.
     UNALIGNED_SHARE = "unaligned_share", "Unaligned POSIX calls", "unaligned_share", Share, |run| {
         let row = run.patterns.iter().find(|row| row.layer == POSIX)?;
         share_if_any(row.file_unaligned, row.file_known)
     };
 }
 
-/// POSIX by its name in results.
+/// Name of the POSIX layer in results.
 const POSIX: &str = "POSIX";
 
-/// Locks that MPI-IO took and gave back; `None` where they are not recorded.
+/// Returns the locks that MPI-IO took and released; `None` if locks are not recorded.
 fn locks(run: &RunRow) -> Option<[&CallSum; 2]> {
     let inside = &run.job.inside_mpiio;
     run.job.lock_ns.map(|_| [&inside.locks, &inside.unlocks])
 }
 
-/// Writes of MPI-IO; `None` if none is on record, or locks are not.
+/// Returns the MPI-IO writes; `None` if there are none on record, or locks are not recorded.
 fn writes(run: &RunRow) -> Option<&Made> {
     run.job.lock_ns.map(|_| &run.mpiio_writes).filter(|made| made.of.calls > 0)
 }
@@ -250,7 +250,7 @@ fn of_mpiio(run: &RunRow, part: &CallSum) -> Option<f64> {
     share_if_any(part.time_ns, run.job.inside_mpiio.mpiio.time_ns)
 }
 
-/// A bandwidth of reads or writes that moved bytes.
+/// Returns a bandwidth; `None` if no bytes were moved.
 fn rate(run: &RunRow, layer: Layer, op: &str, of: fn(&LayerRow) -> Option<f64>) -> Option<f64> {
     run.data(layer, op).filter(|row| row.sum.bytes > 0).and_then(of)
 }

@@ -1,10 +1,11 @@
-//! Many runs of one program in one table: what grows, what shrinks, and how well it scales. The numbers are those of the published
-//! tables: RIOT (Wright et al., "RIOT - A Parallel Input/Output Tracer", UKPEW 2011,
-//! Tables 1 to 4 and 6), Darshan (Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, Table VI, Figures 6 and 8) and DXT (Xu et al., CUG 2017, Figure 1).
+//! Many runs of one program in one table: growth, decline and scaling efficiency. The numbers are those of published tables:
 //!
-//! * `measure`: one run, measured; `measures`: the list of its numbers, which `compare` has as well.
-//! * `spread`: repeats, as median and range; `groups`: which runs belong together, in which order.
-//! * `result`: a row a group; `tables`, `charts`, `view`: how it looks.
+//! - RIOT: Wright et al., "RIOT - A Parallel Input/Output Tracer", UKPEW 2011, Tables 1 to 4 and 6.
+//! - Darshan: Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, Table VI, Figures 6 and 8.
+//! - DXT: Xu et al., CUG 2017, Figure 1.
+//!
+//! `measure` measures one run; `measures` lists the numbers, which are shared with `compare`. `spread` has median and range of repeats,
+//! `groups` groups and orders the runs. `result` has a row per group; `tables`, `charts` and `view` are the output.
 
 pub mod args;
 mod charts;
@@ -16,7 +17,7 @@ pub mod spread;
 mod tables;
 mod view;
 
-/// It has no findings of its own.
+/// Codes of findings: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::Args;

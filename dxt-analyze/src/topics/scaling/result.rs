@@ -1,4 +1,4 @@
-//! The result: a row a group of runs.
+//! Result of `scaling`: a row per group of runs.
 
 use super::groups::{GroupBy, order_all};
 use super::measure::RunRow;
@@ -12,19 +12,19 @@ use trace_format::counters::SIZE_BINS;
 /// Runs that are repeats of each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// Keys that they have in common, with commas between.
+    /// Common keys, separated by commas.
     pub group: String,
-    /// Their program.
+    /// Program.
     pub program: String,
-    /// How many.
+    /// Number of runs.
     pub runs: u64,
-    /// Their numbers, in the order of [`measures::ALL`]; `None` where no run has it.
+    /// Values in the order of [`measures::ALL`]; `None` if no run has the measure.
     #[serde(rename = "measures", serialize_with = "by_name")]
     values: Vec<Option<Spread>>,
-    /// Bytes per second of run time and rank, over those of the program's first group; medians. 1 is perfect scaling, be the work of all
-    /// ranks together or that of each the same. `None` without bytes.
+    /// Bytes per second of run time and rank, relative to the program's first group; from medians, `None` without bytes. 1 is perfect
+    /// scaling, strong or weak.
     pub efficiency: Option<f64>,
-    /// Bytes per second of run time over those of the program's first group.
+    /// Bytes per second of run time, relative to the program's first group.
     pub speedup: Option<f64>,
     /// Calls by size.
     pub sizes: Vec<Sizes>,
@@ -37,7 +37,7 @@ pub struct Sizes {
     pub layer: String,
     /// `read` or `write`.
     pub direction: &'static str,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
     /// Calls by length: [`trace_format::counters::SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
@@ -48,7 +48,7 @@ fn by_name<S: Serializer>(values: &[Option<Spread>], serializer: S) -> Result<S:
 }
 
 impl Group {
-    /// A number of the group.
+    /// Returns a measure of the group.
     #[must_use]
     pub fn get(&self, measure: &Measure) -> Option<Spread> {
         let place = measures::ALL.iter().position(|known| known == measure)?;
@@ -79,7 +79,7 @@ impl Group {
         }
     }
 
-    /// Bytes per second of run time, and ranks; medians.
+    /// Returns (bytes per second of run time, ranks), from medians.
     fn work(&self) -> Option<(f64, f64)> {
         let median = |measure: &Measure| self.get(measure).map(|spread| spread.median);
         let bytes = median(&measures::BYTES_READ)? + median(&measures::BYTES_WRITTEN)?;
@@ -88,16 +88,16 @@ impl Group {
     }
 }
 
-/// The result.
+/// Result of `scaling`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scaling {
-    /// What the runs were grouped by, as it was asked for.
+    /// Grouping keys, as given by the user.
     pub group_by: String,
-    /// The groups, by number or name.
+    /// Groups, ordered by key.
     pub groups: Vec<Group>,
-    /// The runs, in the order in which they were found.
+    /// Runs, in the order in which they were found.
     pub runs: Vec<RunRow>,
-    /// What could not be read.
+    /// Files that could not be read.
     pub left_out: Vec<LeftOut>,
     /// Notes for the user.
     pub remarks: Vec<String>,
@@ -137,7 +137,7 @@ impl Scaling {
         Self { group_by, groups, runs, left_out, remarks }
     }
 
-    /// The runs with the names of their groups, in the order of the groups.
+    /// Returns the runs with the names of their groups, in the order of the groups.
     #[must_use]
     pub fn grouped(&self) -> Vec<(String, &RunRow)> {
         let keyed = keyed(&keys(&self.group_by, &self.runs), &self.runs);
@@ -145,7 +145,7 @@ impl Scaling {
     }
 }
 
-/// Keys of groups: those that the user names, and the program if the runs are of several, since another program's run is no repeat.
+/// Returns the grouping keys: those of the user, preceded by the program if the runs have several.
 fn keys(group_by: &str, runs: &[RunRow]) -> Vec<GroupBy> {
     let mut by = GroupBy::parse_all(group_by);
     let is_one = runs.windows(2).all(|two| matches!(two, [a, b] if a.job.program == b.job.program));
@@ -155,7 +155,7 @@ fn keys(group_by: &str, runs: &[RunRow]) -> Vec<GroupBy> {
     by
 }
 
-/// The runs with their keys, ordered by these.
+/// Returns the runs with their keys, sorted by them.
 fn keyed<'a>(by: &[GroupBy], runs: &'a [RunRow]) -> Vec<(Vec<String>, &'a RunRow)> {
     let keys = |run| by.iter().map(|key| key.key(run)).collect();
     let mut keyed: Vec<(Vec<String>, &RunRow)> = runs.iter().map(|run| (keys(run), run)).collect();
@@ -163,15 +163,14 @@ fn keyed<'a>(by: &[GroupBy], runs: &'a [RunRow]) -> Vec<(Vec<String>, &'a RunRow
     keyed
 }
 
-/// The name of a group by its keys.
 fn name_of(keys: &[String]) -> String {
     keys.join(", ")
 }
 
-/// Words for what is known of a run.
+/// Function that formats a property of a run.
 type Of<'a> = &'a dyn Fn(&RunRow) -> String;
 
-/// Sentence about differences between runs that count as repeats of each other; `None` if there are none.
+/// Returns a sentence about differences between repeats; `None` if there are none.
 fn merged(group: &str, runs: &[&RunRow]) -> Option<String> {
     let differs = |of: Of<'_>| {
         let found: BTreeSet<String> = runs.iter().map(|run| of(run)).collect();

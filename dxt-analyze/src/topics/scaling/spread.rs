@@ -1,24 +1,24 @@
-//! A number of several runs of the same thing.
+//! Distribution of a number over repeated runs.
 
 use serde::Serialize;
 
 /// Median and range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The median; of two in the middle their mean.
+    /// Median; the mean of the two middle values if their number is even.
     pub median: f64,
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The least.
+    /// Minimum.
     pub least: f64,
-    /// The greatest.
+    /// Maximum.
     pub most: f64,
-    /// Runs that have the number.
+    /// Number of runs with a value.
     pub runs: u64,
 }
 
 impl Spread {
-    /// Of the values that are known; `None` if none is.
+    /// Computes the spread of the known, finite values; `None` if there are none.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let mut known: Vec<f64> = values.into_iter().flatten().filter(|value| value.is_finite()).collect();
@@ -28,7 +28,7 @@ impl Spread {
         Some(Self { median, mean, least: fold(f64::min)?, most: fold(f64::max)?, runs: known.len() as u64 })
     }
 
-    /// Whether all are the same.
+    /// True if all values are equal.
     #[must_use]
     pub fn is_one(&self) -> bool {
         self.least >= self.most

@@ -1,4 +1,4 @@
-//! How the groups look: tables that fit a terminal, each with one kind of numbers, and one with every number for CSV.
+//! Tables of the groups: several that fit a terminal, each for one kind of numbers, and one with every number for CSV.
 
 use super::measure::RunRow;
 use super::measures::{self, Measure};
@@ -8,7 +8,7 @@ use crate::render::{Cell, Part, Report, Table, TableOf, View};
 use crate::text::units;
 use crate::topics::counters::bins::BINS;
 
-/// Runs that people get to see; CSV has all.
+/// Maximum runs to show; CSV has all.
 const RUNS: usize = 40;
 
 impl Report for Scaling {
@@ -38,12 +38,11 @@ impl Report for Scaling {
     }
 }
 
-/// A number of a group: the median, and the range if runs differ.
+/// Formats a measure of a group: the median, and the range if runs differ.
 fn cell(measure: &Measure, group: &Group) -> Cell {
     Cell::maybe(group.get(measure), |spread| measures::ranged(measure.unit, spread.median, &spread))
 }
 
-/// The median alone.
 fn median(measure: &Measure, group: &Group) -> Cell {
     Cell::maybe(group.get(measure), |spread: Spread| measure.unit.cell(spread.median))
 }
@@ -77,7 +76,7 @@ impl WithMeasure for Rows<'_> {
     }
 }
 
-/// Every number with its range, for CSV only; the first table, which is what CSV writes unless told otherwise.
+/// Returns the table of all measures with their ranges, for CSV only. It comes first, since CSV writes the first table by default.
 fn every(result: &Scaling) -> Table {
     let mut table = Table::of("groups", "", result.groups.iter())
         .csv("group", |group| Cell::text(&group.group))
@@ -139,7 +138,7 @@ fn inside(result: &Scaling) -> Table {
         .done()
 }
 
-/// RIOT's Table 4: of writes alone.
+/// Returns RIOT's Table 4: writes only.
 fn writes(result: &Scaling) -> Table {
     let title = "Time in MPI-IO writes; of it in POSIX, taking locks and giving them back; summed over ranks, with shares of MPI-IO writes";
     of(result, "write_locks", title, &[measures::MPIIO_WRITE_TIME])
@@ -153,7 +152,7 @@ fn writes(result: &Scaling) -> Table {
         .done()
 }
 
-/// How the three bandwidths are defined.
+/// Definition of the three bandwidths.
 const RATES: &str = "Bandwidths: bytes over the sum of the times in calls (effective), over the time in calls of the slowest process, and over the \
                      span from the first start to the last end, pauses included.";
 
@@ -211,7 +210,6 @@ fn patterns(result: &Scaling) -> Table {
     .done()
 }
 
-/// Sizes side by side.
 fn sizes(result: &Scaling) -> Table {
     let rows = result.groups.iter().flat_map(|group| group.sizes.iter().map(move |sizes| (group, sizes)));
     let mut table = Table::of("sizes", "Calls by size in bytes, as shares of the row's calls", rows)
@@ -220,7 +218,7 @@ fn sizes(result: &Scaling) -> Table {
         .column("Operation", "operation", |(_, sizes)| Cell::text(sizes.direction))
         .csv("calls", |(_, sizes)| Cell::Count(sizes.calls));
     for (place, name) in BINS.iter().enumerate() {
-        // Bins that no group uses take no room.
+        // Bins that no group uses have no visible column.
         let used = result
             .groups
             .iter()

@@ -1,4 +1,4 @@
-//! `scaling`: the runs are read one after the other, each by all threads; of each only its numbers stay.
+//! `scaling` command: reads the runs one after the other, each with all threads, and keeps only their numbers.
 
 use super::args::Args;
 use super::measure::{RunRow, measure};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Reads the runs and groups them.
 ///
 /// # Errors
-/// If nothing is found.
+/// Returns an error if nothing is found.
 pub fn scaling(args: &Args) -> Result<Scaling> {
     let found = find(&args.places)?;
     let (mut left_out, pool) = (found.left_out, Arc::new(Pool::default()));
@@ -40,7 +40,7 @@ pub fn scaling(args: &Args) -> Result<Scaling> {
 /// Reads one run.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// Returns the reason if the run cannot be read.
 pub(crate) fn one(files: &JobFiles, pool: &Arc<Pool>) -> Result<RunRow, LeftOut> {
     let first = files.paths.first().map_or(Path::new(""), |path| path.as_path());
     let (source, sources) = (first.display().to_string(), files.paths.len() as u64);
@@ -57,12 +57,12 @@ impl Outcome for Scaling {
         self.left_out.is_empty() && self.runs.iter().all(|run| run.job.complete)
     }
 
-    /// Of runs without times the numbers that rest on them are unknown one by one.
+    /// Returns false: in runs without times, the measures that depend on times are unknown one by one.
     fn untimed(&self) -> bool {
         false
     }
 
-    /// 1 if no run can be read, 3 if something is left out or incomplete.
+    /// Returns 1 if no run can be read, 3 if something is left out or incomplete.
     fn exit(&self, _fail_on: Option<Severity>) -> Exit {
         match (self.runs.is_empty(), self.complete()) {
             (true, _) => Exit::Failure,

@@ -1,5 +1,5 @@
-//! Who may do the same: the signatures of a file that processes share, and those of files that only one process has and whose names differ in
-//! numbers, or in a random part, only.
+//! Groups of signatures to compare: those of a file that processes share, and those of files with one process each whose names differ
+//! only in numbers or in a random part.
 
 use super::pass::Signed;
 use super::random_names::{Forms, form, places, starred};
@@ -11,19 +11,19 @@ use trace_format::op::Layer;
 /// Signatures that are compared with each other.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// The interface.
+    /// Interface.
     pub layer: Layer,
-    /// Whether the calls were made inside those of another interface.
+    /// True for calls made inside those of another interface.
     pub inside: bool,
-    /// Whether they are of one file.
+    /// True if all signatures are of one file.
     pub one_file: bool,
-    /// True if they are of several shared files: the steps of a series.
+    /// True if the signatures are of several shared files: the steps of a series.
     pub is_series: bool,
-    /// With the place of their process, see [`Order`], those of a process together.
+    /// Signatures with the place of their process (see [`Order`]), sorted by place.
     pub members: Vec<(u64, &'a Signed)>,
 }
 
-/// Places of processes in a line: ranks have their own number, others come behind them.
+/// Order of processes: the place of a rank is its number; processes without a rank follow.
 #[derive(Debug)]
 pub struct Order<'a> {
     run: &'a Run,
@@ -31,7 +31,7 @@ pub struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// Of a run.
+    /// Creates the order of a run's processes.
     #[must_use]
     pub fn new(run: &'a Run) -> Self {
         let ranks = run.processes.iter().map(|process| i64::from(process.rank) + 1).max().unwrap_or(0);
@@ -43,13 +43,13 @@ impl<'a> Order<'a> {
         u64::try_from(rank).unwrap_or_else(|_| self.ranks + u64::from(process.0))
     }
 
-    /// Whether these are ranks, all of them.
+    /// True if all of these places are ranks.
     #[must_use]
     pub fn are_ranks(&self, places: &[u64]) -> bool {
         places.iter().all(|place| *place < self.ranks)
     }
 
-    /// Names of processes at these places, which are in order and each there once.
+    /// Returns a name for the processes at `places`, which must be sorted and unique.
     #[must_use]
     pub fn names(&self, places: &[u64]) -> String {
         match places {
@@ -63,7 +63,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// The groups, in order.
+/// Returns the groups of signatures, in a fixed order.
 #[must_use]
 pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Group<'a>> {
     let mut user: FxHashMap<FileId, Option<ProcessId>> = FxHashMap::default();
@@ -99,7 +99,7 @@ pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Gro
     out
 }
 
-/// The groups, with those of shared files together whose names differ in numbers only: a series, such as a checkpoint for each step.
+/// Merges groups of shared files whose names differ only in numbers into series, such as one checkpoint per step.
 #[must_use]
 pub(super) fn series<'a>(run: &Run, groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
     let mut out: Vec<Group<'a>> = Vec::new();
@@ -126,7 +126,7 @@ pub(super) fn series<'a>(run: &Run, groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
     out
 }
 
-/// What names that differ in numbers, or in a random part, have in common, a star for each of these.
+/// Returns the common form of names that differ in numbers or in a random part, with a star for each of these.
 #[must_use]
 pub fn common<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     let Some(first) = names.clone().next() else { return String::new() };
@@ -134,7 +134,7 @@ pub fn common<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     if names.clone().all(|name| starred(name) == stars) {
         return of_numbers(names);
     }
-    // The place of the random part in each.
+    // Position of the random part.
     let at = |name: &str, form: &str| places(name).find(|place| self::form(name, place) == form);
     let is_common = |form: &String| names.clone().all(|name| at(name, form).is_some());
     let Some(form) = places(first).map(|place| form(first, &place)).find(is_common) else { return of_numbers(names) };
@@ -156,7 +156,7 @@ fn of_numbers<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     parts.into_iter().map(|part| part.unwrap_or("*")).collect()
 }
 
-/// A name in pieces: numbers, and what lies between them.
+/// Splits a name into numbers and the text between them.
 fn parts(name: &str) -> impl Iterator<Item = &str> {
     let mut rest = name;
     std::iter::from_fn(move || {

@@ -1,10 +1,10 @@
-//! The options of `signatures`.
+//! Options of `signatures`.
 
 use crate::session::{Inputs, Output};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// `signatures` on the command line.
+/// Arguments of `signatures`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
@@ -24,68 +24,68 @@ pub struct Args {
     pub files: Files,
 }
 
-/// Whose signatures are listed.
+/// Level of the signatures listed
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Level {
-    /// Of each process, thread, file and interface
+    /// One signature per process, thread, file and interface
     Local,
-    /// Of all processes together: those with the same pattern are a line
+    /// All processes together: those with the same pattern share a line
     #[default]
     Global,
 }
 
-/// How signatures are written.
+/// Notation of the signatures
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Notation {
-    /// Loops, with all that regenerates the accesses
+    /// Loops, with all that is needed to regenerate the accesses
     #[default]
     Loops,
-    /// As IOSIG writes them
+    /// Notation of the IOSIG paper
     Iosig,
 }
 
-/// What can be asked of it.
+/// Options of the analysis
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Signatures of each process, or of all together
     #[arg(long, value_enum, default_value_t)]
     pub level: Level,
-    /// How signatures are written
+    /// Notation of signatures
     #[arg(long, value_enum, default_value_t)]
     pub notation: Notation,
-    /// Read the trace again and hold each read and write against what the signatures say
+    /// Read the trace again and compare each read and write with the signatures
     #[arg(long)]
     pub verify: bool,
-    /// Spread of the times between calls, standard deviation over mean, up to which they are called fixed
+    /// Intervals between calls count as fixed up to this spread (standard deviation / mean)
     #[arg(long, default_value_t = super::engine::times::FIXED_CV, value_name = "SHARE", value_parser = share)]
     pub tolerance: f64,
-    /// Cache that reading ahead is simulated with, for each process
+    /// Cache of each process, for the simulation of read-ahead
     #[arg(long, default_value = "64M", value_name = "BYTES", value_parser = size)]
     pub cache: u64,
-    /// Storage targets, where the layout of a file is not known
+    /// Number of storage targets of files whose layout is unknown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub targets: Option<u64>,
-    /// Signatures to list, those of most bytes first
+    /// Signatures to list, most bytes first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
 }
 
-/// What is written besides.
+/// Files to write
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Files {
-    /// Draw the figures of the file of most bytes into this directory: offsets, request sizes and bandwidth over time (--files chooses another file)
+    /// Draw figures of the file with most bytes (or of --files) into this directory: offsets, request sizes, bandwidth over time
     #[arg(long, value_name = "DIRECTORY")]
     pub svg: Option<PathBuf>,
-    /// Write the signatures as protocol buffers, by the schema that docs/signatures.md names
+    /// Write the signatures as protocol buffers (schema: see docs/signatures.md)
     #[arg(long, value_name = "FILE")]
     pub protobuf: Option<PathBuf>,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     pub force: bool,
 }
 
 impl Default for Options {
-    /// As on the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self {
             level: Level::default(),
@@ -99,12 +99,12 @@ impl Default for Options {
     }
 }
 
-/// Bytes, as `64M`.
+/// Parses bytes, such as `64M`.
 fn size(text: &str) -> Result<u64, String> {
     crate::layouts::parse_size(text).map_err(|error| format!("{error:#}"))
 }
 
-/// A share: no less than 0, and a number.
+/// Parses a number of at least 0.
 fn share(text: &str) -> Result<f64, String> {
     let share: f64 = text.parse().map_err(|error: std::num::ParseFloatError| error.to_string())?;
     if share >= 0.0 { Ok(share) } else { Err("must be at least 0".into()) }

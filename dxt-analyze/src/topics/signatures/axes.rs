@@ -1,31 +1,31 @@
-//! The five axes of a pattern in words.
+//! Words for the five axes of a pattern.
 
 use super::engine::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
 use super::engine::iosig::pattern_signature;
 use crate::render::{Cell, TableOf};
 use serde::Serialize;
 
-/// Where, how much, how often, when and what, as IOSIG classes patterns.
+/// Class of a pattern on the five axes of IOSIG.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Axes {
     /// Reads, writes, or both.
     pub operation: &'static str,
-    /// Where the accesses are.
+    /// Spatial order of the accesses.
     pub spatial: String,
-    /// How large they are, by the page of 4,096 bytes.
+    /// Size of the accesses, relative to a page of 4,096 bytes.
     pub size: &'static str,
-    /// Whether they differ in size.
+    /// True if accesses differ in size.
     pub variable_size: bool,
-    /// Whether the pattern comes again.
+    /// Single or repeating pattern.
     pub repetition: &'static str,
-    /// Whether calls come at regular times; empty: there is but one.
+    /// Fixed or random intervals; empty without intervals.
     pub temporal: &'static str,
-    /// The pattern signature, as IOSIG writes it.
+    /// Pattern signature in IOSIG's notation.
     pub pattern_signature: String,
 }
 
 impl Axes {
-    /// Of a pattern.
+    /// Creates the words for a class.
     #[must_use]
     pub fn of(class: &Class) -> Self {
         let spatial = match class.spatial {
@@ -47,14 +47,14 @@ impl Axes {
         }
     }
 
-    /// For people: what repeats and when stands in the signature itself.
+    /// Returns the column for people. Repetition and intervals are left out: the signature shows them.
     fn shown(&self) -> String {
         let variable = if self.variable_size { ", sizes vary" } else { "" };
         format!("{}, {}, {}{variable}", self.operation, self.spatial, self.size)
     }
 }
 
-/// Adds the axes as columns: one for people, each of them in CSV.
+/// Adds the axes to a table: one visible column, and one CSV column each.
 pub(super) fn columns<'a, Row: 'a>(table: TableOf<'a, Row>, of: fn(&Row) -> &Axes) -> TableOf<'a, Row> {
     table
         .column("Kind", "kind", move |row| Cell::text(of(row).shown()))

@@ -1,4 +1,4 @@
-//! The codes of the findings of this topic, and what `explain` says of each.
+//! Codes of this topic's findings, with the texts of `explain`.
 
 use crate::findings::codes;
 

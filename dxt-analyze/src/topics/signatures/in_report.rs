@@ -1,4 +1,4 @@
-//! The signatures on the page: in short, since a report may not take longer for them. With figures if there will be a page.
+//! Short form of the signatures in reports, which must not take longer for them. Draws figures if the report is a page.
 
 use super::args::Options;
 use super::engine::Limits;
@@ -13,19 +13,19 @@ use crate::scan::Analysis;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Items of a signature in a report: what comes beyond is counted as without a pattern.
+/// Maximum items per signature in a report; later ones count as without a pattern.
 const ITEMS: usize = 256;
-/// Lines.
+/// Maximum lines per table.
 const LINES: usize = 10;
 
-/// See [`Reported`].
+/// Signatures as a part of the report; see [`Reported`].
 #[derive(Debug)]
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     signing: Signing,
 }
 
-/// What the first reading gave.
+/// Result of the first reading.
 #[derive(Debug)]
 pub(crate) struct Read {
     report: SignaturesReport,

@@ -1,9 +1,9 @@
-//! Lists of which JSON has the first rows, as many as a table for people shows; CSV has all.
+//! Lists of which JSON has as many rows as a table for people; CSV has all.
 
 use serde::{Serialize, Serializer};
 use std::ops::Deref;
 
-/// Rows, those that matter most first.
+/// Rows, most important first.
 #[derive(Clone, Debug)]
 pub struct Listed<T> {
     rows: Vec<T>,
@@ -11,13 +11,13 @@ pub struct Listed<T> {
 }
 
 impl<T> Listed<T> {
-    /// The first `most` of these are shown.
+    /// Creates a list whose first `most` rows are shown.
     #[must_use]
     pub const fn new(rows: Vec<T>, most: usize) -> Self {
         Self { rows, most }
     }
 
-    /// Rows that JSON leaves out.
+    /// Returns the number of rows that JSON leaves out.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.rows.len().saturating_sub(self.most) as u64
@@ -44,15 +44,15 @@ impl<T: Serialize> Serialize for Listed<T> {
     }
 }
 
-/// Rows that JSON leaves out of each list; `--top` says how many it has.
+/// Rows that JSON leaves out of each list; see `--top`.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct LeftOut {
-    /// Signatures of processes.
+    /// Signatures of single processes.
     pub local: u64,
-    /// Signatures of all together.
+    /// Signatures of all processes together.
     pub global: u64,
-    /// Loops that are one collective call.
+    /// Loops that could be one collective call.
     pub one_call: u64,
-    /// What ranks all read.
+    /// Bytes that all ranks read.
     pub same_bytes: u64,
 }

@@ -1,13 +1,15 @@
-//! Signatures: what the program's reads and writes do, as loop nests from which they can be made again, exactly. After IOSIG (Byna, Chen, Sun, Thakur &
-//! Gropp, SC 2008), whose notation they can be written in. `docs/signatures.md` explains them.
+//! I/O signatures: the program's reads and writes as loop nests that regenerate them exactly.
 //!
-//! * `pass`: each process's, thread's, file's and interface's accesses, given to a recogniser; [`engine`]: the recogniser, and all about nests.
-//! * `places`: which signature a call is of; `order`: where calls may overlap, that of their starts; `views`: what a file view makes of it.
-//! * `promoted`: accesses that are a pattern without a loop of their process: across ranks, across files, under a view.
-//! * `verify`: the proof: the trace read again and held against the signatures.
-//! * `result`: the lines of one process; `together`: of all, where `alike` finds who may do the same, also by names with a random part (`random_names`); `axes`, `names`, `words`: what is said; `listed`: how much of it JSON has; `view`: how they look.
-//! * [`figures`]: the paper's three figures; `files`: what is written to files of their own, figures and protocol buffers (`protobuf`).
-//! * [`advice`]: what they are good for in this run, by [`uses`], which know of no trace.
+//! Follows IOSIG (Byna, Chen, Sun, Thakur & Gropp, SC 2008), whose notation is available. For users: `docs/signatures.md`.
+//!
+//! - `pass`: splits the accesses by process, thread, file and interface; [`engine`]: recognises loops in each part.
+//! - `places`: signature of each call; `order`: sorts overlapping calls by start; `views`: MPI file views.
+//! - `promoted`: patterns of accesses without a loop in their process: across ranks, across files, under a view.
+//! - `verify`: reads the trace again and compares it with the signatures.
+//! - `result`: lines of single processes; `together`: lines of all processes, grouped by `alike` and `random_names`.
+//! - `axes`, `names`, `words`: texts; `listed`: length of lists in JSON; `view`: tables.
+//! - [`figures`]: the paper's three figures; `files`: files to write, figures and protocol buffers (`protobuf`).
+//! - [`advice`]: advice on this run, by [`uses`], which are independent of traces.
 
 pub mod advice;
 pub mod alike;

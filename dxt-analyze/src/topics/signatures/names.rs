@@ -1,4 +1,4 @@
-//! What operations are called in signatures.
+//! Names of operations in signatures.
 
 use super::args::Notation;
 use super::engine::print::Operations;
@@ -7,17 +7,17 @@ use crate::model::{Op, Run};
 use crate::topics::layers::parts::Form;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Ends the name of an operation under a strided file view: the innermost loops around it are one call.
+/// Suffix of operations under a strided file view: the innermost loops around these are one call.
 const IN_VIEW: &str = "_in_view";
 
-/// The operations of one interface of a run, in a notation.
+/// Names of the operations of one interface, in a notation.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
-    /// Whose table of operations it is.
+    /// Run with the table of operations.
     pub run: &'a Run,
-    /// The interface.
+    /// Interface.
     pub layer: Layer,
-    /// How they are called.
+    /// Notation.
     pub notation: Notation,
 }
 
@@ -36,21 +36,22 @@ impl Operations for Names<'_> {
 
     fn number(&self, name: &str) -> Option<u16> {
         let of_layer = |op: &u16| operation(self.run, *op).is_some_and(|op| op.layer == Some(self.layer));
-        // Of several views, any: they have one name.
+        // Operations under different views share one name: any of them will do.
         let all = self.run.ops.len() * (1 + self.run.shapes.len());
         (0..all.min(usize::from(u16::MAX)) as u16).filter(of_layer).find(|op| self.name(*op) == name)
     }
 }
 
-/// A label as one word of the grammar: `write collective` is `write_collective`.
+/// Returns a label as one word of the grammar: `write collective` becomes `write_collective`.
 fn word(label: &str, op: u16) -> String {
     let word: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic());
     if is_name { word } else { format!("op{op}") }
 }
 
-/// The paper's names for MPI-IO, and names in their manner for the others. A trace has the offset of each call and does not tell `MPI_File_read`
-/// from `MPI_File_read_at`: both are `MPI_READ_AT`.
+/// Returns the paper's names for MPI-IO, and similar names for other interfaces.
+///
+/// A trace has the offset of each call and does not distinguish `MPI_File_read` from `MPI_File_read_at`: both are `MPI_READ_AT`.
 fn iosig(op: &Op) -> String {
     let name = op.name.to_ascii_uppercase();
     match (op.layer, op.mode) {
@@ -58,7 +59,7 @@ fn iosig(op: &Op) -> String {
             return format!("MPI_I{name}{}", if name.contains('_') { "" } else { "_AT" });
         }
         (Some(Layer::Mpiio), OpMode::Split) => return format!("MPI_{name}_BEGIN"),
-        // io_submit and io_uring have their names.
+        // io_submit and io_uring keep their names.
         (Some(Layer::Posix), OpMode::Nonblocking) if !name.contains('_') => return format!("POSIX_AIO_{name}"),
         _ => {}
     }
@@ -78,12 +79,12 @@ fn iosig(op: &Op) -> String {
     }
 }
 
-/// Whether a call of an operation ends when its bytes are there: the program waits for it.
+/// True if calls of this operation return only when their bytes have been transferred.
 pub(super) fn waits(run: &Run, op: u16) -> bool {
     operation(run, op).is_some_and(|op| Form::of(op.mode) != Form::Unfinished)
 }
 
-/// Whether an operation writes.
+/// True if the operation writes.
 pub(super) fn writes(run: &Run, op: u16) -> bool {
     operation(run, op).is_some_and(|op| op.class == Some(OpClass::Write))
 }

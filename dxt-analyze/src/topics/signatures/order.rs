@@ -1,14 +1,13 @@
-//! The order in which reads and writes are taken: that of a trace, which is that of their returns, or where these may overlap, that of their starts.
+//! Order of reads and writes. A trace is ordered by their ends; where calls may overlap, this module sorts them by start.
 
 use super::engine::Access;
 
-/// Accesses of a file and an interface that are put in order at a time: one that begins before so many others that are there before it comes too
-/// late.
+/// Accesses per place that stay in the sorting buffer. An access that started before more others than these comes too late.
 const WINDOW: usize = 16_384;
-/// Accesses of a thread that are held, of all its files together.
+/// Maximum accesses held per thread, over all places.
 const HELD: usize = 1 << 20;
 
-/// Accesses of one place.
+/// Accesses of one place in the sorting buffer.
 #[derive(Debug, Default)]
 struct Waiting {
     held: Vec<Access>,
@@ -16,7 +15,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Hands out the first of them and keeps `kept`. Those that begin at once stay in the order in which they came.
+    /// Hands out the earliest accesses until `kept` are left. Accesses with equal starts keep their order.
     fn hand_out(&mut self, kept: usize, late: &mut u64, mut take: impl FnMut(&Access)) {
         if !self.held.is_sorted_by_key(|access| access.start_ns) {
             self.held.sort_by_key(|access| access.start_ns);
@@ -30,17 +29,17 @@ impl Waiting {
     }
 }
 
-/// The accesses of a thread that wait for those that began earlier.
+/// Sorting buffer of a thread's accesses.
 #[derive(Debug, Default)]
 pub(super) struct ByStart {
     places: Vec<Waiting>,
     held: usize,
-    /// How many came after one that began later: more overlap than are held.
+    /// Accesses handed out after one with a later start: they overlap more accesses than are held.
     pub(super) late: u64,
 }
 
 impl ByStart {
-    /// Takes an access of a place, and hands out those that have waited for long enough.
+    /// Adds an access of a place, and hands out accesses that have waited long enough.
     pub(super) fn push(&mut self, place: u32, access: Access, mut take: impl FnMut(u32, &Access)) {
         let at = place as usize;
         if self.places.len() <= at {
@@ -62,7 +61,7 @@ impl ByStart {
         }
     }
 
-    /// Hands out all that are left: the thread has ended.
+    /// Hands out all remaining accesses at the end of the thread.
     pub(super) fn end(&mut self, mut take: impl FnMut(u32, &Access)) {
         for (place, mut waiting) in (0..).zip(self.places.drain(..)) {
             waiting.hand_out(0, &mut self.late, |access| take(place, access));
@@ -79,7 +78,7 @@ mod tests {
         Access { start_ns, end_ns: start_ns, offset, ..Access::default() }
     }
 
-    /// Offsets by place, in the order in which they are handed out, and how many came too late.
+    /// Returns offsets by place in the order of output, and the number of late accesses.
     fn ordered(all: impl IntoIterator<Item = (u32, Access)>) -> (Vec<Vec<u64>>, u64) {
         let (mut order, mut out) = (ByStart::default(), Vec::<Vec<u64>>::new());
         let mut take = |place: u32, access: &Access| {
@@ -102,7 +101,7 @@ mod tests {
 
     #[test]
     fn two_threads_of_any_length_are_merged() {
-        // A call of the second returns after 1,000 of the first that it began before.
+        // A call of the second thread returns after 999 calls of the first thread that started later.
         let all = (0..200_000).map(|n| match n % 1000 {
             999 => (0, access(n - 999, n - 999)),
             k => (0, access(n - k + k + 1, n + 1)),

@@ -1,5 +1,6 @@
-//! The ordered pass: the reads and writes of each process, thread, file and interface, one after another, given to a recogniser of their own.
-//! `places` says what each call is; where calls may overlap, `order` puts them in that of their starts first.
+//! Ordered pass: feeds the reads and writes of each process, thread, file and interface to a recogniser of their own.
+//!
+//! `places` maps calls to signatures; `order` sorts calls that may overlap by start.
 
 use super::engine::{Accesses, Limits, Recogniser, Signature};
 use super::places::{Places, Reading, Taken};
@@ -7,10 +8,10 @@ use crate::model::{FileId, ProcessId, StreamIx, Within};
 use crate::scan::{Analysis, Block, Stretch};
 use trace_format::op::Layer;
 
-/// Files and interfaces of a thread that are followed at a time; what comes beyond is counted.
+/// Maximum files and interfaces followed per thread; calls on further ones are counted in [`Apart::too_many_files`].
 pub const FOLLOWED: usize = 4096;
 
-/// Whose reads and writes a signature is of.
+/// Identity of a signature: the origin of its reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Whose {
     /// Index into [`Run::processes`].
@@ -19,46 +20,46 @@ pub struct Whose {
     pub thread: u32,
     /// Index into [`Run::files`].
     pub file: FileId,
-    /// The interface.
+    /// Interface.
     pub layer: Layer,
-    /// Who made the calls: the program, or a library inside its own calls.
+    /// Caller: the program, or a library inside its own calls.
     pub within: Within,
 }
 
-/// The signature of one process's, thread's, file's and interface's reads and writes.
+/// Signature of the reads and writes of one process, thread, file and interface.
 #[derive(Clone, Debug)]
 pub struct Signed {
-    /// Whose it is.
+    /// Origin of the reads and writes.
     pub whose: Whose,
-    /// The signature.
+    /// Signature.
     pub signature: Signature,
-    /// Its calls, by operation.
+    /// Calls by operation.
     pub calls: Vec<Calls>,
 }
 
-/// Reads or writes of an operation.
+/// Reads or writes of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// The operation.
+    /// Operation.
     pub op: u16,
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// Time in them, ns.
+    /// Time in calls, ns.
     pub time_ns: u64,
 }
 
-/// Reads and writes that are in no signature, by why, and those whose order is not that of the trace.
+/// Reads and writes that are in no signature, or not as the trace has them, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
-    /// Their offset is not known.
+    /// In no signature: unknown offset.
     pub no_offset: u64,
-    /// There were more files than are followed at a time.
+    /// In no signature: more files than are followed.
     pub too_many_files: u64,
-    /// They are in signatures in the order of their starts, since they may overlap.
+    /// In signatures sorted by start, since they may overlap.
     pub by_start: u64,
-    /// Those among them that came too late for it: they overlap with more others than are held.
+    /// Among `by_start`, those that came too late: they overlap more calls than are held.
     pub late: u64,
-    /// They are in signatures as their first byte and length, since the trace does not tell the file view under which they were made.
+    /// In signatures by first byte and length only, since the trace does not have their file view.
     pub view_unknown: u64,
 }
 
@@ -72,31 +73,32 @@ impl Apart {
     }
 }
 
-/// Calls that are looked at one by one where none goes on as expected.
+/// Calls to take one by one after one was not the expected one.
 const IN_VAIN: usize = 8;
 
-/// The analysis.
+/// Analysis that recognises signatures.
 #[derive(Clone, Copy, Debug)]
 pub struct Signing {
     /// Bounds of each recogniser.
     pub limits: Limits,
 }
 
-/// The thread of a process that is read.
+/// State of the traced thread being read.
 #[derive(Debug)]
 struct Current {
     process: ProcessId,
     thread: u32,
     places: Places,
     recognisers: Vec<Option<Box<Recogniser>>>,
-    /// By stream.
+    /// Calls by stream.
     times: Vec<Calls>,
     followed: usize,
     reading: Reading,
 }
 
 impl Current {
-    /// Takes as many of `calls` as go on with the loop that their signature is in: a process mostly does the same again and again.
+    /// Takes the leading calls that continue the current loop of their stream, and returns their number. Fast path: processes mostly
+    /// repeat themselves.
     fn take_expected(&mut self, block: &Block<'_>, calls: Stretch<'_>) -> usize {
         let place = self.places.plain(calls.stream);
         let recogniser = place.and_then(|place| self.recognisers.get_mut(place as usize)?.as_mut());
@@ -114,7 +116,7 @@ impl Current {
         taken
     }
 
-    /// By place: the calls of its streams, by operation. They begin anew.
+    /// Returns the calls by place and operation, and resets them.
     fn calls(&mut self) -> Vec<Vec<Calls>> {
         let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
         for (at, of) in (0..).map(StreamIx).zip(&mut self.times) {
@@ -133,7 +135,7 @@ impl Current {
     }
 }
 
-/// What a thread of the analyzer keeps.
+/// State of an analyzer thread.
 #[derive(Debug, Default)]
 pub struct Partial {
     done: Vec<Signed>,
@@ -162,7 +164,7 @@ impl Partial {
         current.followed = 0;
     }
 
-    /// All signatures, in order, and what is in none.
+    /// Returns all signatures, sorted by [`Whose`], and the counts of calls that are not, or not exactly, in them.
     #[must_use]
     pub fn signatures(mut self) -> (Vec<Signed>, Apart) {
         self.end_thread();
@@ -200,7 +202,7 @@ impl Analysis for Signing {
         for mut calls in block.stretches() {
             while !calls.start.is_empty() {
                 let (taken, count) = (current.take_expected(block, calls), calls.start.len());
-                // What was not expected is mostly not alone.
+                // Unexpected calls mostly come in groups.
                 let until = count.min(if taken == 0 { IN_VAIN } else { taken + 1 });
                 self.take_each(current, &mut partial.apart, block, calls.part(taken, until));
                 calls = calls.part(until, count);

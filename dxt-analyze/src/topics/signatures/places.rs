@@ -1,4 +1,4 @@
-//! Where the calls of a process belong: which signature each is of, in which order and under which view.
+//! Assignment of a process's calls to signatures, with their order and file view.
 
 use super::engine::Access;
 use super::order::ByStart;
@@ -9,45 +9,45 @@ use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::op::{Layer, OpClass};
 
-/// What the calls of a stream are.
+/// Role of a stream's calls.
 #[derive(Clone, Copy, Debug)]
 enum Member {
     /// Neither reads nor writes.
     None,
-    /// Of the signature of this place.
+    /// Accesses of the signature at this place.
     At(u32),
-    /// Likewise, and of a file that is given views.
+    /// Accesses of the signature at a place, on a file with views (the second number; see [`Views`]).
     Viewed(u32, u32),
-    /// They tell of the view of this file.
+    /// Calls that change the view of this file.
     Tells(u32, Told),
 }
 
-/// For each stream of a process, which signature its calls are part of: those of its file, interface and caller.
+/// Signatures of a process: each stream belongs to that of its file, interface and caller.
 #[derive(Debug)]
 pub(super) struct Places {
     of_stream: Vec<Member>,
-    /// By place.
+    /// File, interface and caller by place.
     pub(super) of: Vec<(FileId, Layer, Within)>,
-    /// By place: whether calls may overlap, so that they are taken in the order of their starts.
+    /// True, by place, if calls may overlap, so that they are sorted by start.
     overlap: Vec<bool>,
     views: Views,
 }
 
-/// What a row is.
+/// Meaning of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Taken {
-    /// None of those that are looked at.
+    /// Not a read or write.
     Nothing,
-    /// One without an offset.
+    /// Read or write without an offset.
     Nowhere,
-    /// An access of this place; whether its view is known, if its file has any.
+    /// Access of this place; false if the file has views and the one in force is unknown.
     Access(u32, Access, bool),
 }
 
 impl Places {
     pub(super) fn new(run: &Run, process: &Process) -> Self {
         let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
-        // Logs of Darshan mostly do not tell threads apart.
+        // Darshan logs mostly do not distinguish threads.
         let is_log = run.origin() == Origin::Darshan;
         let views = Views::of(run, process);
         let (mut of, mut overlap) = (Vec::new(), Vec::new());
@@ -74,7 +74,7 @@ impl Places {
         Self { of_stream, of, overlap, views }
     }
 
-    /// The place of a stream's signature.
+    /// Returns the place of a stream's signature.
     pub(super) fn get(&self, stream: StreamIx) -> Option<u32> {
         match self.of_stream.get(stream.index())? {
             Member::At(place) | Member::Viewed(place, _) => Some(*place),
@@ -82,7 +82,7 @@ impl Places {
         }
     }
 
-    /// The place of a stream's signature, if all that its calls are is known at once: they come in the order of the trace, and under no view.
+    /// Returns the place of a stream's signature if its calls need no state: they come in trace order and under no view.
     pub(super) fn plain(&self, stream: StreamIx) -> Option<u32> {
         match self.of_stream.get(stream.index())? {
             Member::At(place) if !self.by_start(*place) => Some(*place),
@@ -90,19 +90,19 @@ impl Places {
         }
     }
 
-    /// Whether calls of this place are taken in the order of their starts.
+    /// True if calls of this place are sorted by start.
     #[inline]
     pub(super) fn by_start(&self, place: u32) -> bool {
         self.overlap.get(place as usize).is_some_and(|overlap| *overlap)
     }
 
-    /// What is in force at the beginning of a thread.
+    /// Returns the state at the start of a thread.
     pub(super) fn begin(&self) -> Reading {
         Reading { order: ByStart::default(), state: self.views.begin() }
     }
 }
 
-/// What changes while the calls of a thread are read.
+/// State while the calls of a thread are read.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) order: ByStart,
@@ -110,7 +110,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// The row as an access.
+    /// Classifies a row.
     #[inline]
     pub(super) fn take(&mut self, places: &Places, block: &Block<'_>, row: &Row) -> Taken {
         match places.of_stream.get(row.stream.index()).copied().unwrap_or(Member::None) {
@@ -128,7 +128,7 @@ impl Reading {
     }
 }
 
-/// A row of a block as an access; `None`: its offset is not known.
+/// Converts a row to an access; `None` if its offset is unknown.
 #[inline]
 fn access(block: &Block<'_>, row: &Row) -> Option<Access> {
     let offset = u64::try_from(row.offset).ok()?;
@@ -138,7 +138,7 @@ fn access(block: &Block<'_>, row: &Row) -> Option<Access> {
     Some(Access { op, offset, length: row.length, start_ns, end_ns })
 }
 
-/// Whether calls are reads and writes that were made, and not what a log only counts.
+/// True if the calls are reads or writes that took place and are on record one by one.
 pub(super) fn is_data(op: &Op, stream: &Stream) -> bool {
     let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));
     data && stream.chosen && !stream.failed && !stream.overview && !stream.meets

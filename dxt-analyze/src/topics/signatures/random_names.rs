@@ -1,13 +1,15 @@
-//! Names with a random part, as mkstemp(3) and Python's tempfile make them: which files have such names of one form. One name alone does not tell; two of
-//! one form do, and then those that look like words belong to it too.
+//! File names with a random part, as mkstemp(3) and Python's tempfile create them.
+//!
+//! One name alone is no evidence. Two names of one form that look random are; other names of that form then belong to it, even if they
+//! look like words.
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Characters of the random part: mkstemp's, Python's.
+/// Lengths of the random part, in characters: of mkstemp, of Python.
 const LENGTHS: [usize; 2] = [6, 8];
 
-/// A name with each number as a star.
+/// Replaces each number in a name by a star.
 pub(super) fn starred(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
@@ -20,7 +22,7 @@ pub(super) fn starred(name: &str) -> String {
     out
 }
 
-/// Where a random part may be: at the end of a run of letters, digits and underscores.
+/// Returns where a random part may be: at the end of a run of letters, digits and underscores.
 pub(super) fn places(name: &str) -> impl Iterator<Item = Range<usize>> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let bytes = name.as_bytes();
@@ -34,13 +36,13 @@ pub(super) fn places(name: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The form of a name with a random part: what stands before and behind, numbers as stars.
+/// Returns the form of a name with a random part: question marks for that part, stars for numbers elsewhere.
 pub(super) fn form(name: &str, place: &Range<usize>) -> String {
     let part = |range: Range<usize>| starred(name.get(range).unwrap_or_default());
     format!("{}{}{}", part(0..place.start), "?".repeat(place.len()), part(place.end..name.len()))
 }
 
-/// Whether somebody would hardly have thought of it: neither a word with a number behind it nor a number.
+/// True if a person would hardly choose this text: neither a number nor a word, which may end in a number.
 fn looks_random(part: &str) -> bool {
     let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
     let lower = |c: char| c.is_ascii_lowercase() || c == '_';
@@ -49,7 +51,7 @@ fn looks_random(part: &str) -> bool {
     !(capital || word.chars().all(lower) || word.chars().all(upper))
 }
 
-/// Forms that at least two names have that look random.
+/// Forms shared by at least two names that look random.
 #[derive(Debug, Default)]
 pub(super) struct Forms(FxHashMap<String, u32>);
 
@@ -64,7 +66,7 @@ impl Forms {
         Self(found)
     }
 
-    /// What a name has in common with others: the form that most have, or the name with stars.
+    /// Returns the common form of a name: the most frequent one, else the name with stars for numbers.
     pub(super) fn key(&self, name: &str) -> String {
         let known = places(name).map(|place| form(name, &place));
         let counted = known.filter_map(|form| Some((*self.0.get(&form)?, form)));

@@ -1,4 +1,4 @@
-//! The result: lines for each process, and lines for all together.
+//! Result of the analysis: lines of single processes, and of all processes together.
 
 use super::advice::Advice;
 use super::args::{Level, Options};
@@ -23,83 +23,83 @@ use std::collections::BTreeMap;
 pub struct LayerRow {
     /// Interface.
     pub layer: &'static str,
-    /// Whether the calls were made inside those of another interface.
+    /// True for calls made inside those of another interface.
     pub inside: bool,
     /// Reads and writes.
     pub accesses: u64,
-    /// Those of patterns.
+    /// Reads and writes in patterns.
     pub covered: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Those of patterns.
+    /// Bytes in patterns.
     pub covered_bytes: u64,
-    /// Patterns.
+    /// Number of patterns.
     pub patterns: u64,
 }
 
-/// A pattern of one process, thread, file and interface, or of what has none.
+/// Pattern of one process, thread, file and interface, or its accesses without a pattern.
 #[derive(Clone, Debug, Serialize)]
 pub struct LocalRow {
     /// Process.
     pub process: String,
-    /// Thread, by its number in the process.
+    /// Index of the thread in the process.
     pub thread: u32,
     /// File.
     pub file: String,
     /// Interface.
     pub layer: &'static str,
-    /// Whether the calls were made inside those of another interface.
+    /// True for calls made inside those of another interface.
     pub inside: bool,
     /// Reads and writes.
     pub accesses: u64,
-    /// Their bytes.
+    /// Bytes.
     pub bytes: u64,
-    /// When the first began, ns since the job's start.
+    /// Start of the first access, ns since the job's start.
     pub start_ns: u64,
-    /// When the last began, likewise.
+    /// Start of the last access, ns since the job's start.
     pub last_start_ns: u64,
-    /// When the last returned, likewise.
+    /// End of the last access, ns since the job's start.
     pub end_ns: u64,
-    /// What kind of pattern it is.
+    /// Class of the pattern.
     #[serde(flatten)]
     pub axes: Axes,
-    /// The pattern; empty in loop notation: these accesses have none.
+    /// Pattern; in loop notation empty for accesses without one.
     pub signature: String,
 }
 
-/// The result.
+/// Result of the analysis.
 #[derive(Clone, Debug, Serialize)]
 pub struct Signatures {
-    /// By interface.
+    /// Sums by interface.
     pub layers: Vec<LayerRow>,
-    /// By process, if that was asked for, those of most bytes first.
+    /// Patterns by process if asked for, most bytes first.
     pub local: Listed<LocalRow>,
-    /// Of all together, likewise.
+    /// Patterns of all processes together if asked for, most bytes first.
     pub global: Listed<super::together::GlobalRow>,
-    /// Rows that are not in these lists and in those of advice; they are in the sums, and in CSV.
+    /// Rows that JSON leaves out of these lists and of those in the advice. CSV and all sums include them.
     pub left_out: LeftOut,
-    /// Reads and writes whose offset is not known: they are in no signature.
+    /// Reads and writes in no signature: unknown offset.
     pub no_offset: u64,
-    /// Those on more files than are followed at a time, likewise.
+    /// Reads and writes in no signature: more files than are followed.
     pub too_many_files: u64,
-    /// Reads and writes that may overlap (of logs that do not tell threads apart, and of files that nonblocking or split operations are made
-    /// on): they are taken in the order of their starts.
+    /// Reads and writes sorted by start, since they may overlap: in logs that do not distinguish threads, and on files with nonblocking
+    /// or split operations.
     pub by_start: u64,
-    /// Those among them that came too late for that.
+    /// Calls of `by_start` that came too late to be sorted.
     pub late: u64,
-    /// Reads and writes of which the file view is not known: their first byte and length are.
+    /// Reads and writes under an unknown file view, in signatures by first byte and length only.
     pub view_unknown: u64,
-    /// What could be done with them.
+    /// Advice.
     pub advice: Advice,
-    /// What the trace says of them, if that was asked for.
+    /// Result of the verification, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
-    /// What is missing.
+    /// Completeness of the trace.
     pub missing: Completeness,
 }
 
 impl Signatures {
-    /// Of what was recognised.
+    /// Creates the result from the recognised signatures.
     #[must_use]
     pub fn of(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> Self {
         let advice = Advice::of(run, signed, options);
@@ -154,14 +154,14 @@ fn layers(signed: &[Signed]) -> Vec<LayerRow> {
     by.into_values().collect()
 }
 
-/// A line for each pattern, and one for what has none, of each signature.
+/// Returns for each signature a line per pattern, and one for its accesses without a pattern.
 fn local(run: &Run, signed: &[Signed], options: &Options) -> Vec<LocalRow> {
     let mut out: Vec<LocalRow> = signed.iter().flat_map(|signed| of_one(run, signed, options)).collect();
     out.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
     out
 }
 
-/// The patterns as they are shown, with calls under views as loops.
+/// Returns the patterns as shown, with calls under views as loops.
 fn unrolled_items(run: &Run, signature: &Signature) -> Vec<Item> {
     let shown = |pattern: &Pattern| Item::Pattern(Pattern { nest: unrolled(run, &pattern.nest), ..pattern.clone() });
     signature.patterns().map(shown).collect()

@@ -1,4 +1,4 @@
-//! Signatures of all processes together: a line for each pattern, with the processes that have it.
+//! Signatures of all processes together: a line per pattern, with the processes that have it.
 
 use super::alike::{Group, Order, common, groups, series};
 use super::args::Options;
@@ -17,45 +17,45 @@ use crate::render::{Cell, Table};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Signatures and the numbers of their processes.
+/// Signatures with the numbers of their members.
 type Members<'a> = Vec<(u64, &'a Signature)>;
 
-/// A pattern that processes have in common.
+/// Pattern shared by processes.
 #[derive(Clone, Debug, Serialize)]
 pub struct GlobalRow {
-    /// Processes.
+    /// Names of the processes.
     pub processes: String,
-    /// How many.
+    /// Number of processes.
     pub process_count: u64,
-    /// File, or what names of files of their own have in common.
+    /// File, or the common form of the file names.
     pub file: String,
-    /// How many.
+    /// Number of files.
     pub files: u64,
     /// Interface.
     pub layer: &'static str,
-    /// Whether the calls were made inside those of another interface.
+    /// True for calls made inside those of another interface.
     pub inside: bool,
-    /// Reads and writes of all.
+    /// Reads and writes of all processes.
     pub accesses: u64,
-    /// Their bytes.
+    /// Bytes of all processes.
     pub bytes: u64,
-    /// When the first began, ns since the job's start.
+    /// Start of the first access, ns since the job's start.
     pub start_ns: u64,
-    /// When the last began, likewise.
+    /// Start of the last access, ns since the job's start.
     pub last_start_ns: u64,
-    /// When the last returned, likewise.
+    /// End of the last access, ns since the job's start.
     pub end_ns: u64,
-    /// What kind of pattern it is.
+    /// Class of the pattern.
     #[serde(flatten)]
     pub axes: Axes,
-    /// The pattern of the first process; empty in loop notation: these accesses have none.
+    /// Pattern of the first process; in loop notation empty for accesses without one.
     pub signature: String,
-    /// Where the others' begin.
+    /// Offset of the first access as a function of the process, in words.
     pub shift: String,
-    /// `a` of `a x rank + b`, where a rank's first access is, if it is so.
+    /// `a` if each rank's first access is at `a x rank + b`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shift_per_rank: Option<i64>,
-    /// The first byte and the length of what all together access, if that has no gap and no byte twice.
+    /// First byte and length if all processes together access a range without gaps and each byte once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contiguous: Option<(u64, u64)>,
 }
@@ -68,15 +68,17 @@ pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<Globa
     out
 }
 
-/// A group whose members have a number each: their process's place times `each`, and which of the process's members they are. In a series that is
-/// the number in a file, and the files, in the order of their first accesses, are `per_file` apart.
+/// Group with numbered members: number = file x `per_file` + place x `each` + k.
+///
+/// `place` is that of the process (see [`Order`]), and k counts the process's members. In a series `file` is the index among the files
+/// ordered by first access, and k counts within a file; else `file` is 0.
 pub(super) struct Grouped<'a> {
     pub(super) run: &'a Run,
     pub(super) order: &'a Order<'a>,
     pub(super) group: &'a Group<'a>,
-    /// Members that a process has at most, in a file of a series.
+    /// Maximum members of a process; in a series, per file.
     pub(super) each: u64,
-    /// From a member to that of the next file of a series.
+    /// Difference between the numbers of a process's members in successive files of a series.
     pub(super) per_file: u64,
     pub(super) numbered: Vec<(u64, &'a Signed)>,
 }
@@ -101,7 +103,7 @@ impl<'a> Grouped<'a> {
         }
         let of_process = members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
         let each = of_process.clone().map(<[_]>::len).max().unwrap_or(1) as u64;
-        // One more, so that the last process of a file and the first of the next are no neighbours.
+        // One spare place, so that the last process of a file and the first of the next file are not neighbours.
         let most = members.iter().map(|(_, place, _)| *place).max().unwrap_or(0);
         let per_file = if group.is_series { (most + 2) * each } else { u64::MAX };
         let number = |(k, &(file, place, signed)): (usize, &(u64, u64, &'a Signed))| {
@@ -111,12 +113,12 @@ impl<'a> Grouped<'a> {
         Self { run, order, group, each, per_file, numbered }
     }
 
-    /// The signatures of its members.
+    /// Returns the signatures with the numbers of the members.
     pub(super) fn signatures(&self) -> Vec<(u64, &'a Signature)> {
         self.numbered.iter().map(|(number, signed)| (*number, &signed.signature)).collect()
     }
 
-    /// The file in which a member's accesses may lie beside those of others.
+    /// Returns the index of a member's file: ranges can be filled together only within one.
     pub(super) fn part(&self, number: u64) -> u64 {
         if self.group.one_file || self.group.is_series { number / self.per_file } else { number }
     }
@@ -143,7 +145,8 @@ impl<'a> Grouped<'a> {
         out
     }
 
-    /// Without the direction along the files of a series, if all of them are accessed alike: and in which of its places the first member is.
+    /// Returns the line within one file of a series: without the direction along files if all are accessed equally, and with the first
+    /// rank relative to its file.
     fn in_file(&self, line: &Line) -> Line {
         let along = |direction: &Direction| direction.rank_step.unsigned_abs() >= self.per_file;
         let other = |direction: &Direction| !along(direction) || direction.shifts.iter().any(|shift| *shift != 0);
@@ -182,7 +185,7 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// The line of several that fill a range together, or lie at equal distances.
+    /// Returns the row of lines that fill a range together or begin at equal distances.
     fn tiled(&self, tiling: &Tiling, lines: &[&Line], options: &Options) -> Option<GlobalRow> {
         let mut members: Vec<u64> = lines.iter().flat_map(|line| line.numbers()).collect();
         members.sort_unstable();
@@ -213,7 +216,7 @@ impl<'a> Grouped<'a> {
         Some(GlobalRow { shift, shift_per_rank: per_rank, contiguous: filled, ..row })
     }
 
-    /// A row without its sums.
+    /// Returns a row without its sums.
     fn row(&self, who: Who, axes: Axes, signature: String) -> GlobalRow {
         GlobalRow {
             processes: who.processes,
@@ -235,7 +238,7 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Where the nests of others begin, direction by direction: `first + 100 per rank, + 6400 per 64 ranks`.
+    /// Describes the offset per direction: `first + 100 per rank, + 6400 per 64 ranks`.
     fn directions(&self, line: &Line, several_files: bool) -> String {
         let one = |direction: &Direction| {
             let shift = line.shift(direction).map_or_else(
@@ -258,20 +261,20 @@ impl<'a> Grouped<'a> {
         if all.is_empty() { String::new() } else { format!("first {}", all.join(", ")) }
     }
 
-    /// From one member to the next along a direction: files of a series, ranks, and threads or files of a process.
+    /// Splits a direction's step into files of a series, ranks, and threads or files of a process.
     pub(super) fn steps(&self, direction: &Direction) -> [i64; 3] {
         let [per_file, each] = [self.per_file, self.each].map(|by| i64::try_from(by).unwrap_or(i64::MAX));
         let in_file = direction.rank_step % per_file;
         [direction.rank_step / per_file, in_file / each, in_file % each]
     }
 
-    /// The lines of what has no pattern: one for each way in which the accesses of a process lie.
+    /// Returns the rows of accesses without a pattern, one per spatial order.
     fn residue(&self, options: &Options) -> Vec<GlobalRow> {
         let by = self.by_order();
         by.into_iter().filter_map(|(spatial, members)| self.residue_of(spatial, &members, options)).collect()
     }
 
-    /// Members with accesses without a pattern, by how these lie in the file.
+    /// Groups the members with accesses without a pattern by the spatial order of these.
     pub(super) fn by_order(&self) -> Vec<(Spatial, Members<'a>)> {
         let mut by: BTreeMap<String, (Spatial, Members<'a>)> = BTreeMap::new();
         for (number, signature) in self.signatures() {
@@ -284,7 +287,7 @@ impl<'a> Grouped<'a> {
         by.into_values().collect()
     }
 
-    /// The accesses without a pattern of some members as one, with their class.
+    /// Sums up the accesses without a pattern of some members, with their class.
     pub(super) fn rest(&self, members: &[(u64, &Signature)], options: &Options) -> Option<(Residue, Class)> {
         let parts: Vec<Residue> = members.iter().map(|(_, signature)| signature.residue_sum()).collect();
         let start_ns = parts.iter().map(|part| part.start_ns).min()?;
@@ -320,19 +323,19 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// The member of a number.
+    /// Returns the member with a number.
     pub(super) fn member(&self, number: u64) -> Option<&'a Signed> {
         let at = self.numbered.binary_search_by_key(&number, |(known, _)| *known).ok()?;
         self.numbered.get(at).map(|(_, signed)| *signed)
     }
 
-    /// Places of members' processes, in order and each there once.
+    /// Returns the places of the members' processes, sorted and unique.
     pub(super) fn places(&self, members: &[u64]) -> Vec<u64> {
         let places: BTreeSet<u64> = members.iter().map(|number| number % self.per_file / self.each).collect();
         places.into_iter().collect()
     }
 
-    /// What the names of members' files have in common, and how many files they are.
+    /// Returns the common form of the members' file names, and the number of files.
     pub(super) fn files(&self, members: &[u64]) -> (String, u64) {
         let found = |number: &u64| self.member(*number).map(|signed| signed.whose.file);
         let files: BTreeSet<FileId> = members.iter().filter_map(found).collect();
@@ -341,7 +344,6 @@ impl<'a> Grouped<'a> {
     }
 }
 
-/// Processes and files of a row.
 struct Who {
     processes: String,
     process_count: u64,
@@ -351,7 +353,7 @@ struct Who {
 }
 
 impl GlobalRow {
-    /// With the sums of lines.
+    /// Fills in the sums of lines.
     fn of<'a>(self, lines: impl Iterator<Item = &'a Line> + Clone) -> Self {
         let sum = |of: fn(&Line) -> u128| lines.clone().map(of).fold(0_u128, u128::saturating_add);
         Self {

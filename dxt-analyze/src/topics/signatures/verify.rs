@@ -1,5 +1,5 @@
-//! The proof: the trace is read again and each read and write held against what its signature says comes next. The signatures are expanded by code that
-//! shares nothing with what recognised them.
+//! Verification: reads the trace again and compares each read and write with the next access of its signature. The code that expands
+//! signatures is independent of the one that recognises them.
 
 use super::engine::Access;
 use super::engine::expand::{Expected, What, expand};
@@ -9,18 +9,18 @@ use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 
-/// What a verification found.
+/// Result of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Verified {
     /// Reads and writes compared.
     pub accesses: u64,
-    /// Their bytes.
+    /// Bytes compared.
     pub bytes: u64,
-    /// Those that signatures regenerate, each in its place.
+    /// Accesses that signatures regenerate, each in its place.
     pub covered: u64,
-    /// Their bytes.
+    /// Bytes that signatures regenerate.
     pub covered_bytes: u64,
-    /// Those that a signature says otherwise than they are; none if signatures are right.
+    /// Accesses that differ from their signature; 0 if signatures are correct.
     pub wrong: u64,
 }
 
@@ -34,28 +34,28 @@ impl Verified {
     }
 }
 
-/// The analysis.
+/// Analysis that compares calls with signatures.
 #[derive(Debug)]
 pub struct Verify<'a> {
     by: FxHashMap<Whose, &'a Signed>,
 }
 
 impl<'a> Verify<'a> {
-    /// Of these signatures.
+    /// Creates the analysis for these signatures.
     #[must_use]
     pub fn new(signatures: &'a [Signed]) -> Self {
         Self { by: signatures.iter().map(|signed| (signed.whose, signed)).collect() }
     }
 }
 
-/// What a signature says comes next, and how many of its residue are still to come.
+/// Rest of a signature, and the number of accesses left in its current residue.
 struct Ahead<'a> {
     expected: Box<dyn Iterator<Item = Expected> + Send + 'a>,
     unknown: u64,
 }
 
 impl Ahead<'_> {
-    /// The next access; `None`: one of the residue.
+    /// Returns the next access; `None` for one of the residue, and an error at the end.
     fn next(&mut self) -> Result<Option<What>, ()> {
         loop {
             if let Some(left) = self.unknown.checked_sub(1) {
@@ -70,7 +70,6 @@ impl Ahead<'_> {
         }
     }
 
-    /// Holds an access against what comes next.
     fn compare(&mut self, access: &Access, found: &mut Verified) {
         match self.next() {
             Ok(Some(what)) if what == access.what() => {
@@ -82,7 +81,7 @@ impl Ahead<'_> {
         }
     }
 
-    /// Accesses that it says and nobody made.
+    /// Counts the accesses left in the signature, which the trace does not have.
     fn rest(&mut self) -> u64 {
         let mut count = 0;
         while count < u64::from(u32::MAX) && self.next().is_ok() {
@@ -108,7 +107,7 @@ impl Current<'_> {
     }
 }
 
-/// What a thread keeps.
+/// State of an analyzer thread.
 #[derive(Default)]
 pub struct Partial<'a> {
     verified: Verified,
@@ -131,7 +130,7 @@ impl Partial<'_> {
         }
     }
 
-    /// What was found.
+    /// Returns the result.
     #[must_use]
     pub fn verified(mut self) -> Verified {
         self.end_thread();
@@ -188,7 +187,7 @@ impl<'a> Analysis for Verify<'a> {
     }
 }
 
-/// Compares the run's reads and writes with what signatures say.
+/// Compares a run's reads and writes with their signatures.
 #[must_use]
 pub fn verify(run: &Run, signatures: &[Signed]) -> Verified {
     let bar = crate::progress::Bar::new(run.segments(), "verifying");

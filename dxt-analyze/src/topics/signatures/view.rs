@@ -1,4 +1,4 @@
-//! `signatures`: one pass, or two with the proof, and how it looks.
+//! `signatures` command: one pass, or two with verification, and the tables.
 
 use super::args::{Args, Options};
 use super::axes::columns;
@@ -17,18 +17,18 @@ use crate::topics::Outcome;
 use anyhow::Result;
 use serde::Serialize;
 
-/// The result and how much of it to show.
+/// Result with the number of lines to show.
 #[derive(Clone, Debug, Serialize)]
 pub struct SignaturesReport {
-    /// The result.
+    /// Result.
     #[serde(flatten)]
     pub result: Signatures,
-    /// Lines that a table shows.
+    /// Maximum lines per table.
     #[serde(skip)]
     pub top: usize,
-    /// Findings: of the trace itself, and of what could be done.
+    /// Findings about the trace itself, and from the advice.
     pub findings: Vec<Finding>,
-    /// Figures of one file, on the page.
+    /// Figures of one file, for the page.
     #[serde(skip)]
     pub figures: Vec<Figure>,
 }
@@ -41,10 +41,10 @@ impl SignaturesReport {
     }
 }
 
-/// Loads and recognises.
+/// Loads a run and recognises its signatures.
 ///
 /// # Errors
-/// If nothing can be loaded, or the layouts make no sense.
+/// Returns an error if nothing can be loaded, or if the stripe layouts are invalid.
 pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     args.files.check()?;
     let mut run = crate::session::open(&args.inputs)?;
@@ -59,14 +59,14 @@ pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     Ok(whole(&run, &signed, apart, &lost, &args.options))
 }
 
-/// All that there is to say, for which the trace may be read again.
+/// Creates the report, which may read the trace again.
 fn whole(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> SignaturesReport {
     let mut result = Signatures::of(run, signed, apart, lost, options);
     result.advice.replay(run);
     SignaturesReport::of(result, options)
 }
 
-/// All signatures, what is in none, and what could not be read.
+/// Returns all signatures, the counts of calls not (exactly) in them, and what could not be read.
 fn recognised(run: &Run) -> (Vec<Signed>, Apart, Lost) {
     let bar = Bar::new(run.segments(), "signatures");
     let (partial, lost) = scan(run, &Signing { limits: Limits::default() }, &bar);
@@ -75,7 +75,7 @@ fn recognised(run: &Run) -> (Vec<Signed>, Apart, Lost) {
     (signed, apart, lost)
 }
 
-/// Of a run that is loaded.
+/// Recognises the signatures of a loaded run.
 #[must_use]
 pub fn signatures_of(run: &Run, options: &Options) -> SignaturesReport {
     let (signed, apart, lost) = recognised(run);

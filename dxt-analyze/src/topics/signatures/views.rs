@@ -1,5 +1,7 @@
-//! File views of MPI-IO while a thread's calls are read: which one is in force on which file, and what it makes of a call. A call under a strided
-//! view is an operation of its own, with the form of the view in its number, so that all that looks for patterns need not know of views.
+//! MPI-IO file views: tracks the view in force on each file while a thread's calls are read, and applies it to each call.
+//!
+//! A call under a strided view is an operation of its own, whose number encodes the shape of the view. Pattern recognition need not know
+//! of views.
 
 use super::engine::Access;
 use super::engine::nest::{Leaf, Loop, Node, Step};
@@ -10,23 +12,23 @@ use std::collections::hash_map::Entry;
 use trace_format::meta::ViewDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Operation `op` under the view of form `at`; `None` if there are too many.
+/// Returns the number of operation `op` under the view shape `at`; `None` if it exceeds `u16`.
 fn under(run: &Run, op: u16, at: u32) -> Option<u16> {
     let number = (u64::from(at) + 1).checked_mul(run.ops.len() as u64)?.checked_add(u64::from(op))?;
     u16::try_from(number).ok()
 }
 
-/// The operation of a number, under a view or not.
+/// Returns the operation with a number, under a view or not.
 pub(super) fn operation(run: &Run, op: u16) -> Option<&Op> {
     run.ops.get(usize::from(op).checked_rem(run.ops.len())?)
 }
 
-/// The form of the view under which an operation is.
+/// Returns the shape of the view of an operation.
 pub(super) fn shape(run: &Run, op: u16) -> Option<&Shape> {
     run.shapes.get(usize::from(op).checked_div(run.ops.len())?.checked_sub(1)?)
 }
 
-/// A call that tells of a view.
+/// Call that changes a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     Opened,
@@ -34,7 +36,7 @@ pub(super) enum Told {
     Set,
 }
 
-/// What a call of MPI-IO is to views, if it is to any.
+/// Returns the effect of a call on views; `None` unless it is a successful MPI-IO open, close or set_view.
 pub(super) fn told(op: &Op, stream: &Stream) -> Option<Told> {
     match op.class.filter(|_| op.layer == Some(Layer::Mpiio) && !stream.failed)? {
         OpClass::Open => Some(Told::Opened),
@@ -44,35 +46,35 @@ pub(super) fn told(op: &Op, stream: &Stream) -> Option<Told> {
     }
 }
 
-/// How bytes lie under a view.
+/// Mapping of bytes under a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum As {
     Plain,
-    /// By number in [`Run::shapes`].
+    /// Index into [`Run::shapes`].
     Strided(u32),
     Unknown,
 }
 
-/// A view as it is set, and where the data of its first filetype begin behind the displacement.
+/// View as set: its kind, and the start of the first filetype's data relative to the displacement (`first`).
 #[derive(Clone, Copy, Debug)]
 struct Set {
-    /// Calls up to the last one that sets it.
+    /// Number of set_view calls up to the last one that sets this view.
     until: u64,
     kind: As,
     first: i64,
 }
 
-/// The views of a file of a process, in the order in which they are set. None: what they are is not known.
+/// Views of a file in a process, in the order of their set_view calls; empty if unknown.
 #[derive(Debug)]
 struct OfFile(Vec<Set>);
 
-/// A file while calls are read.
+/// State of a file while calls are read.
 #[derive(Clone, Copy, Debug)]
 struct Now {
     calls: u64,
-    /// How often it is open.
+    /// Number of open handles.
     open: u64,
-    /// It was open several times at once: whose view a call goes by is not told.
+    /// True if several handles are open at once: the trace does not tell whose view applies to a call.
     several: bool,
     kind: As,
     origin: i128,
@@ -82,7 +84,7 @@ impl Now {
     const NONE: Self = Self { calls: 0, open: 0, several: false, kind: As::Unknown, origin: 0 };
 }
 
-/// The files of a process that are given views.
+/// Files of a process with set_view calls.
 #[derive(Debug, Default)]
 pub(super) struct Views {
     files: FxHashMap<FileId, u32>,
@@ -98,7 +100,7 @@ impl Views {
             defs.entry(def.file).or_default().push(def);
         }
         for stream in process.streams.iter().filter(set) {
-            // Of several streams of such calls, made inside others or not: those of a file are one list.
+            // Several streams may have set_view calls of one file (made inside other calls or not); all of them share one list.
             if let Entry::Vacant(new) = out.files.entry(stream.file) {
                 new.insert(out.of.len() as u32);
                 let views = defs.get(&stream.file.0).map(Vec::as_slice).unwrap_or_default();
@@ -108,12 +110,12 @@ impl Views {
         out
     }
 
-    /// The number of a file that is given views.
+    /// Returns the number of a file with views.
     pub(super) fn number(&self, file: FileId) -> Option<u32> {
         self.files.get(&file).copied()
     }
 
-    /// The state of all, for a thread.
+    /// Returns the state of all files at the start of a thread.
     pub(super) fn begin(&self) -> State {
         State(vec![Now::NONE; self.of.len()])
     }
@@ -143,7 +145,7 @@ impl OfFile {
     }
 }
 
-/// Whether all calls that set a view of the file are on record and one thread's, so that their number tells which one it is.
+/// True if all set_view calls of the file are on record and by one thread, so that their ordinal identifies the view.
 fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     let is = |stream: &&Stream| stream.file == file && told(run.op(stream), stream) == Some(Told::Set);
     let ids = || process.streams.iter().filter(is).map(|stream| stream.id);
@@ -155,12 +157,12 @@ fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     run.window.is_none() && !missing && tids.all(|tid| Some(tid) == first)
 }
 
-/// Which view is in force on which file.
+/// View in force by file.
 #[derive(Debug, Default)]
 pub(super) struct State(Vec<Now>);
 
 impl State {
-    /// A call tells of the view of file `number`.
+    /// Updates the view of file `number` by a call.
     pub(super) fn tell(&mut self, views: &Views, number: u32, told: Told, offset: i64) {
         let (Some(now), Some(of)) = (self.0.get_mut(number as usize), views.of.get(number as usize)) else { return };
         match told {
@@ -186,7 +188,7 @@ impl State {
         }
     }
 
-    /// Makes of a call on file `number` what the view makes of it; whether that is known.
+    /// Applies the view in force on file `number` to an access. True if the view is known.
     pub(super) fn apply(&self, run: &Run, number: u32, access: &mut Access) -> bool {
         let Some(now) = self.0.get(number as usize) else { return false };
         let As::Strided(at) = now.kind else { return now.kind == As::Plain };
@@ -204,14 +206,14 @@ impl State {
     }
 }
 
-/// What a call of a leaf touches, if it is one under a strided view: the block, and how it is repeated.
+/// Returns block size and (count, stride) per dimension of a call under a strided view; `None` for other calls.
 pub(super) fn pieces(run: &Run, leaf: &Leaf) -> Option<(u64, Vec<(u64, u64)>)> {
     let form = shape(run, leaf.op)?;
     let constant = leaf.steps.iter().all(|step| step.length == 0);
     Some((form.block, form.pieces(leaf.length).filter(|_| constant)?))
 }
 
-/// A nest in which the blocks of a call under a view are loops of their own, the innermost ones.
+/// Returns a nest in which the blocks of a call under a view are the innermost loops.
 pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     let node = |node: &Node| match node {
         Node::Loop(inner) => Node::Loop(unrolled(run, inner)),
@@ -219,7 +221,7 @@ pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     };
     let out = Loop { body: nest.body.iter().map(node).collect(), count_steps: nest.count_steps.clone(), ..*nest };
     match out.body.as_slice() {
-        // A single call: its blocks are all that repeats.
+        // Single call: only its blocks repeat.
         [inner @ Node::Loop(_)] if out.count == 1 => match inner.at_iteration(0) {
             Node::Loop(inner) => inner,
             Node::Leaf(_) => out,
@@ -228,7 +230,7 @@ pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     }
 }
 
-/// If one call touches several blocks under its view: it is a pattern by itself.
+/// True if one call touches several blocks under its view, and so is a pattern by itself.
 pub(super) fn is_strided(run: &Run, access: &Access) -> bool {
     pieces(run, &Leaf { op: access.op, offset: access.offset, length: access.length, steps: Vec::new() })
         .is_some_and(|(_, pieces)| !pieces.is_empty())

@@ -1,4 +1,4 @@
-//! Signatures, files and numbers as result lines have them.
+//! Formatting of signatures, files and numbers for results.
 
 use super::args::{Notation, Options};
 use super::axes::Axes;
@@ -9,17 +9,17 @@ use super::views::unrolled;
 use crate::model::{FileId, Run};
 use trace_format::op::Layer;
 
-/// Bytes that fit.
+/// Converts to `u64`; saturates.
 pub(super) fn small(bytes: u128) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// A file's name.
+/// Returns the name of a file; `?` if unknown.
 pub(super) fn file(run: &Run, file: FileId) -> String {
     run.file(file).map_or_else(|| "?".into(), |file| file.name.clone())
 }
 
-/// A pattern in the notation that is asked for.
+/// Formats a pattern in the chosen notation.
 pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options: &Options) -> String {
     let nest = &unrolled(run, nest);
     let operations = Names { run, layer, notation: options.notation };
@@ -29,7 +29,7 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     }
 }
 
-/// Words for accesses without a loop.
+/// Formats accesses without a loop.
 pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
     match options.notation {
         Notation::Loops => String::new(),
@@ -37,7 +37,7 @@ pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
     }
 }
 
-/// A signature for people.
+/// Returns a signature for people.
 pub(super) fn shown<'a>(signature: &'a str, axes: &'a Axes) -> &'a str {
     match signature {
         "" if axes.spatial == "random" => "no pattern",

@@ -1,8 +1,8 @@
-//! The options of `summary`.
+//! Options of `summary`.
 
 use crate::session::{Inputs, Output};
 
-/// `summary` on the command line.
+/// Arguments of `summary`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
@@ -16,22 +16,22 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What can be asked of it.
+/// Options of the analysis
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Files to list, those with most time first
+    /// Files to list, most time first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
-    /// Show common sizes, strides, switches and alignment also of a full trace, whose segments are then read once more
+    /// Read the segments of a full trace once more, to show common sizes, strides, switches and alignment
     #[arg(long)]
     pub profiles: bool,
-    /// Bandwidth that the machine can reach at best, as 2500MB/s or 2.4GiB/s: adds the share of it that each bandwidth is
+    /// Peak bandwidth of the machine, such as 2500MB/s or 2.4GiB/s: adds each bandwidth's share of it
     #[arg(long, value_name = "RATE", value_parser = crate::text::rate::parse)]
     pub peak: Option<f64>,
 }
 
 impl Default for Options {
-    /// As on the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self { top: 10, profiles: false, peak: None }
     }

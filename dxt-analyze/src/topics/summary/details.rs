@@ -1,5 +1,4 @@
-//! What the summary says beyond operations and files: data sets and what was selected of them, hints of MPI-IO files,
-//! datatypes.
+//! Details of the summary: data sets with their selections, hints of MPI-IO files, datatypes.
 
 use crate::model::{FileId, ProcessId, Run, Selected};
 use crate::shared::totals::StreamTotal;
@@ -12,34 +11,34 @@ use trace_format::op::OpClass;
 /// Sums of one data set.
 #[derive(Clone, Debug, Serialize)]
 pub struct DataSetRow {
-    /// The file that holds it.
+    /// File with the data set.
     pub file: String,
-    /// Its path inside the file.
+    /// Path inside the file.
     pub data_set: String,
-    /// Size of an element in bytes, 0 if unknown.
+    /// Size of an element, bytes; 0 if unknown.
     pub element_bytes: u32,
-    /// The largest extent seen.
+    /// Largest extent seen.
     pub extent: Vec<u64>,
-    /// Processes that used it.
+    /// Number of processes that used it.
     pub processes: u64,
     /// Reads.
     pub reads: u64,
     /// Writes.
     pub writes: u64,
-    /// Bytes of the elements that were read.
+    /// Bytes of the elements read.
     pub bytes_read: u64,
-    /// Bytes of the elements that were written.
+    /// Bytes of the elements written.
     pub bytes_written: u64,
-    /// Time in calls on it, summed over processes, ns.
+    /// Time in calls, ns, summed over processes.
     pub time_ns: u64,
-    /// Reads by what they selected.
+    /// Reads by kind of selection.
     pub read_selections: BTreeMap<&'static str, u64>,
-    /// Writes by what they selected.
+    /// Writes by kind of selection.
     pub write_selections: BTreeMap<&'static str, u64>,
 }
 
 impl DataSetRow {
-    /// What was selected how often, most frequent first.
+    /// Returns the kinds of selection with their frequency, most frequent first.
     fn kinds(&self) -> Vec<(&'static str, u64)> {
         let mut all = self.read_selections.clone();
         for (kind, count) in &self.write_selections {
@@ -51,13 +50,13 @@ impl DataSetRow {
         all
     }
 
-    /// What was selected, with how often: `12 regular hyperslab, 2 none`.
+    /// Returns the selections with their frequency: `12 regular hyperslab, 2 none`.
     #[must_use]
     pub fn selected(&self) -> String {
         self.kinds().iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// What was selected most often, with a mark if it was not always.
+    /// Returns the most frequent selection, with a mark if there are others.
     #[must_use]
     pub fn mostly(&self) -> String {
         match self.kinds().as_slice() {
@@ -68,7 +67,7 @@ impl DataSetRow {
     }
 }
 
-/// The `top` data sets with most time.
+/// Returns the `top` data sets with most time.
 #[must_use]
 pub fn data_sets(run: &Run, totals: &[StreamTotal], top: usize) -> Vec<DataSetRow> {
     let mut sums: Vec<(BTreeSet<ProcessId>, [u64; 2], u64)> = vec![Default::default(); run.data_sets.len()];
@@ -112,28 +111,28 @@ fn by_kind(selected: &Selected) -> BTreeMap<&'static str, u64> {
     kinds.filter(|(_, count)| *count > 0).collect()
 }
 
-/// A hint of a file.
+/// Hint of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HintRow {
     /// File.
     pub file: String,
     /// Key.
     pub key: String,
-    /// Values that were asked for.
+    /// Values requested.
     pub asked: Vec<String>,
     /// Values in effect.
     pub in_effect: Vec<String>,
 }
 
 impl HintRow {
-    /// Whether it is for people: those that say how data is moved and where it lies, and all that somebody asked for.
+    /// True if the hint is shown to people: if it was requested, or influences how data is moved or placed.
     #[must_use]
     pub fn matters(&self) -> bool {
         !self.asked.is_empty() || THAT_MATTER.contains(&self.key.as_str())
     }
 }
 
-/// Hints that decide how ROMIO and OMPIO move data, and where file systems put it.
+/// Hints that decide how ROMIO and OMPIO move data, and where file systems place it.
 const THAT_MATTER: [&str; 9] = [
     "cb_nodes",
     "cb_buffer_size",
@@ -146,7 +145,7 @@ const THAT_MATTER: [&str; 9] = [
     "striping_unit",
 ];
 
-/// Hints by file and key.
+/// Returns the hints by file and key.
 #[must_use]
 pub fn hints(run: &Run) -> Vec<HintRow> {
     let mut rows: BTreeMap<(FileId, &str), HintRow> = BTreeMap::new();
@@ -166,20 +165,20 @@ pub fn hints(run: &Run) -> Vec<HintRow> {
     rows.into_values().collect()
 }
 
-/// Datatypes of one kind that were used on a file.
+/// Datatypes of one kind used on a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DatatypeRow {
     /// File.
     pub file: String,
-    /// For what: `filetype`, `write buffer`, ...
+    /// Role: `filetype`, `write buffer`, ...
     pub role: &'static str,
-    /// How they were made: `named`, `subarray`, ...
+    /// Constructor: `named`, `subarray`, ...
     pub combiner: &'static str,
-    /// In how many calls.
+    /// Number of calls.
     pub calls: u64,
 }
 
-/// Datatypes by file, role and combiner.
+/// Returns the datatypes by file, role and combiner.
 #[must_use]
 pub fn datatypes(run: &Run) -> Vec<DatatypeRow> {
     let row = |sum: &crate::model::DatatypeSum| DatatypeRow {
@@ -191,18 +190,18 @@ pub fn datatypes(run: &Run) -> Vec<DatatypeRow> {
     run.datatypes.iter().map(row).collect()
 }
 
-/// Extents of the datatypes that were used on a file in one role.
+/// Extents of the datatypes used on a file in one role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExtentRow {
     /// File.
     pub file: String,
-    /// For what: `filetype`, `write buffer`, ...
+    /// Role: `filetype`, `write buffer`, ...
     pub role: &'static str,
-    /// Calls by extent in bytes, in the bins of request sizes: [`trace_format::counters::SIZE_BOUNDS`].
+    /// Calls by extent in bytes, binned like request sizes: [`trace_format::counters::SIZE_BOUNDS`].
     pub extents: [u64; SIZE_BINS],
 }
 
-/// Extents of datatypes by file and role.
+/// Returns the extents of datatypes by file and role.
 #[must_use]
 pub fn extents(run: &Run) -> Vec<ExtentRow> {
     let row = |sum: &crate::model::ExtentSum| ExtentRow {

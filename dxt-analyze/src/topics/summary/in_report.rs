@@ -1,4 +1,4 @@
-//! The job on the page, and what corpora have of it.
+//! Summary on the page, and for corpora.
 
 use super::result::Summary;
 use super::view::summary_from;
@@ -7,7 +7,7 @@ use crate::scan::Nothing;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// See [`Reported`].
+/// Summary as a part of the report; see [`Reported`].
 #[derive(Debug)]
 pub(crate) struct InReport<'a>(&'a Job<'a>);
 

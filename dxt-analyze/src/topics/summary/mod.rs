@@ -1,7 +1,7 @@
 //! Summary: the job, its ranks, operations and files, and what the trace lacks.
 //!
-//! * [`result`]: the result; [`details`]: data sets, hints, datatypes.
-//! * [`view`], `tables_details`: how it looks.
+//! - [`result`]: result; [`details`]: data sets, hints, datatypes.
+//! - [`view`], `tables_details`: output.
 
 pub mod args;
 pub mod details;
@@ -10,7 +10,7 @@ pub mod result;
 mod tables_details;
 pub mod view;
 
-/// It has no findings of its own.
+/// Codes of findings: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};

@@ -1,5 +1,5 @@
-//! The summary: who ran what, and how many operations, bytes and seconds at each layer. calls made inside HDF5 or MPI-IO are
-//! shown apart: in `bytes_read` and `bytes_written` a byte counts once, at the layer that the program called.
+//! Result of `summary`: the job, with operations, bytes and times by layer. Calls made inside HDF5 or MPI-IO are listed separately:
+//! `bytes_read` and `bytes_written` count each byte once, at the layer that the program called.
 
 use super::details::{self, DataSetRow, DatatypeRow, HintRow};
 use crate::findings::Finding;
@@ -17,16 +17,16 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 
-/// The job.
+/// Job.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobPart {
-    /// Key that the files of a job share.
+    /// Key shared by the files of a job.
     pub key: String,
-    /// The scheduler's job id.
+    /// Job id of the scheduler.
     pub scheduler: String,
     /// Executable.
     pub exe: String,
-    /// Arguments, the program's name first.
+    /// Arguments, beginning with the program's name.
     pub args: Vec<String>,
     /// Working directory.
     pub cwd: String,
@@ -34,43 +34,44 @@ pub struct JobPart {
     pub uid: u32,
     /// Earliest start of a process, ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// The same for people.
+    /// Earliest start of a process, for people.
     pub start: String,
-    /// From the earliest start to the last end, ns.
+    /// Time from the earliest start to the last end, ns.
     pub runtime_ns: u64,
-    /// MPI family, empty without MPI.
+    /// MPI family; empty without MPI.
     pub mpi: String,
-    /// MPI library's version.
+    /// Version of the MPI library.
     pub mpi_version: String,
-    /// Ranks that the job had.
+    /// Number of ranks of the job.
     pub mpi_ranks: u32,
-    /// Tracer's version.
+    /// Version of the tracer.
     pub tracer: String,
-    /// Settings that shaped the trace.
+    /// Settings that influenced the trace.
     pub settings: BTreeMap<String, String>,
-    /// Clock corrections: ns added per node.
+    /// Clock correction added by node, ns.
     pub clock_shifts: BTreeMap<String, i64>,
 }
 
 /// Sums of one operation.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationRow {
-    /// What.
+    /// Layer, operation and form.
     #[serde(flatten)]
     pub group: Group,
-    /// Whether HDF5 made these calls inside one of its own (and MPI-IO did not).
+    /// True if HDF5 made these calls inside one of its own, and MPI-IO did not.
     pub in_hdf5: bool,
-    /// Whether what a library did inside these calls is counted as the program's, in rows of its own: they are in no sum.
+    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log, which counts their inner calls as the program's. These calls are
+    /// in no sum.
     pub overview: bool,
-    /// Whether these calls failed.
+    /// True for failed calls.
     pub failed: bool,
-    /// Calls.
+    /// Number of calls.
     pub count: u64,
-    /// Calls without a segment, contained in the count.
+    /// Calls without a segment, included in `count`.
     pub missing: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time in the calls, summed over processes and threads, ns.
+    /// Time in the calls, ns, summed over processes and threads.
     pub time_ns: u64,
     /// Longest call, ns.
     pub max_ns: u64,
@@ -83,7 +84,7 @@ pub struct OperationRow {
 pub struct FileRow {
     /// Path.
     pub file: String,
-    /// Processes that used it.
+    /// Number of processes that used it.
     pub processes: u64,
     /// Operations of every kind.
     pub operations: u64,
@@ -91,67 +92,67 @@ pub struct FileRow {
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Time in operations on it, summed over processes, ns.
+    /// Time in operations, ns, summed over processes.
     pub time_ns: u64,
-    /// Its stripe layout in words, if known.
+    /// Stripe layout in words, if known.
     pub layout: Option<String>,
 }
 
-/// The result.
+/// Result of `summary`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Where the run time went, in a sentence; empty where the ledger itself stands beside.
+    /// Sentence on where the run time went; empty beside the full ledger.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub lead: String,
-    /// The job.
+    /// Job.
     pub job: JobPart,
-    /// Ranks seen.
+    /// Number of ranks seen.
     pub ranks: u64,
-    /// Processes seen, with and without a rank.
+    /// Number of processes seen, with and without a rank.
     pub processes: u64,
-    /// Nodes seen; `None` if none is known.
+    /// Number of nodes seen; `None` if none is known.
     pub nodes: Option<u64>,
-    /// Files used.
+    /// Number of files used.
     pub files: u64,
     /// Segments on record and readable.
     pub segments: u64,
-    /// Operations that were folded into counters for want of room.
+    /// Operations folded into counters for lack of room.
     pub missing_segments: u64,
-    /// Operations of which counters were to be kept and no segments (`DXT_ENABLE=counters`).
+    /// Operations of which only counters were to be kept (`DXT_ENABLE=counters`).
     pub counted_operations: u64,
     /// Segments that cannot be read.
     pub lost_segments: u64,
-    /// Bytes read, each once.
+    /// Bytes read, each counted once.
     pub bytes_read: u64,
-    /// Bytes written, each once.
+    /// Bytes written, each counted once.
     pub bytes_written: u64,
-    /// Time in reads at the layer that the program called, summed over processes, ns.
+    /// Time in reads at the layer that the program called, ns, summed over processes.
     pub read_ns: u64,
-    /// Time in writes, likewise.
+    /// Time in writes at the layer that the program called, ns, summed over processes.
     pub write_ns: u64,
-    /// Time in all other operations, likewise.
+    /// Time in all other operations at the layer that the program called, ns, summed over processes.
     pub other_ns: u64,
-    /// Per layer and operation.
+    /// Sums by layer and operation.
     pub operations: Vec<OperationRow>,
-    /// Bandwidths per layer and caller.
+    /// Bandwidths by layer and caller.
     pub bandwidths: Vec<LayerRow>,
     /// Files with most time.
     pub top_files: Vec<FileRow>,
     /// Data sets with most time.
     pub top_data_sets: Vec<DataSetRow>,
-    /// Hints of files that were opened through MPI-IO.
+    /// Hints of files opened through MPI-IO.
     pub hints: Vec<HintRow>,
     /// Datatypes of MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
-    /// How files were accessed, those with most time first; of a full trace only if asked for.
+    /// Access profiles of files, most time first; from a full trace only if asked for.
     pub profiles: Vec<FileProfile>,
-    /// What is missing and why.
+    /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings on the trace itself.
+    /// Findings about the trace itself.
     pub findings: Vec<Finding>,
 }
 
-/// Sums up a run from its totals; `top` files are listed.
+/// Summarizes a run from its totals, with `top` files listed.
 #[must_use]
 pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -> Summary {
     let totals = totals::with_missing(run, partial);
@@ -196,7 +197,7 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
     }
 }
 
-/// Index of the operation, who made the calls, whether they failed.
+/// (operation index, caller, failed).
 type OpKey = (usize, Within, bool);
 
 fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<OperationRow> {
@@ -218,7 +219,7 @@ fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<Operatio
                 max_ns: sums.max_duration,
                 bandwidth,
             };
-            // What the program called first: HDF5 before MPI-IO before STDIO before POSIX, then what was made inside.
+            // Layers that the program called first (HDF5, MPI-IO, STDIO, POSIX), then calls made inside.
             Some(((within, std::cmp::Reverse(op.layer), op.class, failed), row))
         })
         .collect();
@@ -227,7 +228,7 @@ fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<Operatio
 }
 
 fn top_files(run: &Run, sums: &[Sums], top: usize) -> Vec<FileRow> {
-    // A file that only MPI-IO itself used (its lock test) is counted and not listed.
+    // Files used only by MPI-IO itself (its lock test) are counted but not listed.
     let mut sums: Vec<(usize, &Sums)> =
         sums.iter().enumerate().filter(|(_, sums)| sums.called.operations > 0).collect();
     sums.sort_by_key(|(file, sums)| (std::cmp::Reverse(sums.called.time_ns()), *file));
@@ -247,7 +248,7 @@ fn top_files(run: &Run, sums: &[Sums], top: usize) -> Vec<FileRow> {
     sums.into_iter().filter_map(row).collect()
 }
 
-/// A layout in a few words: `4M x 8`, `3 components`.
+/// Describes a layout briefly: `4M x 8`, `3 components`.
 #[must_use]
 pub fn layout_words(layout: &FileLayout) -> String {
     match layout.layout.components.as_slice() {

@@ -1,19 +1,19 @@
-//! Data sets, hints and datatypes in the summary, as tables.
+//! Tables of data sets, hints and datatypes in the summary.
 
 use crate::render::{Cell, Part, Table};
 use crate::text::units;
 use crate::topics::summary::result::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most rows of hints and datatypes that people get to see; CSV has all.
+/// Maximum rows of hints and datatypes to show; CSV has all.
 const MOST: usize = 16;
 
-/// The tables.
+/// Returns the tables.
 pub(crate) fn parts(summary: &Summary) -> Vec<Part> {
     [data_sets(summary), hints(summary), datatypes(summary)].map(Part::Table).into()
 }
 
-/// `1024x1024`.
+/// Formats an extent: `1024x1024`.
 fn extent(of: &[u64]) -> String {
     of.iter().map(u64::to_string).collect::<Vec<String>>().join("x")
 }
@@ -35,7 +35,7 @@ fn data_sets(summary: &Summary) -> Table {
         .done()
 }
 
-/// Files that have the same to say share a row.
+/// Names the files that share a row with equal values.
 fn files(files: &BTreeSet<&str>) -> Cell {
     match files.first() {
         Some(file) if files.len() == 1 => Cell::Path((*file).into()),
@@ -62,7 +62,7 @@ fn hints(summary: &Summary) -> Table {
 
 fn datatypes(summary: &Summary) -> Table {
     let mut rows: BTreeMap<(&str, &str), (u64, BTreeSet<&str>)> = BTreeMap::new();
-    // Where all is contiguous bytes there is nothing to say.
+    // Named types, which are contiguous, are not worth a row.
     for row in summary.datatypes.iter().filter(|row| row.combiner != "named") {
         let (calls, of) = rows.entry((row.role, row.combiner)).or_default();
         *calls = calls.saturating_add(row.calls);

@@ -1,4 +1,4 @@
-//! `summary`: one pass for the totals, another for profiles if they are asked for, and how they look within 80 columns.
+//! `summary` command: one pass for the totals, another one for profiles if asked for, and tables within 80 columns.
 
 use super::args::Args;
 use crate::findings::Finding;
@@ -23,17 +23,17 @@ use trace_format::op::Layer;
 use trace_format::profile::Slowest;
 
 together!(
-    /// What the verb wants of its pass.
+    /// Analyses of the command's pass.
     Reading, Partials { totals, busy, arrivals }
 );
 
-/// Width that the summary keeps to: that of the smallest usual terminal.
+/// Width of the summary: that of the smallest common terminal.
 const WIDTH: usize = 80;
 
-/// Loads and sums up.
+/// Loads and summarizes a run.
 ///
 /// # Errors
-/// If nothing can be loaded.
+/// Returns an error if nothing can be loaded.
 pub fn summary(args: &Args) -> Result<Summary> {
     let run = crate::session::open(&args.inputs)?;
     let mut summary = summary_of(&run, args.options.top, args.options.profiles);
@@ -41,8 +41,7 @@ pub fn summary(args: &Args) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Sums up a run that is loaded; `top` files are listed, with the profiles of what was counted and, if `profiles`, of
-/// segments.
+/// Summarizes a loaded run, with `top` files listed. Includes the profiles from counters and, if `profiles`, from segments.
 #[must_use]
 pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let bar = Bar::new(run.segments(), "reading");
@@ -52,14 +51,14 @@ pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let (busy, waits) = (partials.busy.times(), partials.arrivals.waits());
     let ledger = Ledger::of(run, &with_missing(run, partials.totals.clone()), &busy, &waits, &lost);
     let all = profiles.then(|| {
-        // What cannot be read has been said already.
+        // Lost segments have been reported already.
         let (partial, _) = scan(run, &Fold, &Bar::new(run.segments(), "profiles"));
         partial.sums(run).profiles
     });
     Summary { lead: lead(&ledger), ..summary_from(run, partials.totals, &lost, top, all) }
 }
 
-/// The summary by a scan's totals; `all` profiles, if those of what was counted are not enough.
+/// Creates the summary from the totals of a scan. `all` replaces the profiles from counters.
 pub(crate) fn summary_from(
     run: &Run,
     totals: totals::Partial,
@@ -174,11 +173,11 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
 }
 
 fn operations(summary: &Summary) -> Table {
-    // A log has one time for several kinds of calls, which stands with one of them.
+    // A log has one time for several kinds of calls, listed with one of them.
     let of_log = summary.job.settings.contains_key(crate::model::converted::SOURCE);
     let time = |ns: u64| if ns == 0 && of_log { Cell::None } else { Cell::Duration(ns) };
     let is_data = |row: &OperationRow| row.bandwidth.is_some() || row.bytes > 0;
-    // A Darshan log has the longest only of reads and writes.
+    // A Darshan log has the longest call for reads and writes only.
     let has_longest = |row: &OperationRow| row.max_ns > 0 || row.time_ns == 0;
     Table::of("operations", "", &summary.operations)
         .column("Layer", "layer_label", |row| Cell::Layer(layer_label(row)))
@@ -199,7 +198,7 @@ fn operations(summary: &Summary) -> Table {
         .done()
 }
 
-/// As `POSIX in MPIIO`.
+/// Returns a label such as `POSIX in MPIIO`.
 fn layer_label(row: &OperationRow) -> String {
     let layer = &row.group.layer;
     match (row.group.nested, row.in_hdf5, row.overview) {
@@ -211,7 +210,7 @@ fn layer_label(row: &OperationRow) -> String {
     }
 }
 
-/// As `open (failed)`.
+/// Returns a label such as `open (failed)`.
 fn operation_label(row: &OperationRow) -> String {
     let mut label = row.group.op.clone();
     for part in [row.group.mode.as_str(), if row.failed { "(failed)" } else { "" }] {
@@ -234,7 +233,7 @@ fn files(summary: &Summary) -> Table {
         .done()
 }
 
-/// The most common value and its share: `4096 (91 %)`.
+/// Formats the most common value and its share: `4096 (91 %)`.
 fn most_common(values: &[CommonValue], of: u64) -> Cell {
     let shown = |common: &CommonValue| {
         let share = common.count as f64 * 100.0 / of.max(1) as f64;
@@ -243,7 +242,7 @@ fn most_common(values: &[CommonValue], of: u64) -> Cell {
     values.first().map_or(Cell::None, shown)
 }
 
-/// Whether more is known of accesses than how they lie in memory.
+/// True if the profile has accesses, and not just memory alignment.
 fn tells_accesses(row: &FileProfile) -> bool {
     row.accesses > 0
 }
@@ -283,7 +282,7 @@ fn accesses(summary: &Summary) -> Table {
     table.done()
 }
 
-/// Columns of the common sizes, the most common first.
+/// CSV columns of common sizes, most common first.
 const SIZES: [[&str; 2]; REPORTED] = [
     ["size1_bytes", "size1_count"],
     ["size2_bytes", "size2_count"],
@@ -291,7 +290,7 @@ const SIZES: [[&str; 2]; REPORTED] = [
     ["size4_bytes", "size4_count"],
 ];
 
-/// Columns of the common strides, likewise.
+/// CSV columns of common strides, most common first.
 const STRIDES: [[&str; 2]; REPORTED] = [
     ["stride1_bytes", "stride1_count"],
     ["stride2_bytes", "stride2_count"],

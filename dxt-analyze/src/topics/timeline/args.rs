@@ -1,11 +1,11 @@
-//! The options of `timeline`.
+//! Options of `timeline`.
 
 use crate::session::{Inputs, Output};
 
-/// Bins of `timeline` unless it is told another number.
+/// Default number of time bins.
 pub const BINS: u32 = 1000;
 
-/// `timeline` on the command line.
+/// Arguments of `timeline`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Inputs
@@ -19,16 +19,16 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What can be asked of it.
+/// Options of the analysis
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Most bins of time; their width is 1, 2 or 5 times a power of ten
+    /// Maximum number of time bins; their width is 1, 2 or 5 times a power of ten
     #[arg(long, default_value_t = BINS, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub bins: u32,
 }
 
 impl Default for Options {
-    /// As on the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self { bins: BINS }
     }

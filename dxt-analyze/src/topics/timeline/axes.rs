@@ -1,4 +1,4 @@
-//! What the rows of a grid stand for: ranks, nodes, storage targets or files, several to a row where they are many.
+//! Rows of the grids: ranks, nodes, storage targets or files, several to a row if there are many.
 
 use super::slices::{Slices, files_by_time};
 use crate::model::{FileId, FileLayout, Process, Run};
@@ -6,41 +6,41 @@ use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Most rows of a grid.
+/// Maximum rows of a grid.
 pub const ROWS: usize = 256;
-/// Most files that have a row of their own.
+/// Maximum files with a row of their own.
 const FILE_ROWS: usize = 63;
-/// Rows of a file's offsets.
+/// Maximum rows of a file's offsets.
 pub const OFFSET_ROWS: usize = 96;
-/// Files whose offsets are shown.
+/// Maximum files whose offsets are shown.
 pub const OFFSET_FILES: usize = 6;
 
-/// A row.
+/// Row of a grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// What it is called.
+    /// Label.
     pub label: String,
-    /// What its time is shared by: processes, targets, files.
+    /// Number of processes, targets or files that share the row.
     pub members: u64,
 }
 
 /// Rows, and the row of each unit.
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
-    /// The rows.
+    /// Rows.
     pub rows: Vec<Row>,
-    /// By unit (process, node, file): its row, or `u32::MAX`.
+    /// Row of each unit (process, node, file), or `u32::MAX`.
     pub row_of: Vec<u32>,
-    /// First unit of the axis, for one that shows a part.
+    /// First unit shown.
     pub first: u32,
-    /// Units to a row.
+    /// Units per row.
     pub per_row: u32,
     /// Units in all rows.
     pub units: u32,
 }
 
 impl Axis {
-    /// Row of a unit.
+    /// Returns the row of a unit.
     #[inline]
     #[must_use]
     pub fn row(&self, unit: u32) -> Option<usize> {
@@ -48,8 +48,9 @@ impl Axis {
     }
 }
 
-/// Ranks (processes), of which those from `first` until `end` are shown, as numbers in [`Run::processes`]. Records that stand for
-/// several ranks, which come before them, did nothing at any time.
+/// Creates the axis of ranks (processes), for indices `first..end` into [`Run::processes`].
+///
+/// Leaves out the records at the front that represent several ranks: these have no times.
 #[must_use]
 pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
     let end = end.min(run.processes.len());
@@ -77,7 +78,7 @@ pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
     Axis { rows, row_of, first: first as u32, per_row: per_row as u32, units: (end - first) as u32 }
 }
 
-/// Nodes; the unit is the process.
+/// Creates the axis of nodes; its units are processes.
 #[must_use]
 pub fn nodes(run: &Run) -> Axis {
     let per_row = run.nodes.len().div_ceil(ROWS).max(1).next_power_of_two();
@@ -103,7 +104,7 @@ pub fn nodes(run: &Run) -> Axis {
     Axis { rows, row_of, first: 0, per_row: per_row as u32, units: run.nodes.len() as u32 }
 }
 
-/// Files, those with most time first; the last row is for all others.
+/// Creates the axis of files, those with most time first; the last row is for all others.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
     let ranked = files_by_time(run, totals);
@@ -126,16 +127,16 @@ pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
     Axis { rows, row_of, first: 0, per_row: 1, units: ranked.len() as u32 }
 }
 
-/// Storage targets that layouts name. The unit is the target's place in the list, which `number` finds.
+/// Axis of the storage targets that layouts name; its units are positions in the list of targets.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
     /// Rows.
     pub axis: Axis,
-    /// Place of each target by its number.
+    /// Position of each target by its number.
     pub place: FxHashMap<u32, u32>,
 }
 
-/// Of the layouts of a run; guesses name none.
+/// Creates the axis of storage targets from the layouts of a run, except guessed ones.
 #[must_use]
 pub fn targets(layouts: &[Option<FileLayout>]) -> Targets {
     let known = layouts.iter().flatten().filter(|layout| !layout.is_guess());
@@ -164,14 +165,14 @@ pub fn targets(layouts: &[Option<FileLayout>]) -> Targets {
 pub struct Offsets {
     /// Index into [`Run::files`].
     pub file: FileId,
-    /// Bytes to a row: a power of two.
+    /// Bytes per row: a power of two.
     pub row_bytes: u64,
-    /// Rows.
+    /// Number of rows.
     pub rows: u32,
 }
 
 impl Offsets {
-    /// The row of an offset; a shift where a division would be, since of every call one is asked for.
+    /// Returns the row of an offset. Shifts instead of dividing, since this is called for every call.
     #[inline]
     #[must_use]
     pub fn row(&self, offset: u64) -> u64 {
@@ -180,7 +181,7 @@ impl Offsets {
     }
 }
 
-/// For the files with most time among those that have offsets.
+/// Creates the offset axes of the files with most time, among those with offsets.
 #[must_use]
 pub fn offsets(run: &Run, slices: &Slices, totals: &[StreamTotal]) -> Vec<Offsets> {
     let mut ends: FxHashMap<FileId, u64> = FxHashMap::default();

@@ -1,25 +1,24 @@
-//! Cuts of a stretch of calls where what is done changes without a pause: of all ways to cut it, the one whose parts are the purest.
+//! Segmentation of a stretch of calls at changes of activity without a pause: the segmentation with the purest parts.
 
 use super::series::Bin;
 
-/// Cells that a stretch is looked at in, at most: the search takes the square of their number.
+/// Maximum cells of a stretch; the search is quadratic in their number.
 const CELLS: usize = 1000;
 
-/// Neighbouring bins of a stretch.
+/// Group of neighbouring bins.
 struct Cell {
-    /// The first of them.
     first: usize,
-    /// Numbers of those that read, write, or do neither.
+    /// Number of bins that read, write, or do neither; mixed bins count in proportion.
     kinds: [f64; 3],
 }
 
-/// Bins at which parts of a stretch begin, the first one left out. Chosen is the way to cut that costs least, where
+/// Returns the bins at which parts of a stretch begin, except the first one. Minimizes the total cost, where
 ///
-/// * a part costs its bins times the entropy of their kinds, in bits: 0 if all read, or all write;
-/// * a cut costs the stretch's bins times the entropy of `share` and the rest, so that it pays to part so much of another kind;
-/// * no part has fewer than `least` bins.
+/// - a part costs its bins times the entropy of their kinds, in bits: 0 if all read, or all write;
+/// - a cut costs the stretch's bins times the entropy of (`share`, 1 - `share`), so that separating this share of another kind pays;
+/// - no part has fewer than `least` bins.
 ///
-/// Reads and writes that alternate again and again are one part.
+/// Reads and writes that alternate repeatedly are one part.
 pub(super) fn cuts(bins: &[Bin], share: f64, least: f64) -> Vec<usize> {
     let cells = cells(bins);
     let mut sums = vec![[0.0; 3]];
@@ -29,7 +28,7 @@ pub(super) fn cuts(bins: &[Bin], share: f64, least: f64) -> Vec<usize> {
     }
     let all = sums.last().copied().unwrap_or_default().iter().sum::<f64>();
     let of_cut = bits([share * all, (1.0 - share) * all]);
-    // For each cell the least cost of all before it, and where their last part begins.
+    // By cell: minimum cost of all cells before it, and the start of their last part.
     let mut best = vec![(0.0, 0)];
     for (until, end) in sums.iter().enumerate().skip(1) {
         let part = |(from, begin): (usize, &[f64; 3])| {
@@ -51,7 +50,7 @@ pub(super) fn cuts(bins: &[Bin], share: f64, least: f64) -> Vec<usize> {
     out
 }
 
-/// Bins side by side, those of one kind only together. Quiet ones belong to none.
+/// Groups neighbouring bins; successive groups of one pure kind are merged. Quiet bins are left out.
 fn cells(bins: &[Bin]) -> Vec<Cell> {
     let step = bins.len().div_ceil(CELLS).max(1);
     let mut out: Vec<Cell> = Vec::new();
@@ -76,7 +75,7 @@ fn cells(bins: &[Bin]) -> Vec<Cell> {
     out
 }
 
-/// So many things of each kind, times the entropy of the kinds.
+/// Returns the sum of `kinds` times the entropy of their shares, in bits.
 fn bits<const KINDS: usize>(kinds: [f64; KINDS]) -> f64 {
     let all = kinds.iter().sum::<f64>();
     kinds.iter().filter(|part| **part > 0.0).map(|part| part * (all / part).log2()).sum()
@@ -86,7 +85,7 @@ fn bits<const KINDS: usize>(kinds: [f64; KINDS]) -> f64 {
 mod tests {
     use super::*;
 
-    /// A bin for each letter: reads, writes, both, metadata, or nothing.
+    /// Creates a bin per letter: reads, writes, both, metadata, or nothing.
     fn bins(text: &str) -> Vec<Bin> {
         let one = |kind| match kind {
             'r' => Bin { bytes_read: 10, ..Bin::default() },
@@ -116,7 +115,7 @@ mod tests {
         for text in ["", "w", "rw", "wwww.ww", &"rw".repeat(500), &"b".repeat(999), &"wmwwr".repeat(100)] {
             assert_eq!(cuts(&bins(text), 0.01, 2.0), [0; 0], "{text}");
         }
-        // A read of a thousandth of the time changes nothing.
+        // A read in a thousandth of the time is no change.
         assert_eq!(cut(&format!("{}r{}", "w".repeat(500), "w".repeat(500))), [0; 0]);
     }
 

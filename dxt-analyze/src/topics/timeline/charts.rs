@@ -1,4 +1,4 @@
-//! What the page's charts draw, as one JSON object. `assets/report/data.js` reads it.
+//! Data of the page's charts, as one JSON object for `assets/report/data.js`.
 
 use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::progress::Bar;
@@ -18,14 +18,14 @@ use crate::topics::timeline::view::{self, TimelineReport};
 use serde::Serialize;
 use trace_format::counters::{SIZE_BINS, SIZE_BOUNDS};
 
-/// Bins of the job's own row, and of every other grid.
+/// Bins of the job's own row, and of all other grids.
 pub(crate) const BINS: (u32, u32) = (1000, 400);
-/// Most cells that are embedded of a grid: about 25 bytes each.
+/// Maximum cells embedded per grid, of about 25 bytes each.
 const CELLS: usize = 60_000;
-/// The same of the offsets of one file.
+/// Maximum cells embedded per file with offsets.
 const OFFSET_CELLS: usize = 8_000;
 
-/// A slice by names.
+/// Slice with names instead of indices.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct SliceName {
     file: Option<String>,
@@ -48,7 +48,7 @@ pub(crate) struct JobSeries {
     size_bounds: [u64; SIZE_BINS - 1],
 }
 
-/// Everything that the page draws.
+/// All data that the page draws.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageData {
     pub(crate) start_unix_ns: i64,
@@ -65,20 +65,20 @@ pub(crate) struct PageData {
     pub(crate) phases: Vec<Phase>,
     pub(crate) calls: Option<CallColumns>,
     pub(crate) boxes: Vec<OperationGroup>,
-    /// Whether a server gives finer grids: see `serve`.
+    /// True if a server provides finer grids; see `serve`.
     pub(crate) tiles: bool,
 }
 
-/// The sums that choose what is told apart.
+/// Computes the sums that decide which calls are distinguished.
 pub(crate) fn totals(run: &Run) -> Vec<StreamTotal> {
     let (partial, _) = scan(run, &Totals, &Bar::new(run.segments(), "totals"));
     with_missing(run, partial)
 }
 
-/// What the charts are drawn from, as an analysis.
+/// Analyses that the charts need.
 pub(crate) type Drawn<'a> = (Activity<'a>, Option<Exact<'a>>);
 
-/// The analysis that the charts are drawn from.
+/// Creates the analyses that the charts need.
 pub(crate) fn drawn<'a>(
     run: &'a Run,
     layouts: &'a [Option<FileLayout>],
@@ -97,7 +97,7 @@ pub(crate) fn drawn<'a>(
 }
 
 impl PageData {
-    /// Off the grids that a scan filled; the timeline comes off the same.
+    /// Creates data and timeline from the grids that a scan filled.
     pub(crate) fn of(
         run: &Run,
         (activity, _): &Drawn<'_>,

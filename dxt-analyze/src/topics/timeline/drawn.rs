@@ -1,5 +1,4 @@
-//! A grid as the page reads it: rows with names, and cells without the empty ones, put together until they are few enough to be
-//! embedded.
+//! Grids in the form that the page reads: rows with names, and non-empty cells, merged until they are few enough to embed.
 
 use super::axes::{Axis, Offsets, Row};
 use super::grid::{Grid, Packed};
@@ -8,14 +7,14 @@ use super::unseen::{self, Unseen, UnseenRow};
 use crate::model::Run;
 use serde::Serialize;
 
-/// A grid with its axes.
+/// Grid with its axes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GridView {
-    /// Rows, from the top.
+    /// Rows, top first.
     pub rows: Vec<Row>,
-    /// First unit that is shown: of ranks, the number of the process.
+    /// First unit shown; for ranks the index of the process.
     pub first: u32,
-    /// Units to a row.
+    /// Units per row.
     pub per_row: u32,
     /// Units in all rows.
     pub units: u32,
@@ -23,16 +22,16 @@ pub struct GridView {
     pub from_ns: u64,
     /// Width of a bin, ns.
     pub width_ns: u64,
-    /// Bins.
+    /// Number of bins.
     pub bins: usize,
     /// Cells.
     pub lines: Vec<Packed>,
-    /// When rows made calls that have no segments.
+    /// Time ranges with calls but without segments, by row.
     pub unseen: Vec<UnseenRow>,
 }
 
 impl GridView {
-    /// Of `grid`, with at most `cells` cells.
+    /// Creates the view of a grid, with at most `cells` cells.
     #[must_use]
     pub fn new(axis: &Axis, span: &Span, grid: Grid, cells: usize, unseen: Vec<UnseenRow>) -> Self {
         let (grid, width_ns) = small(span, grid, cells);
@@ -50,7 +49,7 @@ impl GridView {
     }
 }
 
-/// Puts bins together until `cells` are enough.
+/// Merges neighbouring bins until there are at most `cells` cells.
 fn small(span: &Span, mut grid: Grid, cells: usize) -> (Grid, u64) {
     let mut width_ns = span.width_ns;
     while grid.filled() > cells && grid.bins() > 1 {
@@ -60,29 +59,29 @@ fn small(span: &Span, mut grid: Grid, cells: usize) -> (Grid, u64) {
     (grid, width_ns)
 }
 
-/// A file's offsets by time; slice 0 is what was read, slice 1 what was written.
+/// Offsets of a file over time; slice 0 has the reads, slice 1 the writes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OffsetView {
-    /// The file's path.
+    /// Path of the file.
     pub file: String,
-    /// Bytes to a row.
+    /// Bytes per row.
     pub row_bytes: u64,
-    /// Rows.
+    /// Number of rows.
     pub rows: u32,
     /// Start of the first bin, ns since the job's start.
     pub from_ns: u64,
     /// Width of a bin, ns.
     pub width_ns: u64,
-    /// Bins.
+    /// Number of bins.
     pub bins: usize,
     /// Cells.
     pub lines: Vec<Packed>,
-    /// When calls on it have no segments, if some have none.
+    /// Time range with calls but without segments, if any.
     pub unseen: Option<UnseenRow>,
 }
 
 impl OffsetView {
-    /// Of `grid`, with at most `cells` cells.
+    /// Creates the view of a grid, with at most `cells` cells.
     #[must_use]
     pub fn new(run: &Run, offsets: &Offsets, span: &Span, grid: Grid, cells: usize, unseen: &[Unseen]) -> Self {
         let (grid, width_ns) = small(span, grid, cells);

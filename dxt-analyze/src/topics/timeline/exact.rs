@@ -1,4 +1,4 @@
-//! Single calls, where they are few enough to be drawn one by one.
+//! Single calls, if they are few enough to draw each.
 
 use super::slices::Slices;
 use super::span::Span;
@@ -7,32 +7,32 @@ use crate::scan::{Analysis, Block};
 use serde::Serialize;
 use trace_format::frame::BlockHead;
 
-/// Most calls that are drawn one by one.
+/// Maximum single calls to draw.
 pub const MOST: usize = 20_000;
 
-/// Collects the calls of a span; gives up when they are too many.
+/// Analysis that collects the calls in a time span, until they are too many.
 #[derive(Debug)]
 pub struct Exact<'a> {
-    /// Which calls are looked at.
+    /// Calls to collect.
     pub slices: &'a Slices,
-    /// When.
+    /// Time span.
     pub span: Span,
-    /// Whose: first and last index into [`Run::processes`].
+    /// First and last process to collect, as indices into [`Run::processes`].
     pub processes: (ProcessId, ProcessId),
-    /// Most calls.
+    /// Maximum calls.
     pub most: usize,
 }
 
-/// A call. The order is by process, then by start.
+/// Call; ordered by process, then by start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
     /// Index into [`Run::processes`].
     pub process: ProcessId,
     /// Start, ns since the job's start.
     pub start_ns: u64,
-    /// End.
+    /// End, ns since the job's start.
     pub end_ns: u64,
-    /// Index of its slice.
+    /// Index of the slice.
     pub slice: u16,
     /// Index into [`Run::files`].
     pub file: FileId,
@@ -44,7 +44,7 @@ pub struct Call {
     pub length: u64,
 }
 
-/// What was collected; `None` once there were too many.
+/// Calls collected; `None` if there were too many.
 pub type Calls = Option<Vec<Call>>;
 
 impl Analysis for Exact<'_> {
@@ -96,16 +96,16 @@ impl Analysis for Exact<'_> {
     }
 }
 
-/// Calls as the page reads them: columns, names once.
+/// Calls in the form that the page reads: columns, with each name once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CallColumns {
-    /// Names of files that calls refer to.
+    /// Names of files.
     pub files: Vec<String>,
-    /// Names of operations with their layer.
+    /// Names of operations, with their layer.
     pub ops: Vec<String>,
-    /// Per call: row of the rank view at one process a row, which is the process's number.
+    /// Process of each call, which is its row in a rank view with one process per row.
     pub process: Vec<ProcessId>,
-    /// Names of the processes, from the first that has a call.
+    /// Names of the processes with calls.
     pub names: Vec<(ProcessId, String)>,
     /// Index of the slice.
     pub slice: Vec<u16>,
@@ -123,7 +123,7 @@ pub struct CallColumns {
     pub duration_ns: Vec<u64>,
 }
 
-/// Puts calls into columns, in order.
+/// Converts calls to columns, sorted.
 #[must_use]
 pub fn columns(run: &Run, mut calls: Vec<Call>) -> CallColumns {
     calls.sort_unstable();

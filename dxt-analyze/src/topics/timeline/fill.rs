@@ -1,4 +1,4 @@
-//! The pass that fills the grids.
+//! Pass that fills the grids.
 
 use super::axes::{self, Axis, Offsets, Targets};
 use super::grid::{Cell, Grid};
@@ -12,31 +12,31 @@ use crate::scan::{Analysis, Block, Row, Stretch};
 use trace_format::counters::{SIZE_BINS, add_sizes};
 use trace_format::frame::BlockHead;
 
-/// What is filled.
+/// Analysis that fills the grids.
 #[derive(Debug)]
 pub struct Activity<'a> {
-    /// Which calls are told apart.
+    /// Calls that are distinguished.
     pub slices: &'a Slices,
-    /// Layouts per file.
+    /// Layouts by file.
     pub layouts: &'a [Option<FileLayout>],
     /// Bins of the job's own row.
     pub job: Span,
     /// Bins of all other grids.
     pub span: Span,
-    /// Ranks, if they are asked for.
+    /// Axis of ranks; `None` if not asked for.
     pub ranks: Option<Axis>,
-    /// Nodes.
+    /// Axis of nodes; `None` if not asked for.
     pub nodes: Option<Axis>,
-    /// Files.
+    /// Axis of files; `None` if not asked for.
     pub files: Option<Axis>,
-    /// Storage targets.
+    /// Axis of storage targets; `None` if not asked for.
     pub targets: Option<Targets>,
-    /// Offsets of files.
+    /// Offset axes of files.
     pub offsets: Vec<Offsets>,
 }
 
 impl<'a> Activity<'a> {
-    /// Everything, over the whole run.
+    /// Creates an analysis that fills all grids over the whole run.
     #[must_use]
     pub fn whole(
         run: &Run,
@@ -58,14 +58,14 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// The job's own row only.
+    /// Creates an analysis that fills the job's own row only.
     #[must_use]
     pub fn of_job(slices: &'a Slices, job: Span) -> Self {
         let (ranks, nodes, files, targets, offsets) = (None, None, None, None, Vec::new());
         Self { slices, layouts: &[], job, span: job, ranks, nodes, files, targets, offsets }
     }
 
-    /// Adds the bytes over time that have no segments: they are of no call, and nobody knows how long their calls took.
+    /// Adds bytes over time that have no segments (heatmaps); their calls and durations are unknown.
     pub fn add_heat(&self, run: &Run, grids: &mut Grids) {
         for ((number, process), slices) in run.numbered_processes().zip(&self.slices.of_heat) {
             let row = |axis: &Option<Axis>| axis.as_ref().and_then(|axis| axis.row(number.0));
@@ -93,7 +93,7 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// What is the same for all calls of a stream; `None` if they are in no slice.
+    /// Returns the properties common to all calls of a stream; `None` if they are in no slice.
     fn of(&self, block: &Block<'_>, stream: StreamIx) -> Option<Of<'_>> {
         let slice = self.slices.find(block.number, stream)?;
         let (stream, kind) = (block.process.stream(stream)?, self.slices.all.get(slice)?.kind);
@@ -113,9 +113,9 @@ impl<'a> Activity<'a> {
         })
     }
 
-    /// One call, wherever it lies; times are ns since the job's start.
+    /// Adds one call of any position; times are ns since the job's start.
     fn call(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, row: &Row, pieces: &mut Vec<Piece>) {
-        // What a seek or a lock calls its length are no bytes moved.
+        // The length of a seek or a lock is not a number of bytes moved.
         let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };
         if of.own {
             grids.own(&self.job, &mut near.job, of.kind, (row.start, row.end), row.length);
@@ -131,7 +131,7 @@ impl<'a> Activity<'a> {
         grids.on_storage(of, row, pieces, &mut near.open);
     }
 
-    /// Calls of which each lies in the bins that are near: their sums are added at once.
+    /// Fast path: adds the sums of calls that each lie in the near bins.
     fn calm(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, calls: Stretch<'_>, shift: u64) {
         let mut sum = Piece { bin: near.all.bin, busy_ns: 0, bytes: 0, calls: calls.start.len() as u64 };
         let (mut first, mut last) = (u64::MAX, 0);
@@ -166,7 +166,7 @@ impl<'a> Activity<'a> {
     }
 }
 
-/// Where the last calls were, in each span, and what of them is not in the grids yet.
+/// Bins of the last calls in each span, and sums of theirs that are not in the grids yet.
 #[derive(Default)]
 struct Nears {
     job: Near,
@@ -175,7 +175,7 @@ struct Nears {
 }
 
 impl Nears {
-    /// How many of `calls`, from the first on, each lie in one bin with the last, of both spans.
+    /// Returns the number of leading calls that each lie in the near bins of both spans.
     fn calm(&self, calls: Stretch<'_>, shift: u64) -> usize {
         let moments = calls.start.iter().zip(calls.end);
         let calm = moments.take_while(|&(start, end)| {

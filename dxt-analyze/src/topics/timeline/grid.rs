@@ -1,5 +1,7 @@
-//! Cells by slice, row and bin. A row of a slice is allocated when something falls into it, so that memory follows what
-//! happened; its bound is rows x bins x slices, whatever the length of the trace.
+//! Sums by slice, row and bin.
+//!
+//! A row of a slice is allocated on first use, so memory follows the activity. Its bound is rows x bins x slices, regardless of the
+//! length of the trace.
 
 use super::span::Piece;
 use serde::Serialize;
@@ -7,16 +9,16 @@ use serde::Serialize;
 /// Sums of one cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cell {
-    /// Calls that begin in it.
+    /// Calls that start in the cell.
     pub calls: u64,
-    /// Bytes moved in it.
+    /// Bytes moved in the cell.
     pub bytes: u64,
     /// Time in calls, ns, summed over processes and threads.
     pub busy_ns: u64,
 }
 
 impl Cell {
-    /// Whether nothing happened.
+    /// True if all sums are 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -38,7 +40,7 @@ impl From<Piece> for Cell {
     }
 }
 
-/// A grid.
+/// Grid of cells.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     rows: usize,
@@ -47,25 +49,25 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Of so many slices, rows and bins.
+    /// Creates an empty grid.
     #[must_use]
     pub fn new(slices: usize, rows: usize, bins: u32) -> Self {
         Self { rows, bins: bins as usize, lines: vec![None; slices.saturating_mul(rows)] }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of bins.
+    /// Returns the number of bins.
     #[must_use]
     pub fn bins(&self) -> usize {
         self.bins
     }
 
-    /// Adds to a cell; one that does not exist takes nothing.
+    /// Adds to a cell; ignores cells outside the grid.
     #[inline]
     pub fn add(&mut self, slice: usize, row: usize, bin: u32, cell: &Cell) {
         if row >= self.rows {
@@ -79,7 +81,7 @@ impl Grid {
         }
     }
 
-    /// Adds a grid of the same form.
+    /// Adds a grid of equal dimensions.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.lines.iter_mut().zip(other.lines) {
             match (mine, theirs) {
@@ -92,20 +94,20 @@ impl Grid {
         }
     }
 
-    /// The cells of every slice and row in which something happened: slice, row, cells by bin.
+    /// Returns (slice, row, cells by bin) for each slice and row with activity.
     pub fn lines(&self) -> impl Iterator<Item = (usize, usize, &[Cell])> {
         let rows = self.rows.max(1);
         let lines = self.lines.iter().enumerate();
         lines.filter_map(move |(place, line)| line.as_deref().map(|line| (place / rows, place % rows, line)))
     }
 
-    /// Cells in which something happened.
+    /// Returns the number of non-empty cells.
     #[must_use]
     pub fn filled(&self) -> usize {
         self.lines().map(|(_, _, line)| line.iter().filter(|cell| !cell.is_empty()).count()).sum()
     }
 
-    /// Puts each two bins together.
+    /// Merges bins in pairs.
     #[must_use]
     pub fn with_half_the_bins(self) -> Self {
         let bins = self.bins.div_ceil(2);
@@ -120,7 +122,7 @@ impl Grid {
         Self { rows: self.rows, bins, lines: self.lines.into_iter().map(|line| line.map(halve)).collect() }
     }
 
-    /// Its lines as the page reads them.
+    /// Returns the lines in the form that the page reads.
     #[must_use]
     pub fn packed(&self) -> Vec<Packed> {
         let pack = |(slice, row, line): (usize, usize, &[Cell])| {
@@ -135,7 +137,7 @@ impl Grid {
     }
 }
 
-/// A line of a grid, without its empty cells.
+/// Line of a grid, without empty cells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Packed {
     /// Index of the slice.

@@ -1,4 +1,4 @@
-//! What the pass fills, and how a call is put into it.
+//! Grids that the pass fills, and the addition of calls to them.
 
 use super::axes::{Offsets, Targets};
 use super::grid::{Cell, Grid};
@@ -11,7 +11,7 @@ use crate::shared::in_turn::InTurn;
 use crate::shared::targets::share_ns;
 use trace_format::counters::{SIZE_BINS, size_bin};
 
-/// What a thread has filled.
+/// Grids filled by one thread.
 #[derive(Clone, Debug)]
 pub struct Grids {
     /// The job, in one row.
@@ -24,18 +24,18 @@ pub struct Grids {
     pub files: Grid,
     /// Storage targets by time.
     pub targets: Grid,
-    /// Offsets by time, a grid for each file; slices are reads and writes.
+    /// Offsets by time, a grid per file; slices are reads and writes.
     pub offsets: Vec<Grid>,
-    /// By bin of the job: first start, last end and bytes of the program's own calls.
+    /// First start, last end and bytes of the program's own calls, by bin of the job.
     pub moments: Vec<Moments>,
-    /// By bin of the job: the program's own reads and writes that begin there, by size.
+    /// The program's own reads and writes that start in each bin of the job, by size.
     pub sizes: Vec<[[u64; SIZE_BINS]; 2]>,
 }
 
-/// Sums that wait to be added, by slice, storage target and bin.
+/// Sums to be added later, by slice, storage target and bin.
 pub(super) type OpenTargets = InTurn<(usize, u32, u32), Cell>;
 
-/// A row of offsets, and what of calls that lie in it waits to be added: neighbours mostly lie in one.
+/// Row of offsets with sums to be added later: successive calls mostly lie in one row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OpenLine {
     from: u64,
@@ -44,26 +44,26 @@ pub(super) struct OpenLine {
 }
 
 impl OpenLine {
-    /// Whether a call lies in it that has bytes.
+    /// True if a call has bytes and lies in the row.
     #[inline]
     fn holds(&self, first: u64, length: u64) -> bool {
         first >= self.from && length > 0 && first < self.until && length <= self.until - first
     }
 }
 
-/// What is the same for all calls of a stream: where they are counted.
+/// Properties common to all calls of a stream: the rows where they are counted.
 pub(super) struct Of<'a> {
     pub(super) slice: usize,
     pub(super) kind: Kind,
-    /// Whether the program itself made them.
+    /// True if the program itself makes the calls.
     pub(super) own: bool,
-    /// Rows.
+    /// Rows in the grids.
     pub(super) rank: Option<usize>,
     pub(super) node: Option<usize>,
     pub(super) file: Option<usize>,
-    /// Where their bytes lie, if they reach storage targets that are known.
+    /// Location of the bytes, if the calls reach known storage targets.
     pub(super) targets: Option<(&'a Targets, Placed<'a>)>,
-    /// Number of the grid of their file's offsets, if it has one.
+    /// Index and axis of the file's grid of offsets, if it has one.
     pub(super) offsets: Option<(usize, &'a Offsets)>,
 }
 
@@ -80,7 +80,7 @@ impl Grids {
         }
     }
 
-    /// Adds to the rows of storage targets and of offsets; the former when they are settled.
+    /// Adds to the rows of offsets, and, once settled, of storage targets.
     #[inline]
     pub(super) fn on_storage(&mut self, of: &Of<'_>, row: &Row, pieces: &[Piece], open: &mut OpenTargets) {
         let Ok(first) = u64::try_from(row.offset) else { return };
@@ -100,7 +100,7 @@ impl Grids {
         }
     }
 
-    /// As [`Self::on_storage`], of a call that lies in one bin; that of `line`, too.
+    /// Fast path of [`Self::on_storage`] for a call that lies in one bin, which is also that of `line`.
     #[inline]
     pub(super) fn on_storage_at_once(
         &mut self,
@@ -111,7 +111,7 @@ impl Grids {
     ) {
         let quickly = of.targets.as_ref().map(|(_, placed)| placed.target(row.offset.cast_unsigned(), row.length));
         let sum = match quickly {
-            // Without a place, or a stripe that has all of it.
+            // Unknown offset, or more than one stripe.
             _ if row.offset < 0 => None,
             Some(None) => None,
             Some(Some(target)) => open.find(target as usize, &(of.slice, target, piece.bin)).map(Some),
@@ -128,7 +128,7 @@ impl Grids {
         }
     }
 
-    /// Adds to the rows of offsets what does not lie in `line`, which then is where that lies, if it is in one.
+    /// Adds a call outside `line` to the rows of offsets. If the call lies in one row, this becomes the new `line`.
     fn on_other_line(&mut self, of: &Of<'_>, row: &Row, piece: Piece, line: &mut OpenLine) {
         self.settle_line(of, piece.bin, line);
         let Some((place, offsets)) = of.offsets else { return };
@@ -143,7 +143,7 @@ impl Grids {
         }
     }
 
-    /// Adds what waits to a row of offsets.
+    /// Adds the sums of `line` to its row of offsets.
     pub(super) fn settle_line(&mut self, of: &Of<'_>, bin: u32, line: &mut OpenLine) {
         let OpenLine { from, cell, .. } = std::mem::take(line);
         let Some((place, offsets)) = of.offsets.filter(|_| !cell.is_empty()) else { return };
@@ -160,12 +160,12 @@ impl Grids {
         }
     }
 
-    /// Adds what waits to the rows of storage targets.
+    /// Adds the pending sums to the rows of storage targets.
     pub(super) fn settle(&mut self, targets: &Targets, open: OpenTargets) {
         open.rest().for_each(|one| self.on_target(targets, one));
     }
 
-    /// By size: the reads, or writes, that begin in a bin of the job.
+    /// Returns the counts by size of reads, or writes, that start in a bin of the job.
     pub(super) fn sizes_of(&mut self, kind: Kind, bin: usize) -> Option<&mut [u64; SIZE_BINS]> {
         let at = match kind {
             Kind::Read => 0,
@@ -175,7 +175,7 @@ impl Grids {
         self.sizes.get_mut(bin)?.get_mut(at)
     }
 
-    /// Notes bytes that moved some time in a bin of the job.
+    /// Records bytes that moved at an unknown time in a bin of the job.
     pub(super) fn moment(&mut self, piece: Piece, job: &Span) {
         if let Some(moments) = self.moments.get_mut(piece.bin as usize) {
             let start = job.start_of(piece.bin as usize);
@@ -184,7 +184,7 @@ impl Grids {
         }
     }
 
-    /// Notes a call that the program itself made.
+    /// Records a call that the program itself made.
     pub(super) fn own(&mut self, job: &Span, near: &mut Near, kind: Kind, (start, end): (u64, u64), length: u64) {
         if !job.overlaps(start, end) {
             return;
@@ -205,7 +205,7 @@ impl Grids {
         }
     }
 
-    /// Adds what another thread has filled.
+    /// Adds the grids of another thread.
     pub(super) fn merge(&mut self, other: Self) {
         self.job.merge(other.job);
         self.ranks.merge(other.ranks);
@@ -220,7 +220,7 @@ impl Grids {
     }
 }
 
-/// What `bytes` of a call's `length` are of a piece of it.
+/// Returns the part of a piece of a call that belongs to `bytes` of the call's `length`.
 #[inline]
 fn share(piece: &Piece, bytes: u64, length: u64) -> Cell {
     Cell {

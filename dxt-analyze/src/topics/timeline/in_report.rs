@@ -1,4 +1,4 @@
-//! Charts and phases on the page; nothing where there will be no page.
+//! Charts and phases on the page; nothing in reports without a page.
 
 use super::charts::{self, Drawn, PageData};
 use super::exact;
@@ -11,11 +11,11 @@ use crate::scan::Nothing;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// See [`Reported`].
+/// Timeline as a part of the report; see [`Reported`].
 #[derive(Debug)]
 pub(crate) struct InReport<'a>(&'a Job<'a>);
 
-/// What the charts draw, and the phases, if there will be a page.
+/// Data of the charts, and the phases; `None` without a page.
 #[derive(Debug)]
 pub(crate) struct OnPage(pub(crate) Option<(PageData, TimelineReport)>);
 
@@ -59,7 +59,7 @@ impl Found for OnPage {
         let about = "When the job did I/O, and what each stretch of it did.";
         let section = |(_, report): &(PageData, TimelineReport)| {
             let mut section = Section::of("phases", "Phases", about, report);
-            // Of the lines that a terminal has instead of charts.
+            // Leaves out the lines that a terminal has instead of charts.
             section.view.parts.retain(|part| !matches!(part, Part::Pairs(_)));
             section
         };

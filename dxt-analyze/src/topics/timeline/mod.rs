@@ -1,11 +1,11 @@
-//! Activity: who was in which call, when. One pass fills bounded grids of rows (the job, ranks, nodes, storage targets, files,
-//! offsets of a file) by bins of time, split into slices (file, layer, operation); what `timeline`, `report` and `serve` show is
-//! read off these grids.
+//! Activity over time. One pass fills bounded grids: rows (the job, ranks, nodes, storage targets, files, offsets of a file) by time
+//! bins, split into slices (file, layer, operation). `timeline`, `report` and `serve` read these grids.
 //!
-//! * `span`: a span of time and its bins; `grid`: the cells and how they are put together until they are few.
-//! * `slices`: which calls are told apart; `axes`: what the rows stand for.
-//! * `fill`: the pass; `grids`: what it fills; `drawn`: a grid as the page reads it; `series`: the job over time; `phases`: its I/O phases; `changes`: where what is done changes; `exact`: single calls, where they are few;
-//!   `unseen`: when calls were made that have no segments.
+//! - `span`: time span and bins; `grid`: cells, and their merging.
+//! - `slices`: calls that are distinguished; `axes`: rows.
+//! - `fill`: the pass; `grids`: the grids it fills; `drawn`: grids as the page reads them; `exact`: single calls, if few.
+//! - `series`: the job over time; `phases`: its I/O phases; `changes`: changes of activity.
+//! - `unseen`: time ranges with calls but without segments.
 
 pub mod args;
 pub mod axes;
@@ -25,7 +25,7 @@ pub mod span;
 pub mod unseen;
 pub mod view;
 
-/// It has no findings of its own.
+/// Codes of findings: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};

@@ -1,13 +1,13 @@
-//! When the calls of a bin begin and end.
+//! Start and end times of the calls of a bin.
 
-/// What is known of the calls that begin, or end, in a bin.
+/// Times and bytes of the calls that start, or end, in a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moments {
-    /// Earliest start of those that begin in it, ns since the job's start; `u64::MAX` if none does.
+    /// Earliest start in the bin, ns since the job's start; `u64::MAX` if no call starts in it.
     pub first_ns: u64,
-    /// Latest end of those that end in it; 0 if none does.
+    /// Latest end in the bin, ns since the job's start; 0 if no call ends in it.
     pub last_ns: u64,
-    /// Bytes of the reads and writes that begin in it, wherever they end.
+    /// Bytes of the reads and writes that start in the bin, wherever they end.
     pub bytes: u64,
 }
 

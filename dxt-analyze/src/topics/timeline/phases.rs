@@ -1,6 +1,7 @@
-//! I/O phases: stretches of the job in which calls follow each other, separated by quiet, and the parts of these that do different
-//! things. The rules are ours: a phase ends where no call of the program is in flight for at least `phase_quiet_share` of the time
-//! from the first call to the last, and where what is done changes for as long ([`changes`]).
+//! I/O phases: stretches of successive calls separated by quiet, cut further where the activity changes.
+//!
+//! The rules are ours. Quiet is a time without any call of the program in flight, of at least `phase_quiet_share` of the time from the
+//! first call to the last. A change of activity must last as long ([`changes`]).
 
 use super::changes;
 use super::grids::Grids;
@@ -14,21 +15,21 @@ use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Files that a phase names.
+/// Maximum files that a phase names.
 const NAMED: usize = 3;
-/// Share of a phase's bytes from which it is called by reads or writes alone.
+/// Minimum share of a phase's bytes for it to be called a read or a write phase.
 const MOSTLY: f64 = 0.9;
 
-/// A phase.
+/// I/O phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub number: usize,
     /// `read`, `write`, `read and write` or `metadata`.
     pub kind: &'static str,
-    /// Start of its first call, ns since the job's start.
+    /// Start of the first call, ns since the job's start.
     pub start_ns: u64,
-    /// End of its last call.
+    /// End of the last call, ns since the job's start.
     pub end_ns: u64,
     /// Bytes read.
     pub bytes_read: u64,
@@ -36,21 +37,21 @@ pub struct Phase {
     pub bytes_written: u64,
     /// Calls of the program.
     pub calls: u64,
-    /// Time in them, ns summed over processes and threads.
+    /// Time in these calls, ns, summed over processes and threads.
     pub busy_ns: u64,
-    /// Bytes per second of its duration.
+    /// Bytes per second of the phase's duration.
     pub bandwidth: f64,
     /// Mean number of calls in flight.
     pub concurrency: f64,
-    /// The operation with most time.
+    /// Operation with most time.
     pub operation: String,
-    /// Share of the time in calls that is in it.
+    /// Share of this operation in the time in calls.
     pub operation_share: f64,
-    /// The files with most time; those that were not told apart have no name.
+    /// Files with most time, among the distinguished ones.
     pub files: Vec<String>,
 }
 
-/// The phases of a job, in order.
+/// Returns the phases of a job, in order.
 #[must_use]
 pub fn phases(
     run: &Run,
@@ -74,7 +75,7 @@ pub fn phases(
     for &at in &busy {
         if let Some(stretch) = stretches.last_mut() {
             let gap = ends(at, at).0.saturating_sub(ends(stretch.0, stretch.1).1);
-            // A call that goes on into this bin leaves no quiet, and then neither bin says so.
+            // A call that continues into this bin leaves no quiet, although neither bin has its start or end.
             if at == stretch.1 + 1 || gap < quiet_ns {
                 stretch.1 = at;
                 continue;
@@ -97,7 +98,7 @@ pub fn phases(
     let has_part = |at: usize, is: fn(&(usize, usize)) -> usize| parts.iter().any(|part| is(part) == at);
     let one = |(number, &(from, to)): (usize, &(usize, usize))| {
         let (mut start_ns, mut end_ns) = ends(from, to);
-        // Calls go on over a cut between neighbouring bins.
+        // At a cut between neighbouring bins, calls may continue over it.
         if from > 0 && has_part(from - 1, |part| part.1) {
             start_ns = span.start_of(from);
         }

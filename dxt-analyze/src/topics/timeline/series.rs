@@ -1,5 +1,5 @@
-//! The job over time: bandwidth, request sizes and calls in flight, bin by bin, read off the grid of one row. Of the program's own
-//! calls, so that a byte counts once.
+//! The job over time: bandwidth, request sizes and calls in flight by bin, read from the grid of one row. Only the program's own calls
+//! count, so that each byte counts once.
 
 use super::grid::Cell;
 use super::grids::Grids;
@@ -8,50 +8,50 @@ use super::span::Span;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// One bin of the job.
+/// Time bin of the job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bin {
-    /// Its start, ns since the job's start.
+    /// Start, ns since the job's start.
     pub start_ns: u64,
-    /// Bytes read in it; those of a call are shared out evenly over its time.
+    /// Bytes read in the bin; those of a call are distributed evenly over its duration.
     pub bytes_read: u64,
-    /// Bytes written, likewise.
+    /// Bytes written in the bin; those of a call are distributed evenly over its duration.
     pub bytes_written: u64,
-    /// Bytes of the reads and writes that begin in it, wherever they end.
+    /// Bytes of the reads and writes that start in the bin, wherever they end.
     pub bytes_begun: u64,
-    /// Reads that begin in it.
+    /// Reads that start in the bin.
     pub reads: u64,
-    /// Writes that begin in it.
+    /// Writes that start in the bin.
     pub writes: u64,
-    /// Other calls that begin in it.
+    /// Other calls that start in the bin.
     pub metadata_calls: u64,
-    /// Time in reads, ns summed over processes and threads.
+    /// Time in reads, ns, summed over processes and threads.
     pub read_ns: u64,
-    /// Time in writes.
+    /// Time in writes, ns, summed over processes and threads.
     pub write_ns: u64,
-    /// Time in other calls.
+    /// Time in other calls, ns, summed over processes and threads.
     pub metadata_ns: u64,
     /// Reads by size: [`trace_format::counters::SIZE_BOUNDS`].
     pub read_sizes: [u64; SIZE_BINS],
-    /// Writes by size.
+    /// Writes by size: [`trace_format::counters::SIZE_BOUNDS`].
     pub write_sizes: [u64; SIZE_BINS],
 }
 
 impl Bin {
-    /// Time in calls of every kind, ns.
+    /// Returns the time in calls of every kind, ns.
     #[must_use]
     pub fn busy_ns(&self) -> u64 {
         self.read_ns.saturating_add(self.write_ns).saturating_add(self.metadata_ns)
     }
 
-    /// Mean bytes of the reads and writes that begin in it.
+    /// Returns the mean bytes of the reads and writes that start in the bin.
     #[must_use]
     pub fn mean_size(&self) -> Option<f64> {
         let calls = self.reads.saturating_add(self.writes);
         (calls > 0).then(|| self.bytes_begun as f64 / calls as f64)
     }
 
-    /// Whether no call was in flight, and no bytes moved.
+    /// True if no call was in flight and no bytes moved.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let bytes = self.bytes_read.saturating_add(self.bytes_written);
@@ -59,7 +59,7 @@ impl Bin {
     }
 }
 
-/// The bins of a job.
+/// Returns the bins of a job.
 #[must_use]
 pub fn bins(span: &Span, slices: &Slices, grids: &Grids) -> Vec<Bin> {
     let mut out: Vec<Bin> = (0..span.bins as usize)

@@ -1,5 +1,5 @@
-//! Which calls are told apart in the grids: by file, layer, operation, and by whether the program made the call. The slices that took
-//! most time are kept; what is left is put together by layer and kind, so that their number has a bound.
+//! Slices: calls by file, layer, operation and caller. Those with most time are distinguished; the rest is merged by layer and kind, so
+//! that the number of slices is bounded.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx};
 use crate::shared::totals::StreamTotal;
@@ -8,27 +8,27 @@ use std::collections::BTreeMap;
 use trace_format::meta::HeatDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Files that are told apart.
+/// Maximum files distinguished.
 pub const FILES: usize = 8;
-/// Slices that are told apart; the rest makes at most three for each layer, twice.
+/// Maximum slices distinguished; the rest makes at most six more per layer.
 const SLICES: usize = 40;
-/// Stands for a stream that is in no slice: of failed calls, or not looked at.
+/// Mark of a stream in no slice: failed calls, or calls left out by the selection.
 pub const NO_SLICE: u16 = u16::MAX;
 
-/// Kinds of work.
+/// Kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Moves bytes from files.
+    /// Transfers from files.
     Read,
-    /// Moves bytes to files.
+    /// Transfers to files.
     Write,
-    /// Everything else: opening, closing, seeking, syncing, locking.
+    /// All other calls: open, close, seek, sync, lock and so on.
     Metadata,
 }
 
 impl Kind {
-    /// Of an operation's class.
+    /// Returns the kind of an operation class.
     #[must_use]
     pub fn of(class: Option<OpClass>) -> Self {
         match class {
@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,18 +49,18 @@ impl Kind {
     }
 }
 
-/// What a slice holds.
+/// Calls in a slice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Slice {
-    /// Index into [`Run::files`]; `None`: all that are not told apart.
+    /// Index into [`Run::files`]; `None` for all files that are not distinguished.
     pub file: Option<FileId>,
-    /// Layer's name.
+    /// Name of the layer.
     pub layer: &'static str,
-    /// Whether MPI-IO or HDF5 made the calls inside one of its own.
+    /// True if MPI-IO or HDF5 made the calls inside one of its own.
     pub nested: bool,
-    /// Kind of work.
+    /// Kind of the calls.
     pub kind: Kind,
-    /// Operation and form for reads and writes: `write collective`.
+    /// Operation and form of reads and writes, such as `write collective`.
     pub op: String,
 }
 
@@ -73,7 +73,7 @@ impl Slice {
         Self { file: Some(stream.file), layer: op.layer_name(), nested, kind, op: name }
     }
 
-    /// Bytes over time: of POSIX, MPI-IO's calls are among them.
+    /// Returns the slice of bytes over time. POSIX bytes include those of MPI-IO's calls, and are nested if there are any.
     fn of_heat(run: &Run, process: &Process, def: &HeatDef) -> Self {
         let of_mpi = |stream: &Stream| run.op(stream).layer == Some(Layer::Mpiio) && run.op(stream).is_data();
         let through_mpi =
@@ -93,28 +93,28 @@ impl Slice {
         self.without_file()
     }
 
-    /// `POSIX write`.
+    /// Returns a title such as `POSIX write`.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.layer, self.op)
     }
 }
 
-/// The slices of a run.
+/// Slices of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Slices {
-    /// What they hold.
+    /// Slices by index.
     pub all: Vec<Slice>,
-    /// Files that are told apart, those with most time first.
+    /// Distinguished files, most time first.
     pub files: Vec<FileId>,
-    /// By process, by stream index: slice, or [`NO_SLICE`].
+    /// Slice, or [`NO_SLICE`], by process and stream index.
     pub of_stream: Vec<Vec<u16>>,
-    /// By process, by number in [`crate::model::Process::heat`]: slice.
+    /// Slice by process and index into [`crate::model::Process::heat`].
     pub of_heat: Vec<Vec<u16>>,
 }
 
 impl Slices {
-    /// Chosen by the time that `totals` has of each stream.
+    /// Chooses the slices by the time of each stream in `totals`.
     #[must_use]
     pub fn new(run: &Run, totals: &[StreamTotal]) -> Self {
         let files = files_by_time(run, totals).into_iter().take(FILES).collect::<Vec<FileId>>();
@@ -163,7 +163,7 @@ impl Slices {
         Self { all: all.into_iter().map(|(_, slice)| slice).collect(), files, of_stream, of_heat }
     }
 
-    /// The slice of a stream of a process.
+    /// Returns the slice of a stream of a process.
     #[inline]
     #[must_use]
     pub fn find(&self, process: ProcessId, stream: StreamIx) -> Option<usize> {
@@ -180,7 +180,7 @@ fn stream_of<'a>(run: &'a Run, total: &StreamTotal) -> Option<&'a Stream> {
     run.process(total.process)?.stream(total.stream)
 }
 
-/// Files by the time of the program's own calls on them, most first.
+/// Returns files by the time of the program's own calls on them, most time first.
 #[must_use]
 pub fn files_by_time(run: &Run, totals: &[StreamTotal]) -> Vec<FileId> {
     let mut times: BTreeMap<FileId, u64> = BTreeMap::new();

@@ -1,15 +1,15 @@
-//! A span of time cut into bins of equal, round width.
+//! Time span, divided into bins of equal, round width.
 
 use super::unseen::unseen;
 use crate::model::Run;
 use serde::Serialize;
 
-/// A span of time and its bins.
+/// Time span and its bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// Where it begins, ns since the job's start; a multiple of the width.
+    /// Start, ns since the job's start; a multiple of the width.
     pub from_ns: u64,
-    /// Where it ends, ns since the job's start.
+    /// End, ns since the job's start.
     pub until_ns: u64,
     /// Width of a bin, ns: 1, 2 or 5 times a power of ten.
     pub width_ns: u64,
@@ -17,30 +17,30 @@ pub struct Span {
     pub bins: u32,
 }
 
-/// The part of a call that lies in one bin.
+/// Part of a call that lies in one bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Bin.
     pub bin: u32,
-    /// Time in it, ns.
+    /// Time in the bin, ns.
     pub busy_ns: u64,
-    /// Bytes, by the share of the call's time.
+    /// Bytes, in proportion to time.
     pub bytes: u64,
-    /// 1 where the call begins.
+    /// 1 in the bin where the call starts, else 0.
     pub calls: u64,
 }
 
-/// A bin and its time, ns since the job's start.
+/// Bin and its time range, ns since the job's start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
-    /// Its number.
+    /// Index of the bin.
     pub bin: u32,
     from: u64,
     until: u64,
 }
 
 impl Near {
-    /// Whether a call begins and ends in its time.
+    /// True if a call lies in the time range.
     #[inline]
     #[must_use]
     pub fn holds(&self, start: u64, end: u64) -> bool {
@@ -49,28 +49,29 @@ impl Near {
 }
 
 impl Span {
-    /// From `from_ns` to `until_ns` in at most `most` bins.
+    /// Creates the span from `from_ns` to `until_ns` with at most `most` bins.
     #[must_use]
     pub fn new(from_ns: u64, until_ns: u64, most: u32) -> Self {
         let most = u64::from(most.max(2));
         let until_ns = until_ns.max(from_ns.saturating_add(1));
         let from_ns = from_ns.min(until_ns - 1);
-        // One bin fewer, because the first begins at a multiple of the width.
+        // One bin less, since the first one begins at a multiple of the width.
         let width_ns = round_up((until_ns - from_ns).div_ceil(most - 1));
         let from_ns = from_ns - from_ns % width_ns;
         let bins = (until_ns - from_ns).div_ceil(width_ns).clamp(1, most) as u32;
         Self { from_ns, until_ns, width_ns, bins }
     }
 
-    /// The time in which `run` has segments or bytes over time, from the first to the last, or the part of it that is looked at. It
-    /// begins at the job's start if that is not far from it. Bins are no narrower than those of bytes over time if there is
-    /// nothing else.
+    /// Creates the span of a run: from first to last segment or byte over time, limited to the selected time window.
+    ///
+    /// Begins at the job's start if that is not far. If the run has bytes over time only, bins are at least as wide as theirs.
     #[must_use]
     pub fn of_run(run: &Run, most: u32) -> Self {
         Self::until_at_least(run, most, 0)
     }
 
-    /// The same with the time of which there are no segments although there were calls ([`super::unseen`]), which charts hatch.
+    /// Creates the span for charts, which includes time ranges with calls but without segments ([`super::unseen`]), since charts hatch
+    /// them.
     #[must_use]
     pub fn of_charts(run: &Run, most: u32) -> Self {
         let ends = unseen(run).into_iter().map(|stretch| stretch.until_ns);
@@ -108,26 +109,26 @@ impl Span {
         Self::new(from, until.max(from), most)
     }
 
-    /// Start of a bin, ns since the job's start.
+    /// Returns the start of a bin, ns since the job's start.
     #[must_use]
     pub fn start_of(&self, bin: usize) -> u64 {
         self.from_ns.saturating_add(self.width_ns.saturating_mul(bin as u64))
     }
 
-    /// Whether a call from `start` to `end` has a part in it.
+    /// True if a call from `start` to `end` overlaps the span.
     #[inline]
     #[must_use]
     pub fn overlaps(&self, start: u64, end: u64) -> bool {
         start < self.until_ns && end >= self.from_ns
     }
 
-    /// A bin's time, as far as all of it lies in the span.
+    /// Returns the time range of a bin, cut to the span.
     fn of_bin(&self, bin: u32) -> Near {
         let from = self.start_of(bin as usize);
         Near { bin, from, until: from.saturating_add(self.width_ns).min(self.until_ns) }
     }
 
-    /// The bin that a time of the span, or the nearest to it, lies in. `near` is where the last one was: most are in the same.
+    /// Returns the bin of a time, or the nearest bin. `near` caches the last one, which most times are in.
     #[inline]
     pub fn bin(&self, time: u64, near: &mut Near) -> u32 {
         if !(near.from..near.until).contains(&time) {
@@ -137,7 +138,7 @@ impl Span {
         near.bin
     }
 
-    /// As [`Span::cut`], without a division where a call lies in one bin with the last.
+    /// Fast path of [`Span::cut`], without a division if the call lies in the near bin.
     #[inline]
     pub fn cut_near(&self, near: &mut Near, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
         if !near.holds(start, end) {
@@ -152,7 +153,7 @@ impl Span {
         each(Piece { bin: near.bin, busy_ns: end.saturating_sub(start), bytes, calls: 1 });
     }
 
-    /// Cuts a call of `bytes` at the bins' borders; `each` gets the parts that lie in the span.
+    /// Cuts a call of `bytes` at the borders of bins; `each` gets the parts within the span.
     #[inline]
     pub fn cut(&self, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
         if !self.overlaps(start, end) {
@@ -165,7 +166,7 @@ impl Span {
             return each(Piece { bin: first as u32, busy_ns: end.saturating_sub(start), bytes, calls: 1 });
         }
         let duration = u128::from(end.saturating_sub(start).max(1));
-        // Parts are differences of rounded sums, so that together they are the whole.
+        // Parts are differences of rounded sums, so that they add up to the whole.
         let until = |time: u64| (u128::from(bytes) * u128::from(time.saturating_sub(start)) / duration) as u64;
         let mut at = start.max(self.from_ns);
         for number in first..=last {
@@ -179,14 +180,14 @@ impl Span {
     }
 }
 
-/// The last nanosecond of a call: one that ends where a bin begins has no part in that bin.
+/// Returns the last nanosecond of a call: a call that ends where a bin begins has no part in that bin.
 #[inline]
 #[must_use]
 pub fn last_moment(start: u64, end: u64) -> u64 {
     end.saturating_sub(1).max(start)
 }
 
-/// The next of 1, 2, 5, 10, 20, 50, ...
+/// Returns the next number in 1, 2, 5, 10, 20, 50, ...
 pub(crate) fn round_up(value: u64) -> u64 {
     let mut power = 1_u64;
     loop {
@@ -208,7 +209,7 @@ mod tests {
     fn pieces(span: &Span, start: u64, end: u64, bytes: u64) -> Vec<(u32, u64, u64, u64)> {
         let mut out = Vec::new();
         span.cut(start, end, bytes, |piece| out.push((piece.bin, piece.busy_ns, piece.bytes, piece.calls)));
-        // Wherever the last call was, the parts are the same.
+        // The parts do not depend on the near bin.
         for last in [0, start.saturating_sub(10), start, start.saturating_add(10), end] {
             let (mut near, mut same) = (Near::default(), Vec::new());
             span.cut_near(&mut near, last, last, 1, |_| {});

@@ -1,5 +1,5 @@
-//! Stretches of time of which a process has no segments although it made calls: its buffer was full, or Darshan's DXT had no more
-//! room. Charts hatch them, so that nothing on record is not taken for nothing done.
+//! Time ranges in which a process has no segments although it made calls: its buffer was full, or Darshan's DXT had no more room. Charts
+//! hatch them, to distinguish calls without a record from no calls.
 
 use super::axes::Axis;
 use crate::model::{FileId, Process, ProcessId, Run};
@@ -7,44 +7,44 @@ use crate::shared::completeness::{cut_files, heat_goes_on};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A stretch of one process, of one file where that is known.
+/// Time range of one process, of one file if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unseen {
     /// Index into [`Run::processes`].
     pub process: ProcessId,
-    /// Index into [`Run::files`]; `None`: of files that nobody knows.
+    /// Index into [`Run::files`]; `None` if the files are unknown.
     pub file: Option<FileId>,
-    /// From when, ns since the job's start.
+    /// Start, ns since the job's start.
     pub from_ns: u64,
-    /// Until when.
+    /// End, ns since the job's start.
     pub until_ns: u64,
 }
 
-/// The stretches of a row of a chart, from the first to the last.
+/// Time ranges of a chart's row, merged from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnseenRow {
-    /// The row.
+    /// Row.
     pub row: u32,
-    /// From when, ns since the job's start.
+    /// Start, ns since the job's start.
     pub from_ns: u64,
-    /// Until when.
+    /// End, ns since the job's start.
     pub until_ns: u64,
-    /// Processes that have such a stretch.
+    /// Number of processes with such a time range.
     pub processes: u64,
 }
 
-/// By what rows are told apart.
+/// Kind of the rows.
 #[derive(Clone, Copy, Debug)]
 pub enum By<'a> {
     /// Rows of ranks or nodes.
     Process(&'a Axis),
     /// Rows of files.
     File(&'a Axis),
-    /// So many rows, any of which may lack something: of storage targets.
+    /// Rows of storage targets, given by their number; calls without segments may be in any.
     Any(usize),
 }
 
-/// All stretches of a run.
+/// Returns all time ranges of a run.
 #[must_use]
 pub fn unseen(run: &Run) -> Vec<Unseen> {
     let mut out = Vec::new();
@@ -58,7 +58,7 @@ pub fn unseen(run: &Run) -> Vec<Unseen> {
     out
 }
 
-/// DXT keeps the first segments: from the last one to the end of the run there are none.
+/// Adds the time ranges of DXT, which keeps the first segments: from the last segment to the end of the run.
 fn of_dxt(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>) {
     let ends = process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns));
     let Some(from_ns) = ends.max() else { return };
@@ -71,7 +71,7 @@ fn of_dxt(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>
     }
 }
 
-/// A tracer whose buffer is full folds what comes into counters, which say when the first of it began and the last ended.
+/// Adds the time ranges of a tracer with a full buffer, which folds further calls into counters that have first start and last end.
 fn of_full_buffer(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>) {
     let mut files: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for (stream, counters) in run.missing_of(process).filter(|(_, counters)| counters.segments > 0) {
@@ -89,7 +89,7 @@ fn of_full_buffer(run: &Run, number: ProcessId, process: &Process, out: &mut Vec
     }));
 }
 
-/// By row of a chart; rows that lack nothing are left out.
+/// Merges time ranges by row of a chart; rows without any are left out.
 #[must_use]
 pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
     let mut rows: BTreeMap<u32, (UnseenRow, Option<ProcessId>)> = BTreeMap::new();
@@ -98,7 +98,7 @@ pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
         let (sum, last) = rows.entry(row).or_insert((none, None));
         sum.from_ns = sum.from_ns.min(one.from_ns);
         sum.until_ns = sum.until_ns.max(one.until_ns);
-        // Those of a process stand together.
+        // Time ranges of one process are adjacent.
         sum.processes += u64::from(*last != Some(one.process));
         *last = Some(one.process);
     };
@@ -114,7 +114,7 @@ pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
     rows.into_values().map(|(row, _)| row).collect()
 }
 
-/// Of one file, from the first to the last.
+/// Merges the time ranges of one file.
 #[must_use]
 pub fn of_file(all: &[Unseen], file: FileId) -> Option<UnseenRow> {
     let its: Vec<Unseen> = all.iter().filter(|one| one.file == Some(file)).copied().collect();

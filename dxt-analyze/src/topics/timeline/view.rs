@@ -1,4 +1,4 @@
-//! `timeline`: the job over time. Two passes: which operations and files matter, then when they happened.
+//! `timeline` command: the job over time. One pass finds the operations and files that matter, another one their times.
 
 use super::args::Args;
 use crate::findings::Finding;
@@ -23,30 +23,30 @@ use trace_format::counters::SIZE_BINS;
 /// The job over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct TimelineReport {
-    /// Span and width of the bins.
+    /// Time span and width of the bins.
     pub span: Span,
     /// I/O phases.
     pub phases: Vec<Phase>,
-    /// The bins, in order.
+    /// Bins, in order.
     pub bins: Vec<Bin>,
-    /// Why there is nothing to show, if so.
+    /// Reason if there is nothing to show.
     pub nothing: Option<String>,
-    /// What is missing.
+    /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings: of the trace itself.
+    /// Findings about the trace itself.
     pub findings: Vec<Finding>,
 }
 
-/// Loads and looks.
+/// Loads a run and computes its timeline.
 ///
 /// # Errors
-/// If nothing can be loaded.
+/// Returns an error if nothing can be loaded.
 pub fn timeline(args: &Args) -> Result<TimelineReport> {
     let run = crate::session::open(&args.inputs)?;
     Ok(timeline_of(&run, args.options.bins))
 }
 
-/// Of a run that is loaded, in at most `most` bins.
+/// Computes the timeline of a loaded run, in at most `most` bins.
 #[must_use]
 pub fn timeline_of(run: &Run, most: u32) -> TimelineReport {
     let bar = Bar::new(run.segments(), "totals");
@@ -60,7 +60,7 @@ pub fn timeline_of(run: &Run, most: u32) -> TimelineReport {
     read_off(run, &activity, &grids, &lost)
 }
 
-/// The report that the job's own row of grids holds.
+/// Creates the report from the job's own row of the grids.
 pub(crate) fn read_off(run: &Run, activity: &Activity<'_>, grids: &Grids, lost: &Lost) -> TimelineReport {
     let bins = bins(&activity.job, activity.slices, grids);
     let phases = phases(run, &activity.job, activity.slices, grids, &bins, &run.thresholds);
@@ -155,7 +155,7 @@ fn phase_table(phases: &[Phase]) -> Table {
         .done()
 }
 
-/// For CSV only: a terminal has the sparklines.
+/// Returns the bins for CSV only: a terminal has sparklines.
 fn bin_table(bins: &[Bin], width_ns: u64) -> Table {
     let rate = |bytes: u64| Cell::Rate(bytes as f64 / (width_ns as f64 / 1e9));
     let in_flight = |bin: &Bin| bin.busy_ns() as f64 / width_ns.max(1) as f64;
@@ -183,7 +183,6 @@ fn bin_table(bins: &[Bin], width_ns: u64) -> Table {
     table.done()
 }
 
-/// Columns of reads by size.
 const READ_SIZES: [&str; SIZE_BINS] = [
     "reads_0_100",
     "reads_100_1k",
@@ -197,7 +196,6 @@ const READ_SIZES: [&str; SIZE_BINS] = [
     "reads_1g_plus",
 ];
 
-/// Columns of writes by size.
 const WRITE_SIZES: [&str; SIZE_BINS] = [
     "writes_0_100",
     "writes_100_1k",

@@ -1,5 +1,5 @@
-//! Reads that could be fetched before they are made: each pattern of small reads played through a cache, as it is, by plain read-ahead, and by
-//! the pattern.
+//! Prefetchable reads: simulates each pattern of small reads through a cache, without prefetching, with plain read-ahead, and with
+//! prefetching by the pattern.
 
 use super::{FEWEST, SMALL_BYTES, WAITED_NS};
 use crate::model::{FileId, Run};
@@ -18,53 +18,53 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Reads of a pattern that are played: they tell as much as all.
+/// Maximum reads of a pattern to simulate; more would not change the result.
 const PLAYED: usize = 1000;
-/// Patterns that are played; those of most time.
+/// Maximum patterns to simulate, by total time.
 const PATTERNS: usize = 16;
-/// What Linux reads ahead unless told otherwise, bytes.
+/// Default read-ahead of Linux, bytes.
 pub(super) const PLAIN_BYTES: u64 = 128 << 10;
-/// A page of the cache, bytes.
 const PAGE_BYTES: u64 = 4096;
-/// Times that between two reads must pass, taken so often, for a read to be hidden behind some of it.
+/// Maximum ratio of read latency to interval between reads; above it there is too little time to hide the latency behind.
 const HIDDEN: u64 = 10;
-/// Square of the coefficient of variation of the times between reads, beyond which few of them make most of the mean: less than one in five.
+/// Squared coefficient of variation of the intervals above which reads come in bursts: fewer than one interval in five makes up most of
+/// the mean.
 const BURSTS: f64 = 4.0;
 
-/// Reads of a file that processes make alike. Shares are of the misses, or of the bytes that are fetched ahead.
+/// Peer reads of several processes. Shares are of the misses, or of the bytes prefetched.
 #[derive(Clone, Debug, Serialize)]
 pub struct AheadRow {
-    /// File; the first of those that processes have for themselves.
+    /// File; if each process has its own, the first one.
     pub file: String,
-    /// Processes and threads that read so.
+    /// Processes and threads with this pattern.
     pub processes: u64,
-    /// Reads of all.
+    /// Reads of all of them.
     pub reads: u64,
-    /// Bytes of the first read.
+    /// Bytes of the longest read.
     pub length: u64,
-    /// Mean time of a read, ns.
+    /// Mean duration of a read, ns.
     pub latency_ns: u64,
-    /// From the end of a read to the start of the next one, the mean, ns.
+    /// Mean time from the end of a read to the start of the next one, ns.
     pub interval_ns: u64,
-    /// How many reads ahead.
+    /// Prefetch distance, in reads.
     pub calls_ahead: u64,
     /// Share of the misses that plain read-ahead avoids.
     pub plain_coverage: f64,
-    /// Share of its bytes that are used.
+    /// Share of plain read-ahead's bytes that are used.
     pub plain_accuracy: f64,
-    /// Share of the misses that are avoided by the pattern.
+    /// Share of the misses that prefetching by the pattern avoids.
     pub coverage: f64,
-    /// Share of its bytes that are used.
+    /// Share of the pattern's prefetched bytes that are used.
     pub accuracy: f64,
-    /// Share of the reads for which the bytes come and have to go again before their use.
+    /// Share of the reads whose prefetched bytes are evicted before use.
     pub too_early: f64,
-    /// Share of the reads for which the bytes are still on their way.
+    /// Share of the reads whose prefetched bytes are still in flight.
     pub too_late: f64,
-    /// Time that reads of all do not wait any more, ns.
+    /// Waiting time saved over all reads, ns.
     pub saves_ns: u64,
 }
 
-/// A pattern and what is known of its reads.
+/// Pattern with statistics of its reads.
 struct Candidate<'a> {
     pattern: &'a Pattern,
     file: FileId,
@@ -96,7 +96,7 @@ pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<Ahead
     out
 }
 
-/// The loop inside that does all of it again and again.
+/// Returns the innermost loop around all accesses.
 fn innermost(of: &Loop) -> &Loop {
     match of.body.as_slice() {
         [Node::Loop(inner)] => innermost(inner),
@@ -104,7 +104,7 @@ fn innermost(of: &Loop) -> &Loop {
     }
 }
 
-/// Of small reads that wait for storage.
+/// Returns the pattern as a candidate if its reads are small and wait for storage.
 fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candidate<'a>> {
     if !matches!(of.whose.layer, Layer::Posix | Layer::Stdio) || pattern.accesses < FEWEST {
         return None;
@@ -128,15 +128,15 @@ fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candida
     if any_unwaited || of_reads == 0 || longest >= SMALL_BYTES || longest == 0 || latency_ns < WAITED_NS {
         return None;
     }
-    // Of a nest of reads and writes, by its leaves.
+    // In a nest of reads and writes, reads have the share of their leaves.
     let reads = pattern.accesses.checked_div(all_leaves)?.saturating_mul(of_reads);
     let passed = pattern.last_start_ns.saturating_sub(pattern.start_ns) / (pattern.accesses - 1).max(1);
-    // Between bursts of reads much time passes, within them none: then most of them find nothing to wait behind.
+    // Bursts have long pauses between them and none within: most reads then have nothing to hide behind.
     let inner = innermost(&pattern.nest);
     let in_bursts = inner.times.squared_variation().is_some_and(|squared| squared > BURSTS);
     let within = inner.times.mean_ns().filter(|_| inner.body.len() == 1).map_or(passed, |mean| passed.min(mean as u64));
     let interval_ns = if in_bursts { 0 } else { within.saturating_sub(all_ns / all) };
-    // Where nothing is done between reads there is nothing to hide them behind.
+    // Without work between reads there is nothing to hide their latency behind.
     if interval_ns.saturating_mul(HIDDEN) < latency_ns {
         return None;
     }
@@ -176,13 +176,13 @@ fn played_with(candidate: &Candidate<'_>, size_bytes: u64) -> (Cache, u64) {
     (cache, calls_ahead(&cache, candidate.interval_ns, candidate.length))
 }
 
-/// Offset and length of each read, in order.
+/// Returns offset and length of each read to simulate, in order.
 fn accesses<'a>(run: &'a Run, candidate: &Candidate<'a>) -> impl Iterator<Item = (u64, u64)> + 'a {
     let all = expand_nest(&candidate.pattern.nest).take(PLAYED * 16).filter(|(op, ..)| !writes(run, *op));
     all.map(|(_, offset, length)| (offset, length)).take(PLAYED)
 }
 
-/// Single times are not kept: reads take what they take on the mean, and come as regularly.
+/// Simulates the reads. Single times are not kept: each read has the mean duration, and comes after the mean interval.
 fn play<P: Iterator<Item = (u64, u64)>>(
     run: &Run,
     candidate: &Candidate<'_>,

@@ -1,22 +1,22 @@
-//! Which of it is worth saying.
+//! Findings from the advice.
 
 use super::ahead::PLAIN_BYTES;
 use super::{Advice, AheadRow, FilePart, OneCall, SameBytes, Strided, StripeRow};
 use crate::findings::{About, Code, Evidence, Finding, Severity};
 use crate::text::units;
 
-/// Misses that the pattern avoids beyond those that plain read-ahead does, at least.
+/// Minimum coverage by the pattern minus coverage by plain read-ahead.
 const MORE: f64 = 0.5;
-/// What the file's stripes cost against the best, at least.
+/// Minimum cost of the file's stripe size relative to the best.
 const COSTS: f64 = 1.5;
-/// Findings of a kind.
+/// Maximum findings of a kind.
 const MOST: usize = 3;
-/// Files that are named one by one of which all read the same, or that are read in strides: the verdict makes one of them.
+/// Maximum files with findings on same bytes or strides; the verdict merges these findings.
 const FILES: usize = 16;
 
 pub(super) fn of(advice: &Advice) -> Vec<Finding> {
     let ahead = advice.read_ahead.iter().filter(|row| row.coverage >= row.plain_coverage + MORE && row.saves_ns > 0);
-    // What a replay does not agree with is no advice.
+    // A replay that contradicts the model wins.
     let agreed = |row: &&StripeRow| row.replayed.and_then(|replayed| replayed.is_better) != Some(false);
     let costly = |row: &&StripeRow| row.costs_times.is_some_and(|times| times >= COSTS);
     let stripes = advice.stripes.iter().filter(costly).filter(agreed);
@@ -92,13 +92,13 @@ fn one_call_of(row: &OneCall) -> Finding {
 }
 
 impl OneCall {
-    /// The loop as a datatype of MPI's.
+    /// Returns the call that creates the loop as an MPI datatype.
     #[must_use]
     pub fn vector(&self) -> String {
         format!("MPI_Type_create_hvector({}, {}, {}, MPI_BYTE, &filetype)", self.calls, self.length, self.stride)
     }
 
-    /// Where a rank's view begins.
+    /// Returns the displacement of a rank's view.
     #[must_use]
     pub fn displacement(&self) -> String {
         match self.begins {
@@ -108,7 +108,7 @@ impl OneCall {
         }
     }
 
-    /// The same in Python.
+    /// Returns the statement that creates the datatype in Python (mpi4py).
     #[must_use]
     pub fn python_vector(&self) -> String {
         format!("filetype = MPI.BYTE.Create_hvector({}, {}, {}).Commit()", self.calls, self.length, self.stride)
@@ -134,7 +134,7 @@ fn strided_of(row: &Strided) -> Finding {
     finding(code, title, words, about, None, hint.to_owned())
 }
 
-/// Times that bytes are read by each, on the mean, from which that is worth a word.
+/// Minimum mean number of times that each process reads the bytes, to be mentioned.
 const AGAIN: f64 = 1.2;
 
 fn same_bytes_of(row: &SameBytes) -> Finding {

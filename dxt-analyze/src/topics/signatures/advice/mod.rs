@@ -1,12 +1,12 @@
-//! What the signatures of a run are good for: [`super::uses`] with this run's numbers.
+//! Advice derived from the signatures: [`super::uses`] with the numbers of this run.
 //!
-//! * `ahead`: reads that could be fetched before they are made.
-//! * `one_call`: loops that are one collective call.
-//! * `same_bytes`: what ranks all read.
-//! * `strided`: small calls that leave gaps.
-//! * `stripes`: stripe sizes and layouts that suit what files are used for; `replayed`: which ones a replay of the accesses finds.
-//! * `parts`: layouts of several components, where parts of a file suit different stripes.
-//! * `findings`: which of it is worth saying; `tables`: all of it.
+//! - `ahead`: prefetchable reads.
+//! - `one_call`: loops that could be one collective call.
+//! - `same_bytes`: bytes that all ranks read.
+//! - `strided`: small calls with gaps.
+//! - `stripes`: stripe sizes and layouts that suit the access patterns; `replayed`: the best ones by replay.
+//! - `parts`: composite layouts, for files whose parts suit different stripes.
+//! - `findings`, `tables`: output.
 
 mod ahead;
 mod findings;
@@ -34,28 +34,28 @@ use crate::model::Run;
 use crate::render::Part;
 use serde::Serialize;
 
-/// Fewest calls of a pattern, of a process, that is worth changing the program for.
+/// Minimum calls of a pattern per process to be worth a program change.
 const FEWEST: u64 = 100;
-/// Bytes below which a call is small: a larger one takes its time for its bytes.
+/// Upper bound of a small call, bytes; the duration of larger calls depends on their bytes.
 const SMALL_BYTES: u64 = 256 << 10;
 
-/// Mean time of a read from which it has waited for storage, ns.
+/// Minimum mean duration of a read that has waited for storage, ns.
 const WAITED_NS: u64 = 100_000;
 
-/// What could be done with the patterns.
+/// Advice on a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Advice {
-    /// Reads that could be fetched before they are made, those that save most first.
+    /// Prefetchable reads, largest saving first.
     pub read_ahead: Vec<AheadRow>,
-    /// Loops that are one collective call, those of most calls first.
+    /// Loops that could be one collective call, most calls first.
     pub one_call: Listed<OneCall>,
-    /// Small calls at a fixed distance that leave gaps, most calls first.
+    /// Small calls at a fixed distance with gaps between, most calls first.
     pub strided: Listed<Strided>,
-    /// What ranks all read, most bytes first.
+    /// Bytes that all ranks read, most bytes first.
     pub same_bytes: Listed<SameBytes>,
-    /// Stripe sizes that suit patterns, those that gain most first.
+    /// Stripe sizes that suit the patterns, largest gain first.
     pub stripes: Vec<StripeRow>,
-    /// Components of layouts, where patterns that lie behind each other in a file suit different stripes.
+    /// Components of composite layouts, for files with successive patterns that suit different stripes.
     pub file_parts: Vec<FilePart>,
 }
 
@@ -71,7 +71,7 @@ impl Advice {
         }
     }
 
-    /// Looks which stripes are best by a replay, too, which reads the trace once more.
+    /// Adds the best stripes by replay, which reads the trace once more.
     pub(super) fn replay(&mut self, run: &Run) {
         if !self.stripes.is_empty() {
             replayed::add(run, &mut self.stripes);
@@ -79,12 +79,12 @@ impl Advice {
         }
     }
 
-    /// What is worth saying.
+    /// Returns the findings.
     pub(super) fn findings(&self) -> Vec<Finding> {
         findings::of(self)
     }
 
-    /// All of it.
+    /// Returns all advice as tables.
     pub(super) fn parts(&self, top: usize) -> Vec<Part> {
         tables::of(self, top)
     }

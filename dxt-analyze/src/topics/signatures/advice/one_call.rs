@@ -1,4 +1,4 @@
-//! Loops of small calls of several ranks that leave no gap together: one collective call with the loop as its datatype.
+//! Loops of small calls of several ranks that together leave no gap: one collective call with the loop as its datatype.
 
 use super::{FEWEST, SMALL_BYTES};
 use crate::model::{FileId, Op, Run, Within};
@@ -13,28 +13,28 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use trace_format::op::Layer;
 
-/// A loop that is one call.
+/// Loop that could be one collective call.
 #[derive(Clone, Debug, Serialize)]
 pub struct OneCall {
     /// File.
     pub file: String,
     /// Interface.
     pub layer: &'static str,
-    /// Whether it writes.
+    /// True for writes, false for reads.
     pub writes: bool,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u64,
-    /// Calls of each.
+    /// Calls per rank.
     pub calls: u64,
-    /// Bytes of a call.
+    /// Bytes per call.
     pub length: u64,
-    /// From one call of a rank to its next, bytes.
+    /// Distance between successive calls of a rank, bytes.
     pub stride: u64,
-    /// Bytes of all together, side by side.
+    /// Contiguous bytes of all ranks together.
     pub bytes: u64,
-    /// First byte of these.
+    /// First of these bytes.
     pub first: u64,
-    /// `a` and `b` of `a x rank + b`, where a rank's first byte is, if it is so.
+    /// `(a, b)` if each rank's first byte is at `a x rank + b`.
     pub begins: Option<(i64, i128)>,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
     let order = Order::new(run);
     let mut out = Vec::new();
     for group in groups(run, &order, signed) {
-        // Who has several threads or files there does something else too.
+        // A process with several threads or files in the group does other I/O as well.
         let one_each = group.members.windows(2).all(|pair| pair[0].0 != pair[1].0);
         let is_of_program = |layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio);
         if !group.one_file || !one_each || !is_of_program(group.layer) {
@@ -62,7 +62,7 @@ pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
 
 fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer) -> Option<OneCall> {
     let calls = line.accesses.checked_div(line.ranks)?;
-    // A loop of one call each: with more of them the datatype is none that fits a line.
+    // Only loops over a single call: the datatype of a larger body does not fit into a table.
     let [Node::Leaf(leaf)] = line.nest.body.as_slice() else { return None };
     let stride = leaf.steps.first().map(|step| step.offset)?;
     let stride = u64::try_from(stride).ok().filter(|stride| *stride > leaf.length)?;

@@ -1,5 +1,5 @@
-//! Stripes by part of a file: where a file's patterns lie behind each other and suit different stripes, it can have a layout of several components
-//! (Lustre's progressive file layout, lfs-setstripe(1)).
+//! Composite layouts: if successive patterns in a file suit different stripes, the file can have a layout of several components (Lustre's
+//! progressive file layout, lfs-setstripe(1)).
 
 use super::StripeRow;
 use crate::model::FileId;
@@ -8,24 +8,24 @@ use crate::topics::signatures::uses::stripes::LUSTRE_STEP_BYTES;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A component of a file's layout.
+/// Component of a file's layout.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilePart {
-    /// The file.
+    /// File.
     pub file: String,
     /// First byte.
     pub first_byte: u64,
-    /// Byte behind the last one; null: the file's end.
+    /// End of the component, exclusive; null for the end of the file.
     pub end: Option<u64>,
-    /// Stripe size that a replay found best, bytes.
+    /// Best stripe size by replay, bytes.
     pub stripe_bytes: u64,
-    /// Over how many targets.
+    /// Best stripe count by replay.
     pub stripe_count: u64,
-    /// The command that gives a new file the whole layout.
+    /// Command that gives a new file the whole layout.
     pub command: String,
 }
 
-/// Components of the files whose patterns suit different stripes, in the order of the files' bytes.
+/// Returns the components of files whose patterns suit different stripes, ordered by file and offset.
 pub(super) fn of(rows: &[StripeRow]) -> Vec<FilePart> {
     let mut files: BTreeMap<FileId, Vec<&StripeRow>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.is_one_file && row.replayed.is_some()) {
@@ -43,7 +43,7 @@ fn of_file(mut rows: Vec<&StripeRow>) -> Option<Vec<FilePart>> {
         let (size, count) = (replayed.stripe_bytes, replayed.stripe_count);
         let first_byte = match before {
             None => 0,
-            // Patterns on the same bytes have one layout.
+            // Overlapping patterns need one layout.
             Some(before) if before.end > row.first_byte => return None,
             Some(before) => {
                 let size = parts.last().map_or(size, |part| part.stripe_bytes.max(size)).max(LUSTRE_STEP_BYTES);

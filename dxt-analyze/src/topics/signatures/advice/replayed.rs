@@ -1,5 +1,5 @@
-//! Stripe sizes and counts by replay: what the file's reads and writes in the time of a pattern would be on other layouts. `what-if` of `stripes`, for each
-//! phase of a file.
+//! Best stripe size and count by replay of a file's reads and writes during a pattern: the `what-if` of `stripes` for each phase of a
+//! file.
 
 use super::StripeRow;
 use crate::limits::TRIAL_FILES;
@@ -13,27 +13,27 @@ use crate::topics::stripes::trials::result::{Trial, best, results};
 use serde::Serialize;
 use trace_format::layout::Layout;
 
-/// Stripe size that is taken for today's where none is known, bytes: nothing is compared with it.
+/// Assumed current stripe size if unknown, bytes; nothing is compared with it.
 const ANY: u64 = 1 << 20;
 
-/// What a replay found.
+/// Result of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Replayed {
-    /// Reads and writes of the file in that time, below all libraries.
+    /// Reads and writes of the file during the pattern, below all libraries.
     pub operations: u64,
-    /// Stripe size that is best, bytes.
+    /// Best stripe size, bytes.
     pub stripe_bytes: u64,
-    /// Over how many targets.
+    /// Best stripe count.
     pub stripe_count: u64,
-    /// What it costs against the file's own layout, if that is known.
+    /// Cost relative to the file's current layout, if known.
     pub costs_of_today: Option<f64>,
-    /// What the model's stripe size costs by the replay, over as many targets as suit it, against what is best.
+    /// Cost of the model's stripe size, at its best stripe count, relative to the best.
     pub costs_of_model: Option<f64>,
-    /// Whether it is enough better than that to be worth a change.
+    /// True if the gain over the current layout is worth a change; `None` if that layout is unknown.
     pub is_better: Option<bool>,
 }
 
-/// Replays the accesses of each row's file in its time, where ranks do not have files of their own.
+/// Replays the accesses of each row's file during the row's pattern, except for files of one process each.
 pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
     let mut rows: Vec<&mut StripeRow> = rows.iter_mut().filter(|row| row.is_one_file).take(TRIAL_FILES).collect();
     let Ok(mut layouts) = crate::session::layouts(run, None) else { return };
@@ -78,12 +78,12 @@ pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
     }
 }
 
-/// What a layout costs against another one.
+/// Returns the cost of one layout relative to another.
 fn share(one: &Trial, other: &Trial) -> Option<f64> {
     (other.cost_bytes > 0).then(|| one.cost_bytes as f64 / other.cost_bytes as f64)
 }
 
-/// The grid of `stripes --recommend`, and the sizes that the cost model would have, over as many targets each.
+/// Returns the grid of `stripes --recommend` plus the model's sizes, each with all stripe counts of the grid.
 fn candidates(rows: &[&mut StripeRow], osts: &[u32]) -> Vec<Candidate> {
     let mut all = grid(osts);
     let counts: Vec<Vec<u32>> =

@@ -1,4 +1,4 @@
-//! Files of which ranks all read the same bytes: once for each node is enough, or once for all.
+//! Files whose same bytes all ranks read: one read per node would do, or one for all.
 
 use super::Signed;
 use crate::model::{FileId, Run, Within};
@@ -13,32 +13,32 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use trace_format::op::Layer;
 
-/// Fewest ranks.
+/// Minimum ranks.
 const RANKS: u64 = 3;
-/// Fewest bytes of each: what is less fits in any cache.
+/// Minimum bytes per rank; fewer fit into any cache.
 const BYTES: u64 = 1 << 20;
 
-/// Reads of the same bytes.
+/// Reads of the same bytes by several ranks.
 #[derive(Clone, Debug, Serialize)]
 pub struct SameBytes {
     /// File.
     pub file: String,
     /// Interface.
     pub layer: &'static str,
-    /// Ranks, or processes if they are no ranks.
+    /// Number of ranks, or of processes in a run without MPI.
     pub ranks: u64,
-    /// Whether they are no ranks.
+    /// True if the run has no ranks.
     #[serde(skip)]
     pub are_processes: bool,
-    /// Their nodes.
+    /// Number of nodes of these ranks.
     pub nodes: u64,
-    /// Bytes that each reads.
+    /// Bytes that each rank reads.
     pub bytes_each: u64,
-    /// Bytes of the file that these lie in, no more than `bytes_each`: what is read again counts once.
+    /// Distinct bytes, at most `bytes_each`: repeated reads count once.
     pub distinct: u64,
-    /// Bytes that all read.
+    /// Bytes that all ranks read.
     pub bytes: u64,
-    /// Bytes that would be read if each node read them once.
+    /// Bytes if each node read them once.
     pub bytes_by_node: u64,
 }
 
@@ -83,7 +83,7 @@ fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer, nodes: u64) -> Opti
     })
 }
 
-/// Bytes from the first to the last that a nest reaches; `None` if its accesses grow.
+/// Returns the distance from the first to the last byte of a nest. `None` if lengths vary, or on overflow.
 fn reach(nest: &Loop) -> Option<u64> {
     let (mut first, mut end) = (i128::MAX, i128::MIN);
     let mut around = Vec::new();
@@ -92,7 +92,7 @@ fn reach(nest: &Loop) -> Option<u64> {
 }
 
 fn reach_within(nest: &Loop, around: &mut Vec<u64>, first: &mut i128, end: &mut i128) -> Option<()> {
-    // At most, of a loop that grows with those around it.
+    // Upper bound for a loop whose count varies with the loops around it.
     let grows = around.iter().rev().zip(&nest.count_steps);
     let more = grows.map(|(count, step)| step.max(&0).cast_unsigned().saturating_mul(count.saturating_sub(1)));
     around.push(more.fold(nest.count, u64::saturating_add));

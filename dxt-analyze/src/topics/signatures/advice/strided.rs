@@ -1,5 +1,5 @@
-//! Small reads and writes at a fixed distance that leave gaps, of whatever number of processes: each is a request of its own to storage, and read-ahead
-//! brings what nobody wants.
+//! Small reads and writes at a fixed distance with gaps between, of any number of processes: each is a separate request to storage, and
+//! read-ahead fetches bytes that are never used.
 
 use super::{SMALL_BYTES, Signed, WAITED_NS};
 use crate::model::{FileId, ProcessId, Run, Within};
@@ -12,15 +12,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Fewest calls of a file: fewer cost little, whatever they take.
+/// Minimum calls on a file; fewer cost little.
 const CALLS: u64 = 32;
-/// The same of each process that makes them, on the mean.
+/// Minimum mean calls per process.
 const OF_EACH: u64 = 8;
-/// Part of the calls on a file, reads or writes, that such are.
+/// Minimum share of strided calls among the reads, or writes, of a file.
 const MOST: f64 = 0.5;
-/// Times their bytes that calls are apart, at least.
+/// Minimum distance between calls, as a multiple of their bytes.
 const APART: u64 = 2;
-/// Bytes below which a call may take its time for where it is rather than for its bytes, and what such of [`SMALL_BYTES`] and more take for that, ns.
+/// Upper bound of a strided call, bytes. From [`SMALL_BYTES`] on, calls must take `SOUGHT_NS` on average, since they may take their time
+/// for their bytes rather than for their position.
 const SHORT_BYTES: u64 = 1 << 20;
 const SOUGHT_NS: u64 = 5_000_000;
 
@@ -29,30 +30,30 @@ const SOUGHT_NS: u64 = 5_000_000;
 pub struct Strided {
     /// File.
     pub file: String,
-    /// Whether it writes.
+    /// True for writes, false for reads.
     pub writes: bool,
-    /// Processes.
+    /// Number of processes.
     pub processes: u64,
-    /// Calls of all.
+    /// Calls of all processes.
     pub calls: u64,
-    /// Bytes of a call, of the pattern with most of them.
+    /// Bytes per call, in the most frequent pattern.
     pub length: u64,
-    /// From one call of a process to its next, bytes.
+    /// Distance between successive calls of a process, bytes.
     pub stride: u64,
 }
 
-/// What is known of the calls on a file so far.
+/// Statistics of the calls on a file so far.
 #[derive(Default)]
 struct Found {
     all: u64,
     time_ns: u64,
     calls: u64,
     processes: BTreeSet<ProcessId>,
-    /// By length and stride: calls.
+    /// Calls by length and stride.
     by: BTreeMap<(u64, u64), u64>,
 }
 
-/// Files of which most small calls are such, those of most calls first. What is inside of MPI-IO's calls is the library's.
+/// Returns the files on which most small calls are strided, most calls first. Leaves out calls inside MPI-IO, which the library makes.
 pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
     let mut by: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
     for one in signed.iter().filter(|one| one.whose.layer == Layer::Posix && one.whose.within == Within::Nothing) {
@@ -94,7 +95,8 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
     out
 }
 
-/// The leaves of a nest, and operation, length and stride of those whose loop leaves gaps, all calls of its body taken together.
+/// Counts the leaves of a nest, and collects operation, length and stride of those with gaps. All calls of a loop's body together must
+/// leave gaps.
 fn gaps(nest: &Loop, leaves: &mut u64, strided: &mut Vec<(u16, u64, u64)>) {
     let together: u64 = nest.body.iter().fold(0, |sum, node| match node {
         Node::Leaf(leaf) => sum.saturating_add(leaf.length),

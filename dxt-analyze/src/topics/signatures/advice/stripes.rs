@@ -1,5 +1,7 @@
-//! Stripe sizes that suit what files are used for: the requests of all ranks in turns, laid on the file's targets under each size that fits, and the
-//! IOSIG paper's three layouts by its cost model.
+//! Stripe sizes and layouts that suit the access patterns.
+//!
+//! The requests of all ranks, interleaved, are mapped to the file's targets under each stripe size that fits; the three layouts of the
+//! IOSIG paper are ranked by its cost model.
 
 use super::replayed::Replayed;
 use crate::model::{FileId, Run};
@@ -17,66 +19,66 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Ranks and requests of each that are laid out.
+/// Maximum ranks, and requests per rank, to map.
 const RANKS: usize = 64;
 const REQUESTS: usize = 32;
-/// Patterns that are laid out, those of most bytes.
+/// Maximum patterns to map, by bytes.
 const PATTERNS: usize = 8;
-/// Times that the model's stripe size may be that of the replay without a word.
+/// Ratio of the stripe sizes by model and by replay above which the difference is explained.
 const MOST_APART: f64 = 4.0;
-/// Times the cost up to which layouts cost the same.
+/// Cost ratio up to which layouts count as equal.
 const SAME_COST: f64 = 1.1;
-/// Times the pattern's requests from which on a file has others.
+/// Ratio of replayed calls to the pattern's requests above which the file has other requests.
 const OTHERS: f64 = 1.5;
-/// Fewest requests of a pattern.
+/// Minimum requests of a pattern.
 const FEWEST: u64 = 16;
 
-/// A pattern, and what suits it.
+/// Pattern with the stripes that suit it.
 #[derive(Clone, Debug, Serialize)]
 pub struct StripeRow {
-    /// File; the first of those that ranks have for themselves.
+    /// File; if each rank has its own, the first one.
     pub file: String,
-    /// Processes that use it so.
+    /// Processes with this pattern.
     pub processes: u64,
-    /// When the first of its requests began, ns since the job's start.
+    /// Start of the first request, ns since the job's start.
     pub start_ns: u64,
-    /// When the last one began, likewise.
+    /// Start of the last request, ns since the job's start.
     pub last_start_ns: u64,
-    /// First byte that a request touches.
+    /// First byte accessed.
     pub first_byte: u64,
-    /// Byte behind the last one.
+    /// End of the last access, exclusive.
     pub end: u64,
     /// Bytes of the first request.
     pub request_bytes: u64,
-    /// Bytes of all.
+    /// Bytes of all requests.
     pub bytes: u64,
-    /// Targets over which it is laid out.
+    /// Targets over which the file is striped.
     pub targets: u64,
-    /// Stripe size of the file, if it is known.
+    /// Stripe size of the file, if known.
     pub stripe_bytes: Option<u64>,
-    /// Stripe size that suits best, bytes.
+    /// Best stripe size, bytes.
     pub best_bytes: u64,
-    /// The nearest that Lustre can have: multiples of 64 KiB.
+    /// Best stripe size that Lustre can have (multiples of 64 KiB), bytes.
     pub lustre_bytes: u64,
-    /// What the file's stripe size costs against the best.
+    /// Cost of the file's stripe size relative to `lustre_bytes`.
     pub costs_times: Option<f64>,
-    /// The paper's layout that costs least for a request of each process.
+    /// Cheapest of the paper's layouts for one request of each process.
     pub layout: String,
-    /// Targets that hold the data of one process under it.
+    /// Targets with data of one process under this layout.
     pub targets_per_process: u64,
-    /// What a replay of all accesses of that time found, if there was one.
+    /// Result of a replay of all accesses during the pattern, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// The file.
+    /// File.
     #[serde(skip)]
     pub of: FileId,
-    /// Whether it is that of all: of files of their own a replay of one tells nothing, as all lie on the same targets.
+    /// True if all processes use one file. With a file per process, a replay of one is not representative: all lie on the same targets.
     #[serde(skip)]
     pub is_one_file: bool,
 }
 
 impl StripeRow {
-    /// Why the replay has quite another stripe size than the model; empty if it has not.
+    /// Returns why replay and model differ much in stripe size; empty if they do not.
     #[must_use]
     pub fn why_apart(&self) -> &'static str {
         let Some(replayed) = &self.replayed else { return "" };
@@ -94,7 +96,7 @@ impl StripeRow {
         }
     }
 
-    /// The stripes that a replay found best: `4M x 8`.
+    /// Returns the best stripes by replay, such as `4M x 8`.
     #[must_use]
     pub fn by_replay(&self) -> String {
         let words = |of: &Replayed| format!("{} x {}", units::size_option(of.stripe_bytes), of.stripe_count);
@@ -102,7 +104,7 @@ impl StripeRow {
     }
 }
 
-/// Requests alike, of one file or of one for each process.
+/// Peer patterns on one file, or on one file per process.
 struct Phase<'a> {
     file: FileId,
     is_one_file: bool,
@@ -201,7 +203,7 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
     })
 }
 
-/// The first request of each process, then the second, ...
+/// Returns the requests interleaved: the first of each process, then the second of each, and so on.
 fn in_turns(phase: &Phase<'_>) -> Vec<(u64, u64)> {
     let mut all: Vec<_> = phase.of.iter().take(RANKS).map(|pattern| expand_nest(&pattern.nest)).collect();
     let mut out = Vec::with_capacity(all.len() * REQUESTS);
@@ -211,7 +213,7 @@ fn in_turns(phase: &Phase<'_>) -> Vec<(u64, u64)> {
     out
 }
 
-/// From one request of a process to its next.
+/// Returns the distance between successive requests of a process, bytes.
 fn period(requests: &[(u64, u64)], processes: usize) -> u64 {
     let next = requests.get(processes.min(RANKS));
     requests.first().zip(next).map_or(0, |((first, _), (next, _))| next.abs_diff(*first))

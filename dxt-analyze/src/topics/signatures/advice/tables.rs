@@ -1,4 +1,4 @@
-//! How advice looks.
+//! Tables of the advice.
 
 use super::{Advice, FilePart, StripeRow};
 use crate::render::{Cell, Part, Table};
@@ -114,7 +114,7 @@ fn stripes(advice: &Advice, top: usize) -> Table {
     } else {
         table.csv("replayed_stripes", stripes).csv("replayed_costs", share).csv("model_costs", of_model)
     };
-    // Told only where somebody would ask.
+    // The reason has a visible column only if there is one.
     let apart = advice.stripes.iter().any(|row| !row.why_apart().is_empty());
     let table = if apart { table.column("Why apart", "why_apart", why) } else { table.csv("why_apart", why) };
     table.most(top).done()

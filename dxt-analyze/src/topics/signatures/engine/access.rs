@@ -1,37 +1,37 @@
-//! One access to a file, as the recogniser takes it.
+//! Accesses to files, the input of the recogniser.
 
-/// One read or write: what, where, how much, when.
+/// One read or write of a contiguous byte range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// The operation's number; equal numbers are the same operation.
+    /// Operation number; equal numbers are equal operations.
     pub op: u16,
-    /// The first byte.
+    /// First byte.
     pub offset: u64,
-    /// Bytes.
+    /// Length, in bytes.
     pub length: u64,
-    /// When the call began.
+    /// Start of the call, in ns.
     pub start_ns: u64,
-    /// When it returned.
+    /// End of the call, in ns.
     pub end_ns: u64,
 }
 
-/// Accesses by one operation, as a trace has them.
+/// Calls of one operation in columns, as a trace stores them.
 #[derive(Clone, Copy, Debug)]
 pub struct Accesses<'a> {
-    /// First bytes; negative where they are not known.
+    /// First byte of each call; negative if unknown.
     pub offset: &'a [i64],
-    /// Bytes.
+    /// Length of each call, in bytes.
     pub length: &'a [u64],
-    /// When the calls began, less `shift`.
+    /// Start of each call, in ns, minus `shift`.
     pub start: &'a [u64],
-    /// When they returned, likewise.
+    /// End of each call, in ns, minus `shift`.
     pub end: &'a [u64],
-    /// Ns.
+    /// Offset to add to `start` and `end`, in ns.
     pub shift: u64,
 }
 
 impl Access {
-    /// What the structure is made of: times are not in it.
+    /// Returns operation, first byte and length: all that loop recognition looks at. Times do not count.
     #[must_use]
     pub const fn what(&self) -> (u16, u64, u64) {
         (self.op, self.offset, self.length)

@@ -1,5 +1,7 @@
-//! Patterns that lie across ranks, or across files of a series: accesses of which each member has too few for a loop, while those of all members are in
-//! line, or fill a range of the file.
+//! Patterns across ranks, or across the files of a series.
+//!
+//! Each member has too few accesses for a loop, but those of all members together have offsets linear in the rank, or fill a range of the
+//! file.
 
 use super::access::Access;
 use super::global::{Line, globalize};
@@ -8,31 +10,33 @@ use super::tiles::{FEWEST, tilings};
 use std::collections::HashMap;
 use std::collections::HashSet;
 
-/// Unit in which accesses without a loop are compared.
+/// Unit in which accesses without a loop are compared across members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum As {
-    /// All that stand in a row together.
+    /// All accesses of one residue, as a sequence.
     Rows,
-    /// Each by itself.
+    /// Each access alone.
     Single,
 }
 
-/// Positions of accesses that are a pattern, by member.
+/// Positions of accesses that belong to a pattern, by member.
 type Taken = HashMap<u64, HashSet<u64>>;
 
-/// The signatures of members in which accesses without a loop are a pattern together with those of other members: with these as loops of one
-/// iteration. `part` distinguishes files: ranges of a file are filled within it only.
+/// Finds patterns among the accesses that have no loop within their member.
+///
+/// Returns new signatures for those members where any were found; the accesses become loops of one iteration. `part` maps a member to its
+/// file: only accesses to one file can fill a range together.
 #[must_use]
 pub fn across(members: &[(u64, &Signature)], part: &dyn Fn(u64) -> u64) -> HashMap<u64, Signature> {
     let [rows, single] = [As::Rows, As::Single].map(|how| (how, taken(members, how, part)));
-    // Where both make a pattern of as many accesses, fewer lines say it.
+    // At equal coverage prefer whole sequences: they need fewer lines.
     let (how, (taken, _)) = if single.1.1 > rows.1.1 { single } else { rows };
     let signature =
         |(number, signature): &(u64, &Signature)| Some((*number, signature.with_patterns(how, taken.get(number)?)));
     members.iter().filter_map(signature).collect()
 }
 
-/// Accesses that are a pattern, and how many they are.
+/// Returns the positions of accesses that belong to a pattern, and the number of these accesses.
 fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (Taken, u64) {
     let candidates: Vec<(u64, Signature)> =
         members.iter().map(|(number, signature)| (*number, signature.candidates(how))).collect();
@@ -55,7 +59,7 @@ fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (
 }
 
 impl Signature {
-    /// Its accesses without a loop that may be a pattern.
+    /// Returns the accesses without a loop, each unit as a pattern of one iteration.
     fn candidates(&self, how: As) -> Self {
         let few = self.residue().filter_map(|part| Some((part.position, part.few.as_ref()?)));
         let patterns = few.flat_map(|(position, few)| parts(few, position, how));
@@ -63,14 +67,14 @@ impl Signature {
         Self { items, ..Self::default() }
     }
 
-    /// Makes patterns of the accesses without a loop at these positions.
+    /// Makes patterns of one iteration of the accesses without a loop at the positions in `taken`.
     fn with_patterns(&self, how: As, taken: &HashSet<u64>) -> Self {
         self.with(|position, few| {
             parts(few, position, how).map(|(position, part)| (part, taken.contains(&position))).collect()
         })
     }
 
-    /// Makes a pattern of each single access without a loop that is one.
+    /// Makes a pattern of one iteration of each access without a loop for which `is_pattern` holds.
     #[must_use]
     pub fn with_single(&self, is_pattern: impl Fn(&Access) -> bool) -> Self {
         self.with(|_, few| few.chunks(1).map(|one| (one, one.first().is_some_and(&is_pattern))).collect())
@@ -113,13 +117,15 @@ impl Signature {
     }
 }
 
-/// Accesses from a position on, as candidates with their positions.
+/// Splits the accesses from `position` on into units, each with the position of its first access.
 fn parts(few: &[Access], position: u64, how: As) -> impl Iterator<Item = (u64, &[Access])> {
     let size = if how == As::Rows { few.len().max(1) } else { 1 };
     few.chunks(size).enumerate().map(move |(at, part)| (position.saturating_add((at * size) as u64), part))
 }
 
-/// The line of a loop of one iteration as a loop over its members: where all of them together access the file.
+/// Returns the accesses of all members of a line as one nest: loops over the members around the body of the line's nest.
+///
+/// Returns the line's nest unchanged if it has more than one iteration, or if the line has one member only.
 #[must_use]
 pub fn over_members(line: &Line) -> super::nest::Loop {
     use super::nest::{Loop, Node, Step};

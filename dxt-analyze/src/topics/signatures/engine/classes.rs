@@ -1,4 +1,4 @@
-//! The five axes of a local pattern: spatial, size, repetition, temporal, operation. And what can be said of random accesses.
+//! Classes of patterns on five axes (spatial, size, repetition, temporal, operation), and of accesses without a loop.
 
 use super::global::{leaves, like};
 use super::nest::{Leaf, Loop, Node};
@@ -6,70 +6,70 @@ use super::signature::{Residue, Signature};
 pub use super::succession::Spatial;
 use super::times::Intervals;
 
-/// Sizes are told by it.
+/// Page size, in bytes: separates small from large requests.
 pub const PAGE: u64 = 4096;
 
-/// How large requests are.
+/// Size class of requests, relative to [`PAGE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
-    /// Below a page.
+    /// All requests are smaller than a page.
     Small,
-    /// A page.
+    /// All requests are exactly one page.
     Medium,
-    /// Above.
+    /// All requests are larger than a page.
     Large,
-    /// Of more than one of these.
+    /// Requests of several of the other classes.
     Mixed,
 }
 
-/// Whether a pattern comes again.
+/// Repetition of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repetition {
-    /// It stands once.
+    /// Occurs once.
     Single,
-    /// A loop repeats it, or it stands in the stream again elsewhere.
+    /// A loop around it repeats it, or the stream has an equal pattern elsewhere.
     Repeating,
 }
 
-/// Whether its iterations come at regular times.
+/// Regularity of the intervals between iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Temporal {
-    /// The coefficient of variation is within the limit, in all loops.
+    /// Coefficient of variation within the limit, in all loops.
     Fixed,
-    /// It is not.
+    /// Coefficient of variation above the limit, in some loop.
     Random,
 }
 
-/// What is done.
+/// Direction of the transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads only.
     Read,
     /// Writes only.
     Write,
-    /// Both.
+    /// Reads and writes.
     ReadWrite,
 }
 
-/// A pattern on the five axes.
+/// Class of a pattern on the five axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Class {
-    /// Where.
+    /// Spatial order of the accesses.
     pub spatial: Spatial,
-    /// How much.
+    /// Size class of the requests.
     pub size: Size,
-    /// Whether requests differ in size.
+    /// True if requests differ in size.
     pub variable_size: bool,
-    /// How often.
+    /// Repetition.
     pub repetition: Repetition,
-    /// When; `None` without intervals.
+    /// Regularity in time; `None` without intervals.
     pub temporal: Option<Temporal>,
-    /// What.
+    /// Direction of the transfers.
     pub operation: Operation,
 }
 
 impl Class {
-    /// Of patterns of both.
+    /// Merges size and operation of two classes; the spatial, repetition and temporal axes remain those of `self`.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -81,11 +81,12 @@ impl Class {
     }
 }
 
-/// The classes of a signature's patterns, in their order. `writes` tells which operations write; `limit` bounds the coefficient of
-/// variation of fixed intervals.
+/// Returns the class of each pattern of a signature, in their order.
+///
+/// `writes` returns true for operations that write; `limit` is the largest coefficient of variation of fixed intervals.
 #[must_use]
 pub fn classes(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Vec<Class> {
-    // Neighbours in the order of their shapes are compared, so that many patterns take no square of time.
+    // Sorted by shape, equal nests are neighbours: this avoids a quadratic comparison.
     let mut by_shape: Vec<(u64, u64, usize, &Loop)> =
         signature.patterns().enumerate().map(|(i, p)| (shape(&p.nest), p.nest.count, i, &p.nest)).collect();
     by_shape.sort_by_key(|(shape, count, i, _)| (*shape, *count, *i));
@@ -108,7 +109,7 @@ fn shape(l: &Loop) -> u64 {
     l.body.iter().fold(0, |h, n| (h ^ n.shape()).rotate_left(7).wrapping_mul(0x517c_c1b7_2722_0a95))
 }
 
-/// The class of one nest; `again`: whether it stands in the stream elsewhere.
+/// Returns the class of one nest. `again` is true if the stream has an equal nest elsewhere.
 #[must_use]
 pub fn class(nest: &Loop, again: bool, writes: &dyn Fn(u16) -> bool, limit: f64) -> Class {
     let mut all: Vec<&Leaf> = Vec::new();
@@ -145,7 +146,7 @@ pub(super) fn size((least, most): (u64, u64)) -> Size {
     }
 }
 
-/// The shortest and the longest request. Lengths are linear: they are at a loop's ends.
+/// Returns the shortest and the longest request, in bytes. Lengths are linear, so their extremes are at the ends of loops.
 pub(super) fn lengths(nest: &Loop) -> (u64, u64) {
     fn add(l: &Loop, counts: &mut Vec<u64>, out: &mut (u64, u64)) {
         counts.push(l.count);
@@ -180,10 +181,10 @@ fn intervals(l: &Loop, each: &mut dyn FnMut(&Intervals)) {
     }
 }
 
-/// Where a nest's accesses are.
+/// Returns the spatial order of a nest's accesses.
 #[must_use]
 pub fn spatial(nest: &Loop) -> Spatial {
-    // Down to where the loops do more than one thing.
+    // Descend to the first loop whose body is more than one inner loop.
     let mut at = nest;
     while let [Node::Loop(inner)] = at.body.as_slice() {
         at = inner;
@@ -217,7 +218,7 @@ pub fn spatial(nest: &Loop) -> Spatial {
         if joined == nest.depth() {
             return Spatial::Contiguous;
         }
-        // Blocks of several requests and a jump.
+        // Contiguous blocks of several requests, with jumps between the blocks.
         if joined > 0 || all.len() > 1 {
             return Spatial::Combination;
         }
@@ -227,14 +228,15 @@ pub fn spatial(nest: &Loop) -> Spatial {
     }
     let back = |s: i64| s < 0;
     if first.steps.iter().any(|s| back(s.offset)) || distance.is_some_and(|d| d < 0) {
-        // Backward in every direction, or in one of several.
+        // Backward in all directions is `Negative`; in only some of them, `Combination`.
         let everywhere = first.steps.iter().all(|s| back(s.offset)) && distance.is_none_or(|d| d < 0 || adjacent);
         return if everywhere { Spatial::Negative } else { Spatial::Combination };
     }
     if depth == 1 { Spatial::FixedStride } else { Spatial::Strided(depth) }
 }
 
-/// Loops, from the innermost on, whose iterations each begin where the one before ended; a body has so many bytes side by side.
+/// Returns the number of loops, counted from the innermost, whose iterations each begin where the previous one ended. `bytes` is the
+/// contiguous size of one body.
 fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
     let (mut counts, mut at, mut even) = (vec![nest.count], nest, true);
     while let [Node::Loop(inner)] = at.body.as_slice() {
@@ -252,7 +254,7 @@ fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
     counts.iter().rev().zip(&leaf.steps).take(most).take_while(|pair| follows(pair)).count()
 }
 
-/// The class of a signature's accesses without a loop; `None` if there are none.
+/// Returns the class of a signature's accesses without a loop; `None` if there are none.
 #[must_use]
 pub fn random_class(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Option<Class> {
     let sum: Residue = signature.residue_sum();

@@ -1,4 +1,4 @@
-//! The fast path of a nest: it is laid out flat, says which access must come next, and takes it or not.
+//! Fast path of a loop nest: a flattened form of the nest predicts the next access, and each access is compared with the prediction only.
 
 use super::access::Access;
 use super::nest::{Loop, MAX_DEPTH, Node, Step, moved};
@@ -6,7 +6,8 @@ use super::run::Took;
 use super::stack::Element;
 use super::times::Intervals;
 
-/// A leaf with its values by level: `values[0]` is the next access, `values[k]` where the k-th loop's iteration began.
+/// State of a leaf, as (offset, length) by level: `values[k]` is at the start of the current iteration of the k-th loop around it,
+/// counted from the innermost; `values[0]` is the next access.
 #[derive(Debug)]
 struct LeafState {
     op: u16,
@@ -21,9 +22,9 @@ struct LoopState {
     count_steps: [i64; MAX_DEPTH],
     done: u64,
     target: u64,
-    /// Leaves within, each with this loop's level among the loops around it.
+    /// Leaves within, each with the level of this loop among the loops around the leaf.
     slots: Vec<(usize, usize)>,
-    /// Loops within, likewise.
+    /// Loops within, each with the level of this loop among the loops around them.
     loops: Vec<(usize, usize)>,
     last_ns: Option<u64>,
     times: Intervals,
@@ -42,7 +43,7 @@ enum Mark {
     Again(usize),
 }
 
-/// Follows a nest that is the top of the stack.
+/// Follows the nest on top of the stack.
 #[derive(Debug)]
 pub(super) struct NestCursor {
     code: Vec<Code>,
@@ -50,14 +51,14 @@ pub(super) struct NestCursor {
     loops: Vec<LoopState>,
     at: usize,
     marks: Vec<Mark>,
-    /// Nothing can follow: a triangular loop has come to its end.
+    /// True if no access can follow: an inner count of a triangular loop has fallen below 1.
     dead: bool,
     watch: u64,
     accesses: u64,
     bytes: u128,
     pending: u64,
     pending_bytes: u128,
-    /// Start and end of the last access, and of the last one of a whole iteration.
+    /// Start and end of the last access, in ns; `committed_ns` is that of the last access of a complete outer iteration.
     last_ns: (u64, u64),
     committed_ns: (u64, u64),
 }
@@ -91,7 +92,7 @@ impl NestCursor {
         cursor
     }
 
-    /// Lays a loop out; `around` are the loops around it, the outermost first; `index` is the outermost's iteration.
+    /// Appends the code of a loop. `around` has the loops around it, outermost first; `index` is the outermost loop's iteration.
     fn lay_out(&mut self, l: &Loop, around: &mut Vec<usize>, index: u64) {
         let me = self.loops.len();
         let depth = around.len();
@@ -178,7 +179,7 @@ impl NestCursor {
         self.marks.clear();
     }
 
-    /// Goes on to the next leaf.
+    /// Advances to the next leaf.
     fn settle(&mut self) {
         while !self.dead {
             match self.code.get(self.at) {
@@ -216,7 +217,7 @@ impl NestCursor {
             }
         }
         for (inner, level) in &l.loops {
-            // Inner loops come after this one in the list.
+            // Inner loops follow their outer loops in the list.
             let inner = &mut rest[*inner - me - 1];
             let count = moved(inner.counts[*level], inner.count_steps[*level], 1);
             for lower in 0..=*level {
@@ -232,7 +233,7 @@ impl NestCursor {
         }
     }
 
-    /// Writes the whole iterations into the element, and begins anew.
+    /// Writes the complete iterations into `element`, and restarts the interval sums.
     pub(super) fn sync(&mut self, element: &mut Element) {
         if let Node::Loop(nest) = &mut element.node {
             nest.count = self.loops[0].done;
@@ -245,12 +246,12 @@ impl NestCursor {
         element.iteration_ns = if self.pending == 0 { self.loops[0].last_ns } else { None };
     }
 
-    /// Accesses of the iteration that is not whole.
+    /// Returns the number of accesses in the incomplete iteration.
     pub(super) fn pending(&self) -> u64 {
         self.pending
     }
 
-    /// What was taken of the iteration that is not whole, as nodes of their own. `nest` has been synced.
+    /// Returns the accesses of the incomplete iteration as separate nodes. Call [`NestCursor::sync`] for `nest` first.
     pub(super) fn partial(&self, nest: &Loop) -> Vec<Node> {
         let mut out = Vec::new();
         if self.pending > 0 {
@@ -261,7 +262,7 @@ impl NestCursor {
         out
     }
 
-    /// `index` is the number of the next loop, in the order of [`NestCursor::lay_out`].
+    /// Appends the accesses of `body` before the current code. `index` numbers the next loop, in the order of [`NestCursor::lay_out`].
     fn partial_body(&self, body: &[Node], mut at: usize, index: &mut usize, out: &mut Vec<Node>) {
         for node in body {
             let (code, loops) = extent(node);
@@ -296,7 +297,7 @@ impl NestCursor {
     }
 }
 
-/// Codes and loops of a node.
+/// Returns the number of codes and the number of loops of a node.
 fn extent(node: &Node) -> (usize, usize) {
     match node {
         Node::Leaf(_) => (1, 0),

@@ -1,27 +1,28 @@
-//! From a signature back to accesses. Written apart from the recogniser: each access is computed from its loops' indices, none from
-//! the one before it.
+//! Expansion of signatures to accesses.
+//!
+//! Independent of the recogniser: each access is computed from its loop indices, never from the access before it.
 
 use super::nest::{Leaf, Loop, Node};
 use super::signature::{Item, Pattern, Signature};
 
-/// An operation, a first byte and a length.
+/// Operation, first byte and length of an access.
 pub type What = (u16, u64, u64);
 
-/// What a signature says comes next.
+/// Next part of a stream, according to its signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// This access, the next one of a nest.
+    /// An access of a nest.
     Access(What),
-    /// So many accesses, of so many bytes together, that it does not know.
+    /// A residue: accesses of which only the sums are known.
     Unknown {
-        /// Accesses.
+        /// Number of accesses.
         accesses: u64,
-        /// Bytes.
+        /// Total length, in bytes.
         bytes: u128,
     },
 }
 
-/// The accesses of a signature, in order.
+/// Returns the accesses of a signature, in stream order.
 pub fn expand(signature: &Signature) -> impl Iterator<Item = Expected> + '_ {
     signature.items.iter().flat_map(|item| {
         let (nest, unknown) = match item {
@@ -32,7 +33,7 @@ pub fn expand(signature: &Signature) -> impl Iterator<Item = Expected> + '_ {
     })
 }
 
-/// The accesses of a nest, in order.
+/// Returns the accesses of a nest, in stream order.
 #[must_use]
 pub fn expand_nest(nest: &Loop) -> Expansion<'_> {
     Expansion { levels: vec![Level { nest, count: nest.count, index: 0, child: 0 }], idle: 0 }
@@ -46,7 +47,7 @@ struct Level<'a> {
     child: usize,
 }
 
-/// An iterator over a nest's accesses.
+/// Iterator over the accesses of a nest. Returned by [`expand_nest`].
 #[derive(Debug)]
 pub struct Expansion<'a> {
     levels: Vec<Level<'a>>,
@@ -54,7 +55,7 @@ pub struct Expansion<'a> {
     idle: u32,
 }
 
-/// No recognised nest goes on so long without an access; one that was written by hand may.
+/// Maximum steps without an access before an expansion ends. Recognised nests never reach it; nests read from text may.
 const IDLE: u32 = 1 << 20;
 
 impl Expansion<'_> {
@@ -64,7 +65,7 @@ impl Expansion<'_> {
             offset = offset.wrapping_add(i128::from(step.offset).wrapping_mul(i128::from(level.index)));
             length = length.wrapping_add(i128::from(step.length).wrapping_mul(i128::from(level.index)));
         }
-        // Modulo 2^64, as the definition says.
+        // Modulo 2^64, as `nest` defines offsets and lengths.
         (leaf.op, offset as u64, length as u64)
     }
 

@@ -1,69 +1,71 @@
-//! The signatures of many ranks as a few lines: nests that are the same but for their offsets, where the offsets are a linear
-//! function of the rank, or of its coordinates in a grid of ranks (rank = y x w + x, and so on).
+//! Signatures of many ranks as a few lines.
+//!
+//! A [`Line`] joins nests that differ in their offsets only, where the offsets are linear in the rank, or in the rank's coordinates in a
+//! process grid (in two dimensions rank = y x width + x). A rank may be any number that identifies a stream.
 
 use std::collections::HashMap;
 
 use super::nest::{Leaf, Loop, Node, delta, moved};
 use super::signature::{Pattern, Signature};
 
-/// One direction in a grid of ranks.
+/// Dimension of a process grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direction {
-    /// Ranks along it.
+    /// Ranks along this dimension.
     pub count: u64,
-    /// From one to the next.
+    /// Rank difference of neighbours.
     pub rank_step: i64,
-    /// How each leaf's offset moves from one to the next, in the order of the leaves.
+    /// Offset difference of neighbours, in bytes, for each leaf of the nest in order.
     pub shifts: Vec<i64>,
 }
 
-/// A nest of some ranks.
+/// Nest that several ranks share, up to offsets that are linear in the ranks' coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// The nest of the first rank.
+    /// Nest of the first rank.
     pub nest: Loop,
-    /// The first rank.
+    /// First rank.
     pub first_rank: u64,
-    /// The grid, the fastest direction first; empty for one rank.
+    /// Dimensions of the process grid, fastest first; empty for a single rank.
     pub directions: Vec<Direction>,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u64,
-    /// The position of the nest in the first rank's signature.
+    /// Position of the nest in the first rank's signature.
     pub position: u64,
-    /// Likewise in that of each, in the order of [`Line::members`].
+    /// Position of the nest in each rank's signature, in the order of [`Line::members`].
     pub positions: Vec<u64>,
-    /// When the first of them began.
+    /// Earliest start over all ranks, in ns.
     pub start_ns: u64,
-    /// When the last access of the last of them began.
+    /// Latest start of a last access over all ranks, in ns.
     pub last_start_ns: u64,
-    /// When the last of them returned.
+    /// Latest end over all ranks, in ns.
     pub end_ns: u64,
-    /// Accesses of all.
+    /// Accesses of all ranks.
     pub accesses: u64,
-    /// Bytes of all.
+    /// Bytes of all ranks.
     pub bytes: u128,
 }
 
-/// What many ranks do together.
+/// Joint signature of many ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Global {
-    /// Processes.
+    /// Number of signatures joined.
     pub processes: u64,
-    /// Lines, by their first rank and place.
+    /// Lines, by first rank and position.
     pub lines: Vec<Line>,
-    /// Accesses of no nest.
+    /// Accesses outside of nests.
     pub residue: u64,
-    /// Their bytes.
+    /// Bytes of the accesses outside of nests.
     pub residue_bytes: u128,
 }
 
-/// Points that lie in line: one rank's leaves, or a row of them.
+/// Leaf offsets of one rank, or of a row of ranks that has been joined already.
 struct Row {
     rank: u64,
     offsets: Vec<u64>,
     directions: Vec<Direction>,
     positions: Vec<u64>,
-    /// Of the members that it stands for.
+    /// Sums over all ranks in the row.
     sum: Sum,
 }
 
@@ -78,13 +80,13 @@ struct Sum {
     bytes: u128,
 }
 
-/// Puts the signatures of ranks together.
+/// Joins the signatures of many ranks, each given with its rank.
 #[must_use]
 pub fn globalize(signatures: &[(u64, &Signature)]) -> Global {
     let mut sorted: Vec<_> = signatures.to_vec();
     sorted.sort_by_key(|(rank, _)| *rank);
     let mut out = Global { processes: sorted.len() as u64, ..Global::default() };
-    // A hash finds the candidates, a comparison decides.
+    // The hash finds candidates, the comparison decides.
     let mut groups: Vec<(&Loop, Vec<Row>)> = Vec::new();
     let mut by_hash: HashMap<(u64, u64), Vec<usize>> = HashMap::new();
     for (rank, signature) in sorted {
@@ -164,13 +166,13 @@ impl Row {
     }
 }
 
-/// Joins neighbours that lie in line.
+/// Joins runs of neighbours whose ranks and offsets grow by constant steps.
 fn join(rows: Vec<Row>) -> Vec<Row> {
     let mut out = Vec::new();
     let mut rest = rows.as_slice();
     while let Some(first) = rest.first() {
         let mut length = in_line(rest);
-        // Two are always in line: the second may be the first of more.
+        // Any two rows are in line. If the second one begins a row of three or more, it is left to that row.
         if length == 2 && rest.get(1..).map_or(0, in_line) >= 3 {
             length = 1;
         }
@@ -197,7 +199,7 @@ fn join(rows: Vec<Row>) -> Vec<Row> {
     out
 }
 
-/// How many of the first rows lie in line.
+/// Returns the number of leading rows that are in line.
 fn in_line(rows: &[Row]) -> usize {
     let [a, b, ..] = rows else { return rows.len() };
     if a.directions != b.directions {
@@ -209,7 +211,7 @@ fn in_line(rows: &[Row]) -> usize {
 }
 
 impl Line {
-    /// Each rank with its leaves' offsets: what the line claims. Computed from the coordinates.
+    /// Returns each rank with the offset of each leaf of its nest, computed from the grid coordinates.
     pub fn members(&self) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -227,7 +229,7 @@ impl Line {
         })
     }
 
-    /// The rank of each member, in the order of [`Self::members`].
+    /// Returns the rank of each member, in the order of [`Self::members`].
     pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -239,14 +241,15 @@ impl Line {
         })
     }
 
-    /// The shift of all leaves per step of a direction, if it is the same for all.
+    /// Returns the offset difference along a direction, in bytes, if all leaves have the same one.
     #[must_use]
     pub fn shift(&self, direction: &Direction) -> Option<i64> {
         let first = direction.shifts.first()?;
         direction.shifts.iter().all(|s| s == first).then_some(*first)
     }
 
-    /// `(a, b)` of `a x rank + b`, which is where a rank's first access is, if the ranks lie in one direction.
+    /// Returns `(a, b)` if each rank's first access is at `a x rank + b` with an integer `a`, and the line has one direction; else
+    /// `None`.
     #[must_use]
     pub fn linear(&self) -> Option<(i64, i128)> {
         let [direction] = self.directions.as_slice() else { return None };
@@ -258,7 +261,7 @@ impl Line {
         Some((a, i128::from(self.first_offset()) - i128::from(a) * i128::from(self.first_rank)))
     }
 
-    /// The first byte of the first rank's first access.
+    /// Returns the first byte of the first rank's first access.
     #[must_use]
     pub fn first_offset(&self) -> u64 {
         let mut first = None;
@@ -266,7 +269,7 @@ impl Line {
         first.unwrap_or(0)
     }
 
-    /// The bytes that the ranks access together without a gap and each once: first byte and length. `None` if it is not so.
+    /// Returns (first byte, length) of the range that all ranks together access without gaps and each byte exactly once; else `None`.
     #[must_use]
     pub fn contiguous(&self) -> Option<(u64, u128)> {
         let mut all: Vec<&Leaf> = Vec::new();
@@ -277,7 +280,7 @@ impl Line {
         if let [leaf] = all.as_slice() {
             counts(&self.nest, &mut dimensions, leaf)?;
         } else {
-            // Several leaves of one body, each where the one before ends.
+            // Several leaves of one body: each must begin where the previous one ends.
             let mut body = &self.nest;
             let mut around = vec![self.nest.count];
             while let [Node::Loop(inner)] = body.body.as_slice() {
@@ -316,7 +319,7 @@ impl Line {
     }
 }
 
-/// Counts and steps of the loops around the only leaf.
+/// Collects (count, offset step) of the loops around the only leaf, innermost first. `None` if a count or length varies.
 fn counts(l: &Loop, out: &mut Vec<(u64, i64)>, leaf: &Leaf) -> Option<()> {
     let mut around = Vec::new();
     let mut at = l;
@@ -337,7 +340,7 @@ fn counts(l: &Loop, out: &mut Vec<(u64, i64)>, leaf: &Leaf) -> Option<()> {
     Some(())
 }
 
-/// Each leaf of a nest, in order.
+/// Calls `each` for every leaf of a nest, in order.
 pub fn leaves<'a>(l: &'a Loop, each: &mut dyn FnMut(&'a Leaf)) {
     for node in &l.body {
         match node {
@@ -356,7 +359,7 @@ fn place(l: &mut Loop, offsets: &mut dyn Iterator<Item = u64>) {
     }
 }
 
-/// Of all but offsets and times.
+/// Hashes everything but offsets and times.
 fn hash_of(l: &Loop, hash: u64) -> u64 {
     let mix = |h: u64, v: u64| (h.rotate_left(5) ^ v).wrapping_mul(0x517c_c1b7_2722_0a95);
     let mut hash = mix(hash, l.count);
@@ -372,7 +375,7 @@ fn hash_of(l: &Loop, hash: u64) -> u64 {
     mix(hash, 5)
 }
 
-/// Whether two nests are the same but for offsets and times.
+/// True if two nests are equal up to offsets and times.
 #[must_use]
 pub fn like(a: &Loop, b: &Loop) -> bool {
     a.count == b.count

@@ -1,15 +1,17 @@
-//! The notation of the IOSIG paper. Its brackets are not consistent; this is how they are read here:
+//! Notation of the IOSIG papers. Its brackets are not consistent there; this module reads them as follows:
 //!
-//! `{operation, file, initial position, dimension, (patterns, iterations), repetitions}`, where a pattern is
-//! `[{start, stride, strides}, size, repetitions, temporal]`, or, for a loop within, again `(patterns, iterations)`.
-//! A run, which has one pattern, is written without the inner brackets, as the paper writes IOR:
-//! `({start, stride, 1}, size, 1, temporal), iterations, 1`.
+//! ```text
+//! {operation, file, initial position, dimension, (patterns, iterations), repetitions}
+//! pattern = [{start, stride, strides}, size, repetitions, temporal]
+//!         | (patterns, iterations)                                      for an inner loop
+//! run     = ({start, stride, 1}, size, 1, temporal), iterations, 1      one pattern, without the inner brackets, as the paper writes IOR
+//! ```
 //!
-//! - The initial position is the first access's. The dimension is the depth of the loops, and one more if a body holds several accesses.
-//! - Of several strides the innermost stands first: `{start, (4096, 1048576), 2}`. A size that grows is `{first, step}`, with its steps
-//!   likewise. Iterations that vary are `{first, step}`.
-//! - `fixed_interval` stands once per loop, after its last own access. Random intervals are not written.
-//! - If the operations differ they stand at each access, and joined by `+` at the front.
+//! - The initial position is the offset of the first access. The dimension is the loop depth, plus one if a body has several accesses.
+//! - Several strides are listed innermost first: `{start, (4096, 1048576), 2}`. A growing size is `{first, step}`, with several steps in
+//!   parentheses. Varying iteration counts are `{first, step}`.
+//! - `fixed_interval` is written once per loop, after its last own access. Random intervals are not written.
+//! - Different operations are named at each access, and joined by `+` at the front.
 
 use std::fmt::Write;
 
@@ -18,18 +20,18 @@ use super::global::leaves;
 use super::nest::{Leaf, Loop, Node};
 use super::print::Operations;
 
-/// What the notation needs beside the nest.
+/// Parameters of the notation.
 pub struct Notation<'a> {
-    /// The paper's names of operations, such as `MPI_READALL`.
+    /// Operation names of the paper, such as `MPI_READALL`.
     pub operations: &'a dyn Operations,
-    /// The file's name.
+    /// Name of the file.
     pub file: &'a str,
-    /// The largest coefficient of variation of fixed intervals.
+    /// Largest coefficient of variation of fixed intervals.
     pub limit: f64,
 }
 
 impl Notation<'_> {
-    /// A nest.
+    /// Formats a nest.
     #[must_use]
     pub fn nest(&self, nest: &Loop) -> String {
         let mut names: Vec<String> = Vec::new();
@@ -97,7 +99,8 @@ impl Notation<'_> {
     }
 }
 
-/// The pattern signature: `{operation, <spatial pattern, dimension>, <repetitive behaviour>, <request size>, <temporal intervals>}`.
+/// Formats a class as the paper's pattern signature:
+/// `{operation, <spatial pattern, dimension>, <repetitive behaviour>, <request size>, <temporal intervals>}`.
 #[must_use]
 pub fn pattern_signature(class: &Class) -> String {
     let operation = match class.operation {
@@ -134,7 +137,7 @@ fn list(steps: impl ExactSizeIterator<Item = i64>) -> String {
     if several { format!("({steps})") } else { steps }
 }
 
-/// The depth of the loops, and one more if a body holds several accesses.
+/// Returns the loop depth, plus one if a body has several accesses.
 #[must_use]
 pub fn dimension(nest: &Loop) -> usize {
     fn several(l: &Loop) -> bool {

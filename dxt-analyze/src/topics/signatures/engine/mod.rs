@@ -1,9 +1,50 @@
-//! The engine of the signatures: from accesses to loop nests, and back. It knows no trace, no file and no rank's name; its
-//! modules use the standard library only.
+//! Finds loop nests in streams of file accesses, and expands nests to accesses again.
 //!
-//! [`Recogniser`] takes the accesses of one stream (one process, thread, file and layer) in the order of the trace and
-//! gives a [`Signature`]: loop nests that regenerate the accesses exactly, and residue that is only counted.
-//! [`expand`] shares no arithmetic with it. [`global`] puts the signatures of many ranks together.
+//! The engine depends on the standard library only and knows nothing of traces, files or ranks. An [`Access`] is an operation number, a
+//! byte range and two times. A stream is a sequence of accesses in the order of their starts, usually those of one process, thread, file
+//! and I/O layer.
+//!
+//! [`Recogniser`] compresses a stream to a [`Signature`] in one pass. Its memory is bounded; only the signature grows, up to
+//! [`Limits::items`]. A signature is a sequence of two kinds of [`Item`]:
+//!
+//! - [`Pattern`]: a nest of [`Loop`]s that regenerates its accesses exactly. Offsets, lengths and inner iteration counts may be linear in
+//!   the indices of all surrounding loops.
+//! - [`Residue`]: accesses without a loop, which are only counted and summed up.
+//!
+//! Operations, offsets and lengths decide the structure. Times never do; each loop has only the mean and the spread of the [`Intervals`]
+//! between its iterations.
+//!
+//! # Example
+//!
+//! A program writes 100 blocks of 4 KiB, one every 16 KiB and every µs:
+//!
+//! ```
+//! use dxt_analyze::topics::signatures::engine::expand::{Expected, expand};
+//! use dxt_analyze::topics::signatures::engine::print::{Numbered, text};
+//! use dxt_analyze::topics::signatures::engine::{Access, Recogniser};
+//!
+//! const WRITE: u16 = 1;
+//! let mut recogniser = Recogniser::default();
+//! for i in 0..100 {
+//!     let start_ns = 1000 * i;
+//!     recogniser.push(&Access { op: WRITE, offset: 16_384 * i, length: 4096, start_ns, end_ns: start_ns + 500 });
+//! }
+//! let signature = recogniser.finish();
+//! assert_eq!(
+//!     text(&signature, &Numbered).to_string(),
+//!     "at 0: 100 x {op1 0+4096 [16384]} every 1000 ns cv 0 of 99, 100 accesses 409600 bytes, from 0 to 99000 ns\n"
+//! );
+//! assert_eq!(expand(&signature).nth(7), Some(Expected::Access((WRITE, 7 * 16_384, 4096))));
+//! ```
+//!
+//! # Modules
+//!
+//! - [`access`]: input; [`recognise`]: the recogniser, after Ketterlin and Clauss (CGO 2008).
+//! - [`nest`], [`signature`], [`times`], [`succession`]: its result.
+//! - [`expand`]: from a signature back to accesses. Shares no arithmetic with the recogniser, so that each checks the other.
+//! - [`global`], [`across`], [`tiles`]: patterns of many ranks, or of many files, as a few lines.
+//! - [`classes`]: classes of patterns on the five axes of the IOSIG papers.
+//! - [`mod@print`], [`parse`], [`iosig`]: text forms.
 
 pub mod access;
 pub mod across;

@@ -1,56 +1,61 @@
-//! Loop nests: what they are, and when three things in a row are three iterations of one loop.
+//! Loop nests, and the test for three consecutive nodes being three iterations of one loop.
 //!
-//! A leaf knows how it moves with each loop around it, so that one body can hold a block that wanders and a header that stays.
-//! Access `i` of a leaf is at `offset + sum of steps[d].offset * index of the d-th loop around it`, modulo 2^64.
+//! A leaf has one step per loop around it, so that one body can hold a moving block and a fixed header:
+//!
+//! ```text
+//! offset = leaf.offset + sum over d of steps[d].offset * index[d]    (modulo 2^64; d = 0 is the innermost loop)
+//! ```
+//!
+//! The formula also holds for lengths, and for the counts of inner loops with their `count_steps`.
 
 use super::times::Intervals;
 
-/// Loops deeper than this are not built.
+/// Maximum loop depth of a nest.
 pub const MAX_DEPTH: usize = 8;
-/// Nests of more leaves are not built.
+/// Maximum leaves in the inner loops of a nest that the recogniser builds.
 pub const MAX_LEAVES: usize = 1024;
 
-/// How a leaf changes from one iteration of a loop to the next.
+/// Change of a leaf from one iteration of a loop to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Bytes the first byte moves.
+    /// Offset change, in bytes.
     pub offset: i64,
-    /// Bytes the length grows.
+    /// Length change, in bytes.
     pub length: i64,
 }
 
-/// An access that loops repeat.
+/// Access in the body of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// The operation.
+    /// Operation number.
     pub op: u16,
-    /// The first byte of the first time.
+    /// First byte, in the first iteration of all loops.
     pub offset: u64,
-    /// The length of the first time.
+    /// Length in the first iteration of all loops, in bytes.
     pub length: u64,
-    /// One per loop around it, the innermost first.
+    /// One step per loop around the leaf, innermost first.
     pub steps: Vec<Step>,
 }
 
-/// A loop.
+/// Loop over a body of accesses and inner loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// Iterations, the first time.
+    /// Iterations, in the first iteration of all loops around this one.
     pub count: u64,
-    /// How `count` grows with each loop around this one, the innermost first; all zero unless the loops are triangular.
+    /// Change of `count` per iteration of each loop around this one, innermost first; nonzero only in triangular loops.
     pub count_steps: Vec<i64>,
-    /// What an iteration does, in order.
+    /// Nodes of one iteration, in order.
     pub body: Vec<Node>,
-    /// Between the starts of successive iterations.
+    /// Intervals between the starts of successive iterations.
     pub times: Intervals,
 }
 
-/// A nest's node.
+/// Node of a nest.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
-    /// An access.
+    /// Access.
     Leaf(Leaf),
-    /// A loop.
+    /// Inner loop.
     Loop(Loop),
 }
 
@@ -67,16 +72,16 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Loop {
-    /// First byte that any access touches, and the byte behind the last: exact where counts and lengths do not vary, else bounds.
+    /// Returns (first byte, end) of the byte range accessed. Exact if counts and lengths are constant, else an outer bound.
     #[must_use]
     pub fn extent(&self) -> (u64, u64) {
         let (first, end) = self.extent_in(&mut Vec::new());
         (u64::try_from(first).unwrap_or(0), u64::try_from(end.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// With the most iterations of the loops around, the outermost first.
+    /// Computes the range; `around` has the maximum counts of the loops around, outermost first.
     fn extent_in(&self, around: &mut Vec<u64>) -> (i128, i128) {
-        // Of a step, over all iterations of its loop.
+        // Total change of one step over all iterations of its loop.
         let over = |step: i64, count: u64| i128::from(step).saturating_mul(i128::from(count.saturating_sub(1)));
         let grows = self.count_steps.iter().zip(around.iter().rev()).map(|(step, count)| over(*step, *count).max(0));
         let most = grows.fold(i128::from(self.count), i128::saturating_add);
@@ -102,7 +107,7 @@ impl Loop {
         extent
     }
 
-    /// The length of the first access.
+    /// Returns the length of the first access, in bytes.
     #[must_use]
     pub fn first_length(&self) -> u64 {
         self.body.first().map_or(0, |node| match node {
@@ -111,7 +116,7 @@ impl Loop {
         })
     }
 
-    /// Loops within each other, this one among them.
+    /// Returns the loop depth; 1 without inner loops.
     #[must_use]
     pub fn depth(&self) -> usize {
         1 + self.body.iter().map(Node::depth).max().unwrap_or(0)
@@ -129,7 +134,7 @@ impl Node {
         Self::Leaf(Leaf::of(op, offset, length))
     }
 
-    /// A hash of the shape: operations, steps and loops, but no offset, length or count.
+    /// Returns a hash of operations, steps and loop structure, but not of offsets, lengths or counts.
     #[must_use]
     pub fn shape(&self) -> u64 {
         match self {
@@ -144,7 +149,7 @@ impl Node {
         }
     }
 
-    /// The first byte of the first access.
+    /// Returns the first byte of the first access.
     pub(super) fn first(&self) -> u64 {
         match self {
             Self::Leaf(leaf) => leaf.offset,
@@ -152,7 +157,7 @@ impl Node {
         }
     }
 
-    /// Loops within each other.
+    /// Returns the loop depth; 0 for a leaf.
     #[must_use]
     pub fn depth(&self) -> usize {
         match self {
@@ -161,7 +166,7 @@ impl Node {
         }
     }
 
-    /// Leaves.
+    /// Returns the number of leaves.
     #[must_use]
     pub fn leaves(&self) -> usize {
         match self {
@@ -170,7 +175,7 @@ impl Node {
         }
     }
 
-    /// Leaves and loops: what a form is short by.
+    /// Returns the number of leaves and loops. Of several forms of a sequence of accesses the recogniser keeps the cheapest.
     #[must_use]
     pub fn cost(&self) -> usize {
         match self {
@@ -179,7 +184,7 @@ impl Node {
         }
     }
 
-    /// The loop, and its only leaf, of a run.
+    /// Returns the loop and its leaf if this is a run: a loop over a single access.
     pub(super) fn as_run(&self) -> Option<(&Loop, &Leaf)> {
         match self {
             Self::Loop(l) => match l.body.as_slice() {
@@ -190,7 +195,8 @@ impl Node {
         }
     }
 
-    /// Whether a, b, c are the first three iterations of something. If the last loop is still `open`, its count must be equal.
+    /// True if `a`, `b`, `c` can be three successive iterations of one node. If `open`, the last loop may still grow, and the first two
+    /// must have equal counts.
     pub(super) fn in_line(a: &Self, b: &Self, c: &Self, open: bool) -> bool {
         match (a, b, c) {
             (Self::Leaf(a), Self::Leaf(b), Self::Leaf(c)) => {
@@ -214,7 +220,7 @@ impl Node {
         }
     }
 
-    /// Makes this, the first iteration's, the body of a loop whose second iteration is `next`. They are [`Node::in_line`].
+    /// Makes the node of a first iteration a node of the loop body. `next` is the second iteration; see [`Node::in_line`].
     pub(super) fn take_step(&mut self, next: &Self) {
         match (self, next) {
             (Self::Leaf(a), Self::Leaf(b)) => {
@@ -230,7 +236,7 @@ impl Node {
         }
     }
 
-    /// Adds the times of the same node of another iteration.
+    /// Adds the intervals of this node in another iteration.
     pub(super) fn merge_times(&mut self, other: &Self) {
         if let (Self::Loop(a), Self::Loop(b)) = (self, other) {
             a.times.merge(&b.times);
@@ -240,7 +246,7 @@ impl Node {
         }
     }
 
-    /// This child as it stands in iteration `index` of the loop around it; that loop's steps are gone from it.
+    /// Returns this child of a loop as it is in the loop's iteration `index`, without the steps of that loop.
     #[must_use]
     pub fn at_iteration(&self, index: u64) -> Self {
         match self {
@@ -263,7 +269,8 @@ impl Node {
         }
     }
 
-    /// Moves this to another iteration of the outermost loop around it, whose steps stay: the loop then begins there.
+    /// Moves this node to iteration `index` of the outermost loop around it, keeping the steps: the loop then begins there. `u64::MAX` is
+    /// the iteration before the first.
     pub(super) fn shift(&mut self, index: u64) {
         match self {
             Self::Leaf(leaf) => {
@@ -283,7 +290,7 @@ impl Node {
         }
     }
 
-    /// Whether the two do the same; times are not asked.
+    /// True if both nodes are equal up to times.
     #[must_use]
     pub fn same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -298,8 +305,7 @@ impl Node {
         }
     }
 
-    /// Accesses and bytes, if counts do not vary with loops around this (the usual case); walks loops, not iterations.
-    /// `None` if it is triangular, or more than `u64` holds.
+    /// Returns the number of accesses, in time linear in the nodes. `None` if a count varies, or if the number exceeds `u64`.
     #[must_use]
     pub fn accesses(&self) -> Option<u64> {
         match self {
@@ -312,7 +318,7 @@ impl Node {
     }
 }
 
-/// The shape of a leaf without loops around it.
+/// Returns the [`Node::shape`] of a leaf without loops around it.
 pub(super) fn shape_of_leaf(op: u16) -> u64 {
     mix(1, u64::from(op))
 }

@@ -1,4 +1,4 @@
-//! Reads the text form of a signature; its grammar is with the printer.
+//! Parser of the text form of signatures. For the grammar see [`mod@super::print`].
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use super::print::Operations;
 use super::signature::{Item, Pattern, Residue, Signature};
 use super::times::Intervals;
 
-/// Why a text is no signature.
+/// Error of a text that is not a signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotASignature {
-    /// The byte where it fails.
+    /// Byte offset of the error.
     pub at: usize,
-    /// What should be there.
+    /// Text expected there.
     pub expected: &'static str,
 }
 
@@ -26,10 +26,11 @@ impl std::error::Error for NotASignature {}
 
 type Result<T> = std::result::Result<T, NotASignature>;
 
-/// Reads a signature.
+/// Parses a signature.
 ///
 /// # Errors
-/// If the text does not follow the grammar, a number is too large, a name is unknown, or steps are not one per loop around.
+/// Returns an error if the text does not follow the grammar, or for a number that is too large, an unknown operation, or a leaf or loop
+/// without one step per surrounding loop.
 pub fn parse(text: &str, operations: &dyn Operations) -> Result<Signature> {
     let mut reader = Reader { text, at: 0, operations };
     let mut out = Signature::default();
@@ -57,10 +58,10 @@ pub fn parse(text: &str, operations: &dyn Operations) -> Result<Signature> {
     }
 }
 
-/// Reads one nest, as [`super::print::nest_text`] writes it.
+/// Parses one nest, as [`super::print::nest_text`] writes it.
 ///
 /// # Errors
-/// As [`parse`].
+/// See [`parse`].
 pub fn parse_nest(text: &str, operations: &dyn Operations) -> Result<Loop> {
     let mut reader = Reader { text, at: 0, operations };
     let nest = reader.nest(0)?;
@@ -89,7 +90,7 @@ impl<'a> Reader<'a> {
         self.rest().is_empty()
     }
 
-    /// Takes a word or a sign, if it is next.
+    /// Consumes a word or sign if it is next.
     fn skip(&mut self, word: &str) -> bool {
         let Some(after) = self.rest().strip_prefix(word) else { return false };
         let is_word = word.ends_with(|c: char| c.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! The text form of a signature. `parse` reads it back.
+//! Text form of signatures. [`parse`](super::parse) reads it back.
 //!
 //! ```text
 //! signature = { line } [ "dropped" number newline ] ;
@@ -19,10 +19,12 @@
 //! number    = digit { digit } ;
 //! ```
 //!
-//! A leaf is its operation, its first byte and its length; a step per loop around it, the innermost first, says how the first byte
-//! moves and, behind a colon, how the length grows. A loop is its iterations, with a step per loop around it if these vary, and its
-//! body. `every` is the mean interval between starts, `cv` the coefficient of variation in thousandths, `of` the number of intervals.
-//! The number after a residue's operation is its accesses. Blanks may stand between any two words.
+//! - A leaf is operation, first byte and length. It has a step per loop around it, innermost first: the change of the first byte and,
+//!   after a colon, the change of the length.
+//! - A loop is its iteration count, with a step per loop around it if the count varies, and its body.
+//! - `every` is the mean interval between starts, `cv` the coefficient of variation in thousandths, `of` the number of intervals.
+//! - The number after an operation of a residue is its number of accesses.
+//! - Blanks may separate any two words.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -30,15 +32,15 @@ use super::nest::{Leaf, Loop, Node, Step};
 use super::signature::{Item, Residue, Signature};
 use super::times::Intervals;
 
-/// Names of operations.
+/// Mapping between operation numbers and names.
 pub trait Operations {
-    /// An operation's name: a letter, then letters, digits and underscores. None of the grammar's own words.
+    /// Returns the name of an operation: a letter, then letters, digits and underscores. Must not be a word of the grammar.
     fn name(&self, op: u16) -> String;
-    /// The operation of a name.
+    /// Returns the operation with a given name.
     fn number(&self, name: &str) -> Option<u16>;
 }
 
-/// Operations called `op` with their number.
+/// Names operations `op` followed by their number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbered;
 
@@ -52,23 +54,23 @@ impl Operations for Numbered {
     }
 }
 
-/// A signature in its text form.
+/// Displays a signature in its text form. Returned by [`text()`].
 pub struct Text<'a> {
     signature: &'a Signature,
     operations: &'a dyn Operations,
 }
 
-/// A signature in its text form.
+/// Returns a signature in its text form.
 #[must_use]
 pub fn text<'a>(signature: &'a Signature, operations: &'a dyn Operations) -> Text<'a> {
     Text { signature, operations }
 }
 
-/// A nest in its text form.
+/// Returns a nest in its text form.
 #[must_use]
 pub fn nest_text(nest: &Loop, operations: &dyn Operations) -> String {
     let mut out = String::new();
-    // A String takes all that is written.
+    // Writing to a String cannot fail.
     let _ = write_loop(&mut out, nest, operations);
     out
 }

@@ -1,4 +1,8 @@
-//! The recogniser: accesses in, a signature out, in one pass and in bounded memory beside what it gives.
+//! Loop recognition in one pass over a stream.
+//!
+//! Most accesses take a fast path: a cursor (`run`, `cursor`) predicts the next access of the loop on top of the stack. The others go
+//! onto the stack (`stack`), where three iterations in a row become a loop; `resplit` and `turn` correct loops that took accesses of
+//! others. Memory is bounded, apart from the resulting signature.
 
 use super::access::{Access, Accesses};
 use super::cursor::NestCursor;
@@ -7,15 +11,15 @@ use super::run::{RunCursor, Took};
 use super::signature::{Item, Pattern, Residue, Signature};
 use super::stack::{Element, KEPT, LONGEST, Ring, Stack};
 
-/// Accesses that wait and are passed on at a time: what stays is longer than three of the longest bodies.
+/// Waiting accesses emitted at a time. The rest of the ring still holds three of the longest bodies.
 const PASSED: usize = 32;
 
 /// Bounds of a recogniser.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The longest body of a loop, in accesses and inner loops; 1 to 64.
+    /// Maximum length of a loop body, in accesses and inner loops; clamped to 1..=64. Default: 64.
     pub body: usize,
-    /// After so many items the rest is residue.
+    /// Maximum items of a signature; nests after these are counted as residue. Default: 65,536.
     pub items: usize,
 }
 
@@ -32,7 +36,7 @@ enum Cursor {
     Nest(Box<NestCursor>),
 }
 
-/// Takes a stream's accesses in the order of their starts.
+/// Recogniser of the loops in one stream. Takes accesses in the order of their starts.
 #[derive(Debug)]
 pub struct Recogniser {
     items: usize,
@@ -41,7 +45,7 @@ pub struct Recogniser {
     cursor: Cursor,
     out: Signature,
     emitted: u64,
-    /// The last accesses, if nothing has repeated for long: so many of the ring stand behind the stack's, and are not on it.
+    /// Number of the latest accesses that are in the ring but not on the stack; `Some` after a long time without repetition.
     waiting: Option<usize>,
 }
 
@@ -52,7 +56,7 @@ impl Default for Recogniser {
 }
 
 impl Recogniser {
-    /// One within these bounds.
+    /// Creates a recogniser with the given bounds.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -82,7 +86,9 @@ impl Recogniser {
         }
     }
 
-    /// Takes as many of `calls` as go on with what is being followed; how many. What it does not take is for [`Self::push`].
+    /// Takes the leading calls that continue the run being followed, and returns their number.
+    ///
+    /// Pass the next call to [`Self::push`].
     pub fn push_expected(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
         let Cursor::Run(run) = &mut self.cursor else { return 0 };
         let taken = run.take_all(op, calls);
@@ -96,7 +102,7 @@ impl Recogniser {
         accesses.iter().for_each(|access| self.push(access));
     }
 
-    /// What the stream does.
+    /// Ends the stream and returns its signature.
     #[must_use]
     pub fn finish(mut self) -> Signature {
         if let Some(waiting) = self.waiting.take() {
@@ -112,7 +118,7 @@ impl Recogniser {
 
     #[inline(never)]
     fn push_slowly(&mut self, access: &Access) {
-        // A loop that ended may have left another on top, which goes on.
+        // Closing a loop may leave another one on top of the stack that continues with this access.
         while !matches!(self.cursor, Cursor::None) {
             self.close(1);
             match &mut self.cursor {
@@ -154,7 +160,7 @@ impl Recogniser {
         }
     }
 
-    /// So many accesses wait: the oldest are passed on where the ring has no room for more.
+    /// Records that `waiting` accesses wait. If the ring is full, emits the oldest ones as residue.
     #[inline]
     fn wait(&mut self, mut waiting: usize) {
         if waiting == KEPT {
@@ -165,7 +171,7 @@ impl Recogniser {
         self.waiting = Some(waiting);
     }
 
-    /// Puts those that wait on the stack; the last access of the ring is not among them.
+    /// Pushes the waiting accesses onto the stack. The ring's last access is not one of them.
     fn stop_waiting(&mut self, waiting: usize) {
         for back in (1..=waiting).rev() {
             self.stack.push(Element::of_access(self.ring.back(back)));
@@ -173,7 +179,7 @@ impl Recogniser {
         self.waiting = None;
     }
 
-    /// Hands out `count` accesses of the ring as they are, of which the last has `behind` others behind it.
+    /// Emits `count` accesses of the ring as residue, up to the one that has `behind` accesses after it.
     fn pass(&mut self, count: usize, behind: usize) {
         let out = &mut self.out;
         if count > 0 && !matches!(out.items.last(), Some(Item::Residue(_))) {
@@ -188,7 +194,7 @@ impl Recogniser {
         }
     }
 
-    /// The loop on top is as long as an earlier one.
+    /// Handles the loop on top having grown as long as an earlier one: both may be iterations of an outer loop.
     #[cold]
     fn watch(&mut self) {
         self.sync();
@@ -214,7 +220,7 @@ impl Recogniser {
         }
     }
 
-    /// Follows the loop on top, if one is.
+    /// Sets the cursor to the loop on top of the stack, if there is one.
     fn follow(&mut self) {
         self.cursor = Cursor::None;
         let Some(top) = self.stack.elements.last() else { return };
@@ -226,7 +232,7 @@ impl Recogniser {
         };
     }
 
-    /// The loop on top does not go on. `after`: how many accesses of the ring are not its own.
+    /// Ends the loop on top. The last `after` accesses of the ring do not belong to the loop.
     fn close(&mut self, after: usize) {
         self.sync();
         let cursor = std::mem::replace(&mut self.cursor, Cursor::None);
@@ -256,13 +262,14 @@ impl Recogniser {
         }
     }
 
-    /// The access so many from the end, or the first one that is still known.
+    /// Returns the access at `from_end` from the end (1 is the last one), not counting the last `after` accesses; at most the oldest one
+    /// in the ring.
     fn back_to(&self, from_end: u64, after: usize) -> &Access {
         let by = usize::try_from(from_end).unwrap_or(usize::MAX).saturating_add(after).saturating_sub(1);
         self.ring.back(by.min(self.ring.len().saturating_sub(1)))
     }
 
-    /// Hands out the first elements.
+    /// Moves the first `count` elements from the stack to the signature.
     fn emit(&mut self, count: usize) {
         let out = &mut self.out;
         for element in self.stack.elements.drain(..count) {

@@ -1,7 +1,10 @@
-//! Where a run took what belongs to a nest: the shortest form wins.
+//! Correction of runs that took accesses of a nest. Of several forms the one with the lowest cost wins.
 //!
-//! Two ways; `turn` has a third. A period is looked for in the last accesses as they came, whatever they have become meanwhile,
-//! and replaces it if that is shorter. A new nest takes the iterations before its first one, if a run before it ends with them.
+//! 1. `resplit` searches for a period in the latest raw accesses, regardless of the elements that they have become, and replaces these if
+//!    a loop is cheaper.
+//! 2. `absorb_back` extends a new nest to iterations before its first one, if a preceding run ends with them.
+//!
+//! For the third correction see `turn`.
 
 use super::access::Access;
 use super::nest::{Leaf, Loop, Node, Step, delta, moved};
@@ -9,7 +12,7 @@ use super::stack::{Element, NEAR, Ring, Stack};
 use super::times::Intervals;
 
 impl Stack {
-    /// Takes a step; how long a period may be that the last access goes on with, if it may go on with any.
+    /// Counts a step. Returns the longest period that the last access may continue; `None` if it continues none.
     #[inline]
     pub(super) fn may_resplit(&mut self, ring: &Ring) -> Option<usize> {
         let most = self.longest;
@@ -17,7 +20,7 @@ impl Stack {
         (far || ring.may_repeat()).then(|| if far { most } else { most.min(NEAR) })
     }
 
-    /// Looks for a period of up to `longest` in the last accesses as they came.
+    /// Searches for a period of up to `longest` in the latest raw accesses, and builds its loop. True if one was built.
     pub(super) fn resplit(&mut self, ring: &Ring, longest: usize) -> bool {
         let tip = ring.back(0);
         let longest = longest.min(ring.len() / 3);
@@ -33,7 +36,7 @@ impl Stack {
         false
     }
 
-    /// Puts a loop over the last three times `period` accesses, if that is shorter than what stands there.
+    /// Replaces the last `3 * period` accesses by a loop, if it is cheaper than the elements there. True if it is.
     fn replace(&mut self, ring: &Ring, period: usize) -> bool {
         let wanted = 3 * period as u64;
         let (mut from, mut covered, mut old) = (self.elements.len(), 0_u64, 0);
@@ -51,7 +54,7 @@ impl Stack {
             }
         }
         if self.leaves >= 3 * period && period == 1 {
-            // The usual case, quickly.
+            // Common case: three single accesses.
             old = 3;
         }
         let body = body_of(ring, period);
@@ -83,7 +86,7 @@ impl Stack {
         true
     }
 
-    /// Lets the loop on top take what stands before it, if that is its iteration before the first.
+    /// Extends the loop on top by preceding elements, as long as they are the iteration before its first one.
     pub(super) fn absorb_back(&mut self) {
         while self.absorb_one().is_some() {}
     }
@@ -92,7 +95,7 @@ impl Stack {
         let (top, before) = self.elements.split_last()?;
         let Node::Loop(nest) = &top.node else { return None };
         let (last, previous) = (nest.body.last()?, before.last()?);
-        // Most are turned away here, without a copy.
+        // Rejects most candidates without a copy.
         match (last, &previous.node) {
             (Node::Leaf(leaf), Node::Leaf(other)) => {
                 let step = leaf.steps.last()?;
@@ -154,7 +157,7 @@ impl Stack {
     }
 }
 
-/// Whether the last accesses are three iterations of a loop.
+/// True if the last `3 * period` accesses are three iterations of a loop.
 fn repeats(ring: &Ring, period: usize) -> bool {
     (0..period).all(|i| {
         let (a, b, c) = (ring.back(i + 2 * period), ring.back(i + period), ring.back(i));
@@ -165,7 +168,7 @@ fn repeats(ring: &Ring, period: usize) -> bool {
     })
 }
 
-/// The body of the loop over the last three times `period` accesses.
+/// Returns the body of the loop over the last `3 * period` accesses.
 fn body_of(ring: &Ring, period: usize) -> Vec<Node> {
     let leaves = (0..period)
         .map(|i| {
@@ -193,7 +196,7 @@ fn body_of(ring: &Ring, period: usize) -> Vec<Node> {
     body
 }
 
-/// Leaves that one loop repeats, with runs of three and more among them as loops within.
+/// Returns a loop body made of `leaves`, with runs of three or more as inner loops.
 pub(super) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     let mut out = Vec::with_capacity(leaves.len());
     let mut rest = leaves.as_slice();
@@ -235,7 +238,7 @@ pub(super) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     out
 }
 
-/// The first accesses of a flat loop as elements, if they are a few or whole iterations.
+/// Returns the first `keep` accesses of a run as elements: a run from three on, else single accesses. `None` if the element is not a run.
 fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
     let (run, leaf) = element.node.as_run()?;
     let step = leaf.steps.last()?;
@@ -247,7 +250,7 @@ fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
         return Some(vec![Element::of_node(node, element.start_ns, last, last)]);
     }
     let access = |i| {
-        // When a call within a loop began and returned is not kept.
+        // Times of single calls in a loop are not kept: take the mean interval.
         let start_ns = element.start_ns.saturating_add((mean * i as f64) as u64);
         let (offset, length) = (moved(leaf.offset, step.offset, i), moved(leaf.length, step.length, i));
         Access { op: leaf.op, offset, length, start_ns, end_ns: start_ns }
@@ -255,7 +258,7 @@ fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
     Some((0..keep).map(|i| Element::of_access(&access(i))).collect())
 }
 
-/// A node as it stands on the stack: a loop of less than three iterations is none there.
+/// Returns a node as it is on the stack, where loops of fewer than three iterations are unrolled. `None` if the count is below 1.
 fn unrolled(node: Node) -> Option<Vec<Node>> {
     match &node {
         Node::Loop(l) if l.count.cast_signed() < 1 => None,
@@ -270,7 +273,7 @@ fn unrolled(node: Node) -> Option<Vec<Node>> {
     }
 }
 
-/// A run that ends with `tail`, and has one access more.
+/// Splits a run into its first access and the rest, if the rest equals `tail`.
 fn split_run(element: &Element, tail: &Node) -> Option<(Element, Element)> {
     let ((run, leaf), (wanted, first)) = (element.node.as_run()?, tail.as_run()?);
     if run.count.checked_sub(1)? != wanted.count || leaf.steps != first.steps || leaf.op != first.op {

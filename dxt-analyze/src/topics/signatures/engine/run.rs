@@ -1,22 +1,22 @@
-//! The fast path of a run: one operation, constant strides. A few instructions an access.
+//! Fast path of a run (one operation, constant strides): a few instructions per access.
 
 use super::access::{Access, Accesses};
 use super::nest::{Leaf, Loop, moved};
 use super::stack::Element;
 use super::times::Intervals;
 
-/// What a cursor says to an access.
+/// Answer of a cursor to an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Took {
-    /// It is not what was expected.
+    /// Not the expected access.
     No,
-    /// It is the next one.
+    /// The expected access.
     Yes,
-    /// And with it the loop is as long as one before: they may be iterations of a loop around them.
+    /// The expected access, with which the loop is as long as an earlier one: both may be iterations of an outer loop.
     Watch,
 }
 
-/// Follows a run that is the top of the stack.
+/// Follows the run on top of the stack.
 #[derive(Debug)]
 pub(super) struct RunCursor {
     op: u16,
@@ -77,7 +77,8 @@ impl RunCursor {
         if self.count == self.watch { Took::Watch } else { Took::Yes }
     }
 
-    /// Takes as many of these as are expected, but none that is to be told of ([`Took::Watch`]); how many. Starts are `shift` ns later than they say.
+    /// Takes leading calls as long as they are the expected ones, and returns their number. Stops before a call that needs
+    /// [`Took::Watch`]. Calls start `calls.shift` ns after their `start`.
     pub(super) fn take_all(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
         if op != self.op {
             return 0;
@@ -118,7 +119,7 @@ impl RunCursor {
         self.intervals += 1;
     }
 
-    /// Writes what was taken into the element, and begins anew.
+    /// Writes the accesses taken into `element`, and restarts the interval sums.
     pub(super) fn sync(&mut self, element: &mut Element) {
         if let super::nest::Node::Loop(run) = &mut element.node {
             run.count = self.count;

@@ -1,31 +1,31 @@
-//! What the recogniser gives: nests and residue, in order.
+//! Signatures, the result of the recogniser: nests and residue, in stream order.
 
 use super::access::Access;
 use super::nest::{Leaf, Loop, Node, Step};
 use super::succession::Succession;
 use super::times::Intervals;
 
-/// A nest of a signature.
+/// Nest in a signature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
-    /// The number of its first access in the stream, from 0.
+    /// Index of the first access in the stream, from 0.
     pub position: u64,
-    /// Accesses it stands for.
+    /// Number of accesses.
     pub accesses: u64,
-    /// Bytes of these.
+    /// Total bytes.
     pub bytes: u128,
-    /// When the first began.
+    /// Start of the first access, in ns.
     pub start_ns: u64,
-    /// When the last began.
+    /// Start of the last access, in ns.
     pub last_start_ns: u64,
-    /// When the last returned.
+    /// End of the last access, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
-    /// The outermost loop.
+    /// Outermost loop.
     pub nest: Loop,
 }
 
 impl Pattern {
-    /// Accesses in a row that are made once, as a loop of one iteration.
+    /// Returns successive accesses as a loop of one iteration.
     pub(super) fn once(accesses: &[Access], position: u64) -> Self {
         let leaf = |access: &Access| {
             Node::Leaf(Leaf { steps: vec![Step::default()], ..Leaf::of(access.op, access.offset, access.length) })
@@ -47,42 +47,42 @@ impl Pattern {
     }
 }
 
-/// Accesses in a row without a pattern: counted, not listed.
+/// Successive accesses without a loop, as sums.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Residue {
-    /// The number of its first access in the stream, from 0.
+    /// Index of the first access in the stream, from 0.
     pub position: u64,
-    /// Accesses.
+    /// Number of accesses.
     pub accesses: u64,
-    /// Their bytes.
+    /// Total bytes.
     pub bytes: u128,
-    /// When the first began.
+    /// Start of the first access, in ns.
     pub start_ns: u64,
-    /// When the last began.
+    /// Start of the last access, in ns.
     pub last_start_ns: u64,
-    /// When the last returned.
+    /// Latest end of an access, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
-    /// Operations with their accesses, at most [`Residue::MAX_OPS`] of them, by number.
+    /// Accesses by operation, sorted by operation number; at most [`Residue::MAX_OPS`] operations.
     pub ops: Vec<(u16, u64)>,
-    /// The shortest and the longest access.
+    /// Shortest and longest access, in bytes. Of dropped nests only the first iteration counts, here and in `offsets`.
     pub lengths: (u64, u64),
-    /// The lowest first byte and the highest.
+    /// Lowest and highest first byte.
     pub offsets: (u64, u64),
-    /// Between the starts of successive accesses.
+    /// Intervals between the starts of successive accesses.
     pub times: Intervals,
-    /// Succession of them in the file.
+    /// Spatial order of successive accesses.
     pub succession: Succession,
-    /// The accesses themselves, while they are few: other ranks may show a pattern in them.
+    /// The accesses themselves while they are at most [`Residue::FEW`], for patterns across ranks.
     pub few: Option<Vec<Access>>,
 }
 
 impl Residue {
-    /// More operations are not told apart.
+    /// Maximum operations counted separately; further ones count in the totals only.
     pub const MAX_OPS: usize = 16;
-    /// Accesses that are kept, and items of a signature among which they are.
+    /// Maximum accesses kept in `few`. Only residue among the first `FEW` items of a signature keeps any.
     pub const FEW: usize = 64;
 
-    /// An empty one behind so many items.
+    /// Creates an empty residue that follows `items` items of its signature.
     pub(super) fn behind(items: usize) -> Self {
         Self { few: (items < Self::FEW).then(Vec::new), ..Self::default() }
     }
@@ -118,7 +118,7 @@ impl Residue {
         }
     }
 
-    /// Takes what is no longer listed one by one.
+    /// Adds a node that exceeds the limit on items. `times`: start of its first access, start and end of its last, in ns.
     pub(super) fn add_many(&mut self, node: &Node, position: u64, accesses: u64, bytes: u128, times: [u64; 3]) {
         if self.accesses == 0 {
             self.position = position;
@@ -151,34 +151,34 @@ impl Residue {
     }
 }
 
-/// A part of a signature.
+/// Item of a signature.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// A nest.
+    /// Accesses with a loop.
     Pattern(Pattern),
-    /// The rest.
+    /// Accesses without a loop.
     Residue(Residue),
 }
 
-/// What a stream does, in order.
+/// Structure of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signature {
-    /// Nests and residue, in the order of their first accesses.
+    /// Nests and residue, in stream order.
     pub items: Vec<Item>,
     /// Accesses of the stream.
     pub accesses: u64,
-    /// Those of nests.
+    /// Accesses in nests.
     pub covered: u64,
     /// Bytes of the stream.
     pub bytes: u128,
-    /// Those of nests.
+    /// Bytes in nests.
     pub covered_bytes: u128,
-    /// Nests that came after the bound on items was reached, and were counted as residue.
+    /// Nests beyond the limit on items, counted as residue.
     pub dropped: u64,
 }
 
 impl Signature {
-    /// The nests.
+    /// Returns the nests.
     pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.items.iter().filter_map(|item| match item {
             Item::Pattern(pattern) => Some(pattern),
@@ -186,7 +186,7 @@ impl Signature {
         })
     }
 
-    /// When its first access began.
+    /// Returns the start of the first access, in ns; 0 if there is none.
     #[must_use]
     pub fn start_ns(&self) -> u64 {
         self.items.first().map_or(0, |item| match item {
@@ -195,7 +195,7 @@ impl Signature {
         })
     }
 
-    /// The rest.
+    /// Returns the residue, item by item.
     pub fn residue(&self) -> impl Iterator<Item = &Residue> {
         self.items.iter().filter_map(|item| match item {
             Item::Residue(residue) => Some(residue),
@@ -203,7 +203,7 @@ impl Signature {
         })
     }
 
-    /// All residue as one: what it holds, without where.
+    /// Returns the sums over all residue, without `few`.
     #[must_use]
     pub fn residue_sum(&self) -> Residue {
         let mut sum = Residue { lengths: (u64::MAX, 0), offsets: (u64::MAX, 0), ..Residue::default() };

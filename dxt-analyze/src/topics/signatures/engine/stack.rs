@@ -1,26 +1,26 @@
-//! The last few elements (accesses and nests), and how three groups of them become a loop.
+//! Stack of the latest elements (accesses and nests); three equal groups on top of it become a loop.
 //!
-//! After Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition"
-//! (CGO 2008): the last elements are compared with those one and two periods before, for each period up to a bound.
+//! Follows Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition" (CGO 2008):
+//! the last elements are compared with those one and two periods before, for each period up to a bound.
 
 use super::access::{Access, Accesses};
 use super::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf};
 use super::times::Intervals;
 
-/// Accesses that are kept as they came.
+/// Raw accesses kept.
 pub(super) const KEPT: usize = 256;
-/// The longest body of a loop: three of them are among the accesses kept.
+/// Maximum length of a loop body. Three of the longest fit into the accesses kept.
 pub(super) const LONGEST: usize = 64;
-/// Bodies up to this are looked for at each step, longer ones only where a sample says that there may be one.
+/// Length of bodies that are searched for at each step; longer ones only after a sample has hinted at one.
 pub(super) const NEAR: usize = 16;
 
-/// The last accesses, as they came.
+/// Ring buffer of the latest raw accesses.
 #[derive(Debug)]
 pub(super) struct Ring {
     last: [Access; KEPT],
-    /// Their offsets, twice, so that the last ones always stand side by side.
+    /// Offsets, stored twice, so that the latest ones are always contiguous.
     offsets: [u64; 2 * KEPT],
-    /// Accesses so far.
+    /// Accesses pushed so far.
     pub(super) total: u64,
 }
 
@@ -38,7 +38,7 @@ impl Ring {
         self.total += 1;
     }
 
-    /// The first `count` of `calls`, of which the last have room.
+    /// Pushes the first `count` of `calls`; stores only the last ones, which fit.
     pub(super) fn push_all(&mut self, op: u16, calls: &Accesses<'_>, count: usize) {
         let passed = count.saturating_sub(KEPT);
         self.total += passed as u64;
@@ -49,20 +49,20 @@ impl Ring {
         }
     }
 
-    /// The access so many before the last one.
+    /// Returns the access `by` places before the last one.
     #[inline]
     pub(super) fn back(&self, by: usize) -> &Access {
         &self.last[(self.total as usize).wrapping_sub(1 + by) % KEPT]
     }
 
-    /// Whether the last access lies in line with those one and two periods before it, for any short period. Most do not.
+    /// True if the last access is in line with those one and two periods before it, for any period up to [`NEAR`]. Mostly false.
     #[inline]
     pub(super) fn may_repeat(&self) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT + 1;
         let Some(last) = self.offsets.get(end - (2 * NEAR + 1)..end) else { return true };
         let Ok(last) = <&[u64; 2 * NEAR + 1]>::try_from(last) else { return true };
         let tip = last[2 * NEAR];
-        // A period p has its first at 2 x (NEAR - p) and its second at 2 x NEAR - p: without a branch, and unrolled.
+        // Period p has its first access at index 2 x (NEAR - p) and its second at 2 x NEAR - p. Branchless, hence unrolled.
         let (firsts, seconds) = (&last[..2 * NEAR], &last[NEAR..2 * NEAR]);
         let mut any = false;
         for (first, second) in firsts.chunks_exact(2).zip(seconds) {
@@ -71,7 +71,7 @@ impl Ring {
         any
     }
 
-    /// The same for the long periods.
+    /// True if the last two accesses are in line with those one and two periods before, for any period above [`NEAR`].
     pub(super) fn may_repeat_far(&self, longest: usize) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT;
         if self.len() >= 3 * LONGEST && !self.first_may_repeat_far(end) {
@@ -81,11 +81,11 @@ impl Ring {
         let in_line = |period: usize, i: usize| {
             at(period + i).wrapping_sub(at(2 * period + i)) == at(i).wrapping_sub(at(period + i))
         };
-        // Two of them: among few offsets one is often in line by chance.
+        // Two accesses, since among few distinct offsets one is often in line by chance.
         (NEAR + 1..=longest.min(self.len() / 3)).any(|period| in_line(period, 0) && in_line(period, 1))
     }
 
-    /// Whether the last access alone does, for any of them: as above, and as quickly.
+    /// True if the last access is in line for any period above [`NEAR`]; as fast as [`Ring::may_repeat`].
     #[inline]
     fn first_may_repeat_far(&self, end: usize) -> bool {
         let Some(last) = self.offsets.get(end - 2 * LONGEST..=end) else { return true };
@@ -99,27 +99,27 @@ impl Ring {
         any
     }
 
-    /// Accesses that can be asked for.
+    /// Returns the number of accesses available.
     pub(super) fn len(&self) -> usize {
         self.total.min(KEPT as u64) as usize
     }
 }
 
-/// An access or a nest on the stack.
+/// Access or nest on the stack.
 #[derive(Clone, Debug)]
 pub(super) struct Element {
     pub(super) node: Node,
     pub(super) shape: u64,
-    /// The first byte of its first access: what turns most comparisons away.
+    /// First byte of the first access; rejects most comparisons.
     pub(super) first: u64,
     pub(super) accesses: u64,
     pub(super) bytes: u128,
     pub(super) start_ns: u64,
-    /// When the last access began.
+    /// Start of the last access.
     pub(super) last_start_ns: u64,
-    /// When it returned.
+    /// End of the last access.
     pub(super) end_ns: u64,
-    /// When the last iteration began, if that is known.
+    /// Start of the last iteration, if known.
     pub(super) iteration_ns: Option<u64>,
 }
 
@@ -139,7 +139,7 @@ impl Element {
         }
     }
 
-    /// A node without loops around it.
+    /// Creates an element from a node without loops around it.
     pub(super) fn of_node(node: Node, start_ns: u64, last_start_ns: u64, end_ns: u64) -> Self {
         let (accesses, bytes) = totals(&node);
         Self {
@@ -160,7 +160,7 @@ impl Element {
     }
 }
 
-/// Accesses and bytes of a node without loops around it. Walks iterations only if they differ.
+/// Returns accesses and bytes of a node without loops around it. Walks iterations only if they differ.
 pub(super) fn totals(node: &Node) -> (u64, u128) {
     match node {
         Node::Leaf(leaf) => (1, u128::from(leaf.length)),
@@ -187,7 +187,7 @@ pub(super) fn totals(node: &Node) -> (u64, u128) {
     }
 }
 
-/// Whether neither lengths nor counts change with the outermost loop around.
+/// True if neither lengths nor counts change with the outermost loop around `node`.
 fn is_constant(node: &Node) -> bool {
     match node {
         Node::Leaf(leaf) => leaf.steps.last().is_none_or(|s| s.length == 0),
@@ -195,8 +195,10 @@ fn is_constant(node: &Node) -> bool {
     }
 }
 
-/// When long periods are looked for. The third iteration of a long body is longer than the distance of samples, so that one of
-/// them falls behind its first step, and they are looked for until it is over.
+/// Schedule of the search for long periods.
+///
+/// One step in [`NEAR`] takes a sample; a hit enables the search for `4 * LONGEST` steps. The third iteration of a long body is longer
+/// than the distance of samples, so a sample falls into it, and the search lasts until it is complete.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     steps: u32,
@@ -204,7 +206,7 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Takes a step; whether long periods are to be looked for.
+    /// Counts a step. True if long periods are to be searched for.
     pub(super) fn step(&mut self, sample: impl FnOnce() -> bool) -> bool {
         self.steps = self.steps.wrapping_add(1);
         self.until = self.until.saturating_sub(1);
@@ -219,17 +221,17 @@ impl Reach {
     }
 }
 
-/// The stack.
+/// Stack of elements.
 #[derive(Debug)]
 pub(super) struct Stack {
     pub(super) elements: Vec<Element>,
-    /// How many of the last elements are accesses.
+    /// Number of the last elements that are single accesses.
     pub(super) leaves: usize,
-    /// The longest body.
+    /// Maximum length of a body.
     pub(super) longest: usize,
-    /// Of the elements.
+    /// Schedule for periods of elements.
     reach: Reach,
-    /// Of the accesses as they came.
+    /// Schedule for periods of raw accesses.
     pub(super) reach_of_accesses: Reach,
 }
 
@@ -248,8 +250,10 @@ impl Stack {
         self.leaves = self.elements.iter().rev().take_while(|e| e.is_leaf()).count();
     }
 
-    /// Makes loops of the last elements as long as that goes. `open`: the last is a loop that may go on. Groups of nothing but
-    /// accesses are left to [`Stack::resplit`](super::resplit), which sees more of them.
+    /// Replaces groups of elements on top by loops until there are no more; true if there were any.
+    ///
+    /// `open`: the last element is a loop that may continue. Groups of single accesses only are left to
+    /// [`Stack::resplit`](super::resplit), which sees more of them.
     pub(super) fn reduce(&mut self, mut open: bool) -> bool {
         if self.leaves >= 3 * self.longest {
             return false;
@@ -270,7 +274,7 @@ impl Stack {
         any
     }
 
-    /// Whether the last element may be in line with those one and two long periods before it.
+    /// True if the last two elements may be in line with those one and two long periods before.
     fn may_repeat_far(&self) -> bool {
         let Some((tip, rest)) = self.elements.split_last() else { return false };
         let at = |back: usize| rest.len().checked_sub(back).and_then(|i| rest.get(i));
@@ -281,7 +285,7 @@ impl Stack {
             _ => false,
         };
         let Some(before) = rest.last() else { return false };
-        // Two of them: among few offsets one is often in line by chance.
+        // Two elements, since among few distinct offsets one is often in line by chance.
         (NEAR + 1..=self.longest).any(|period| in_line(tip, period, 0) && in_line(before, period, 1))
     }
 
@@ -355,7 +359,7 @@ impl Stack {
         });
     }
 
-    /// The count at which the loop on top is as long as an earlier one of its shape.
+    /// Returns the count at which the loop on top is as long as an earlier loop of its shape; `u64::MAX` if there is none.
     pub(super) fn watch(&self) -> u64 {
         let Some((top, rest)) = self.elements.split_last() else { return u64::MAX };
         let Node::Loop(l) = &top.node else { return u64::MAX };

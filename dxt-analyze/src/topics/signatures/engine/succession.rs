@@ -1,44 +1,43 @@
-//! Succession of accesses without a loop in a file: sizes that vary make no loop, and still each may begin where the one before ended.
+//! Spatial order of accesses without a loop. Varying sizes prevent a loop, but each access may still begin where the previous one ended.
 
 use super::nest::delta;
 
-/// Where the accesses are.
+/// Spatial order of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spatial {
-    /// Each begins where the one before ended.
+    /// Each access begins where the previous one ended.
     Contiguous,
-    /// One stride, forward or none.
+    /// One stride, forward or zero.
     FixedStride,
-    /// So many strides within each other.
+    /// Nested strides; the value is their number.
     Strided(usize),
-    /// A stride backward.
+    /// Backward stride.
     Negative,
-    /// No order found.
+    /// No order.
     Random,
-    /// Several of these in one loop.
+    /// Several of the other orders in one loop.
     Combination,
 }
 
-/// Counts of successive pairs of accesses.
+/// Counts over successive pairs of accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Succession {
-    /// Pairs of successive accesses.
     pairs: u64,
-    /// Pairs of which the second begins where the first ends.
+    /// Pairs whose second access begins where the first one ends.
     adjacent: u64,
-    /// Pairs of which the second ends where the first begins.
+    /// Pairs whose second access ends where the first one begins.
     backward: u64,
-    /// Distances between starts that were compared with the distance before, and those that were equal.
+    /// Strides compared with the stride before; `even` counts the equal ones.
     compared: u64,
     even: u64,
-    /// First and end byte of the last access.
+    /// First byte and end of the last access.
     last: Option<(u64, u64)>,
-    /// Distance of the last pair.
+    /// Stride of the last pair.
     stride: Option<i64>,
 }
 
 impl Succession {
-    /// Takes the next access.
+    /// Adds the next access.
     #[inline]
     pub(super) fn add(&mut self, offset: u64, length: u64) {
         let end = offset.wrapping_add(length);
@@ -59,7 +58,7 @@ impl Succession {
         self.last = None;
     }
 
-    /// Adds those of another part.
+    /// Adds the counts of another part of the stream.
     pub(super) fn merge(&mut self, other: &Self) {
         let differ = self.stride.zip(other.stride).is_some_and(|(a, b)| a != b);
         self.pairs += other.pairs;
@@ -71,7 +70,7 @@ impl Succession {
         self.last = None;
     }
 
-    /// Order of the accesses in the file. Three of them are the fewest that have one.
+    /// Returns the spatial order of the accesses; `Random` for fewer than three.
     #[must_use]
     pub fn spatial(&self) -> Spatial {
         let all = |count: u64| count == self.pairs && count >= 2;

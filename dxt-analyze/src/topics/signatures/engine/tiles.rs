@@ -1,41 +1,41 @@
-//! Lines of members that fill a range of a file together, or begin at equal distances, though their lengths or their order are not linear in the rank.
+//! Lines that fill a range of a file together or begin at equal distances, although lengths or order are not linear in the rank.
 
 use super::global::{Line, leaves};
 use std::collections::BTreeMap;
 use std::collections::HashSet;
 
-/// Fewest members that make a pattern, as with the iterations of a loop.
+/// Minimum members of a pattern, as with the iterations of a loop.
 pub const FEWEST: u64 = 3;
 
-/// Range that several lines access together.
+/// Lines that form one pattern together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// The lines, by their number.
+    /// Indices of the lines.
     pub lines: Vec<usize>,
-    /// Arrangement of the lines.
+    /// Arrangement of the lines in the file.
     pub how: Lie,
 }
 
 /// Arrangement of the lines of a tiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
-    /// Without a gap and each byte once: first byte, bytes, and if that is in the order of members.
+    /// Contiguous: the lines cover a range without gaps, each byte once.
     Filled {
         /// First byte.
         first: u64,
-        /// Bytes.
+        /// Length of the range, in bytes.
         bytes: u128,
-        /// If each member begins where the member before it ends.
+        /// True if each member begins where the previous member ends.
         in_order: bool,
     },
-    /// At so many bytes from each member to the next, with gaps.
+    /// Evenly spaced, with gaps.
     Even {
-        /// Bytes from one member to the next.
+        /// Bytes per increment of the member number.
         stride: i64,
     },
 }
 
-/// A line and the range that it fills.
+/// Line and the range that it fills.
 struct Tile {
     at: usize,
     first: u64,
@@ -43,10 +43,10 @@ struct Tile {
     members: Vec<u64>,
 }
 
-/// The tilings among lines; `part` is the file of a member.
+/// Returns the tilings among lines. `part` maps a member to its file.
 #[must_use]
 pub fn tilings(lines: &[Line], part: &dyn Fn(u64) -> u64) -> Vec<Tiling> {
-    // By file, and by operation: bytes that are read and written are no neighbours.
+    // By file and operation: a read does not continue a write.
     let mut by: BTreeMap<(u64, u16), Vec<Tile>> = BTreeMap::new();
     for (at, line) in lines.iter().enumerate() {
         let mut all = Vec::new();
@@ -84,7 +84,7 @@ fn of_part(mut tiles: Vec<Tile>) -> Vec<Tiling> {
     out
 }
 
-/// Ends a chain: a tiling if enough members are in it.
+/// Ends a chain of adjacent tiles: a tiling if it has enough members.
 fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     let members = || chain.iter().flat_map(|tile| &tile.members);
     if chain.len() < 2 || (members().count() as u64) < FEWEST {
@@ -97,7 +97,7 @@ fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     out.push(Tiling { lines: chain.into_iter().map(|tile| tile.at).collect(), how });
 }
 
-/// Lines of one member each that begin at equal distances.
+/// Returns a tiling of lines with one member each whose first bytes are linear in the member number.
 fn even(rest: &[Tile]) -> Option<Tiling> {
     let mut all: Vec<(u64, &Tile)> = Vec::new();
     for tile in rest {

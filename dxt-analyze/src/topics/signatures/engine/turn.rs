@@ -1,13 +1,15 @@
-//! A nest that ends within an iteration is turned, if what stands before it is the rest of that iteration: a run that took the end
-//! of one iteration with the begin of the next had put the bounds of iterations elsewhere than the program has them.
+//! Rotation of nests that end within an iteration.
+//!
+//! A run may take the end of one iteration together with the start of the next. The nest then has other iteration boundaries than the
+//! program. If it ends within an iteration, and the accesses before it are the rest of that iteration, it is rotated.
 
 use super::nest::{Leaf, Node, moved};
 use super::resplit::compact;
 use super::stack::{Ring, Stack};
 
 impl Stack {
-    /// Turns the nest on top, of which the last `partial` accesses began an iteration, if the accesses before it are the rest of
-    /// that iteration: then all of them are whole iterations.
+    /// Rotates the nest on top, whose last `partial` accesses are an incomplete iteration, if the accesses before the nest are the rest
+    /// of that iteration. All of them are complete iterations then.
     pub(super) fn turn(&mut self, ring: &Ring, partial: u64, after: usize) -> bool {
         self.try_turn(ring, partial, after).is_some()
     }
@@ -73,8 +75,8 @@ impl Node {
     }
 }
 
-/// The accesses of a body's node, each with the step of the loop around the body only. `None` if there are too many, or if their
-/// number changes.
+/// Appends the accesses of a node, each with the step of the loop around the body only. `None` if there are more than `most`, or if their
+/// number varies.
 fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
     match node {
         Node::Leaf(leaf) => {
@@ -95,7 +97,7 @@ fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
     }
 }
 
-/// A node of a loop's body in that loop's iteration, where so many loops stand around that loop.
+/// Returns a node of a loop's body as in iteration `index` of that loop, which has `around` loops around it.
 fn inner_at(node: &Node, around: usize, index: u64) -> Node {
     match node {
         Node::Leaf(leaf) => {

@@ -1,51 +1,51 @@
-//! Whether a signature regenerates the accesses it was made of, in order, and how many of them: what the tests hold signatures against.
+//! Verification for the tests: checks that a signature regenerates the accesses of its stream, in order, and how many.
 
 use super::expand::{Expected, What, expand};
 use super::signature::Signature;
 
-/// Where they part.
+/// First difference between a signature and its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
-    /// The access's number, from 0.
+    /// Index of the access, from 0.
     pub(super) position: u64,
-    /// What the signature says; `None` at its end.
+    /// Access according to the signature; `None` at its end.
     pub(super) expected: Option<What>,
-    /// What the stream has; `None` at its end.
+    /// Access of the stream; `None` at its end.
     pub(super) found: Option<What>,
 }
 
-/// What a verification found.
+/// Result of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Verified {
     /// Accesses of the stream.
     pub(super) accesses: u64,
-    /// Their bytes.
+    /// Bytes of the stream.
     pub(super) bytes: u128,
-    /// Those that the signature regenerates, each in its place. Residue is not among them.
+    /// Accesses that the signature regenerates in their places. Residue does not count.
     pub(super) covered: u64,
-    /// Their bytes.
+    /// Bytes of the regenerated accesses.
     pub(super) covered_bytes: u128,
-    /// Where the two part first; nothing after it is covered.
+    /// First difference; nothing after it is covered.
     pub(super) mismatch: Option<Mismatch>,
-    /// Whether the signature's own sums (accesses, bytes, covered, bytes of each residue) are those of the stream.
+    /// True if the signature's own sums (accesses, bytes, covered, bytes of each residue) equal those of the stream.
     pub(super) sums_agree: bool,
 }
 
 impl Verified {
-    /// Whether the signature says nothing that the stream does not have.
+    /// True if the signature says nothing that the stream does not have.
     #[must_use]
     pub(super) const fn is_exact(&self) -> bool {
         self.mismatch.is_none() && self.sums_agree
     }
 
-    /// The share of accesses that are covered; 1 of an empty stream.
+    /// Returns the share of accesses covered; 1 for an empty stream.
     #[must_use]
     pub(super) fn coverage(&self) -> f64 {
         if self.accesses == 0 { 1.0 } else { (self.covered as f64 / self.accesses as f64).min(1.0) }
     }
 }
 
-/// Compares a signature with the accesses of the stream, in the order of their starts.
+/// Compares a signature with the accesses of its stream, in the order of their starts.
 pub(super) fn verify(signature: &Signature, stream: impl IntoIterator<Item = What>) -> Verified {
     let mut stream = stream.into_iter();
     let mut seen = Verified { sums_agree: true, ..Verified::default() };

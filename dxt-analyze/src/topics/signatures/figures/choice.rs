@@ -1,4 +1,4 @@
-//! What is drawn: the file of most bytes, and of the calls on it those that nobody else's calls contain.
+//! Choice of the data to draw: the file with most bytes, and the outermost calls on it.
 
 use super::super::places::is_data;
 use crate::model::{FileId, Op, Process, ProcessId, Run, Stream, Within};
@@ -9,35 +9,35 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use trace_format::op::{Layer, OpClass};
 
-/// Bins of time.
+/// Time bins.
 pub const BINS: u32 = 240;
-/// Rows of offsets.
+/// Maximum rows of offsets.
 pub const ROWS: u64 = 96;
-/// Stands for a process that does nothing with the file.
+/// Mark of a process without calls on the file.
 pub const NO_INK: u8 = u8::MAX;
 
-/// What is drawn.
+/// Data to draw.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// Index into [`Run::files`].
     pub file: FileId,
-    /// Who made the calls.
+    /// Caller: the program, or a library inside its own calls.
     pub within: Within,
-    /// Interfaces of these calls.
+    /// Interfaces of the calls.
     pub layers: BTreeSet<&'static str>,
-    /// From the first call to the last, in bins.
+    /// Time from the first to the last call, in bins.
     pub span: Span,
-    /// A row of offsets has two to the power of this many bytes.
+    /// Binary logarithm of the bytes per row of offsets.
     pub row_shift: u32,
-    /// Rows of offsets; none if no call has one.
+    /// Rows of offsets; 0 if no call has an offset.
     pub rows: u32,
-    /// By process: the number of its colour, or [`NO_INK`].
+    /// Number of each process's colour, or [`NO_INK`].
     pub inks: Vec<u8>,
-    /// What each colour stands for.
+    /// Label of each colour.
     pub legend: Vec<String>,
 }
 
-/// A stream that may be drawn.
+/// Stream that may be drawn.
 struct Candidate<'a> {
     total: &'a StreamTotal,
     file: FileId,
@@ -46,7 +46,7 @@ struct Candidate<'a> {
     shift_ns: u64,
 }
 
-/// The file of most bytes, by sums over all streams. `None` if nothing was read or written, or nothing of that is on record.
+/// Chooses the file with most bytes, by the sums of all streams. `None` if nothing was read or written, or no single calls are on record.
 #[must_use]
 pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
     let all: Vec<Candidate<'_>> = totals.iter().filter_map(|total| candidate(run, total)).collect();
@@ -57,7 +57,7 @@ pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
         *sum = sum.saturating_add(one.total.all.bytes);
     }
     let file = bytes.into_iter().max_by_key(|&(file, bytes)| (bytes, std::cmp::Reverse(file)))?.0;
-    // Calls of HDF5 have no offset; those that it makes have.
+    // HDF5 calls have no offset; the calls inside them do.
     let has_offset = |one: &&Candidate<'_>| one.total.all.max_end_offset > 0;
     let of_file = || all.iter().filter(|one| one.file == file);
     let within = of_file().filter(has_offset).map(|one| one.within).min();
@@ -65,7 +65,7 @@ pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
     let drawn: Vec<&Candidate<'_>> = of_file().filter(|one| one.within == within).collect();
     let from_ns = drawn.iter().map(|one| one.total.all.first_start.saturating_add(one.shift_ns)).min()?;
     let until_ns = drawn.iter().map(|one| one.total.all.last_end.saturating_add(one.shift_ns)).max()?;
-    // As the axes of the page's charts.
+    // Same rule as for the time axes of the page's charts.
     let from_ns = if from_ns < until_ns - until_ns / 2 { 0 } else { from_ns };
     let (from_ns, until_ns) =
         run.window.map_or((from_ns, until_ns), |window| (from_ns.max(window.0), until_ns.min(window.1)));
@@ -93,7 +93,7 @@ fn candidate<'a>(run: &Run, total: &'a StreamTotal) -> Option<Candidate<'a>> {
     Some(Candidate { total, file: stream.file, within: stream.within(), layer, shift_ns: process.shift_ns })
 }
 
-/// A colour for each process, or for as many neighbours as it takes for the colours to suffice.
+/// Assigns a colour to each process, or to groups of neighbours if there are more processes than colours.
 fn colours(run: &Run, users: &BTreeSet<ProcessId>) -> (Vec<u8>, Vec<String>) {
     let mut inks = vec![NO_INK; run.processes.len()];
     let mut sorted: Vec<ProcessId> = users.iter().copied().collect();
@@ -121,7 +121,7 @@ fn colours(run: &Run, users: &BTreeSet<ProcessId>) -> (Vec<u8>, Vec<String>) {
 }
 
 impl Choice {
-    /// For each stream of a process: whether its calls are drawn, and whether they write.
+    /// Returns for each stream of a process: `None` if it is not drawn, else true if its calls write.
     pub(super) fn kinds(&self, run: &Run, process: &Process) -> Vec<Option<bool>> {
         let kind = |stream: &Stream| {
             let op: &Op = run.op(stream);
@@ -131,7 +131,7 @@ impl Choice {
         process.streams.iter().map(kind).collect()
     }
 
-    /// The number of a process's colour.
+    /// Returns the number of a process's colour.
     #[inline]
     pub(super) fn ink(&self, process: ProcessId) -> Option<u8> {
         self.inks.get(process.index()).copied().filter(|&ink| ink != NO_INK)

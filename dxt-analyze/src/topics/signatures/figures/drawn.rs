@@ -1,4 +1,4 @@
-//! The figures, read off the bins.
+//! Figures, drawn from the bins.
 
 use super::choice::{BINS, Choice};
 use super::pass::{BARS, Call, Kind, Partial, SIZES, rate};
@@ -9,17 +9,17 @@ use crate::render::figure::{Area, Ink, Layer, Panel};
 use crate::text::units;
 use std::collections::BTreeMap;
 
-/// Steps of time and of height that bars are drawn with.
+/// Horizontal and vertical resolution of bars.
 const STEPS: u32 = 20_000;
-/// Octaves of sizes that are shown at least.
+/// Minimum octaves of sizes to show.
 const OCTAVES: usize = 4;
-/// Opacity by how many calls a cell has.
+/// Opacity by the number of calls in a cell.
 const SHADES: [u8; 4] = [30, 52, 76, 100];
-/// Colours of reads and of writes where no rank has one.
+/// Colours of reads and writes in figures without colours per rank.
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
 const TITLES: [&str; 2] = ["Reads", "Writes"];
 
-/// All three; none if nothing was read or written.
+/// Returns the three figures; none if nothing was read or written.
 #[must_use]
 pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     let kinds = drawing.kinds;
@@ -67,7 +67,7 @@ pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     out
 }
 
-/// Neighbours in a row that look the same are one box.
+/// Merges adjacent equal cells of a row into one box.
 fn runs<L: PartialEq + Copy>(bins: usize, look: impl Fn(usize) -> Option<L>, mut each: impl FnMut(L, u32, u32)) {
     let mut bin = 0;
     while bin < bins {
@@ -100,13 +100,13 @@ fn offsets(choice: &Choice, title: &'static str, kind: &Kind) -> Panel {
     }
 }
 
-/// The colour of a cell: where several meet they take turns, from cell to cell.
+/// Returns the colour of a cell. Several colours alternate from cell to cell.
 fn ink(mask: u8, cell: usize) -> Option<Ink> {
     let turn = cell % (mask.count_ones() as usize).max(1);
     (0..8_u8).filter(|ink| mask >> ink & 1 == 1).nth(turn).map(Ink)
 }
 
-/// The octaves of sizes that are shown, an even number of them; the first row and the row behind the last.
+/// Returns the octaves of sizes to show, as (first, end); their number is even.
 fn octaves(kinds: &[Kind; 2]) -> (usize, usize) {
     let has = |row: &usize| {
         let cells =
@@ -123,14 +123,14 @@ fn octaves(kinds: &[Kind; 2]) -> (usize, usize) {
 fn sizes(choice: &Choice, number: usize, kind: &Kind, (low, high): (usize, usize)) -> Panel {
     let bins = choice.span.bins as usize;
     let most = kind.sizes.iter().copied().max().unwrap_or(0).max(1);
-    // By powers: one call can be seen beside millions.
+    // Logarithmic, so that one call is visible beside millions.
     let shade = |count: u64| {
         let share = ((count + 1).ilog2() as usize * SHADES.len()) / ((most + 1).ilog2() as usize + 1);
         SHADES.get(share).copied().unwrap_or(100)
     };
     let mut by_shade: BTreeMap<u8, Vec<Area>> = BTreeMap::new();
     for (row, cells) in kind.sizes.chunks(BINS as usize).enumerate() {
-        // Nothing lies below one byte: calls of none are in the lowest row.
+        // Calls of no bytes share the lowest row with those of one byte.
         let bottom = row.saturating_sub(1).saturating_sub(2 * low) as u32;
         let look = |bin: usize| cells.get(bin).filter(|&&count| count > 0).map(|&count| shade(count));
         runs(bins, look, |shade, left, width| {
@@ -149,7 +149,7 @@ fn sizes(choice: &Choice, number: usize, kind: &Kind, (low, high): (usize, usize
     }
 }
 
-/// The highest bar.
+/// Returns the height of the highest bar.
 fn highest(kind: &Kind, single: bool) -> u64 {
     let of_bins = kind.bins.iter().map(|bin| rate(bin.bytes, bin.busy_ns)).max();
     match &kind.calls {
@@ -168,7 +168,7 @@ fn bandwidth(choice: &Choice, number: usize, kind: &Kind, single: bool, most: u6
     let columns = match &kind.calls {
         Some(calls) if single => {
             let mut calls: Vec<&Call> = calls.iter().filter(|call| height(call) > 0).collect();
-            // The high ones behind the low ones.
+            // High bars behind low ones.
             calls.sort_by_key(|call| (std::cmp::Reverse(height(call)), **call));
             let width = u128::from(choice.span.width_ns) * u128::from(choice.span.bins);
             let at = |time: u64| {

@@ -1,7 +1,9 @@
-//! The three figures of the IOSIG paper, of one file: offsets over time with a colour per rank, request sizes over time, and a bar per call as high as its
-//! bandwidth. They are binned while the trace is read, so that what they need does not grow with it.
+//! The three figures of the IOSIG paper for one file: offsets over time with a colour per rank, request sizes over time, and a bar per
+//! call with its bandwidth as height. Calls are binned while the trace is read, so that memory does not grow with the trace.
 //!
-//! * `choice`: which file, from when until when; `pass`: the bins and, where they are few, the calls; `drawn`: what of that is drawn, `words`: what is said beside.
+//! - `choice`: file and time span.
+//! - `pass`: bins, and single calls if they are few.
+//! - `drawn`: figures from the bins; `words`: captions and tables.
 
 pub mod choice;
 pub mod drawn;
@@ -14,7 +16,7 @@ use crate::render::Figure;
 use crate::scan::scan;
 use crate::shared::totals::{Totals, with_missing};
 
-/// The figures of a run, by two readings of their own.
+/// Returns the figures of a run. Reads the trace twice.
 #[must_use]
 pub fn figures(run: &Run) -> Vec<Figure> {
     let bar = Bar::new(run.segments(), "totals");

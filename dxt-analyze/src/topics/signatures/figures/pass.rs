@@ -1,5 +1,6 @@
-//! The pass: calls on one file into bins of time, and of offset and size; and the calls one by one until they are too many. All are whole numbers, so no
-//! result depends on who read what.
+//! Pass over the calls on one file: bins of time, of offset and of size, and the single calls unless they are too many.
+//!
+//! All values are integers, so no result depends on the division of work among threads.
 
 use super::choice::{BINS, Choice};
 use crate::model::{ProcessId, Run};
@@ -7,29 +8,29 @@ use crate::scan::{Analysis, Block, Stretch};
 use crate::topics::timeline::span::Near;
 use trace_format::frame::BlockHead;
 
-/// Most calls that have a bar each.
+/// Maximum calls with a bar each.
 pub const BARS: usize = 10_000;
-/// Rows of sizes: none, then two for each power of two.
+/// Rows of sizes: one for 0 bytes, then two per power of two.
 pub const SIZES: usize = 129;
 
-/// The analysis.
+/// Analysis that fills the bins of a [`Choice`].
 #[derive(Clone, Copy, Debug)]
 pub struct Drawing<'a>(pub &'a Choice);
 
-/// What begins in a bin of time; but for bytes and time, which are those that lie in it.
+/// Sums over the calls that start in a time bin, except bytes and time, which are the parts that lie in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
     /// Calls.
     pub calls: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time in calls.
+    /// Time in calls, ns.
     pub busy_ns: u64,
-    /// The first byte of the lowest call, and the last of the highest plus one.
+    /// Lowest first byte, and highest end (exclusive).
     pub offsets: (u64, u64),
-    /// The shortest call and the longest, in bytes.
+    /// Shortest and longest call, in bytes.
     pub sizes: (u64, u64),
-    /// Bytes per second of the fastest.
+    /// Bandwidth of the fastest call, bytes per second.
     pub fastest: u64,
 }
 
@@ -46,7 +47,7 @@ impl Bin {
         self.fastest = self.fastest.max(other.fastest);
     }
 
-    /// That of several.
+    /// Returns the merged bin of several.
     pub(super) fn sum(bins: &[Self]) -> Self {
         bins.iter().fold(Self::NONE, |mut sum, bin| {
             sum.merge(bin);
@@ -55,43 +56,43 @@ impl Bin {
     }
 }
 
-/// A call, for its bar.
+/// Single call, for its bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
     /// Start, ns since the job's start.
     pub start_ns: u64,
-    /// End.
+    /// End, ns since the job's start.
     pub end_ns: u64,
     /// Bytes.
     pub bytes: u64,
 }
 
-/// Of the reads, or of the writes.
+/// Bins of the reads, or of the writes.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// By row, then by bin of time: a bit for each colour that is there.
+    /// Bit mask of the colours, by row of offsets, then by time bin.
     pub places: Vec<u8>,
-    /// By row of sizes, then by bin of time: calls.
+    /// Calls by row of sizes, then by time bin.
     pub sizes: Vec<u64>,
-    /// By bin of time.
+    /// Time bins.
     pub bins: Vec<Bin>,
     /// Calls without an offset.
     pub nowhere: u64,
-    /// The calls; `None` if they are too many.
+    /// Single calls; `None` if there are too many.
     pub calls: Option<Vec<Call>>,
 }
 
-/// What a thread keeps: reads, then writes.
+/// State of an analyzer thread.
 #[derive(Debug)]
 pub struct Partial {
     /// Reads, then writes.
     pub kinds: [Kind; 2],
     current: Option<(ProcessId, Vec<Option<bool>>)>,
-    /// The bins where the last call began and ended.
+    /// Time bins of the last call's start and end, and of the last piece.
     near: [Near; 3],
 }
 
-/// The row of a size.
+/// Returns the row of a size.
 #[inline]
 #[must_use]
 pub const fn size_row(bytes: u64) -> usize {
@@ -102,7 +103,7 @@ pub const fn size_row(bytes: u64) -> usize {
     }
 }
 
-/// Bytes per second; none of a call that took no time.
+/// Returns bytes per second; 0 if the call took no time.
 #[inline]
 #[must_use]
 pub fn rate(bytes: u64, busy_ns: u64) -> u64 {
@@ -161,7 +162,7 @@ impl Analysis for Drawing<'_> {
     }
 }
 
-/// How many of `calls`, from the first on, each begin and end within the bin where the last one began.
+/// Returns the number of leading calls that each lie within the time bin of the last start.
 fn calm(near: &Near, calls: Stretch<'_>, shift: u64) -> usize {
     let moments = calls.start.iter().zip(calls.end);
     let calm = moments.take_while(|&(start, end)| {
@@ -171,11 +172,11 @@ fn calm(near: &Near, calls: Stretch<'_>, shift: u64) -> usize {
 }
 
 impl Kind {
-    /// Calls that each begin and end within one bin: their sums are added at once.
+    /// Adds calls that each lie within one time bin: their sums are added at once.
     fn add_calm(&mut self, choice: &Choice, near: &Near, calls: Stretch<'_>, shift: u64, ink: u8) {
         let at = near.bin as usize;
         let mut sum = Bin { calls: calls.start.len() as u64, ..Bin::NONE };
-        // Of calls of one length the shortest is the fastest: only for that is there a division.
+        // Divides only if a call may be the fastest: among calls of one length, only a shorter one.
         let mut fastest = (0, u64::MAX);
         for row in calls.rows() {
             let busy_ns = row.end - row.start;

@@ -1,4 +1,4 @@
-//! What is said beside the figures: of what they are, how they are read, and their numbers.
+//! Captions and tables of the figures.
 
 use super::choice::{BINS, Choice, NO_INK};
 use super::pass::{BARS, Bin, Kind, rate};
@@ -8,12 +8,12 @@ use crate::render::{Cell, Table};
 use crate::text::layers::layer;
 use crate::text::units;
 
-/// Stretches of time whose numbers are written out.
+/// Time slices in the tables.
 const SLICES: usize = 20;
-/// Marks on the axis of time, beside its beginning.
+/// Tick marks on the time axis, besides its origin.
 const MARKS: u64 = 4;
 
-/// The reads and the writes of a stretch of time.
+/// Reads and writes of a time slice.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     from_ns: u64,
@@ -22,7 +22,7 @@ pub(super) struct Row {
     place: (f64, f64),
 }
 
-/// The file and whose calls.
+/// Returns the file and the caller of its calls.
 pub(super) fn subject(run: &Run, choice: &Choice) -> String {
     let name = super::super::words::file(run, choice.file);
     let layers: Vec<String> = choice.layers.iter().map(|name| layer(name).to_string()).collect();
@@ -88,7 +88,7 @@ pub(super) fn of_bandwidth(choice: &Choice, kinds: &[Kind; 2], single: bool) -> 
     }
 }
 
-/// What stands below the axis of time: since the job's start, or, far from it, how much later than the first.
+/// Returns the tick labels of the time axis: since the job's start, or, far from it, relative to the first label.
 pub(super) fn times(choice: &Choice) -> Vec<String> {
     let span = &choice.span;
     let whole = span.width_ns.saturating_mul(u64::from(span.bins));
@@ -103,7 +103,7 @@ pub(super) fn times(choice: &Choice) -> Vec<String> {
     (0..=MARKS).map(one).collect()
 }
 
-/// The numbers, by stretches of time.
+/// Returns the sums by time slice.
 pub(super) fn slices(choice: &Choice, kinds: &[Kind; 2]) -> Vec<Row> {
     let bins = choice.span.bins as usize;
     let each = bins.div_ceil(SLICES).max(1);
@@ -121,7 +121,7 @@ pub(super) fn slices(choice: &Choice, kinds: &[Kind; 2]) -> Vec<Row> {
     (0..bins).step_by(each).map(row).collect()
 }
 
-/// For who points at it.
+/// Returns the tooltips.
 pub(super) fn spoken(rows: &[Row], kinds: &[Kind; 2]) -> Vec<Slice> {
     let there = kinds.each_ref().map(|kind| kind.bins.iter().any(|bin| bin.calls > 0));
     let words = |row: &Row| {
@@ -150,7 +150,7 @@ pub(super) fn spoken(rows: &[Row], kinds: &[Kind; 2]) -> Vec<Slice> {
     rows.iter().map(|row| Slice { from: row.place.0, width: row.place.1, words: words(row) }).collect()
 }
 
-/// The same as a table, with what the figure `name` shows.
+/// Returns the slices as a table with the columns of the figure `name`.
 pub(super) fn table(name: &'static str, rows: &[Row]) -> Table {
     let some = |bin: &Bin, cell: Cell| if bin.calls == 0 { Cell::None } else { cell };
     let [reads, writes] = [|row: &Row| row.kinds[0], |row: &Row| row.kinds[1]];

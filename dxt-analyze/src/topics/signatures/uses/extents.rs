@@ -1,39 +1,39 @@
-//! Which bytes of a file are in a cache: ranges, the least recently used of which go first. Costs grow with the number of ranges, not of
-//! bytes, so that requests of gigabytes cost what small ones do.
+//! Byte ranges of a file in a cache with LRU eviction. Costs grow with the number of ranges, not of bytes, so requests of gigabytes cost
+//! as much as small ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ranges that one cache keeps at most; a bound of the memory that it takes here (about 100 bytes each).
+/// Maximum ranges per cache; bounds the memory of the simulation (about 100 bytes each).
 const MOST_RANGES: usize = 1 << 20;
 
-/// A range of bytes in the cache.
+/// Byte range in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// First byte.
     pub start: u64,
-    /// Byte after the last one.
+    /// End, exclusive.
     pub end: u64,
-    /// When it is there, ns.
+    /// Time of arrival, ns.
     pub arrives_ns: u64,
-    /// Fetched ahead, and not used since.
+    /// True if prefetched and not used since.
     pub unused: bool,
-    /// Number of its last use.
+    /// Sequence number of the last use.
     stamp: u64,
 }
 
 impl Extent {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 }
 
-/// Ranges that do not overlap, in at most so many bytes.
+/// Disjoint ranges with bounded total length.
 #[derive(Clone, Debug)]
 pub struct Extents {
     by_start: BTreeMap<u64, Extent>,
-    /// Last use and start: the next one to go is the first.
+    /// (last use, start): the first one is evicted next.
     by_use: BTreeSet<(u64, u64)>,
     bytes: u64,
     capacity_bytes: u64,
@@ -41,13 +41,13 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// An empty cache of so many bytes.
+    /// Creates an empty cache of this capacity.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
         Self { by_start: BTreeMap::new(), by_use: BTreeSet::new(), bytes: 0, capacity_bytes, uses: 0 }
     }
 
-    /// Takes what it has of a range out of it, cut to the range, in order of offsets.
+    /// Removes and returns the cached parts of a range, cut to the range and in order of offsets.
     pub fn take(&mut self, start: u64, end: u64) -> Vec<Extent> {
         let mut taken = Vec::new();
         if start >= end {
@@ -68,7 +68,7 @@ impl Extents {
         taken
     }
 
-    /// Parts of a range that it has not.
+    /// Returns the parts of a range that are not cached.
     #[must_use]
     pub fn gaps(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut gaps = Vec::new();
@@ -88,8 +88,9 @@ impl Extents {
         gaps
     }
 
-    /// Puts a range in, as the one used last. What it has of it goes first. Returns what had to go for want of room, in the order of its
-    /// last use; that may be part of the range itself.
+    /// Inserts a range as the most recently used, in place of its cached parts.
+    ///
+    /// Returns what is evicted, least recently used first; that may include parts of the range itself.
     pub fn put(&mut self, start: u64, end: u64, arrives_ns: u64, unused: bool) -> Vec<Extent> {
         if start >= end {
             return Vec::new();
@@ -107,7 +108,7 @@ impl Extents {
                 break;
             };
             self.remove(&extent);
-            // No more than it takes: the rest of the oldest range stays.
+            // Evict no more than necessary: the rest of the oldest range stays.
             let excess = self.bytes.saturating_add(extent.length()).saturating_sub(self.capacity_bytes);
             let cut = if excess == 0 { extent.end } else { extent.start.saturating_add(excess).min(extent.end) };
             gone.push(Extent { end: cut, ..extent });
@@ -131,7 +132,7 @@ impl Extents {
         }
     }
 
-    /// Bytes in it.
+    /// Returns the number of cached bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(cache.bytes(), 100);
     }
 
-    /// Against one flag per byte, with random operations.
+    /// Compares with one flag per byte, with random operations.
     #[test]
     fn the_bytes_are_those_of_a_map_of_bytes() {
         let mut seed = 7_u64;

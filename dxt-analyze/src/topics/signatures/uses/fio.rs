@@ -1,51 +1,53 @@
-//! Accesses as input of fio: an iolog for each process, a job file that plays them all at once, and one that makes the files first.
+//! Accesses as input of fio: an iolog per process, a job file that plays all of them concurrently, and one that creates the files.
 //!
-//! The formats are those of fio's HOWTO, "Trace file format", and were tried with fio 3.33. What its reader does is not all in there:
-//! * Version 3 (fio 3.31 and newer) has a time in µs on each line. A difference counts only from a line with a time above 0 on, so times begin
-//!   at 1. Version 2 is used without waits, whose unit the manual and the reader do not agree on: calls follow one another, and any fio plays it.
-//! * A name ends at the first white space and has at most 256 bytes; lengths have 32 bits; a read behind the end of a file is an error.
+//! The formats follow fio's HOWTO, "Trace file format", and were tried with fio 3.33. Not all that its reader does is documented:
 //!
-//! Files are never those of the trace, which a replayed write would destroy: each gets a file of its own in a directory that the user names.
-//! fio 3.33 runs at most 4,088 jobs at once. It moves data with one pread or pwrite each, so a call that moved less than it asked for, and one with
-//! no offset, is the caller's to leave out.
+//! - Version 3 (fio 3.31 and newer) has a time in µs on each line. Differences count only from the first line with a time above 0, so
+//!   times begin at 1.
+//! - Version 2 is used without waits, since manual and reader disagree on their unit: calls follow one another, and any fio plays it.
+//! - A name ends at the first white space and has at most 256 bytes. Lengths have 32 bits. A read beyond the end of a file is an error.
+//!
+//! A replay would destroy the traced files by its writes, so each file is replaced by one in a directory that the user names. fio 3.33
+//! runs at most 4,088 jobs at once. It moves data with one pread or pwrite per call. Callers must leave out calls that moved less than
+//! requested, and calls without an offset.
 
 use crate::sum::Sum;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Write};
 
-/// The longest directory, so that with a name it is within fio's 256 bytes.
+/// Maximum length of the directory: together with a name it fits into fio's 256 bytes.
 const MOST_DIRECTORY_BYTES: usize = 150;
 
-/// The longest name in it, without the number that keeps two apart.
+/// Maximum length of a file name, without the number that makes it unique.
 const MOST_NAME_BYTES: usize = 80;
 
-/// What Linux moves in one call at most; a longer one is split.
+/// Maximum bytes that Linux moves in one call; longer calls are split.
 const MOST_CALL_BYTES: u64 = 0x7fff_f000;
 
-/// The longest call that a segment can tell of; more is no call.
+/// Maximum length of a call, bytes: a segment cannot record more.
 const MOST_BYTES: u64 = 1 << 40;
 
-/// Parts of a call that is too long.
+/// Bytes per part of a call that is split.
 const PART_BYTES: u64 = 1 << 30;
 
-/// Files that a process has open at once while it plays.
+/// Maximum files that a process has open at once in the replay.
 const MOST_OPEN: usize = 64;
 
-/// What a call does.
+/// Kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// It reads.
+    /// Read.
     Read,
-    /// It writes.
+    /// Write.
     Write,
 }
 
-/// A call.
+/// Call to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call<'a> {
-    /// What it does.
+    /// Kind.
     pub op: Op,
-    /// The file's name in the trace.
+    /// Name of the file in the trace.
     pub file: &'a str,
     /// First byte.
     pub offset: u64,
@@ -55,27 +57,27 @@ pub struct Call<'a> {
     pub start_ns: u64,
 }
 
-/// When calls are played.
+/// Timing of the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// At the times on record (iolog version 3, fio 3.31 or newer).
+    /// Calls at their recorded times (iolog version 3, fio 3.31 or newer).
     AsRecorded,
-    /// One after the other (iolog version 2, any fio).
+    /// Calls one after the other (iolog version 2, any fio).
     AtOnce,
 }
 
-/// What an iolog holds.
+/// Contents of an iolog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls of the trace in it.
     pub calls: u64,
-    /// Calls among these that are split, as they are longer than Linux moves at once.
+    /// Calls among these that are split, since Linux does not move so much at once.
     pub split: u64,
-    /// Calls left out: they move nothing, or more than 1 TiB, or end behind the last offset that a file can have.
+    /// Calls left out: of 0 bytes, of more than 1 TiB, or beyond the largest offset of a file.
     pub left_out: u64,
 }
 
-/// A directory whose name fio cannot read: it has white space or signs of fio's own, or is empty or too long.
+/// Error of a path that fio cannot read: empty, too long, or with white space or characters special to fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadDirectory;
 
@@ -90,18 +92,18 @@ impl std::fmt::Display for BadDirectory {
 
 impl std::error::Error for BadDirectory {}
 
-/// A file that is played on.
+/// File of the replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// Its name in the trace.
+    /// Name in the trace.
     pub original: String,
-    /// Its name in the iologs.
+    /// Name in the iologs.
     pub path: String,
-    /// Where the last read ends, or 0: so long it must be before.
+    /// End of the last read, which the file must reach before the replay; 0 without reads.
     pub read_bytes: u64,
 }
 
-/// The files of all processes.
+/// Files of all processes.
 #[derive(Clone, Debug)]
 pub struct Files {
     directory: String,
@@ -114,13 +116,13 @@ fn plain(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || "._+,=@%~^-".contains(sign)
 }
 
-/// As fio can read it: signs that it cannot become `_`.
+/// Replaces characters that fio cannot read by `_`, and cuts the name to its maximum length.
 fn cleaned(name: &str) -> String {
     name.chars().map(|sign| if plain(sign) { sign } else { '_' }).take(MOST_NAME_BYTES).collect()
 }
 
 impl Files {
-    /// None yet, to lie in this directory.
+    /// Creates an empty set of files in a directory.
     pub fn new(directory: &str) -> Result<Self, BadDirectory> {
         let known = directory.chars().all(|sign| plain(sign) || sign == '/');
         if !known || directory.is_empty() || directory.len() > MOST_DIRECTORY_BYTES {
@@ -130,13 +132,13 @@ impl Files {
         Ok(Self { directory, by_name: HashMap::new(), taken: HashSet::new(), files: Vec::new() })
     }
 
-    /// All that came by, in the order in which they did.
+    /// Returns all files, in order of first use.
     #[must_use]
     pub fn played(&self) -> &[Played] {
         &self.files
     }
 
-    /// The number of a file: the last part of its name, with a number if another file has that already.
+    /// Returns the index of a file. New files take the last part of their name, with a number if it is taken.
     fn number(&mut self, original: &str) -> usize {
         if let Some(known) = self.by_name.get(original) {
             return *known;
@@ -155,7 +157,7 @@ impl Files {
         self.files.len() - 1
     }
 
-    /// Writes the iolog of one process. Its calls are in the order of their starts.
+    /// Writes the iolog of one process, whose calls must be in order of start.
     pub fn iolog<'a>(
         &mut self,
         calls: impl Iterator<Item = Call<'a>>,
@@ -176,7 +178,8 @@ impl Files {
                 file.read_bytes = file.read_bytes.max(end);
             }
             let path = self.files.get(number).map_or("", |file| &file.path);
-            // A file is opened at the time of the call before, the first one at 1: else the time up to the first call would not count.
+            // A file is opened at the time of the previous call, the first one at 1 µs: else the wait before the first call would be
+            // lost.
             log.open(number, path, &self.files)?;
             log.at_us = log.at_us.max((call.start_ns / 1_000).saturating_add(1));
             counts.calls += 1;
@@ -194,14 +197,15 @@ impl Files {
         Ok(counts)
     }
 
-    /// Bytes of the files that the preparation makes: so much room it takes, also where only a few of them are read.
+    /// Returns the total size of the files to create, all of which are full length even if few bytes are read.
     #[must_use]
     pub fn preparation_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.read_bytes).sum::<Sum>().get()
     }
 
-    /// The job file that makes the files which are read, with data in them, and plays nothing. fio is to run it first, as it is no part of the
-    /// pattern. None if no file is read.
+    /// Returns the job file that creates the files to read, with data; `None` if no file is read.
+    ///
+    /// It replays nothing, and must run first, so that creation is not a part of the pattern.
     #[must_use]
     pub fn preparation(&self) -> Option<String> {
         let mut text = String::from(
@@ -217,7 +221,7 @@ impl Files {
     }
 }
 
-/// The job file that plays iologs, of (name of the job, path of its iolog), side by side. A path that fio cannot read is an error.
+/// Returns the job file that plays iologs concurrently, given as (job name, path). A path that fio cannot read is an error.
 pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<String, BadDirectory> {
     let mut text =
         String::from("; plays one iolog for each process of the trace, all at once\n[global]\nioengine=psync\n");
@@ -225,7 +229,7 @@ pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<
         if path.is_empty() || !path.chars().all(|sign| plain(sign) || sign == '/') {
             return Err(BadDirectory);
         }
-        // [global] is no job.
+        // The prefix keeps a job from being named `global`.
         text += &format!("\n[play-{}]\nread_iolog={path}\n", cleaned(name));
     }
     Ok(text)
@@ -234,7 +238,7 @@ pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<
 struct Log<'a, W> {
     timing: Timing,
     at_us: u64,
-    /// Files that fio knows of, and those that are open, the one opened first in front.
+    /// Files known to fio; `open` has the open ones in order of opening.
     known: HashSet<usize>,
     open: VecDeque<usize>,
     out: &'a mut W,
@@ -260,7 +264,7 @@ impl<W: Write> Log<'_, W> {
         self.line(path, format_args!("open"))
     }
 
-    /// Closes files until so many are open.
+    /// Closes the files opened first until only `left` are open.
     fn close(&mut self, left: usize, files: &[Played]) -> io::Result<()> {
         while self.open.len() > left {
             let Some(file) = self.open.pop_front().and_then(|number| files.get(number)) else { continue };

@@ -1,26 +1,27 @@
-//! The three layouts of the IOSIG paper by its cost model: where the data of each process lies, and what one request of every process costs.
+//! Cost model of the IOSIG paper for its three layouts: the data of each process on one, all or some nodes, and the cost of one request
+//! of every process.
 //!
-//! The cost is that of the network and that of the disks added up, which is what the paper's numbers are (with p = n = 8, 16 KiB, 0.3 ms
-//! and 0.1 ms: 0.430 + 0.230 = 0.660 ms for 1-DV). Nothing overlaps in it. Times are nanoseconds.
+//! The cost is the sum of network and disk time, without overlap. This reproduces the paper's numbers (p = n = 8, 16 KiB, 0.3 ms and 0.1
+//! ms: 0.430 + 0.230 = 0.660 ms for 1-DV). Times are in ns.
 
-/// One byte at 120 MiB/s, ns: the paper's network and disk.
+/// Time per byte at 120 MiB/s, ns: the paper's network and disk.
 pub const PAPER_BYTE_NS: f64 = 1e9 / (120.0 * 1_048_576.0);
 
-/// Times of the machine.
+/// Parameters of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// e: a connection of a process with a node, ns.
+    /// e: time to connect a process to a node, ns.
     pub connection_ns: f64,
-    /// v: a byte on the network, ns.
+    /// v: time per byte on the network, ns.
     pub network_byte_ns: f64,
-    /// a: the start of a disk access, ns.
+    /// a: time to start a disk access, ns.
     pub start_ns: f64,
-    /// b: a byte of the disk, ns.
+    /// b: time per byte on the disk, ns.
     pub disk_byte_ns: f64,
 }
 
 impl Machine {
-    /// The paper's: 0.3 ms, 0.1 ms, 120 MiB/s.
+    /// The paper's machine: 0.3 ms, 0.1 ms, 120 MiB/s.
     pub const PAPER: Self = Self {
         connection_ns: 300_000.0,
         network_byte_ns: PAPER_BYTE_NS,
@@ -29,32 +30,32 @@ impl Machine {
     };
 }
 
-/// Who asks for how much, of how many.
+/// Load of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// p: processes that do I/O at once.
+    /// p: processes that do I/O concurrently.
     pub processes: u64,
     /// n: storage nodes.
     pub nodes: u64,
-    /// m: processes of one client node.
+    /// m: processes per client node.
     pub per_client: u64,
-    /// s: bytes of a request.
+    /// s: bytes per request.
     pub request_bytes: u64,
 }
 
-/// Where the data of a process lies.
+/// Distribution of a process's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// 1-DV: on one node.
     OneNode,
     /// 1-DH: on all nodes.
     AllNodes,
-    /// 2-D: on the nodes of one of so many groups.
+    /// 2-D: on one of this many groups of nodes.
     Groups(u64),
 }
 
 impl Layout {
-    /// The paper's name of it.
+    /// Returns the paper's name of the layout.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -64,7 +65,8 @@ impl Layout {
         }
     }
 
-    /// Nodes that hold the data of one process, of so many: the stripe count of its file, or of its part of a shared one.
+    /// Returns the number of nodes, out of `nodes`, that hold the data of one process: the stripe count of its file, or of its part of a
+    /// shared file.
     #[must_use]
     pub fn nodes_of_a_process(&self, nodes: u64) -> u64 {
         match self {
@@ -75,24 +77,24 @@ impl Layout {
     }
 }
 
-/// What a request of every process costs.
+/// Cost of one request of every process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// In the network, ns.
+    /// Network time, ns.
     pub network_ns: f64,
-    /// At the disks, ns.
+    /// Disk time, ns.
     pub disk_ns: f64,
 }
 
 impl Cost {
-    /// Both, one after the other, ns.
+    /// Returns network plus disk time, ns.
     #[must_use]
     pub fn total_ns(&self) -> f64 {
         self.network_ns + self.disk_ns
     }
 }
 
-/// The cost of a layout. None if there is no such layout or no load: no process, node or client, no group, more groups than nodes.
+/// Returns the cost of a layout. `None` without load (no process, node or client), and for 2-D with no group or more groups than nodes.
 #[must_use]
 pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
     let Demand { processes, nodes, per_client, request_bytes } = *load;
@@ -102,7 +104,7 @@ pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
     let (p, n, m, s) = (processes as f64, nodes as f64, per_client as f64, request_bytes as f64);
     let (e, v) = (machine.connection_ns, machine.network_byte_ns);
     let (a, b) = (machine.start_ns, machine.disk_byte_ns);
-    // Processes that share a node where each has one.
+    // Processes per node with 1-DV.
     let c = processes.div_ceil(nodes);
     let few_per_client = per_client <= c;
     let (network_ns, disk_ns) = match layout {
@@ -119,7 +121,7 @@ pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
             if groups == 0 || groups > nodes {
                 return None;
             }
-            // Processes of a group, and its nodes.
+            // Processes and nodes per group.
             let (q, h) = (processes.div_ceil(groups) as f64, (nodes / groups) as f64);
             let network = if processes <= groups {
                 m * nodes.div_ceil(groups) as f64 * e + m * s * v
@@ -134,12 +136,13 @@ pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
     Some(Cost { network_ns, disk_ns })
 }
 
-/// The layouts on these nodes, the cheapest first: 1-DV, 1-DH, and 2-D with each number of groups that no larger number makes useless, as its
-/// groups would have as many nodes. Where nodes do not divide evenly the rest of them is idle. Of equal ones the one with fewer nodes per
-/// process is first.
+/// Ranks the layouts on the load's nodes, cheapest first; ties by fewer nodes per process.
+///
+/// Considers 1-DV, 1-DH, and 2-D with each number of groups that no larger number makes useless, as its groups would have as many nodes.
+/// If nodes do not divide evenly, the remainder is idle.
 #[must_use]
 pub fn rank(load: &Demand, machine: &Machine) -> Vec<(Layout, Cost)> {
-    // No file system has more nodes than the bound; it keeps a wrong number from taking for ever.
+    // No file system has more nodes; the bound keeps a wrong number from taking forever.
     let mut groups: Vec<u64> = (2..=(load.nodes / 2).min(1 << 16)).map(|of_a_group| load.nodes / of_a_group).collect();
     groups.dedup();
     let groups = groups.into_iter().filter(|groups| *groups > 1).map(Layout::Groups);
@@ -174,7 +177,7 @@ mod tests {
         assert_eq!(best, [Layout::OneNode, Layout::Groups(4), Layout::Groups(2), Layout::AllNodes]);
     }
 
-    /// Each branch of the network's formulas, with e = 1 and v = 1 (a = b = 0), so that a number tells which one was taken.
+    /// Tests each branch of the network formulas with e = 1000, v = 1, a = b = 0, so that the result identifies the branch.
     #[test]
     fn each_condition() {
         let machine = Machine { connection_ns: 1_000.0, network_byte_ns: 1.0, start_ns: 0.0, disk_byte_ns: 0.0 };
@@ -182,12 +185,12 @@ mod tests {
             let load = Demand { processes, nodes, per_client, request_bytes: 100 };
             cost(layout, &load, &machine).map(|cost| cost.network_ns)
         };
-        // 1-DV: m(e+sv); c(e+sv) where p > n and m <= c.
+        // 1-DV: m(e+sv), but c(e+sv) if p > n and m <= c.
         assert_eq!(network(Layout::OneNode, 4, 4, 2), Some(2_200.0));
         assert_eq!(network(Layout::OneNode, 16, 4, 2), Some(4_400.0));
         assert_eq!(network(Layout::OneNode, 16, 4, 4), Some(4_400.0));
         assert_eq!(network(Layout::OneNode, 16, 4, 8), Some(8_800.0));
-        // 1-DH: p(e+sv/n) where m <= c; else mne+msv.
+        // 1-DH: p(e+sv/n) if m <= c, else mne+msv.
         assert_eq!(network(Layout::AllNodes, 16, 4, 4), Some(16.0 * 1_025.0));
         assert_eq!(network(Layout::AllNodes, 16, 4, 5), Some(5.0 * 4_000.0 + 500.0));
         // 2-D: p <= g; m <= q/h; else.
@@ -207,7 +210,7 @@ mod tests {
         assert_eq!(disk(Layout::OneNode), Some(3.0 * 13.0));
         assert_eq!(disk(Layout::AllNodes), Some(9.0 * 4.0));
         assert_eq!(disk(Layout::Groups(2)), Some(5.0 * 7.0));
-        // Three groups of four nodes: one node each, the fourth idle.
+        // Four nodes in three groups: one node each, the fourth is idle.
         assert_eq!(disk(Layout::Groups(3)), Some(3.0 * 13.0));
     }
 
@@ -217,7 +220,7 @@ mod tests {
         assert_eq!(rank(&load, &Machine::PAPER).first().map(|(layout, _)| *layout), Some(Layout::AllNodes));
     }
 
-    /// Seven nodes: three groups of two, two of three.
+    /// Seven nodes: three groups of two, or two groups of three.
     #[test]
     fn nodes_that_nothing_divides_have_groups_too() {
         let ranked = rank(&Demand { nodes: 7, ..EIGHT }, &Machine::PAPER);

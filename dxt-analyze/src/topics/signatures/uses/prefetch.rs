@@ -1,23 +1,25 @@
-//! What reading ahead would have saved: a simulation of one process that reads one file through a cache of its own.
+//! Simulation of prefetching for one process that reads one file through a cache of its own.
 //!
-//! The model, and what it leaves out:
-//! * A read that finds all its bytes in the cache waits for nothing. One that lacks any waits a latency; one whose bytes are on their way
-//!   waits for them. Storage serves any number of fetches at once, and the latency does not depend on their size: what useless fetches take
-//!   away from others is not in it, only how many there are (`accuracy`).
-//! * Between the end of a call and the start of the next one the program takes as long as it did (`Read`): a read that waits less brings
-//!   the next one forward, which then has less time to arrive in. So the interval of `calls_ahead` is the time between calls without waiting.
-//! * A fetch ahead is issued at the start of a call, beside what the call itself needs. What is in the cache is not fetched again.
-//! * A read costs some µs to simulate: of a long pattern, some ten thousand reads tell as much as all.
-//! * The cache is of the least recently used bytes, in units of `unit_bytes` (a page, or 1 for bytes as asked for).
+//! The model, and its limits:
+//!
+//! - A read with all bytes in the cache waits for nothing. A read with a missing byte waits one latency; one whose bytes are in flight
+//!   waits for them. Storage serves any number of fetches at once, and the latency does not depend on their size. Useless fetches delay
+//!   nobody; `accuracy` shows how many there are.
+//! - From the end of a call to the start of the next one the program takes its recorded time (`Read`). A read that waits less makes the
+//!   next one come earlier, which leaves less time to prefetch. The interval of `calls_ahead` is therefore the time between calls without
+//!   waiting.
+//! - A prefetch is issued at the start of a call, beside what the call itself needs. Cached bytes are not fetched again.
+//! - Simulating a read takes some µs: of a long pattern, some ten thousand reads are as informative as all.
+//! - The cache is LRU, in units of `unit_bytes` (a page, or 1 for bytes as requested).
 
 use super::extents::Extents;
 use crate::shared::ratio::share_if_any;
 use crate::sum::Sum;
 
-/// Calls that are fetched ahead at most: a pattern may have no end.
+/// Maximum prefetch distance in calls; a pattern may be infinite.
 pub const MOST_CALLS: u64 = 1 << 20;
 
-/// A read: where, how much, when.
+/// Read of a byte range, with its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// First byte.
@@ -26,87 +28,87 @@ pub struct Read {
     pub length: u64,
     /// Start of the call, ns.
     pub start_ns: u64,
-    /// Its end, ns. With `start_ns` here, the time from start to start is taken as the program's own.
+    /// End of the call, ns. If equal to `start_ns`, the time from start to start counts as the program's own.
     pub end_ns: u64,
 }
 
-/// The cache and what is behind it.
+/// Cache, and the storage behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// Bytes that it holds.
+    /// Capacity, bytes.
     pub size_bytes: u64,
-    /// What a fetch takes, ns.
+    /// Latency of a fetch, ns.
     pub latency_ns: u64,
-    /// Bytes are fetched in whole units of so many; 0 is 1.
+    /// Granularity of fetches, bytes; 0 counts as 1.
     pub unit_bytes: u64,
-    /// Size of the file, if it is known: nothing behind it is fetched.
+    /// Size of the file, if known: nothing beyond is fetched.
     pub file_bytes: Option<u64>,
 }
 
-/// What is fetched ahead.
+/// Prefetch policy.
 #[derive(Clone, Debug)]
 pub enum Policy<P> {
-    /// Nothing.
+    /// No prefetching.
     None,
-    /// So many bytes behind the end of each read.
+    /// Fetches a fixed number of bytes after the end of each read.
     ReadAhead {
         /// Bytes.
         bytes: u64,
     },
-    /// The next accesses of the pattern.
+    /// Fetches the next accesses of the pattern.
     Signature {
-        /// Offset and length of each read that the pattern foresees, from the first one on.
+        /// Offset and length of each read that the pattern predicts, from the first read on.
         next: P,
-        /// How many calls ahead (`calls_ahead`), at most `MOST_CALLS`.
+        /// Prefetch distance in calls (see `calls_ahead`), at most `MOST_CALLS`.
         calls: u64,
     },
 }
 
-/// No pattern: for the policies that have none.
+/// Empty pattern, for policies without one.
 pub type Unforeseen = std::iter::Empty<(u64, u64)>;
 
-/// What came of a policy. Reads are hits, late or misses.
+/// Result of a policy. Each read is a hit, late or a miss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Reads of at least one byte.
     pub reads: u64,
-    /// Reads that lack something without any reading ahead.
+    /// Misses without prefetching.
     pub misses_without: u64,
-    /// Reads that find all there.
+    /// Reads with all bytes in the cache.
     pub hits: u64,
-    /// Reads with some bytes still on their way, and none missing: fetched too late.
+    /// Reads with bytes still in flight and none missing: fetched too late.
     pub late: u64,
-    /// Reads that lack something.
+    /// Reads with missing bytes.
     pub misses: u64,
-    /// Of the misses, those that lack something which had been fetched ahead and had to go before: too early.
+    /// Misses with bytes that had been prefetched and evicted: fetched too early.
     pub early: u64,
-    /// Bytes fetched ahead.
+    /// Bytes prefetched.
     pub prefetched_bytes: u64,
-    /// Bytes of these that a read found, there or on their way.
+    /// Prefetched bytes that a read found, in the cache or in flight.
     pub used_bytes: u64,
-    /// Bytes fetched ahead that had to go unused and were read later.
+    /// Prefetched bytes evicted unused and read later.
     pub early_bytes: u64,
-    /// Time that reads wait without reading ahead, ns.
+    /// Waiting time without prefetching, ns.
     pub wait_without_ns: u64,
-    /// Time that reads wait, ns.
+    /// Waiting time with the policy, ns.
     pub wait_ns: u64,
 }
 
 impl Outcome {
-    /// Share of the misses that are avoided, 0 to 1. Late reads are not avoided, and the first read of a pattern cannot be.
+    /// Returns the share of the misses avoided, 0 to 1. Late reads do not count as avoided; a pattern's first read never is.
     #[must_use]
     pub fn coverage(&self) -> Option<f64> {
         let left = self.misses.saturating_add(self.late);
         share_if_any(self.misses_without.saturating_sub(left), self.misses_without)
     }
 
-    /// Share of the bytes fetched ahead that are used, 0 to 1.
+    /// Returns the share of the prefetched bytes that are used, 0 to 1.
     #[must_use]
     pub fn accuracy(&self) -> Option<f64> {
         share_if_any(self.used_bytes, self.prefetched_bytes)
     }
 
-    /// Time saved in all, ns; negative if the cache loses more by it than it wins.
+    /// Returns the waiting time saved, ns; negative if the policy costs more than it gains.
     #[must_use]
     pub fn saves_ns(&self) -> i64 {
         let saved = i128::from(self.wait_without_ns) - i128::from(self.wait_ns);
@@ -114,9 +116,10 @@ impl Outcome {
     }
 }
 
-/// How many calls ahead of its use a fetch is issued: ceil(latency / interval), at least 1. `interval_ns` is from the end of a call to the
-/// start of the next one. No more than half of what the cache holds, since as many reads as fetches come between and stay in it for as
-/// long; else what comes early is pushed out before its use.
+/// Returns the prefetch distance in calls: ceil(latency / interval), from 1 to half of the reads that fit into the cache.
+///
+/// `interval_ns` is the time from the end of a call to the start of the next one. Half, since as many reads as prefetches are issued in
+/// between and stay in the cache as long; else prefetched bytes are evicted before use.
 #[must_use]
 pub fn calls_ahead(cache: &Cache, interval_ns: u64, length_bytes: u64) -> u64 {
     let room = cache.size_bytes / length_bytes.max(cache.unit_bytes).max(1) / 2;
@@ -124,7 +127,7 @@ pub fn calls_ahead(cache: &Cache, interval_ns: u64, length_bytes: u64) -> u64 {
     wanted.min(room).clamp(1, MOST_CALLS)
 }
 
-/// Plays reads, in the order of their starts, through the cache.
+/// Simulates reads, in order of their starts.
 pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     reads: impl Iterator<Item = Read>,
     policy: Policy<P>,
@@ -133,7 +136,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     let mut player = Player {
         cache: *cache,
         there: Extents::new(cache.size_bytes),
-        // What went unused, to know it again; sixteen caches of it.
+        // Recognises evicted bytes that are read later; as large as sixteen caches.
         gone: Extents::new(cache.size_bytes.saturating_mul(16)),
         outcome: Outcome::default(),
     };
@@ -146,7 +149,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     }
     let (mut now_ns, mut now_without_ns) = (0_u64, 0_u64);
     let mut last_end_ns = None;
-    // Numbers of the read at hand and of the next one to foresee.
+    // Indices of the current read and of the next one to predict.
     let (mut at, mut foreseen) = (0_u64, 0_u64);
     for read in reads {
         let own_ns = last_end_ns.map_or(0, |end: u64| read.start_ns.saturating_sub(end));
@@ -154,7 +157,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
         now_ns = now_ns.saturating_add(own_ns);
         now_without_ns = now_without_ns.saturating_add(own_ns);
         now_without_ns = now_without_ns.saturating_add(without.read(&read, now_without_ns));
-        // What the call needs is asked for first; what is fetched ahead must not look like a find of it.
+        // The call's own bytes are requested first; prefetched bytes must not count as found by it.
         let issued_ns = now_ns;
         now_ns = now_ns.saturating_add(player.read(&read, now_ns));
         let end = read.offset.saturating_add(read.length);
@@ -164,7 +167,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
         if let Some((next, calls)) = &mut pattern {
             while foreseen <= at.saturating_add(*calls) {
                 let Some((offset, length)) = next.next() else { break };
-                // What has been read by now is not ahead.
+                // Reads made by now are not ahead.
                 if foreseen > at {
                     player.fetch(offset, length, issued_ns);
                 }
@@ -185,7 +188,7 @@ struct Player {
 }
 
 impl Player {
-    /// In whole units, and within the file.
+    /// Rounds a range to whole units.
     fn range(&self, offset: u64, length: u64) -> (u64, u64) {
         let unit = self.cache.unit_bytes.max(1);
         let end = offset.saturating_add(length);
@@ -193,7 +196,7 @@ impl Player {
         (offset - offset % unit, if length == 0 { 0 } else { end })
     }
 
-    /// How long a read waits that starts now, ns.
+    /// Performs a read that starts now, and returns its waiting time, ns.
     fn read(&mut self, read: &Read, now_ns: u64) -> u64 {
         let (start, end) = self.range(read.offset, read.length);
         if start >= end {

@@ -1,14 +1,14 @@
-//! Signatures as protocol buffers by `signatures.proto`, field by field, with no compiler of schemas at build.
+//! Signatures as protocol buffers (`signatures.proto`), encoded field by field, without a schema compiler at build time.
 
 use super::wire::Message;
 
-/// The schema.
+/// Text of the schema.
 pub const SCHEMA: &str = include_str!("signatures.proto");
 
-/// Loops in loops that are written. Readers take 100 messages in messages by default; two of these stand around a nest.
+/// Maximum loop depth to encode. Readers accept 100 nested messages by default, two of which are around a nest.
 pub const MOST_DEPTH: usize = 90;
 
-/// All signatures of a run. The schema says what each field means.
+/// Signatures of a run. For the fields see the schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Signatures {
@@ -19,7 +19,7 @@ pub struct Signatures {
     pub rests: Vec<Rest>,
 }
 
-/// What some ranks do with one file. The schema says what each field means.
+/// Pattern of some ranks on one file. For the fields see the schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Pattern {
@@ -38,7 +38,7 @@ pub struct Pattern {
     pub end_ns: u64,
 }
 
-/// Accesses without a pattern. The schema says what each field means.
+/// Accesses without a pattern. For the fields see the schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Rest {
@@ -60,7 +60,7 @@ pub struct Rest {
     pub pattern_signature: String,
 }
 
-/// Ranks from a first to a last one, each so many apart.
+/// Arithmetic sequence of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Ranks {
@@ -69,7 +69,7 @@ pub struct Ranks {
     pub step: u64,
 }
 
-/// A direction of a grid. The schema says what each field means.
+/// Direction of a process grid. For the fields see the schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Direction {
@@ -79,7 +79,7 @@ pub struct Direction {
     pub shifts: Vec<i64>,
 }
 
-/// A loop or an access. The schema says what each field means.
+/// Loop or access. For the fields see the schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Node {
@@ -98,7 +98,7 @@ pub struct Node {
     pub view: Vec<Dimension>,
 }
 
-/// How the blocks of an access are repeated. The schema says what each field means.
+/// Repetition of the blocks of an access. For the fields see the schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Dimension {
@@ -106,7 +106,7 @@ pub struct Dimension {
     pub stride: u64,
 }
 
-/// How an access changes. The schema says what each field means.
+/// Change of an access per iteration. For the fields see the schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the schema has the words, once")]
 pub struct Step {
@@ -114,7 +114,7 @@ pub struct Step {
     pub length: i64,
 }
 
-/// Loops in loops deeper than `MOST_DEPTH`.
+/// Error of loops nested deeper than `MOST_DEPTH`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooDeep;
 
@@ -126,10 +126,10 @@ impl std::fmt::Display for TooDeep {
 
 impl std::error::Error for TooDeep {}
 
-/// The bytes of a message `Signatures`.
+/// Encodes a message `Signatures`.
 ///
 /// # Errors
-/// If loops are nested deeper than readers take.
+/// Returns an error if loops are nested deeper than [`MOST_DEPTH`].
 pub fn encode(signatures: &Signatures) -> Result<Vec<u8>, TooDeep> {
     let mut out = Message::default();
     out.number(1, 1);

@@ -1,72 +1,73 @@
-//! Which stripe size suits a pattern: its requests are laid on the nodes under each candidate, and the cost of each request and of each node
-//! is summed up with the times of the paper's cost model (`layout`).
+//! Best stripe size of a pattern: maps its requests to nodes under each candidate, and adds up request and node costs with the parameters
+//! of the paper's cost model (`layout`).
 //!
-//! The model, and what it leaves out:
-//! * So many requests as there are clients at work are under way at once, and the next ones start when the last of these is done: a round. The
-//!   requests come in the order of their starts.
-//! * A round costs what the busiest client takes in the network and what the busiest node takes at its disk, one after the other. A client
-//!   opens a connection to each node that a request touches, and moves its bytes: k e + s v. A node starts once for each request, and
-//!   moves the request's part: a + bytes b. What a request has on one node is one piece there, as in an object of Lustre.
-//! * The network's end at the nodes is not counted, as the paper does with as many processes as nodes; where many clients meet at one
-//!   node, the gap between the sizes is at least what is said here.
-//! * Stripes begin at byte 0 on node 0. Locks, caches, and the splitting of large requests are not in it.
+//! The model, and its limits:
+//!
+//! - Requests come in order of their starts. As many as there are active clients run concurrently, and the next ones start when the last
+//!   of these ends: a round.
+//! - A round costs the busiest client's network time plus the busiest node's disk time. A client connects to each of the k nodes of its
+//!   request and moves s bytes: k e + s v. A node starts once per request and moves the request's part: a + bytes x b. The part of a
+//!   request on one node is contiguous there, as in a Lustre object.
+//! - The nodes' end of the network is not counted, as in the paper for as many processes as nodes. If many clients share a node, the
+//!   difference between stripe sizes is at least the one computed.
+//! - Stripes begin at byte 0 on node 0. Locks, caches and the splitting of large requests are left out.
 
 use super::layout::Machine;
 use std::cmp::Reverse;
 
-/// Lustre's stripe sizes are multiples of this.
+/// Granularity of Lustre's stripe sizes, bytes.
 pub const LUSTRE_STEP_BYTES: u64 = 65_536;
 
-/// Lustre's largest stripe size: below 4 GiB (32 bits), in whole steps.
+/// Maximum stripe size of Lustre, bytes: below 4 GiB (32 bits), a multiple of the granularity.
 pub const LUSTRE_MOST_BYTES: u64 = (1 << 32) - LUSTRE_STEP_BYTES;
 
-/// A stripe size and over how many nodes.
+/// Stripe size and count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Striping {
-    /// Bytes of a stripe.
+    /// Stripe size, bytes.
     pub stripe_bytes: u64,
-    /// Nodes.
+    /// Stripe count, in nodes.
     pub nodes: u64,
 }
 
-/// What a pattern costs under a striping.
+/// Cost of a pattern under a striping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
-    /// The striping.
+    /// Striping.
     pub striping: Striping,
-    /// In the network, of the busiest client of each round, ns.
+    /// Sum over rounds of the busiest client's network time, ns.
     pub network_ns: f64,
-    /// At the disk of the busiest node of each round, ns.
+    /// Sum over rounds of the busiest node's disk time, ns.
     pub disk_ns: f64,
-    /// Nodes that a request touches, the mean.
+    /// Mean number of nodes per request.
     pub nodes_per_request: f64,
-    /// Nodes that hold any of the bytes.
+    /// Nodes with any of the bytes.
     pub nodes_touched: u64,
 }
 
 impl Ranked {
-    /// Both, one after the other, ns.
+    /// Returns network plus disk time, ns.
     #[must_use]
     pub fn total_ns(&self) -> f64 {
         self.network_ns + self.disk_ns
     }
 }
 
-/// Whether Lustre can have a stripe size.
+/// Validity of a stripe size on Lustre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnLustre {
-    /// It can.
+    /// Valid.
     Settable,
-    /// It is no multiple of 64 KiB, or too large: the nearest ones below (none below 64 KiB) and above (none from 4 GiB on).
+    /// Not a multiple of 64 KiB, or too large.
     Not {
-        /// The next smaller one.
+        /// Next smaller valid size; none below 64 KiB.
         below: Option<u64>,
-        /// The next larger one.
+        /// Next larger valid size; none from 4 GiB on.
         above: Option<u64>,
     },
 }
 
-/// Whether Lustre can have stripes of so many bytes.
+/// Checks if Lustre can have this stripe size.
 #[must_use]
 pub fn on_lustre(stripe_bytes: u64) -> OnLustre {
     let below = (stripe_bytes - stripe_bytes % LUSTRE_STEP_BYTES).min(LUSTRE_MOST_BYTES);
@@ -77,8 +78,9 @@ pub fn on_lustre(stripe_bytes: u64) -> OnLustre {
     OnLustre::Not { below: (below > 0).then_some(below), above: (above <= LUSTRE_MOST_BYTES).then_some(above) }
 }
 
-/// Stripe sizes worth trying for requests of so many bytes, one every `period_bytes` (the stride), over so many nodes: the request and the
-/// period, whole, halved to their parts of a node and doubled; and all powers of two from 64 KiB to 64 MiB. In order, none twice.
+/// Returns candidate stripe sizes for requests of `request_bytes` at a distance of `period_bytes` over `nodes`, ascending.
+///
+/// These are request and period whole, halved, divided by `nodes` and doubled, and all powers of two from 64 KiB to 64 MiB.
 #[must_use]
 pub fn candidates(request_bytes: u64, period_bytes: u64, nodes: u64) -> Vec<u64> {
     let of = |bytes: u64| [bytes, bytes.div_ceil(2), bytes.div_ceil(nodes.max(1)), bytes.saturating_mul(2)];
@@ -90,9 +92,10 @@ pub fn candidates(request_bytes: u64, period_bytes: u64, nodes: u64) -> Vec<u64>
     sizes
 }
 
-/// Ranks stripings for requests (offset, length) in the order of their starts, `at_once` of which are under way at any time: the cheapest
-/// first, and of equal ones (to 1 ns a request) the one with fewer nodes, then that whose bytes lie on more of them, then the larger stripes. One pass; memory grows with the candidates' nodes only (at
-/// most 64 Ki each; candidates beyond that, or of none, are left out).
+/// Ranks stripings for requests (offset, length) in order of their starts, of which `at_once` run concurrently; cheapest first.
+///
+/// Ties (to 1 ns per request) are broken by fewer nodes, then by more nodes with data, then by larger stripes. One pass; memory grows
+/// with the candidates' nodes only. Candidates with no node or more than 64 Ki nodes are left out.
 pub fn rank(
     requests: impl Iterator<Item = (u64, u64)>,
     at_once: u64,
@@ -115,7 +118,7 @@ pub fn rank(
         }
     }
     let mut ranked: Vec<Ranked> = trials.into_iter().map(Trial::end).collect();
-    // Whole ns, since the last bits of a sum are those of its order.
+    // Rounded to ns, since the last bits of a sum depend on its order.
     let each_ns = |it: &Ranked| (it.total_ns() / requests_in_all.max(1) as f64).round();
     ranked.sort_by(|one, other| {
         let ties = |it: &Ranked| (it.striping.nodes, Reverse(it.nodes_touched), Reverse(it.striping.stripe_bytes));
@@ -128,7 +131,7 @@ pub fn rank(
 #[derive(Clone, Debug)]
 struct Trial {
     striping: Striping,
-    /// Of this round, ns: each node's, those at work, and the busiest client's.
+    /// Disk time of each node in this round, ns; `busy` lists the nodes with any, `client_ns` is the busiest client's time.
     node_ns: Vec<f64>,
     busy: Vec<usize>,
     client_ns: f64,
@@ -157,13 +160,13 @@ impl Trial {
 
     fn request(&mut self, offset: u64, length: u64, machine: &Machine) {
         let Striping { stripe_bytes, nodes } = self.striping;
-        // Inclusive: the byte after the last one may be no number.
+        // Inclusive: the end may exceed u64.
         let last_byte = offset.saturating_add(length - 1);
         let (first, last) = (offset / stripe_bytes, last_byte / stripe_bytes);
         let pieces = (last - first).saturating_add(1).min(nodes);
         for piece in 0..pieces {
             let stripe = first + piece;
-            // Every so many stripes the same node has another one.
+            // A node has every `nodes`-th stripe.
             let stripes = (last - stripe) / nodes + 1;
             let mut bytes = stripes as f64 * stripe_bytes as f64;
             if stripe == first {

@@ -1,12 +1,12 @@
-//! The bytes of protocol buffers: a message is its fields, a field a tag and a value, and numbers are varints of 7 bits
-//! (<https://protobuf.dev/programming-guides/encoding/>). As proto3 has it, what is 0 or empty is left out.
+//! Encoding of protocol buffers: a message is a list of fields, a field is tag and value, and numbers are varints of 7 bits per byte
+//! (<https://protobuf.dev/programming-guides/encoding/>). As in proto3, fields that are 0 or empty are omitted.
 
-/// A message that grows.
+/// Message under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Message(Vec<u8>);
 
 impl Message {
-    /// Its bytes.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
@@ -20,7 +20,7 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    /// A number without a sign, or a truth.
+    /// Appends an unsigned number or a boolean.
     pub fn number(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3);
@@ -28,12 +28,12 @@ impl Message {
         }
     }
 
-    /// A number with a sign (sint64): those near 0 are short, as they are numbered 0, -1, 1, -2, ...
+    /// Appends a signed number (sint64) in zigzag encoding (0, -1, 1, -2, ...), which is short near 0.
     pub fn signed(&mut self, field: u64, value: i64) {
         self.number(field, zigzag(value));
     }
 
-    /// Numbers with a sign, packed into one field; all of them, those that are 0 too.
+    /// Appends signed numbers packed into one field, zeros included.
     pub fn all_signed(&mut self, field: u64, values: &[i64]) {
         let mut packed = Self::default();
         for &value in values {
@@ -42,14 +42,14 @@ impl Message {
         self.bytes(field, &packed.0);
     }
 
-    /// A text.
+    /// Appends a text.
     pub fn bytes(&mut self, field: u64, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.delimited(field, bytes);
         }
     }
 
-    /// A message in this one. One that is empty is there nevertheless.
+    /// Appends an inner message, even if it is empty.
     pub fn message(&mut self, field: u64, inner: &Self) {
         self.delimited(field, &inner.0);
     }

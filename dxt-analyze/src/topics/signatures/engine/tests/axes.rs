@@ -1,4 +1,4 @@
-//! The five axes and the paper's notation.
+//! Tests of the five axes and of the IOSIG notation.
 
 use super::super::classes::{Class, Operation, Repetition, Size, Spatial, Temporal, classes, random_class};
 use super::super::iosig::Notation;
@@ -89,7 +89,7 @@ fn spatial_classes() {
         s.at(2, 0, 64);
     };
     assert_eq!(of(90, header), Spatial::Combination);
-    // A header and its block, one behind the other, and so on.
+    // Header and block, one behind the other.
     let record = |s: &mut Stream, i| {
         s.at(2, i * 576, 64);
         s.at(2, i * 576 + 64, 512);

@@ -1,4 +1,4 @@
-//! The recogniser against generators whose loops are known, and against random programs of loops.
+//! Tests of the recogniser with generators whose loops are known, and with random programs of loops.
 
 mod across;
 mod axes;
@@ -10,7 +10,7 @@ mod texts;
 use super::verify::{Verified, verify};
 use super::*;
 
-/// A small deterministic generator (xorshift).
+/// Deterministic random number generator (xorshift).
 pub(super) struct Random(u64);
 
 impl Random {
@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// A stream of operations at regular times.
+/// Stream of operations at regular times.
 #[derive(Default)]
 pub(super) struct Stream {
     pub(super) accesses: Vec<Access>,
@@ -58,7 +58,7 @@ pub(super) fn signature_of(accesses: &[Access]) -> Signature {
     recogniser.finish()
 }
 
-/// Verified, and everything of it in nests.
+/// Asserts that a signature is exact and that its items are contiguous in the stream. Returns the verification.
 pub(super) fn check(accesses: &[Access], signature: &Signature) -> Verified {
     let verified = verify(signature, accesses.iter().map(Access::what));
     assert!(verified.is_exact(), "{verified:?}\n{signature:#?}");

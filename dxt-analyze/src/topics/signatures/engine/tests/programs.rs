@@ -1,4 +1,4 @@
-//! Random programs of loops: all they do is recovered.
+//! Random programs of loops are recovered completely.
 
 use super::*;
 
@@ -7,7 +7,7 @@ enum Statement {
     Loop { count: u64, body: Vec<Statement> },
 }
 
-/// A block of statements with `around` loops around it.
+/// Returns a random block of statements with `around` loops around it.
 fn block(random: &mut Random, around: usize, deepest: usize, unit: u64) -> Vec<Statement> {
     (0..1 + random.below(3))
         .map(|_| {
@@ -55,7 +55,7 @@ fn generate(seed: u64) -> (Vec<Statement>, Stream) {
     (program, stream)
 }
 
-/// What a random program does.
+/// Returns the accesses of a random program.
 pub(super) fn stream(seed: u64) -> Stream {
     generate(seed).1
 }
@@ -73,7 +73,7 @@ fn what_random_loops_do_is_recovered_whole() {
 
 #[test]
 fn nothing_at_all_is_a_panic_or_wrong() {
-    // Small numbers, so that all that can meet by chance does.
+    // Small numbers, so that many values are equal by chance.
     let mut least: f64 = 1.0;
     for seed in 0..3000 {
         let mut random = Random::new(seed + 77);

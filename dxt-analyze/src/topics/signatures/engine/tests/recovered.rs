@@ -1,8 +1,8 @@
-//! Loops that are known are found, whole and in their shortest form.
+//! Known loops are found completely and in their shortest form.
 
 use super::*;
 
-/// The only nest of a stream that has nothing else.
+/// Returns the only nest of a stream that has nothing else.
 fn only(stream: &Stream) -> Loop {
     let signature = stream.signature();
     let verified = check(&stream.accesses, &signature);
@@ -130,7 +130,7 @@ fn triangular_loops() {
 
 #[test]
 fn a_run_does_not_take_what_belongs_to_a_nest() {
-    // Before the nest, an access that the first row's run would take.
+    // An access before the nest that the run of the first row would take.
     let mut s = Stream::default();
     s.at(1, 0, 4096);
     for row in 0..50 {
@@ -143,7 +143,7 @@ fn a_run_does_not_take_what_belongs_to_a_nest() {
     let nest = &signature.patterns().next().unwrap();
     assert_eq!((signature.items.len(), nest.nest.count, nest.accesses), (2, 50, 150), "{signature:#?}");
 
-    // Ends of an iteration and the next one's begin in line.
+    // The end of an iteration and the start of the next one are in line.
     for (offsets, period) in
         [(&[0_u64, 10, 30][..], 50), (&[0, 100, 110, 120], 130), (&[0, 100, 110, 120, 130], 140), (&[0, 100, 140], 180)]
     {

@@ -1,4 +1,4 @@
-//! The text form says all of a signature's structure, and is read back.
+//! The text form has the whole structure of a signature, and parses back.
 
 use super::super::parse::parse;
 use super::super::print::{Numbered, text};
@@ -35,7 +35,7 @@ fn what_is_printed_is_read_back() {
         let printed = text(&signature, &Numbered).to_string();
         let read = parse(&printed, &Numbered).unwrap();
         assert_eq!(text(&read, &Numbered).to_string(), printed);
-        // All but the times' last digits; the regenerated accesses are those of the stream.
+        // Equal up to the last digits of times; the regenerated accesses are those of the stream.
         assert_eq!(
             (read.accesses, read.bytes, read.items.len()),
             (signature.accesses, signature.bytes, signature.items.len())

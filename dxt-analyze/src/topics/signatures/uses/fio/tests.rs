@@ -1,4 +1,4 @@
-//! The texts for fio. That fio takes them is not shown here, as a unit test runs no other program.
+//! Tests of the texts for fio. Unit tests run no other programs, so these do not show that fio accepts them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Stripe sizes, held against the paper's figure and a count byte by byte.
+//! Tests of stripe sizes with the paper's figure, and with counts byte by byte.
 
 use super::super::layout::{Demand, Layout, cost};
 use super::*;
@@ -18,7 +18,7 @@ fn of(ranked: &[Ranked], stripe_bytes: u64) -> (f64, u64) {
     found.map_or((f64::NAN, 0), |it| (it.nodes_per_request, it.nodes_touched))
 }
 
-/// The first 4 MiB of every 16 MiB, four nodes, four requests at once.
+/// The first 4 MiB of every 16 MiB, four nodes, four concurrent requests.
 #[test]
 fn figure_2() {
     let requests = (0..400).map(|request| (request * 16 * MIB, 4 * MIB));
@@ -34,7 +34,7 @@ fn figure_2() {
     assert!((ratio - 2.5).abs() < 0.05, "{ratio}");
 }
 
-/// The same period, shifted by one: nodes are others, the ranking is the same.
+/// Shifted by one period, the nodes are others, but the ranking is equal.
 #[test]
 fn figure_2_at_the_next_period() {
     let requests = (0..400).map(|request| ((request + 1) * 16 * MIB, 4 * MIB));
@@ -42,7 +42,7 @@ fn figure_2_at_the_next_period() {
     assert_eq!(sizes(&ranked), [16 * MIB, MIB, 8 * MIB, 4 * MIB]);
 }
 
-/// Small requests side by side are in one stripe, whatever its size from 64 KiB on: the largest that still spreads the bytes is first.
+/// Small adjacent requests are in one stripe of any size from 64 KiB: the largest size that still spreads the bytes is first.
 #[test]
 fn of_equal_ones_the_one_that_spreads_is_first() {
     let requests = (0..4_096).map(|request| (request * 1_024, 1_024));
@@ -57,7 +57,7 @@ fn one_request_at_a_time_wants_all_nodes() {
     assert_eq!(sizes(&ranked).first(), Some(&MIB));
 }
 
-/// Eight processes with one request each: the simulation and the formulas say the same.
+/// Eight processes with one request each: simulation and formulas agree.
 #[test]
 fn it_agrees_with_the_cost_model() {
     let load = Demand { processes: 8, nodes: 8, per_client: 1, request_bytes: 16_384 };
@@ -69,7 +69,7 @@ fn it_agrees_with_the_cost_model() {
     }
 }
 
-/// Against a count byte by byte, for all small offsets, lengths, stripes and nodes.
+/// Compares with a count byte by byte, for all small offsets, lengths, stripes and nodes.
 #[test]
 fn bytes_of_each_node_are_those_counted_one_by_one() {
     let bytes_only = Machine { connection_ns: 0.0, network_byte_ns: 0.0, start_ns: 0.0, disk_byte_ns: 1.0 };
