@@ -1,5 +1,5 @@
-//! Causes that papers on parallel I/O found, on traces whose every call is known: metadata of HDF5 that each rank handles by itself, ranks
-//! that meet on one storage target after another, buffers that cut calls into rounds. Each with a healthy neighbour.
+//! Tests of causes described in papers on parallel I/O, on traces in which every call is known: HDF5 metadata handled by each rank itself;
+//! ranks that hit one storage target after another; buffers that split calls into rounds. Each with a healthy counterpart.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -18,7 +18,7 @@ const IN_HDF5: u8 = stream_flags::IN_HDF5;
 const NESTED: u8 = stream_flags::NESTED;
 const FILE: &str = "/scratch/data.h5";
 
-/// The report on a job of these processes, which ran for so long.
+/// Returns the report on a job of these processes with a run time of `run_ms` ms.
 fn report(mut processes: Vec<Builder>, run_ms: u64) -> Value {
     let mut job = job("published", processes.len() as u32);
     let def =
@@ -33,8 +33,8 @@ fn finding<'a>(report: &'a Value, code: &str) -> Option<&'a Value> {
     report["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == code)
 }
 
-/// Eight ranks with `small` reads of 512 bytes each from the first 20 KiB, 2 ms each, and ten large ones of data sets; with `data` of the
-/// small ones made for small reads of data sets.
+/// Returns the report on eight ranks with `small` reads of 512 bytes each in the first 20 KiB, 2 ms each, and ten large reads of data sets.
+/// With `data`, the small reads belong to small reads of data sets.
 fn hdf5(small: u64, data: bool) -> Value {
     let rank = |rank: i32| {
         let mut one = process(rank, "n");
@@ -67,21 +67,22 @@ fn metadata_of_hdf5_that_each_rank_reads_is_named() {
         "{title}"
     );
     assert!(found["hint"].as_str().unwrap().contains("H5Pset_all_coll_metadata_ops"));
-    // Of 180 ms on each rank an eighth would be left.
+    // 180 ms on each rank, of which an eighth would remain.
     let saves = found["saves_ns"].as_u64().unwrap();
     assert!((140 * MS..=170 * MS).contains(&saves), "{saves}");
     assert!(finding(&hdf5(3, false), "DXT-V010").is_none(), "three reads of each rank are no burden");
     assert!(finding(&hdf5(100, true), "DXT-V010").is_none(), "these are the data sets' own reads");
 }
 
-/// Eight ranks write a MiB every 10 ms to a file on eight OSTs, each into a block of its own of 64 MiB: all begin at the same OST, or, with
-/// `shift`, each at another; a write waits for those before it on its OST, or takes a millisecond if nothing `queues`.
+/// Returns the report on eight ranks that write 1 MiB every 10 ms to a file on eight OSTs, each rank into its own block of 64 MiB.
+/// All begin at the same OST or, with `shift`, at different ones. With `queues`, a write waits for those before it on its OST; otherwise it
+/// takes 1 ms.
 fn striped(shift: bool, queues: bool) -> Value {
     let at = |rank: u64, step: u64| (rank * 64 + if shift { step / 8 * 8 + (step + rank) % 8 } else { step }) * MIB;
     striped_at(&at, MIB, queues)
 }
 
-/// The same, of requests of `length` bytes wherever `at` says.
+/// Returns the report on requests of `length` bytes at offsets given by `at`.
 fn striped_at(at: &dyn Fn(u64, u64) -> u64, length: u64, queues: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -104,21 +105,21 @@ fn ranks_that_meet_on_one_target_after_another_are_named() {
     let found = finding(&sick, "DXT-V011").unwrap();
     let title = found["title"].as_str().unwrap();
     assert!(title.contains("one OST at a time on /lustre/shared, in 100 % of moments"), "{title}");
-    // Rank 7 waits 7 ms of each 8.
+    // Rank 7 waits for 7 of every 8 ms.
     let saves = found["saves_ns"].as_u64().unwrap();
     assert!((400 * MS..=450 * MS).contains(&saves), "{saves}");
-    // 64 stripes apart, on 7 targets each rank begins at another one.
+    // Blocks are 64 stripes apart: on 7 targets, each rank begins at a different one.
     let weighed = sick["verdict"]["findings"].as_array().unwrap();
     let commands = &weighed.iter().find(|finding| finding["code"] == "DXT-V011").unwrap()["commands"];
     assert_eq!(commands[0]["lines"][0], "lfs setstripe -c 7 -S 1M /lustre", "{commands}");
     assert!(finding(&striped(true, true), "DXT-V011").is_none(), "each rank begins at another target");
     assert!(finding(&striped(false, false), "DXT-V011").is_none(), "nobody waits");
-    // All in one stripe at a time: they share it.
+    // All in one stripe at a time: the stripe is shared.
     let shared = striped_at(&|rank, step| step * MIB + rank * MIB / 8, MIB / 8, true);
     assert!(finding(&shared, "DXT-V011").is_none(), "{:?}", finding(&shared, "DXT-V011"));
 }
 
-/// Four ranks make ten collective writes of 16 MiB each, for which rank 0 writes 64 MiB in pieces of `buffer`.
+/// Returns the report on four ranks with ten collective writes of 16 MiB each, for which rank 0 writes 64 MiB in pieces of `buffer`.
 fn collective(buffer: u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -159,7 +160,8 @@ fn a_buffer_that_cuts_collective_calls_is_named_with_the_size_to_set() {
         "{title}"
     );
     assert!(found["hint"].as_str().unwrap().contains("cb_buffer_size=67108864"), "{found}");
-    // Of 450 ms in each of ten calls rank 0 writes for 64 and takes 67 for 64 MiB at 1 GB/s; of the rest 15 of 16 rounds go.
+    // Of 450 ms in each of ten calls, rank 0 writes for 64 ms and needs 67 ms to move 64 MiB at 1 GB/s; of the rest, 15 of 16 rounds are
+    // saved.
     let saves = found["saves_ns"].as_u64().unwrap();
     assert!((2950 * MS..=3000 * MS).contains(&saves), "{saves}");
     assert!(finding(&collective(64 * MIB), "DXT-L009").is_none(), "one round is enough");

@@ -1,4 +1,4 @@
-//! The checks on traces whose answers follow from how they were made.
+//! Tests of the checks on traces with results known by construction.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn with_more_ops(mut job: Job) -> Job {
     job
 }
 
-/// Checks of a trace, by code; the exit code must be 0.
+/// Returns the checks of a trace, by code; the exit code must be 0.
 fn checked(processes: Vec<Builder>, ranks: u32) -> Value {
     let folder = tempfile::tempdir().expect("a directory");
     let path = put(folder.path(), "a.dxt", &trace(&with_more_ops(job("k", ranks)), processes));
@@ -40,7 +40,7 @@ fn value(found: &Value, code: &str) -> f64 {
     row(found, code)["measured"]["value"].as_f64().unwrap_or_else(|| panic!("{code} did not look"))
 }
 
-/// The second condition of a row: what is counted, how much there is, how much there has to be.
+/// Returns the second condition of a row: quantity, measured value, minimum.
 fn also<'a>(found: &'a Value, code: &str) -> (&'a str, f64, f64) {
     let also = &row(found, code)["also"];
     let amount = |name: &str| also[name]["value"].as_f64().unwrap_or_else(|| panic!("{code}: {also}"));
@@ -51,7 +51,7 @@ fn finding<'a>(found: &'a Value, code: &str) -> Option<&'a Value> {
     found["findings"].as_array().expect("a list").iter().find(|finding| finding["code"] == code)
 }
 
-/// Reads `length` bytes at `offset` at `time` in 1,000 ns.
+/// Adds a read of `length` bytes at `offset` that starts at `time` and lasts 1,000 ns.
 fn read(process: &mut Builder, path: &str, offset: u64, length: u64, time: u64) {
     process.add(path, op::POSIX_READ, 0, offset as i64, length, time, time + 1000);
 }
@@ -59,7 +59,7 @@ fn read(process: &mut Builder, path: &str, offset: u64, length: u64, time: u64) 
 #[test]
 fn bytes_read_again_are_counted_exactly_and_their_time_shared_out() {
     let mut one = process(0, "n");
-    // 8 MiB once; then the last half again, and half of that overlaps with what follows the end.
+    // 8 MiB once; then the last half again, of which half overlaps the read beyond the end.
     (0..8).for_each(|i| read(&mut one, "/in", i * MIB, MIB, i * 2000));
     read(&mut one, "/in", 4 * MIB, 6 * MIB, 100_000);
     read(&mut one, "/in", 9 * MIB + 100, 2 * MIB, 110_000);
@@ -82,7 +82,7 @@ fn what_was_written_or_cut_in_between_is_not_read_again() {
     read(&mut one, "/f", 0, 4 * MIB, 6000); // read back, not again
     read(&mut one, "/f", 0, 2 * MIB, 8000); // again
     one.add("/f", POSIX_TRUNCATE, 0, -1, 0, 10_000, 10_100);
-    one.write("/f", 0, 4 * MIB, 11_000, 12_000); // not over anything
+    one.write("/f", 0, 4 * MIB, 11_000, 12_000); // overwrites nothing
     read(&mut one, "/f", 0, 4 * MIB, 13_000); // read back
     let found = checked(vec![one], 0);
     assert_eq!(value(&found, "DXT-C024"), 2.0 / 14.0);
@@ -111,7 +111,7 @@ fn what_all_ranks_read_could_be_read_once() {
     let processes = (0..ranks as i32).map(|rank| {
         let mut one = process(rank, "n");
         read(&mut one, "/in/table", 0, 3 * MIB, 1000);
-        // Each its own part: nothing in common.
+        // Each rank reads its own part: no overlap.
         read(&mut one, "/in/parts", rank as u64 * 2 * MIB, 2 * MIB, 5000);
         one
     });
@@ -129,19 +129,19 @@ fn mpi_io_that_reads_more_than_asked() {
     let nested = stream_flags::NESTED;
     let processes = (0..2).map(|rank| {
         let mut one = process(rank, "n");
-        // Sieving: 4 MiB read for 1 MiB asked.
+        // Sieving: 4 MiB read for 1 MiB requested.
         one.add("/f", op::POSIX_READ, nested, 0, 4 * MIB, 110, 190);
         one.add("/f", MPIIO_READ, 0, 0, MIB, 100, 200);
         // Read-modify-write: 2 MiB read for a write.
         one.add("/f", op::POSIX_READ, nested, 0, 2 * MIB, 310, 350);
         one.add("/f", op::POSIX_WRITE, nested, 0, 2 * MIB, 350, 390);
         one.add("/f", op::MPIIO_WRITE_ALL, 0, 0, MIB, 300, 400);
-        // Collective: rank 0 reads for both just what both asked for.
+        // Collective: rank 0 reads for both ranks exactly the bytes requested.
         if rank == 0 {
             one.add("/f", op::POSIX_READ, nested, 0, 6 * MIB, 510, 590);
         }
         one.add("/f", MPIIO_READ_ALL, 0, 0, 3 * MIB, 500, 600);
-        // The program's own read is no sieving.
+        // The program's own read is not sieving.
         read(&mut one, "/other", 0, MIB, 1000);
         one
     });
@@ -150,12 +150,12 @@ fn mpi_io_that_reads_more_than_asked() {
     assert!((value(&found, "DXT-C028") - unasked / moved).abs() < 1e-9);
     let said = finding(&found, "DXT-C028").unwrap();
     assert_eq!(said["cost_ns"].as_u64(), Some(2 * (80 + 40)));
-    // That all calls block is no finding without time to use, nor one node of one a few; each row has both conditions.
+    // Blocking calls without usable compute time are no finding, nor is one active node out of few; each row has both conditions.
     assert_eq!(also(&found, "DXT-C021"), ("of the calls blocking", 1.0, 1.0));
     assert_eq!(also(&found, "DXT-C022"), ("nodes", 1.0, 2.0));
     assert!(finding(&found, "DXT-C021").is_none() && finding(&found, "DXT-C022").is_none());
     assert!(row(&found, "DXT-C021")["looked_at"].as_str().unwrap().ends_with("gaps of 2 at least"));
-    // Of one rank alone it is not known what the aggregator read for others.
+    // With one rank alone, the bytes that the aggregator read for others are unknown.
     let folder = tempfile::tempdir().unwrap();
     let mut one = process(0, "n");
     one.add("/f", op::POSIX_READ, nested, 0, 6 * MIB, 510, 590);
@@ -176,7 +176,7 @@ fn runs_of_small_writes_and_syncs_that_justify_them() {
         one.add("/journal", POSIX_SYNC, 0, -1, 0, time + 100, time + 900);
     }
     let found = checked(vec![one], 0);
-    // 2 MiB in pieces of 1 MiB are 2 calls.
+    // 2 MiB in requests of 1 MiB are 2 calls.
     assert_eq!(value(&found, "DXT-C030"), 2046.0);
     assert_eq!(finding(&found, "DXT-C030").unwrap()["cost_ns"].as_u64(), Some(2048 * 50 * 2046 / 2048));
     assert_eq!(value(&found, "DXT-C032"), 1.0);
@@ -188,7 +188,7 @@ fn turns_and_gaps() {
     let second = 1_000_000_000;
     let processes = (0..4).map(|rank| {
         let mut one = process(rank, "n");
-        // First all together for a second; ten seconds of silence; then one after another, a second each.
+        // First all ranks together for 1 s; 10 s of silence; then serialized, 1 s each.
         one.write("/f", i64::from(rank) << 20, MIB, 0, second);
         let start = 11 * second + rank as u64 * second;
         one.write("/f", (i64::from(rank) + 8) << 20, MIB, start, start + second);
@@ -218,7 +218,7 @@ fn one_rank_for_all_and_unequal_shares() {
     let mib = f64::from(1 << 20);
     assert_eq!(also(&found, "DXT-C013"), ("of all ranks", 64.0 * mib, mib));
     assert!(row(&found, "DXT-C014")["looked_at"].as_str().unwrap().contains("one moves nearly all"));
-    // All of next to nothing is no finding.
+    // A share of 100 % of very few bytes is no finding.
     let found = with(&[64 * 1024, 0, 0, 0]);
     assert!(value(&found, "DXT-C013") == 1.0 && finding(&found, "DXT-C013").is_none());
     assert_eq!(also(&found, "DXT-C013"), ("of all ranks", mib / 16.0, mib));
@@ -227,7 +227,7 @@ fn one_rank_for_all_and_unequal_shares() {
     let found = with(&[2 * MIB, 2 * MIB, 4 * MIB, 2 * MIB]);
     assert_eq!(also(&found, "DXT-C017"), ("of that file", 10.0 * mib, mib));
     assert_eq!(also(&found, "DXT-C018"), ("of shared files by single ranks", 10.0 * mib, 1.0));
-    // Mean 2.5, most 4: (4 - 2.5) / 4 * 4 / 3 = 0.5.
+    // Mean 2.5, maximum 4: (4 - 2.5) / 4 * 4 / 3 = 0.5.
     assert!((value(&found, "DXT-C014") - 0.5).abs() < 1e-9 && (value(&found, "DXT-C017") - 0.5).abs() < 1e-9);
     let found = with(&[2 * MIB; 5]);
     assert_eq!((value(&found, "DXT-C014"), value(&found, "DXT-C017")), (0.0, 0.0));
@@ -250,11 +250,11 @@ fn a_file_opened_again_and_again() {
     assert_eq!(value(&found, "DXT-C035"), 1.0);
     assert_eq!(value(&found, "DXT-C036"), 2400.0 / 3600.0);
     assert_eq!(finding(&found, "DXT-C036").unwrap()["cost_ns"].as_u64(), Some(2400 * 100));
-    // 4,800 calls in 12 ms: per second that is no storm, whatever the rate within the 12 ms.
+    // 4,800 calls in 12 ms: too few for a storm, whatever the rate within the 12 ms.
     assert_eq!(value(&found, "DXT-C037"), 4800.0);
 }
 
-/// A synthetic trace of many ranks.
+/// Writes a synthetic trace of many ranks and returns its path.
 fn synthetic(folder: &tempfile::TempDir, args: &[&str]) -> String {
     let path = folder.path().join("synth.dxt").to_str().expect("text").to_owned();
     dxt_synth::run(["dxt-synth"].iter().chain(args).chain(&["-o", &path])).expect("a trace");
@@ -287,7 +287,7 @@ fn random_and_small_writes_of_thousands_of_ranks_agree_with_a_plain_count() {
     assert_eq!(value(&found, "DXT-C009"), random as f64 / placed as f64);
     assert!(finding(&found, "DXT-C009").is_some() && finding(&found, "DXT-C005").is_some());
     assert!(row(&found, "DXT-C005")["looked_at"].as_str().unwrap().contains("16,384 small"));
-    // Both conditions, each with what there is: a share far above its threshold that is no finding is one of too few.
+    // Both conditions with their values: a share far above its threshold is no finding if it counts too few.
     let also = serde_json::json!({ "what": "small ones", "measured": { "unit": "count", "value": 16_384 }, "least": { "unit": "count", "value": 1000 } });
     assert_eq!(row(&found, "DXT-C005")["also"], also);
     assert!(stdout(&["checks", &path], 0).contains("1,000 small ones, here 16,384"));
@@ -304,7 +304,7 @@ fn consecutive_small_writes_of_thousands_of_ranks_are_runs_and_interleaved_ones_
     let folder = tempfile::tempdir().unwrap();
     let args = |pattern| [pattern, "-n", "2000", "--segments", "16", "--transfer", "64K"];
     let found = json(&["checks", "--format", "json", &synthetic(&folder, &args("ior-shared"))], 0);
-    // 16 writes of 64 KiB in a row are 1 MiB: one call.
+    // 16 consecutive writes of 64 KiB are 1 MiB: one call.
     assert_eq!(value(&found, "DXT-C030"), 2000.0 * 15.0);
     let found = json(&["checks", "--format", "json", &synthetic(&folder, &args("ior-strided"))], 0);
     assert_eq!(value(&found, "DXT-C030"), 0.0);
@@ -353,7 +353,7 @@ fn the_largest_numbers_that_a_trace_can_hold_do_no_harm() {
             }
         }
         let counters = Counters {
-            segments: u64::MAX / 1000, // so that the writing half can add them up
+            segments: u64::MAX / 1000, // keeps the sum of the writes from overflowing
             bytes: u64::MAX,
             duration: u64::MAX,
             sequential: 3,
@@ -372,7 +372,7 @@ fn the_largest_numbers_that_a_trace_can_hold_do_no_harm() {
     stdout(&["compare", &path, &path], 3);
 }
 
-/// Two ranks write their halves of a file, block by block in turns, and read them back.
+/// Two ranks write alternating blocks of a file and read them back.
 #[test]
 fn bytes_read_back_from_a_shared_file_are_judged_by_who_wrote_them() {
     let rank = |rank: i32, over: bool| {
@@ -390,13 +390,13 @@ fn bytes_read_back_from_a_shared_file_are_judged_by_who_wrote_them() {
     let found = checked(vec![rank(0, false), rank(1, false)], 2);
     assert_eq!(value(&found, "DXT-C026"), 1.0);
     assert!(finding(&found, "DXT-C026").is_some(), "{found}");
-    // A third rank that reads changes nothing, one that writes elsewhere neither.
+    // A third rank that only reads changes nothing; nor does one that writes elsewhere.
     let mut other = process(2, "n");
     read(&mut other, "/shared", 0, 8 * MIB, 50_000);
     other.write("/shared", (100 * MIB) as i64, MIB, 60_000, 61_000);
     let found = checked(vec![rank(0, false), rank(1, false), other], 3);
     assert_eq!(value(&found, "DXT-C026"), 0.5);
-    // Where one writes over another's bytes, nothing is said.
+    // If one rank overwrites another's bytes, there is no finding.
     let found = checked(vec![rank(0, true), rank(1, true)], 2);
     assert_eq!((&row(&found, "DXT-C026")["measured"], finding(&found, "DXT-C026")), (&Value::Null, None));
     let why = row(&found, "DXT-C026")["looked_at"].as_str().expect("why");

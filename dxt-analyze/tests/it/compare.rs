@@ -1,4 +1,4 @@
-//! Two runs compared: equal ones yield nothing, and a difference that was put in is found, with its size.
+//! Tests of comparisons of two runs: equal runs yield no finding, and an injected difference is found with its size.
 
 use crate::common::{job, json, op, process, put, stdout, trace};
 use serde_json::Value;
@@ -60,10 +60,10 @@ fn an_operation_that_is_slower_by_a_third_is_found() {
         assert!((write[test]["slower"].as_f64().unwrap() - 1.3).abs() < 0.05, "{write}");
         assert!(write[test]["q"].as_f64().unwrap() < 0.001);
     }
-    // The cost is the time beyond that of the same calls.
+    // Cost: time beyond that of the matching calls before.
     let time = |side: &str| write[side]["time_ns"].as_i64().unwrap();
     assert_eq!(write["extra_ns"].as_i64().unwrap(), time("after") - time("before"));
-    // The other way round it is faster, which is no finding.
+    // In reverse order the run is faster, which is no finding.
     let back = compare(&two, &one);
     assert_eq!(codes(&back), Vec::<&str>::new());
     let write = back["operations"].as_array().unwrap().iter().find(|row| row["op"] == "write").unwrap().clone();
@@ -94,7 +94,7 @@ fn layouts_ranks_and_growth() {
     assert!(codes(&found).contains(&"DXT-D005"), "{:?}", codes(&found));
     let changed = &found["layouts"][0];
     assert_eq!((&changed["before"], &changed["after"]), (&"1M x 8".into(), &"1M x 4".into()));
-    // Twice the ranks, each doing the same: nothing grows per rank.
+    // Twice the ranks, each with the same work: nothing grows per rank.
     let more = synthetic(&folder, "c.dxt", &["ior-shared", "-n", "32", "--segments", "16"]);
     assert_eq!(codes(&compare(&one, &more)), ["DXT-D007"]);
     let longer = synthetic(&folder, "d.dxt", &["ior-shared", "-n", "16", "--segments", "20"]);
@@ -141,7 +141,7 @@ fn longer_requests_are_compared_by_bandwidth() {
         });
         put(folder.path(), name, &trace(&job(name, 10), processes.collect()))
     };
-    // Twice as long requests take twice as long: no slower. Four times as long: half the bandwidth.
+    // Requests twice as large take twice as long: not slower. Four times as long: half the bandwidth.
     let one = build("a.dxt", 1000, 5000);
     let read = |found: &Value| found["operations"][0].clone();
     let same = read(&compare(&one, &build("b.dxt", 2000, 10_000)));
@@ -178,7 +178,7 @@ fn what_is_chosen_may_be_in_one_of_the_runs_only() {
     assert!(neither.status.code() == Some(2) && error.contains("the calls are of POSIX"), "{error}");
 }
 
-/// A run of two ranks: each writes `calls` times 64 KiB in `ns` each, into its own file or into one of both, by POSIX or through MPI-IO.
+/// Writes a run of two ranks: each writes `calls` times 64 KiB in `ns` each, into its own or a shared file, through POSIX or MPI-IO.
 fn way(folder: &tempfile::TempDir, name: &str, shared: bool, mpiio: bool, ns: u64) -> String {
     let ranks = (0..2_i32).map(|rank| {
         let mut one = process(rank, "a");
@@ -219,7 +219,7 @@ fn another_interface_is_one_finding_and_files_of_ranks_are_one_data_set() {
     assert_eq!(write["before"]["time_ns"], 16e6);
     assert_eq!(write["after"]["inside"], serde_json::json!([["POSIX", 16.0 * 1_009_800.0]]));
     let text = stdout(&["compare", &posix, &mpiio], 0);
-    // 2 x 512 KiB in 8 ms of the slowest, then in 8.08 ms.
+    // 2 x 512 KiB in 8 ms of the slowest rank, then in 8.08 ms.
     assert!(
         text.contains("write: POSIX 16.0 ms, 125 MiB/s -> MPI-IO 16.2 ms, of which POSIX 16.2 ms, 124 MiB/s; -1.0 %"),
         "{text}"
@@ -251,11 +251,11 @@ fn repeats_tell_a_change_from_their_own_scatter() {
     assert_eq!((row["before"]["mean"].as_f64(), row["before"]["most"].as_f64()), (Some(50e6), Some(50.8e6)));
     assert!(codes(&slower).contains(&"DXT-D011"), "{:?}", codes(&slower));
     assert!(slower["detailed"][0].as_str().unwrap().ends_with("a5000000.dxt"));
-    // The same means among repeats that differ as much.
+    // Equal difference of means, with repeats that scatter as much.
     let noisy = of(&runs("c", [5_000_000, 9_000_000, 2_000_000]), &runs("d", [6_000_000, 10_000_000, 3_000_000]));
     assert_eq!(number(&noisy, "run_time_ns")["beyond_scatter"], false);
     assert!(!codes(&noisy).contains(&"DXT-D011"));
-    // Without repeats nothing is said of scatter; and what is before what must be clear.
+    // Without repeats, scatter is unknown; and the arguments must separate before from after.
     assert_eq!(number(&compare(&before[0], &before[1]), "run_time_ns")["beyond_scatter"], Value::Null);
     for words in [vec!["compare", &before[0]], vec!["compare", &before[0], &before[1], &before[2]]] {
         stdout(&words, 2);

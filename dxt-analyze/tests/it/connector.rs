@@ -1,5 +1,5 @@
-//! Rows of the LDMS-Darshan connector as traces: what `live` writes comes back as the trace has it, and files as they are found on sites
-//! are read as far as they can be.
+//! Tests of rows of the LDMS-Darshan connector as traces: output of `live` reads back as the trace, and files found on sites are read as
+//! far as possible.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ use trace_format::meta::{Job, stream_flags};
 const HEAD: &str = "uid,exe,job_id,rank,ProducerName,file,record_id,module,type,max_byte,switches,flushes,cnt,op,pt_sel,\
                     irreg_hslab,reg_hslab,ndims,npoints,off,len,start,dur,total,timestamp";
 
-/// A row; `what` is exe, job, rank, file, record, module, op, off and len.
+/// Returns a row; `what` is exe, job, rank, file, record, module, op, off and len.
 fn row(what: &str, end: &str) -> String {
     let part: Vec<&str> = what.split('|').collect();
     let [exe, job, rank, file, record, module, op, off, len] = part[..] else { panic!("{what}") };
@@ -30,7 +30,7 @@ fn row(what: &str, end: &str) -> String {
 const OPEN: &str = "/bin/app|77|0|/scratch/a|123|POSIX|open|-1|-1";
 const WRITE: &str = "N/A|77|0|N/A|123|POSIX|write|0|100";
 
-/// The calls of a trace as events, in the order in which they returned.
+/// Returns the calls of a trace as events, in order of return.
 fn events(job: &Job, processes: &[Builder]) -> Vec<Event> {
     let mut out = Vec::new();
     for built in processes {
@@ -79,7 +79,7 @@ fn events(job: &Job, processes: &[Builder]) -> Vec<Event> {
     out
 }
 
-/// Each call as `export --to json` shows it, without what the form cannot carry: modes, and times below a microsecond.
+/// Returns each call as shown by `export --to json`, without fields that the format lacks: modes, and times below 1 µs.
 fn calls(path: &str) -> Vec<String> {
     let lines = stdout(&["export", "--to", "json", "-o", "-", path], 0);
     let mut out: Vec<String> = lines
@@ -96,7 +96,7 @@ fn calls(path: &str) -> Vec<String> {
     out
 }
 
-/// Calls and bytes by layer, operation and whether MPI-IO made them.
+/// Returns calls and bytes by layer, operation and nesting in MPI-IO.
 fn sums(path: &str) -> BTreeMap<String, (u64, u64)> {
     let summary = json(&["summary", "--format", "json", path], 0);
     let rows = summary["operations"].as_array().unwrap().iter();
@@ -112,7 +112,7 @@ fn what_live_writes_is_read_as_the_trace_is() {
     let folder = tempfile::tempdir().unwrap();
     let (job, mut processes) = crate::common::small();
     for process in &mut processes {
-        // Nothing of the trace's MPI-IO was under way at its opens and closes, which times alone would have to tell.
+        // Opens and closes do not overlap any MPI-IO call, so that times alone cannot mark them as nested.
         for stream in &mut process.process.streams {
             if matches!(stream.op, op::POSIX_OPEN | op::POSIX_CLOSE) {
                 stream.flags = 0;
@@ -134,7 +134,7 @@ fn what_live_writes_is_read_as_the_trace_is() {
         outlet.begin(None).unwrap();
         events.chunks(5).for_each(|events| outlet.events(events));
         let path = path.to_str().unwrap();
-        // A row of CSV is a line: its names show what would break it.
+        // Each row of CSV is one line: line breaks in names are escaped.
         let named = |call: String| if form == "csv" { call.replace(r"/log\n", r"/log\\n") } else { call };
         assert_eq!(calls(path), calls(&trace).into_iter().map(named).collect::<Vec<_>>(), "{form}");
         assert_eq!(sums(path), sums(&trace), "{form}");
@@ -165,7 +165,7 @@ fn every_verb_takes_it() {
     assert!(corpus.contains("ldms-77"), "{corpus}");
 }
 
-/// Sums and remarks of a file with these bytes, by its name.
+/// Returns sums and remarks of a file with this name and content.
 fn read(name: &str, bytes: &[u8], code: i32) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     let summary = json(&["summary", "--format", "json", &put(folder.path(), name, bytes)], code);
@@ -186,7 +186,7 @@ fn files_are_named_by_opens_and_never_guessed() {
     let text = [
         HEAD.into(),
         "\r\n".into(),
-        // Before its open, which another rank's stream may bring later.
+        // Write that precedes its open, which another rank's stream may deliver later.
         row(WRITE, "1743618559.0"),
         row(OPEN, "1743618559.1").replace("/scratch/a", "\"/scratch/a,b\"\"\""),
         row("N/A|77|1|N/A|124|MPIIO|read|5|10", "1743618559.2"),
@@ -244,7 +244,7 @@ fn damaged_rows_are_told_once_and_the_rest_is_read() {
     assert!(summary["missing"]["problems"][0]["what"].as_str().unwrap().starts_with("line 2 is left out"));
 }
 
-/// What is said of a file that cannot be read at all.
+/// Returns the error message for an unreadable file.
 fn refused(bytes: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let output = run(&["summary", &put(folder.path(), "e.csv", bytes.as_bytes())]);

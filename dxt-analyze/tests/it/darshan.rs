@@ -1,6 +1,6 @@
-//! Darshan logs in every verb: their sums are those of the log's own counters, their segments those of its DXT records.
+//! Tests of all commands on Darshan logs: sums equal the log's own counters, segments equal its DXT records.
 //!
-//! Logs that are not in `testdata/darshan` are looked for in the folder that the variable `DXT_DARSHAN_LOGS` names.
+//! Logs missing from `testdata/darshan` are looked for in the folder named by `DXT_DARSHAN_LOGS`.
 
 use crate::common::{json, run, stdout};
 use darshan_log::{Api, Log, Module};
@@ -15,7 +15,7 @@ fn of_project(name: &str) -> PathBuf {
 
 static SAID: Once = Once::new();
 
-/// Every log that can be read: the project's, and those of the folder that is named.
+/// Returns every readable log: those of the project, and those of the named folder.
 fn logs() -> Vec<PathBuf> {
     let mut folders = vec![of_project("")];
     match std::env::var_os("DXT_DARSHAN_LOGS") {
@@ -35,7 +35,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
-/// Calls and bytes by layer and class, as the log has them: by counters or by segments, whichever has more.
+/// Returns calls and bytes of the log by layer and class: from counters or segments, whichever has more.
 fn sums(path: &Path) -> BTreeMap<(&'static str, &'static str), (u64, u64)> {
     let mut out: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     let mut log = Log::open(path).expect("a log");
@@ -71,7 +71,7 @@ fn sums(path: &Path) -> BTreeMap<(&'static str, &'static str), (u64, u64)> {
             }
         }
     }
-    // Segments can be fewer than what was counted, or alone.
+    // Segments can cover fewer calls than the counters, or come without counters.
     for (key, segments) in traced {
         let sum = out.entry(key).or_default();
         *sum = (sum.0.max(segments.0), sum.1.max(segments.1));
@@ -98,10 +98,10 @@ fn sums_are_those_of_the_log() {
     }
 }
 
-/// Counters by name.
+/// Counter values by name.
 type Counted = Vec<(&'static str, i64)>;
 
-/// Records by module, rank and id, with some counters of each.
+/// Returns the records by module, rank and id, with some counters of each.
 fn records(path: &Path) -> BTreeMap<(&'static str, i64, u64), Counted> {
     const SAME: [&str; 9] = [
         "OPENS",
@@ -120,7 +120,7 @@ fn records(path: &Path) -> BTreeMap<(&'static str, i64, u64), Counted> {
         for record in log.counters(module).into_iter().flatten() {
             let of = |name: &str| record.int(module, &format!("{prefix}_{name}"));
             let mut counters: Vec<_> = SAME.iter().filter_map(|name| Some((*name, of(name)?))).collect();
-            // DXT does not tell the forms of MPI-IO's calls apart.
+            // DXT does not distinguish independent and collective MPI-IO calls.
             for (what, forms) in [
                 ("READS", ["READS", "INDEP_READS", "COLL_READS"]),
                 ("WRITES", ["WRITES", "INDEP_WRITES", "COLL_WRITES"]),
@@ -133,7 +133,7 @@ fn records(path: &Path) -> BTreeMap<(&'static str, i64, u64), Counted> {
     out
 }
 
-/// A log, as a trace, as a log: the same records with the same counters, those of all ranks among them.
+/// A log exported to a trace and back has the same records with the same counters, including records of all ranks.
 #[test]
 fn a_log_made_of_a_log_has_the_same_records() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -142,7 +142,7 @@ fn a_log_made_of_a_log_has_the_same_records() {
         let before = records(&path);
         let log = Log::open(&path).expect("a log");
         let names = log.info();
-        // Ids of an anonymized log are not those of its names; made-up logs have segments that their counters lack.
+        // Ids in an anonymized log do not match its names; synthetic logs have segments without counters.
         let anonymized = names.names.iter().any(|(id, name)| darshan_log::record_id(name.as_bytes()) != id);
         let made_up = text(&path).contains("synth-");
         let whole = log.partial().next().is_none() && !before.is_empty();
@@ -168,7 +168,7 @@ fn a_log_made_of_a_log_has_the_same_records() {
     assert!(compared > 20, "{compared}");
 }
 
-/// What HDF5 counts is shown, and is no second time in what the program did.
+/// HDF5 counts are shown, but not added to the program's sums a second time.
 #[test]
 fn data_sets_are_those_of_the_log() {
     let Some(folder) = std::env::var_os("DXT_DARSHAN_LOGS") else {
@@ -284,7 +284,7 @@ fn posix_calls_are_found_inside_those_of_mpi_io() {
     let found = json(&["layers", "--format", "json", text(&of_project("gen-mpi8-rt3.5.0.darshan"))], 0);
     let inside = &found["job"]["mpiio"]["inside"];
     assert_eq!((&inside["reads"]["calls"], &inside["writes"]["calls"]), (&12.into(), &497.into()));
-    // The collective file is written in 64 calls of 16 MiB together; the log's own counters say that they are collective.
+    // The collective file is written in 64 calls of 16 MiB together; the log's counters say they are collective.
     let file = &found["collective_files"][0];
     assert!(file["calls"] == 64 || file["calls"] == 32, "{file}");
 }
@@ -346,7 +346,7 @@ fn a_directory_of_logs_is_read_as_one_of_traces_is() {
     stdout(&["summary", text(folder.path())], 2);
 }
 
-/// Bytes over time of a log without DXT: the sums are those of its heat map, and each byte counts once.
+/// Timeline of a log without DXT: sums equal those of its heat map, and each byte counts once.
 #[test]
 fn heat_maps_are_timelines() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -360,7 +360,7 @@ fn heat_maps_are_timelines() {
         .collect();
     assert_eq!(written, [(500_000_000, 3000), (3_000_000_000, 14)], "{found}");
     assert_eq!(found["phases"].as_array().expect("phases").len(), 2);
-    // And there they are again in a log of the log, in narrower bins.
+    // A log exported from the log has the same sums, in narrower bins.
     let again = folder.path().join("again.darshan");
     stdout(&["export", "--to", "darshan", "-o", text(&again), text(&path)], 0);
     let records: Vec<_> = Log::open(&again).expect("a log").heatmaps().expect("heat maps").collect();
@@ -368,7 +368,7 @@ fn heat_maps_are_timelines() {
     assert_eq!(sums, [(0, 1007), (1, 2007)]);
     let page = folder.path().join("page.html");
     stdout(&["report", "-o", text(&page), text(&path)], 0);
-    // The rows of ranks, as the page has them.
+    // Rows of ranks on the page.
     let html = std::fs::read_to_string(&page).expect("a page");
     let data = html.split_once("<script type=\"application/json\" id=\"data\">").expect("data").1;
     let data: Value = serde_json::from_str(data.split_once("</script>").expect("an end").0).expect("JSON");

@@ -1,5 +1,6 @@
-//! What is counted of Darshan logs: order and alignment as their records have them, who did what where records stand for all ranks, and
-//! what cannot be. Logs are those of the project, of the folder that `DXT_DARSHAN_LOGS` names, and ones that are written here.
+//! Tests of the quantities derived from Darshan logs: order and alignment as in the records, attribution to ranks where records stand for
+//! all ranks, and rejected values.
+//! The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones written here.
 
 use crate::common::{json, logs, run, skip_here, text};
 use darshan_log::counters::{float_names, int_names};
@@ -23,7 +24,7 @@ fn row<'a>(found: &'a Value, table: &str, keys: &[(&str, &str)]) -> Option<&'a V
     rows(found, table).into_iter().find(|row| keys.iter().all(|(key, value)| row[*key] == *value))
 }
 
-/// Sums of a module's counters by name.
+/// Returns the sums of a module's counters, by name.
 fn sums(path: &Path, module: Module) -> BTreeMap<&'static str, i64> {
     let mut log = Log::open(path).expect("a log");
     let mut out = BTreeMap::new();
@@ -35,7 +36,7 @@ fn sums(path: &Path, module: Module) -> BTreeMap<&'static str, i64> {
     out
 }
 
-/// Segments and records of it that are more than its counters tell of: made up, not measured.
+/// Returns true for synthetic logs: their segments and records exceed what the counters account for.
 fn is_made_up(path: &Path) -> bool {
     text(path).contains("synth-")
 }
@@ -71,7 +72,7 @@ fn order_alignment_and_switches_are_those_of_the_log() {
         if let Some(row) = row(&found, "patterns", &[("layer", "MPIIO")]) {
             assert_eq!(row["switches"], sums(&path, Module::MpiIo)["MPIIO_RW_SWITCHES"], "{name}");
         }
-        // C streams have no order and no longest call in a log, HDF5's calls no offsets.
+        // Logs have no order and no longest call for C streams, and no offsets for HDF5 calls.
         for row in rows(&found, "accesses").iter().filter(|row| row["layer"] == "STDIO" || row["layer"] == "HDF5") {
             assert_eq!(row["ordered"], 0, "{name} {row}");
             assert!(row["layer"] != "STDIO" || row["max_ns"].is_null(), "{name} {row}");
@@ -80,7 +81,7 @@ fn order_alignment_and_switches_are_those_of_the_log() {
     assert!(compared > 20, "{compared}");
 }
 
-/// No share is above one, no file has more processes than the job, and forms have the numbers that the log has.
+/// No share exceeds 1, no file has more processes than the job, and collective and independent calls have the counts of the log.
 #[test]
 fn no_number_exceeds_what_the_log_can_hold() {
     for path in logs() {
@@ -118,20 +119,20 @@ fn no_number_exceeds_what_the_log_can_hold() {
     }
 }
 
-/// How a module has a file.
+/// Kind of records that a module has for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Records {
     None,
-    /// One of all ranks.
+    /// One record for all ranks.
     Reduced,
-    /// One for each rank.
+    /// One record per rank.
     PerRank,
 }
 
 const FILE: &str = "/scratch/shared";
 const RANKS: i64 = 3;
 
-/// A record that is filled by name.
+/// Returns a record whose counters are set by name.
 fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
     let mut record = CounterRecord::zero(module, record_id(FILE.as_bytes()), rank).expect("a module with counters");
     for (name, value) in fields {
@@ -145,7 +146,8 @@ fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
     record
 }
 
-/// Each rank writes 4 times 1,000 bytes through MPI-IO, twice of these collectively, and 5 times 1,600 bytes through POSIX below.
+/// Returns records in which each rank writes 4 times 1,000 bytes through MPI-IO, 2 of these collectively, and 5 times 1,600 bytes through
+/// POSIX below.
 fn records(module: Module, how: Records) -> Vec<CounterRecord> {
     let of = |rank: i64, times: f64| {
         let posix = [
@@ -235,7 +237,7 @@ fn who_did_what_whichever_records_stand_for_all_ranks() {
                 let found = json(&["summary", "--format", "json", text(&path)], 0);
                 assert_eq!((&found["ranks"], &found["processes"]), (&3.into(), &3.into()), "{case}");
                 assert_eq!(found["nodes"], if dxt { Value::from(1) } else { Value::Null }, "{case}");
-                // What the program called: MPI-IO where it did. Of its records each has a byte more than its calls have.
+                // Bytes that the program passed: at MPI-IO if used. Each MPI-IO record has one byte more than its calls.
                 let odd = if mpi == PerRank { 3 } else { 1 };
                 let called = if mpi == None { 24_000 } else { 12_000 + odd };
                 if !dxt || mpi == None {
@@ -271,7 +273,7 @@ fn who_did_what_whichever_records_stand_for_all_ranks() {
     }
 }
 
-/// One rank whose records are written as those of all ranks is one rank.
+/// In a job of one rank, a record marked as shared by all ranks (rank -1) belongs to that rank.
 #[test]
 fn a_job_of_one_rank_has_one_process() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -289,7 +291,7 @@ fn a_job_of_one_rank_has_one_process() {
     assert_eq!(found["files"][0]["posix_writes"]["bytes"], 8000);
 }
 
-/// Nobody is told to do together what one rank does alone.
+/// A job of one rank gets no advice to use collective calls.
 #[test]
 fn a_job_of_one_rank_gets_no_advice_on_collective_calls() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -315,12 +317,12 @@ fn a_job_of_one_rank_gets_no_advice_on_collective_calls() {
     assert!(advice(3).contains("MPI_File_write_at_all"));
     let alone = advice(1);
     assert!(!alone.contains("MPI_File_write_at_all") && !alone.contains("cb_buffer_size"), "{alone}");
-    // Neither by what is said of any of its requests, but for the names of rows that do not apply.
+    // No finding on any of its requests mentions them either; only the names of rows that do not apply do.
     let advice: Vec<&str> = alone.lines().filter(|line| line.contains("->")).collect();
     assert!(!advice.is_empty() && !advice.iter().any(|line| line.contains("collective")), "{advice:?}");
 }
 
-/// They are no damage.
+/// Sums of the value -1 (not monitored) over all ranks are not reported as damage.
 #[test]
 fn old_runtimes_add_up_what_no_rank_monitored() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -335,7 +337,7 @@ fn old_runtimes_add_up_what_no_rank_monitored() {
     }
 }
 
-/// A record with one number that cannot be is set aside and counted; the others are in the sums.
+/// A record with one impossible number is set aside and counted; the other records are in the sums.
 #[test]
 fn what_cannot_be_is_set_aside_and_said() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -369,7 +371,7 @@ fn what_cannot_be_is_set_aside_and_said() {
         let said = found["missing"]["problems"][0]["what"].to_string();
         assert!(said.contains("1 POSIX record cannot be"), "{counter} {value}: {said}");
     }
-    // A job record alone: nothing of the records is lost.
+    // Damage in the job record alone loses nothing of the records.
     let mut damaged = job(RANKS);
     damaged.nprocs = i64::MAX;
     written(&path, &damaged, &records(Module::Posix, Records::PerRank), &[], false);
@@ -378,8 +380,9 @@ fn what_cannot_be_is_set_aside_and_said() {
     assert!(found["missing"]["problems"][0]["what"].to_string().contains("job record"), "{found}");
 }
 
-/// The first finding of `report` for a file of 8 ranks, of which rank 5 is in POSIX calls for `slowest` seconds and moves `bytes`, the others for
-/// `others` and an eighth of `all` each; inside of collective calls of 7 s each, or not.
+/// Returns the first finding of `report` for a file of 8 ranks with records of all ranks.
+/// Rank 5 spends `slowest` seconds in POSIX calls and moves `bytes`; each other rank spends `others` seconds and moves an eighth of `all`.
+/// If `inside`, the POSIX calls are inside collective calls of 7 s each.
 fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, inside: bool) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("together.darshan");
@@ -419,7 +422,7 @@ fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, i
     first.cloned().unwrap_or(Value::Null)
 }
 
-/// Of records of all ranks the slowest is known: whether it does the work of all, inside MPI-IO or not, or is only slower.
+/// Records of all ranks identify the slowest rank: it moves all bytes, inside MPI-IO or not, or is only slower.
 #[test]
 fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
     let saves = |found: &Value| found["saves_ns"].as_f64().unwrap_or(0.0) / 1e9;
@@ -435,7 +438,7 @@ fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
     assert!(even.is_null(), "{even}");
 }
 
-/// Logs of a modified Darshan that are not part of the project; `None` if they are not there.
+/// Returns a log of a modified Darshan, which is not part of the project; `None` if it is missing.
 fn modified(name: &str) -> Option<std::path::PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/labels/modified-darshan").join(name);
     if !path.exists() {
@@ -445,7 +448,7 @@ fn modified(name: &str) -> Option<std::path::PathBuf> {
     Some(path)
 }
 
-/// Text of a command, whatever it ends in.
+/// Returns the output of a command that exits with 0 or 3, with each run of white space as one space.
 fn told(args: &[&str]) -> String {
     let output = run(args);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{args:?}: {output:?}");
@@ -476,7 +479,7 @@ fn logs_of_modified_builds_are_read_and_said_to_be_such() {
 fn sums_of_what_lacks_records_are_lower_bounds() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.darshan");
-    // Ten seconds of a job with milliseconds of I/O.
+    // A job of 10 s with milliseconds of I/O.
     let posix = record(
         Module::Posix,
         0,
@@ -499,7 +502,7 @@ fn sums_of_what_lacks_records_are_lower_bounds() {
         let page = folder.path().join("r.html");
         told(&["report", text(&path), "-o", text(&page)])
     };
-    // Heat maps and layouts have no calls.
+    // Heat maps and Lustre layouts contain no calls.
     for whole in [None, Some(Module::Heatmap), Some(Module::Lustre)] {
         write(whole, None);
         let said = sentence();
@@ -519,7 +522,7 @@ fn sums_of_what_lacks_records_are_lower_bounds() {
         assert!(said.contains("I/O takes at least") && said.contains("cannot be told: at least"), "{partial:?} {said}");
         let summary = told(&["summary", text(&path)]);
         assert!(summary.contains("written at least") && summary.contains("sums are lower bounds"), "{summary}");
-        // What is not on record is no time without I/O.
+        // Time without records is not reported as time without I/O.
         for text in [said, told(&["ledger", text(&path)])] {
             let said = text.matches("not on record, or no I/O").count();
             assert!(said > 0 && text.matches("no I/O").count() == said, "{text}");
@@ -547,7 +550,7 @@ fn complete_segments_win_over_counters_of_order() {
         record(Module::Posix, rank, &fields)
     };
     let per_rank = |sequential| (0..RANKS).map(|rank| of(rank, 1.0, sequential)).collect::<Vec<_>>();
-    // What the counters say, and what is told of each five writes that follow each other.
+    // Counters of all ranks, and whether they contradict the 5 consecutive writes in each rank's segments.
     for (records, contradicted) in [
         (per_rank(0.0), true),
         (per_rank(4.0), false),
@@ -562,7 +565,7 @@ fn complete_segments_win_over_counters_of_order() {
         let said = told(&["summary", text(&path)]);
         assert_eq!(said.contains("contradict their segments"), contradicted, "{said}");
     }
-    // Without all segments, the counters are all there is.
+    // With incomplete segments, the counters are the only complete source.
     let mut some = per_rank(0.0);
     some.iter_mut().for_each(|record| record.ints[4] = 50);
     written(&path, &job(RANKS), &some, &[], true);
@@ -621,7 +624,7 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     assert_eq!(sum("DAOS", "write", ""), Some((6, 6000)));
     assert_eq!(sum("DAOS", "read", ""), Some((2, 20)));
     assert_eq!(sum("PNETCDF", "write", "collective"), Some((3, 600)));
-    // What DFS wrote it wrote to objects: it counts once.
+    // Bytes written through DFS are written to objects in turn and count once.
     assert_eq!(found["bytes_written"], 6000, "{found}");
     let (pool, container) = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222");
     let dump = told(&["dump", text(&path)]);
@@ -636,7 +639,7 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     told(&["export", text(&path), "--to", "parquet", "-o", text(&folder.path().join("p"))]);
 }
 
-/// MPI-IO on a file of DAOS: what it made of DFS, and DFS of objects, counts once. A file of POSIX beside it is no excuse.
+/// Bytes of MPI-IO on a DAOS file count once, though MPI-IO calls DFS and DFS writes objects; a POSIX file beside it changes nothing.
 #[test]
 fn bytes_of_mpi_io_on_daos_count_once() {
     let folder = tempfile::tempdir().expect("a folder");

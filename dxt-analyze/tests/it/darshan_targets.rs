@@ -1,5 +1,6 @@
-//! Slow storage targets that counters alone can name: of files that lie on one target each. Who met one is not blamed for it. Logs
-//! are written here; where the folder that `DXT_DARSHAN_LOGS` names has the log of a real one, it is looked at too.
+//! Tests of slow storage targets that counters alone can identify, for files on one target each. A rank that used a slow target is not
+//! blamed.
+//! Logs are written here; a real one is tested, too, if the folder named by `DXT_DARSHAN_LOGS` has it.
 
 use crate::common::{job as trace_job, json, process, put, run, skip_here, trace};
 use darshan_log::counters::{float_names, int_names};
@@ -11,7 +12,7 @@ use std::path::Path;
 
 const MIB: i64 = 1 << 20;
 
-/// A file that one rank writes in 16 calls.
+/// File that one rank writes in 16 calls.
 struct Written {
     rank: i64,
     osts: Vec<i64>,
@@ -21,7 +22,7 @@ struct Written {
 }
 
 fn of(rank: i64, ost: i64, seconds: f64) -> Written {
-    // No two files take the same time.
+    // Times of all files differ.
     Written { rank, osts: vec![ost], seconds: seconds * (1.0 + 0.01 * (rank % 7) as f64), call: MIB }
 }
 
@@ -74,7 +75,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
-/// The outliers by a kind of unit, those that are slow for slow targets only, and all else that is said.
+/// Returns the outlying units of a kind, the number of units that are slow only due to slow targets, and the whole report.
 fn units(path: &Path, by: &str) -> (Vec<String>, u64, Value) {
     let found = json(&["outliers", "--format", "json", "--by", by, "--top", "10000", text(path)], 0);
     let rows = found["units"][0]["rows"].as_array().cloned().unwrap_or_default();
@@ -85,7 +86,7 @@ fn units(path: &Path, by: &str) -> (Vec<String>, u64, Value) {
     (outliers, spared, found)
 }
 
-/// 64 ranks with a file each on 16 targets; those on OST 9 take 60 times as long.
+/// 64 ranks with a file each on 16 targets; files on OST 9 take 60 times as long.
 #[test]
 fn counters_of_files_on_one_target_name_it_and_nobody_else() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -109,13 +110,13 @@ fn counters_of_files_on_one_target_name_it_and_nobody_else() {
     let table = String::from_utf8(run(&["outliers", "--by", "rank", text(&path)]).stdout).expect("text");
     assert!(table.contains("4 slow only on slow OSTs") && table.contains("slow OST\n"), "{table}");
 
-    // A rank that is slow wherever it writes is slow itself, and no target is.
+    // A rank that is slow on all targets is slow itself, and no target is.
     let mut two: Vec<Written> = files(|rank, _| if rank == 20 { 60.0 } else { 1.0 });
     two.extend((0..64).map(|rank| of(rank, (rank + 5) % 16, if rank == 20 { 60.0 } else { 1.0 })));
     log(&path, 64, &two);
     assert_eq!(units(&path, "rank").0, ["20"]);
 
-    // Also if it met a slow target besides.
+    // Also if it used a slow target in addition.
     let mut two: Vec<Written> = files(|rank, ost| if ost == 9 || rank == 25 { 60.0 } else { 1.0 });
     two.extend(
         (0..64).map(|rank| of(rank, (rank + 5) % 16, if rank == 25 || (rank + 5) % 16 == 9 { 60.0 } else { 1.0 })),
@@ -125,7 +126,7 @@ fn counters_of_files_on_one_target_name_it_and_nobody_else() {
     let (ranks, spared, _) = units(&path, "rank");
     assert_eq!((ranks, spared), (vec!["25".to_owned()], 7));
 
-    // With a target for each rank nothing tells a slow rank from a slow target: no target is named, and no rank excused.
+    // With one target per rank, a slow rank cannot be distinguished from a slow target: no target is named, and no rank excused.
     let alone: Vec<Written> = (0..32).map(|rank| of(rank, rank, if rank == 3 { 60.0 } else { 1.0 })).collect();
     log(&path, 32, &alone);
     assert_eq!((units(&path, "ost").0, units(&path, "rank").0), (vec![], vec!["3".to_owned()]));
@@ -136,7 +137,7 @@ fn of_files_on_several_targets_only_what_is_certain_counts() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.darshan");
     let wide = |rank: i64, call: i64| Written { osts: vec![rank % 8, 40, 41, 42], call, ..of(rank, 0, 1.0) };
-    // 16 calls of 64 KiB stay within the first stripe, of 1 MiB they do not.
+    // 16 calls of 64 KiB stay within the first stripe; calls of 1 MiB do not.
     for (call, sample) in [(MIB / 16, 8), (MIB, 0)] {
         let files: Vec<Written> = (0..32).map(|rank| wide(rank, call)).collect();
         log(&path, 32, &files);
@@ -148,7 +149,7 @@ fn of_files_on_several_targets_only_what_is_certain_counts() {
     }
 }
 
-/// The same by segments of a trace.
+/// Segments of a trace give the same results.
 #[test]
 fn a_rank_of_a_trace_that_meets_a_slow_target_is_not_blamed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -158,7 +159,7 @@ fn a_rank_of_a_trace_that_meets_a_slow_target_is_not_blamed() {
         let mut process = process(rank, &format!("node{rank}"));
         for step in 0..8_u64 {
             let ost = u64::from(rank as u32) % 16;
-            // Rank 30 goes over all targets, every other stays on its own.
+            // Rank 30 uses all targets, every other rank only its own.
             let stripe = step * 16 + if rank == 30 { step } else { ost };
             let took = (1_000_000 + (step * 7 + rank as u64) % 13 * 1000) * if slow(rank, stripe % 16) { 5 } else { 1 };
             let start = 1000 + step * 50_000_000;
@@ -176,7 +177,7 @@ fn a_rank_of_a_trace_that_meets_a_slow_target_is_not_blamed() {
     assert_eq!(outliers("ost"), ["9"]);
     assert_eq!(outliers("rank"), ["30"]);
     assert_eq!(outliers("node"), ["node30"]);
-    // Without a layout nothing is known of targets.
+    // Without a layout, targets are unknown.
     let found = json(&["outliers", "--format", "json", "--by", "rank", &path], 0);
     assert_eq!(found["units"][0]["outliers"], 3);
 }

@@ -1,6 +1,6 @@
-//! What a log counted is what is told of it: per file and layer, in the lines of `dump`, in logs that are made of it, by PyDarshan too;
-//! and where DXT's segments end before the calls do. Logs are those of the project, of the folder that `DXT_DARSHAN_LOGS` names, and
-//! ones that are written here.
+//! Counters of a log are reported unchanged: per file and layer, by `dump`, in logs exported from the log, and by PyDarshan.
+//! Also: DXT segments that end before the calls do. The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and
+//! ones written here.
 
 use crate::common::{json, logs, python, run, skip_here, stdout, text};
 use darshan_log::counters::{float_names, int_names};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// The rows that `dump` has of what has no segments, and those of segments.
+/// Returns the rows of `dump`: those of counters without segments, and those of segments.
 fn dumped(path: &Path) -> Vec<Value> {
     let output = run(&["dump", "--format", "json", text(path)]);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {output:?}", path.display());
@@ -25,7 +25,7 @@ const MODULES: [(Module, &str, &str); 3] =
 /// Calls, bytes and seconds.
 type Sum = (i64, i64, f64);
 
-/// By file, layer and whether it is of writes: what the records say.
+/// Returns the sums in the records, by file, layer and true for writes.
 fn of_records(path: &Path) -> BTreeMap<(String, &'static str, bool), Sum> {
     let mut log = Log::open(path).expect("a log");
     let info = log.info();
@@ -54,14 +54,14 @@ fn of_records(path: &Path) -> BTreeMap<(String, &'static str, bool), Sum> {
     out
 }
 
-/// The same of what the analyzer tells.
+/// Returns the sums reported by `dump`, with the keys of [`of_records`].
 fn of_dump(rows: &[Value]) -> BTreeMap<(String, &'static str, bool), Sum> {
     let mut out: BTreeMap<_, Sum> = BTreeMap::new();
     for row in rows {
         let layer = MODULES.iter().find(|(_, _, layer)| row["layer"] == *layer);
-        // Forms stand behind the name.
+        // The mode follows the name.
         let op = row["op"].as_str().unwrap_or_default().split(' ').next().unwrap_or_default().to_owned();
-        // Darshan counts the time of syncs as time of writes; where writes have segments, syncs have it.
+        // Darshan counts the time of syncs as write time; where writes have segments, syncs carry that time.
         let (Some((_, _, layer)), "read" | "write" | "sync") = (layer, op.as_str()) else { continue };
         let number = |key: &str| row[key].as_i64().unwrap_or_else(|| panic!("{key} of {row}"));
         let (calls, bytes, ns) = match row["record"].as_str() {
@@ -78,7 +78,7 @@ fn of_dump(rows: &[Value]) -> BTreeMap<(String, &'static str, bool), Sum> {
     out
 }
 
-/// As `darshan-parser --total` and `--file` would add the records up.
+/// Sums of each file match those of `darshan-parser --total` and `--file`.
 #[test]
 fn every_file_has_its_logs_totals() {
     let mut compared = 0;
@@ -87,14 +87,14 @@ fn every_file_has_its_logs_totals() {
         let (expected, found) = (of_records(&path), of_dump(&rows));
         let segments: Vec<Value> = rows.into_iter().filter(|row| row["record"].is_null()).collect();
         let traced: BTreeSet<_> = of_dump(&segments).into_keys().collect();
-        // A log without counters has its segments.
+        // A log without counters only has segments.
         if expected.is_empty() {
             continue;
         }
         for (key, (calls, bytes, seconds)) in &expected {
             let (of_calls, of_bytes, of_seconds) = found.get(key).copied().unwrap_or_default();
             assert_eq!((of_calls, of_bytes), (*calls, *bytes), "{} {key:?}", path.display());
-            // Each time of a segment is rounded; of calls side by side segments have all time, records that which passed.
+            // Each segment's time is rounded; of concurrent calls, segments sum all times, records the elapsed time.
             let room = 1e-9 * *calls as f64 + 1e-3 * seconds + 1e-6;
             let side_by_side = traced.contains(key) && of_seconds > *seconds;
             let same = (of_seconds - seconds).abs() <= room || side_by_side;
@@ -104,7 +104,7 @@ fn every_file_has_its_logs_totals() {
         let more: Vec<_> = found.keys().filter(|key| !expected.contains_key(*key)).collect();
         assert!(more.is_empty(), "{}: {more:?}", path.display());
 
-        // What the job did with a file that is used through one layer only is what the file's row says.
+        // The row of a file that is used through one layer only matches the job's sums for it.
         let shown = json_of(&["counters", "--format", "json", "--top", "1000000", text(&path)]);
         let shown: BTreeMap<&str, &Value> = shown["files"]
             .as_array()
@@ -133,7 +133,7 @@ fn json_of(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// What Darshan's own tool printed of the logs, where that lies beside them.
+/// Sums match the output of Darshan's own tool, if stored beside the logs.
 #[test]
 fn sums_are_those_of_darshans_own_tool() {
     let mut compared = 0;
@@ -179,7 +179,7 @@ fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
     record
 }
 
-/// Each rank writes `calls` times 1,000 bytes until the ninth second; `segments` of them have segments, one each tenth of a second.
+/// Writes a log in which each rank writes `calls` times 1,000 bytes until 9 s; `segments` of these have segments, one per 0.1 s.
 fn written(path: &Path, ranks: &[(i64, u32)], mpi: &[CounterRecord]) {
     let mut job = Job::default();
     (job.nprocs, job.exe, job.start_sec, job.end_sec) =
@@ -246,12 +246,12 @@ fn written(path: &Path, ranks: &[(i64, u32)], mpi: &[CounterRecord]) {
     std::fs::write(path, writer.finish().expect("a log").into_inner()).expect("written");
 }
 
-/// Of each rank and file: how many calls were counted, how many have segments, and when these end.
+/// Reports per rank and file the number of calls counted, the number with segments, and the end of the last segment.
 #[test]
 fn where_segments_end_is_said_by_rank_and_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("partial.darshan");
-    // Rank 1 has all, rank 3 none: its file was not to have any.
+    // Rank 1 has all segments, rank 3 none: its file was excluded from tracing.
     written(&path, &[(50, 5), (5, 5), (80, 20), (40, 0)], &[]);
     let found = json(&["summary", "--format", "json", text(&path)], 3);
     let missing = &found["missing"];
@@ -269,7 +269,7 @@ fn where_segments_end_is_said_by_rank_and_file() {
     assert_eq!(missing["segments_end_ns"], 1_410_000_000);
     let said = stdout(&["summary", text(&path)], 3).replace("\n", " ");
     assert!(said.contains("has segments of 20 of 80 POSIX calls on /scratch/counted"), "{said}");
-    // The page hatches that, from the last segment to the end of the run: of ranks 0 and 2, and of the file.
+    // The page hatches the time from the last segment to the end of the run, for ranks 0 and 2 and for the file.
     let page = folder.path().join("page.html");
     let drawn = |code: i32| -> Value {
         stdout(&["report", text(&path), "--force", "-o", text(&page)], code);
@@ -285,12 +285,12 @@ fn where_segments_end_is_said_by_rank_and_file() {
     assert_eq!(data["ranks"]["unseen"], serde_json::json!(ranks));
     assert_eq!(data["files"]["unseen"], serde_json::json!([row(0, 1_410_000_000, end, 2)]));
     assert_eq!(data["offsets"][0]["unseen"], row(0, 1_410_000_000, end, 2));
-    // Segments that are all there end nowhere, however early.
+    // Complete segments are not reported as cut, however early they end.
     written(&path, &[(5, 5), (20, 20)], &[]);
     let found = json(&["summary", "--format", "json", text(&path)], 0);
     assert_eq!((&found["missing"]["cut_count"], &found["missing"]["segments_end_ns"]), (&0.into(), &Value::Null));
     assert_eq!(drawn(0)["ranks"]["unseen"], serde_json::json!([]));
-    // Of many ranks the worst are listed and the others counted.
+    // With many ranks, the worst are listed and the others counted.
     let many: Vec<(i64, u32)> = (0..40).map(|rank| (100 + rank, 5)).collect();
     written(&path, &many, &[]);
     let found = json(&["summary", "--format", "json", text(&path)], 3);
@@ -298,7 +298,7 @@ fn where_segments_end_is_said_by_rank_and_file() {
     assert_eq!((rows.len(), &rows[0]["rank"], &found["missing"]["cut_count"]), (5, &39.into(), &40.into()));
 }
 
-/// What was counted of all accesses is in `dump`.
+/// `dump` contains the counters that cover all accesses.
 #[test]
 fn dump_has_what_was_counted_of_all_accesses() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -318,13 +318,13 @@ fn dump_has_what_was_counted_of_all_accesses() {
     let lines = String::from_utf8(run(&["dump", text(&path)]).stdout).expect("text");
     let line = lines.lines().find(|line| line.starts_with("# whole: rank 0")).expect("a line");
     assert!(line.contains("writes ordered 50 consecutive 49 sequential 49 memory_alignment 8 accesses 50"), "{line}");
-    // A trace of the tracer's own has none.
+    // A trace of this tracer has none.
     let (job, processes) = crate::common::small();
     let trace = crate::common::put(folder.path(), "a.dxt", &crate::common::trace(&job, processes));
     assert!(!stdout(&["dump", &trace], 0).contains("whole"));
 }
 
-/// A log that is made of a log: when the first open began and the last close ended is kept, and what is not known says so.
+/// A log exported from a log keeps the start of the first open and the end of the last close; unknown times are -1.
 #[test]
 fn a_log_made_of_a_log_keeps_when_files_were_opened_and_closed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -340,7 +340,7 @@ fn a_log_made_of_a_log_keeps_when_files_were_opened_and_closed() {
         let of = ["OPEN_START", "OPEN_END", "CLOSE_START", "CLOSE_END", "WRITE_START", "WRITE_END"].map(time);
         assert_eq!(of, [0.25, -1.0, -1.0, 9.5, 1.0, last]);
     }
-    // A trace of the tracer's own knows each of them.
+    // A trace of this tracer has all four times.
     let (job, mut processes) = crate::common::small();
     processes[0].add("/scratch/timed", crate::common::op::POSIX_OPEN, 0, -1, 0, 1_000_000_000, 2_000_000_000);
     processes[0].write("/scratch/timed", 0, 10, 2_500_000_000, 3_000_000_000);
@@ -354,7 +354,7 @@ fn a_log_made_of_a_log_keeps_when_files_were_opened_and_closed() {
     assert!((time("OPEN_END") - time("OPEN_START") - 1.0).abs() < 1e-6 && time("CLOSE_END") == 0.0);
 }
 
-/// Prints a module's counters, sums over its records of ranks and what each record has, as JSON.
+/// Python script that prints a module's counters as JSON: sums over the records of each rank, and the fields of each record.
 const SCRIPT: &str = r#"
 import json, sys, darshan
 report = darshan.DarshanReport(sys.argv[1], read_all=False)
@@ -371,7 +371,7 @@ for module in ("POSIX", "MPI-IO"):
 print(json.dumps(out))
 "#;
 
-/// PyDarshan finds in a log that is made of a log the counters that it finds in that one.
+/// PyDarshan finds the same counters in a log exported from another log.
 #[test]
 fn pydarshan_finds_the_same_counters_in_a_log_made_of_a_log() {
     let Some(python) = python(&["darshan"], "logs made of logs, read by PyDarshan") else { return };
@@ -409,7 +409,7 @@ fn pydarshan_finds_the_same_counters_in_a_log_made_of_a_log() {
             assert_eq!(rows.as_object().map(serde_json::Map::len), after[module].as_object().map(serde_json::Map::len));
             for (rank, counters) in rows.as_object().expect("ranks") {
                 for (name, value) in counters.as_object().expect("counters") {
-                    // What the trace has no place for: docs/darshan.md.
+                    // Counters that the trace cannot hold: docs/darshan.md.
                     let unknown = ["MODE", "HINTS", "FILENOS", "DUPS", "RENAME", "OPEN_END", "CLOSE_START"];
                     if unknown.iter().any(|part| name.contains(part)) {
                         continue;

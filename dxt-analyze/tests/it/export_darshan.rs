@@ -1,4 +1,4 @@
-//! `export --to darshan`: our reader finds in the log what is in the trace, and Darshan's own Python tools take it.
+//! Tests of `export --to darshan`: our reader finds the trace's contents in the log, and Darshan's Python tools accept it.
 
 use crate::common::{Builder, job, json, op, process, put, python, run, stdout, trace};
 use dxt_synth::lustre::attribute as lustre;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource, stream_flags};
 
-/// Four ranks on two nodes write a shared file through MPI-IO, read it back with POSIX calls of their own, and write a log each.
+/// Returns four ranks on two nodes that write a shared file through MPI-IO, read it back through POSIX, and write a log file each.
 fn ranks() -> Vec<Builder> {
     let one = |rank: i32| {
         let mut process = process(rank, if rank < 2 { "node1" } else { "node2" });
@@ -56,7 +56,7 @@ fn exported(folder: &Path) -> (String, String) {
     (path, log)
 }
 
-/// Calls, bytes and time of reads and writes, by layer, name and whether they are nested.
+/// Returns calls, bytes and time of reads and writes, by layer, name and nesting.
 fn data(path: &str) -> Vec<(String, String, bool, u64, u64, u64)> {
     let found = json(&["summary", "--format", "json", path], 0);
     let rows = found["operations"].as_array().expect("rows").iter();
@@ -79,21 +79,21 @@ fn there_and_back_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, log) = exported(folder.path());
     assert_eq!(data(&path), data(&log));
-    // Layout, shared stripes and the findings on them are the same.
+    // Layout, shared stripes and the findings on these are equal.
     let stripes = |path: &str| json(&["stripes", "--format", "json", path], 0);
     let (of_trace, of_log) = (stripes(&path), stripes(&log));
     for key in ["reads", "writes", "bytes", "unaligned", "crossing", "targets"] {
         assert_eq!(of_trace["files"][0][key], of_log["files"][0][key], "{key}");
     }
     assert_eq!(of_trace["files"][0]["layout"]["components"][0]["osts"], serde_json::json!([7, 8, 9, 11]));
-    // C streams have no segments in the log: what is found on their files is not.
+    // C streams have no segments in the log: findings on their files are missing.
     let codes = |found: &Value| {
         let rows = found["findings"].as_array().expect("findings").iter();
         let of_shared = rows.filter(|row| row["title"].to_string().contains("/scratch/shared"));
         of_shared.map(|row| row["code"].to_string()).collect::<Vec<String>>()
     };
     assert_eq!(codes(&of_trace), codes(&of_log));
-    // Single calls, to the precision of a float of seconds.
+    // Single calls, at the precision of seconds in floating point.
     let calls = |path: &str| json(&["outliers", "--metric", "duration", "--format", "json", path], 0);
     let groups = |found: &Value| {
         let rows = found["operations"].as_array().expect("groups").clone();
@@ -126,7 +126,7 @@ fn the_text_of_the_parser() {
     let plain = text(&[]);
     assert!(plain == stdout(&["dump", "--format", "dxt-parser", &log], 0), "the same as of the log");
     assert!(plain == text(&["--layout", "3.5"]));
-    // Of rank 1: its first write, 64 KiB at 64 KiB, from 1.001 to 1.09 ms. Stripe 0 is on OST 7.
+    // First write of rank 1: 64 KiB at 64 KiB, from 1.001 to 1.09 ms. Stripe 0 is on OST 7.
     let row = " X_POSIX       1  write        0           65536           65536      0.0010      0.0011    [7]";
     assert!(plain.lines().any(|line| line == row), "{row}");
     let rows = |text: &str, api: &str| text.lines().filter(|line| line.starts_with(api)).count();
@@ -137,7 +137,7 @@ fn the_text_of_the_parser() {
         |tid: u32| with_threads.lines().filter(|row| row.starts_with(" X_") && row.ends_with(&tid.to_string())).count();
     assert_eq!([1000, 1001, 1002, 1003].map(of_thread), [120; 4], "a thread for each rank");
     assert_eq!(with_threads.lines().filter(|line| *line == "# DXT, number of threads: 1").count(), 8);
-    // A file of stripe layouts goes with it.
+    // Used together with a file of stripe layouts.
     let layouts = put(folder.path(), "layouts", b"/scratch/* size=64K count=2 osts=20,21\n");
     let moved = text(&["--layout", "3.5", "--layout", &layouts]);
     assert!(moved.contains("[21]") && !plain.contains("[21]"));
@@ -175,8 +175,8 @@ sums = rows.groupby(["api", "operation"])["size"].agg(["count", "sum"])
 print(json.dumps({f"{api} {operation}": [int(row["count"]), int(row["sum"])] for (api, operation), row in sums.iterrows()}))
 "#;
 
-/// DXT Explorer draws all segments. (It then asks Drishti for more by options that no released Drishti has, and says that this
-/// failed, of logs of Darshan too.)
+/// DXT Explorer draws all segments. (It then calls Drishti with options that no released Drishti has, and reports that failure; so it does
+/// for logs of Darshan.)
 #[test]
 fn dxt_explorer_takes_it() {
     let Some(python) = python(&["darshan", "explorer", "pandas"], "DXT Explorer") else { return };
@@ -213,7 +213,7 @@ fn darshans_own_tools_take_it() {
         "common": 65_536, "dxt": [4, 200, 80], "mpi_segments": 200, "hosts": ["node1", "node2"], "heat": 200 * 65_536,
     });
     assert_eq!(found, expected);
-    // Its page, and Drishti's findings.
+    // PyDarshan's summary page, and Drishti's findings.
     let page = folder.path().join("page.html");
     let args = ["-m", "darshan", "summary", &log, "--output", page.to_str().expect("a path")];
     let output = Command::new(&python).args(args).current_dir(folder.path()).output().expect("it runs");
@@ -226,7 +226,8 @@ fn darshans_own_tools_take_it() {
         found.sort();
         found
     };
-    // Of MPI-IO, POSIX and C streams: 200 writes of 64 KiB twice, 20 reads of 1,000 bytes and 10 writes of 80 by each of four ranks.
+    // MPI-IO, POSIX and C streams: 200 writes of 64 KiB in each of the first two; 20 reads of 1,000 bytes and 10 writes of 80 by each of
+    // four ranks.
     assert_eq!(shown("bytes read"), ["0 Bytes", "0 Bytes", "78.12 KiB"]);
     assert_eq!(shown("bytes written"), ["12.50 MiB", "12.50 MiB", "3.12 KiB"]);
     let drishti = Path::new(&python).with_file_name("drishti");

@@ -1,5 +1,5 @@
-//! Files that are read and written: what is no regular file is refused by name and never waited for, holes cost nothing, links are not
-//! followed, what is made of a trace has its access rights, and names in it show all their characters.
+//! Tests of files that are read and written: special files are refused by name without waiting, holes cost nothing, links are not followed.
+//! Also: outputs get the access rights of their trace, and control characters in names are shown escaped.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use trace_format::meta::path_hash;
 
-/// Verbs that read jobs and print what they find, with the options that each needs.
+/// Commands that read jobs and print findings, with the options that each needs.
 const VERBS: [&[&str]; 17] = [
     &["summary"],
     &["ledger"],
@@ -37,7 +37,7 @@ fn bytes() -> Vec<u8> {
     trace(&job, processes)
 }
 
-/// Runs the program for twenty seconds of processor time at most, and with a bound on its memory.
+/// Runs the program with at most 20 s of processor time and bounded memory.
 fn bounded(folder: &Path, args: &[&str]) -> Output {
     let mut shell = Command::new("bash");
     shell.args(["-c", "ulimit -v 3000000; ulimit -t 20; exec timeout 120 \"$0\" \"$@\""]);
@@ -86,7 +86,7 @@ fn what_is_no_regular_file_is_called_by_its_name_and_nobody_is_waited_for() {
             assert_ne!(output.status.code(), Some(0), "{verb:?} {name}: {words}");
             assert!(words.contains(what) && words.contains(name), "{verb:?} {name}: {words}");
         }
-        // What is named beside a trace.
+        // Files named as options beside a trace.
         for option in ["--thresholds", "--layout"] {
             let output = bounded(folder.path(), &["stripes", &good, option, name]);
             let words = words(&output);
@@ -100,7 +100,7 @@ fn what_is_no_regular_file_is_called_by_its_name_and_nobody_is_waited_for() {
             assert!(output.status.code() != Some(0) && is_said && words.contains(name), "{args:?}: {words}");
         }
     }
-    // In a directory they cost nothing of what is beside them.
+    // In a directory, they do not keep the other files from being read.
     let all = bounded(folder.path(), &["summary", "."]);
     let said = words(&all);
     assert_eq!(all.status.code(), Some(3), "{said}");
@@ -121,9 +121,9 @@ fn open_pipes_and_files_on_standard_input_are_read() {
         "\"$0\" summary /dev/stdin <\"$1\"",
         "cat \"$1\" | \"$0\" summary -",
         "cat \"$1\" | \"$0\" summary /proc/self/fd/0",
-        // Whose writer is gone.
+        // Pipe whose writer has exited.
         "exec 7< <(cat \"$1\"); sleep 0.3; \"$0\" summary /dev/fd/7",
-        // From where it stands.
+        // Reading starts at the current offset.
         "(printf xx; cat \"$1\") >both; { dd bs=1 count=2 status=none >/dev/null; \"$0\" summary -; } <both",
     ] {
         let output = Command::new("timeout")
@@ -178,12 +178,12 @@ fn a_hole_of_terabytes_costs_nothing() {
         for verb in uses {
             let output = bounded(folder.path(), &[verb, &[path.as_str()]].concat());
             let code = if verb == ["corpus"] { output.status.code().unwrap_or(9) } else { code };
-            // Some logs lack something by themselves.
+            // Some logs are incomplete by themselves.
             let may = output.status.code() == Some(code) || path == &log && output.status.code() == Some(3);
             assert!(may && output.status.code().is_some_and(|code| code < 4), "{verb:?} {path}: {}", words(&output));
         }
     }
-    // Also one in the middle: what is behind it is found.
+    // A hole in the middle: the data behind it is found.
     let whole_bytes = bytes();
     let middle = folder.path().join("middle.dxt");
     let file = File::create_new(&middle).unwrap();
@@ -219,7 +219,7 @@ fn nothing_is_written_through_a_link_and_nothing_emptied() {
         symlink(at("absent"), at("dangling")).unwrap();
         for name in ["mine", "link", "dangling"] {
             let output = live(&[option, &format!("{before}{}", text(&at(name)))]);
-            // That a file is there says that the agent is ready, whatever is in it.
+            // An existing file signals that the agent is ready, regardless of its contents.
             let may = option == "--ready" && name == "mine";
             assert_eq!(output.status.code() == Some(0), may, "{option} {before}{name}: {}", words(&output));
             assert_eq!(std::fs::read(at("mine")).unwrap(), b"mine\n", "{option} {before}{name}");
@@ -227,7 +227,7 @@ fn nothing_is_written_through_a_link_and_nothing_emptied() {
         }
         std::fs::remove_file(at("dangling")).unwrap();
     }
-    // What an agent of before wrote goes on; anything else of that name does not.
+    // Output of an earlier agent is continued; any other file of that name is refused.
     let (state, events) = (at("state"), at("events"));
     let to = format!("intervals:{}", text(&events));
     let args = ["--state", text(&state), "--to", &to, "--interval", "100ms", "--ready", "is-ready"];
@@ -244,13 +244,13 @@ fn nothing_is_written_through_a_link_and_nothing_emptied() {
         assert_ne!(output.status.code(), Some(0), "{}", words(&output));
         assert_eq!(std::fs::read_to_string(&events).unwrap(), others);
     }
-    // Pages of man and completions replace a link, not what is behind it.
+    // Manual pages and completions replace a link, not its target.
     std::fs::create_dir_all(at("made/share/man/man1")).unwrap();
     symlink(at("mine"), at("made/share/man/man1/dxt-analyze.1")).unwrap();
     let made = bounded(folder.path(), &["generate", "made"]);
     assert_eq!(made.status.code(), Some(0), "{}", words(&made));
     assert_eq!(std::fs::read(at("mine")).unwrap(), b"mine\n");
-    // A corpus that grows.
+    // Incremental corpus.
     put(folder.path(), "good.dxt", &bytes());
     std::fs::create_dir(at("corpus")).unwrap();
     symlink(at("mine"), at("corpus/.lock")).unwrap();
@@ -259,7 +259,7 @@ fn nothing_is_written_through_a_link_and_nothing_emptied() {
     assert_eq!(std::fs::read(at("mine")).unwrap(), b"mine\n");
 }
 
-/// Files below a folder.
+/// Collects the files below a folder.
 fn below(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -327,13 +327,13 @@ fn what_is_made_of_a_trace_has_its_access_rights() {
         for (place, args) in makes.iter().enumerate() {
             let made = make(args, &format!("out-{number}-{place}"), more);
             assert!(args[0] == "advise" || !made.is_empty(), "{args:?} made nothing");
-            // The lock of a corpus has nothing in it.
+            // The lock file of a corpus is empty.
             for path in made.iter().filter(|path| !path.ends_with(".lock")) {
                 assert_eq!(rights(path), expected, "{args:?} {more:?} of {mode:o}: {}", path.display());
             }
         }
     }
-    // Also one that is replaced; and what nobody has a right to is made for its user.
+    // A replaced file, too; an output that no one could read gets rights for its user.
     let page = at("page.html");
     let report = |mode: u32, before: u32, expected: u32| {
         std::fs::set_permissions(&one, Permissions::from_mode(mode)).unwrap();
@@ -346,7 +346,7 @@ fn what_is_made_of_a_trace_has_its_access_rights() {
     report(0o444, 0, 0o644);
     report(0o600, 0o664, 0o600);
     report(0o644, 0o600, 0o600);
-    // Of another group only what is everybody's is left.
+    // For a file of another group, only rights that all have are kept.
     std::fs::set_permissions(&one, Permissions::from_mode(0o640)).unwrap();
     if std::os::unix::fs::chown(&one, None, Some(12_345)).is_ok() {
         let made = make(makes[0], "other-group", &[]);
@@ -358,14 +358,14 @@ fn what_is_made_of_a_trace_has_its_access_rights() {
     assert_eq!(bad.status.code(), Some(2));
 }
 
-/// What names hold that should not be seen to do anything.
+/// Characters in names that must not take effect in a terminal or page.
 const HIDDEN: &str = "a\nb\tc\x1b[31m\u{9b}1m\u{202e}gpj\u{200b}\u{2066}\u{200f}\u{61c}\u{feff}\u{2028}\u{ad}";
 
 fn is_hidden(c: char) -> bool {
     c != '\n' && HIDDEN.contains(c) && !c.is_ascii_graphic()
 }
 
-/// A trace whose names all hold them.
+/// Returns a trace in which every name contains [`HIDDEN`].
 fn hostile() -> Vec<u8> {
     let mut of_job = job(&format!("job{HIDDEN}"), 2);
     of_job.info.exe = format!("/opt/{HIDDEN}/app{HIDDEN}").into_bytes();
@@ -432,7 +432,7 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
             }
             let text = shown(&format!("{args:?}"), &output.stdout);
             if form == "csv" {
-                // A row a line.
+                // One row per line.
                 let odd = text.lines().find(|line| line.matches('"').count() % 2 == 1);
                 assert_eq!(odd, None, "{args:?}");
             }
@@ -445,11 +445,11 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
         let name = "a\\nb\\tc\\u{1b}[31m\\u{9b}1m\\u{202e}gpj\\u{200b}";
         assert!(text.contains(name) || !output.status.success(), "{text}");
     }
-    // JSON has names as they are.
+    // JSON keeps names unchanged.
     let json = String::from_utf8(command(&["dump", &path, "--format", "json"]).output().unwrap().stdout).unwrap();
     let row: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert!(row["file"].as_str().unwrap().contains(HIDDEN), "{row}");
-    // Files for people and for scripts that read lines.
+    // Outputs for people, and for scripts that read lines.
     for (args, name) in [
         (&["export", "--to", "csv", "-o", "rows.csv", &path][..], "rows.csv"),
         (&["report", "-o", "page.html", &path], "page.html"),
@@ -466,7 +466,7 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
         for path in made.iter().filter(|path| path.exists()) {
             let mut text = std::fs::read_to_string(path).unwrap();
             if name.ends_with("html") {
-                // Our own scripts and the look have tabs and the like, names have not.
+                // The page's own scripts and styles contain tabs and similar characters, names do not.
                 text = text.replace(['\t', '\u{feff}', '\u{ad}', '\u{2028}'], "");
             }
             shown(name, text.as_bytes());

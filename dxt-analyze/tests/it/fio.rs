@@ -1,5 +1,6 @@
-//! `export --to fio` by doing: fio plays what was exported, is traced while it does, and has the signatures of the trace that it was made of,
-//! file names apart. The files of the trace stay as they are.
+//! Tests of `export --to fio` by replay: fio runs the exported jobs under the tracer, and the signatures equal those of the original trace,
+//! except for file names.
+//! The files of the original trace stay unchanged.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -9,17 +10,17 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Reads and writes of one thread: file by its last name, operation, calls, bytes, pattern.
+/// Reads and writes of one thread: file (last part of its path), operation, calls, bytes, pattern.
 type Thread = Vec<(String, String, u64, u64, String)>;
 
-/// A pattern without its times: loops end in `every N ns cv N of N`.
+/// Returns a pattern without its times: loops end in `every N ns cv N of N`.
 fn without_times(signature: &str) -> String {
     let mut out = String::new();
     let mut rest = signature;
     while let Some((before, after)) = rest.split_once(" every ") {
         out += before;
         let words: usize = after.split(' ').take(6).map(|word| word.len() + 1).sum();
-        // What closes the loop around stands right behind the last number.
+        // The closing bracket of an outer loop directly follows the last number.
         let last = after.split(' ').nth(5).unwrap();
         let digits = last.bytes().take_while(u8::is_ascii_digit).count();
         assert!(after.split(' ').nth(1) == Some("ns") && digits > 0, "{signature}");
@@ -35,7 +36,7 @@ fn times_are_no_part_of_what_is_compared() {
     assert_eq!(without_times("no pattern"), "no pattern");
 }
 
-/// The reads and writes that reach the system, thread by thread, in order.
+/// Returns the reads and writes that reach the kernel, by thread, in order.
 fn signatures(traces: &Path, files: &str) -> Vec<Thread> {
     let args = [
         "signatures",
@@ -59,7 +60,7 @@ fn signatures(traces: &Path, files: &str) -> Vec<Thread> {
         if !matches!(word("layer").as_str(), "POSIX" | "STDIO") {
             continue;
         }
-        // As the export cleans names.
+        // Names cleaned as by the export.
         let file = word("file").rsplit('/').next().unwrap().replace(' ', "_");
         let (operation, signature) = (word("operation"), without_times(&word("signature")));
         let thread = threads.entry((word("process"), number("thread"))).or_default();
@@ -71,10 +72,10 @@ fn signatures(traces: &Path, files: &str) -> Vec<Thread> {
     out
 }
 
-/// What every call did, thread by thread, in order.
+/// Calls by thread, in order: file, kind, offset, length.
 type Calls = Vec<Vec<(String, String, u64, u64)>>;
 
-/// The same, call by call: file, kind, offset and length.
+/// Returns the reads and writes that reach the kernel, call by call.
 fn calls(traces: &Path, files: &str) -> Calls {
     let text = stdout(&["export", "--to", "json", "-o", "-", "--files", files, text(traces)], 0);
     let mut threads: BTreeMap<(u64, u64, u64), Vec<_>> = BTreeMap::new();
@@ -98,7 +99,7 @@ fn calls(traces: &Path, files: &str) -> Calls {
     out
 }
 
-/// What is compared: patterns, and each call.
+/// Compared data: patterns, and each call.
 #[derive(Debug, PartialEq)]
 struct Done {
     signatures: Vec<Thread>,
@@ -109,7 +110,7 @@ fn done(traces: &Path, files: &str) -> Done {
     Done { signatures: signatures(traces, files), calls: calls(traces, files) }
 }
 
-/// Exports `trace`, lets fio play it under the tracer, and returns what it did.
+/// Exports `trace`, replays it with fio under the tracer, and returns the recorded I/O.
 fn played(scratch: &Scratch, trace: &Path, more: &[&str]) -> Done {
     let jobs = scratch.root().join("jobs");
     let args = ["export", "--to", "fio", "-o", text(&jobs)];
@@ -117,7 +118,7 @@ fn played(scratch: &Scratch, trace: &Path, more: &[&str]) -> Done {
     replayed(scratch)
 }
 
-/// Lets fio play the jobs that are there under the tracer, and returns what it did.
+/// Replays the existing fio jobs under the tracer, and returns the recorded I/O.
 fn replayed(scratch: &Scratch) -> Done {
     let jobs = scratch.root().join("jobs");
     if jobs.join("prepare.fio").exists() {
@@ -134,7 +135,7 @@ fn replayed(scratch: &Scratch) -> Done {
     done(&scratch.traces(), &format!("{}/*", text(&jobs.join("files"))))
 }
 
-/// Name, content and last change of each file.
+/// Returns name, content and modification time of each file.
 fn state(folder: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
     let mut out: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -190,7 +191,7 @@ fn plays_mpi_io(mpi: Compiler) {
     let files = format!("{}/*", text(&scratch.data()));
     let mut original = done(&scratch.traces(), &files);
     if mpi == Compiler::OpenMpi {
-        // It reads by preadv, and fio has no such calls.
+        // Open MPI reads by preadv, which fio lacks.
         let vectored = |row: &&mut (String, String, u64, u64, String)| row.4.contains("read_vectored");
         let rows: Vec<_> = original.signatures.iter_mut().flatten().filter(vectored).collect();
         assert_eq!(rows.len(), 2);
@@ -229,7 +230,7 @@ fn fio_plays_a_darshan_log() {
     assert_eq!(played(&scratch, &log, &[]), original);
 }
 
-/// An export that must fail: its exit code, and the one line that says why. Nothing is left.
+/// Asserts that an export fails with this exit code and one line that states the reason, and leaves no files.
 #[track_caller]
 fn refused(args: &[&str], code: i32, why: &str) {
     let output = run(&[&["export", "--to", "fio"], args].concat());
@@ -269,7 +270,7 @@ fn what_cannot_be_played_is_one_clear_error() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// A signature is all that is needed: what it stands for is what is on record.
+/// Signatures alone suffice for an export: they expand to the recorded accesses.
 #[test]
 fn signatures_are_expanded_to_the_accesses_of_their_trace() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The house: modules use each other in one direction only, so that each can be understood by what lies below it. A folder and the
-//! files in it may name each other.
+//! Tests of the code's structure: dependencies between modules are acyclic, so that each can be understood from those below it.
+//! A folder and the files in it may use each other.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,14 +17,14 @@ fn files(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// Path of the module in a file, as in `topics::stripes::audit`.
+/// Returns the module path of a file, as in `topics::stripes::audit`.
 fn module(src: &Path, file: &Path) -> String {
     let name = file.strip_prefix(src).unwrap().with_extension("");
     let parts: Vec<&str> = name.iter().map(|part| part.to_str().unwrap()).filter(|part| *part != "mod").collect();
     parts.join("::")
 }
 
-/// What a file names of this crate by paths from `crate` and `super`, groups in braces taken apart; tests do not count.
+/// Returns the paths in a file that start with `crate` or `super`, with groups in braces expanded; unit tests are left out.
 fn named(module: &str, text: &str) -> BTreeSet<String> {
     let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
@@ -42,7 +42,7 @@ fn named(module: &str, text: &str) -> BTreeSet<String> {
     out
 }
 
-/// The module that the first words of `path` stand for.
+/// Returns the module that the leading `crate` or `super` of `path` stands for.
 fn base(module: &str, path: &str) -> Vec<String> {
     let mut base: Vec<String> = module.split("::").map(str::to_owned).collect();
     let mut rest = path;
@@ -84,7 +84,7 @@ fn take(base: &[String], path: &str, out: &mut BTreeSet<String>) {
     }
 }
 
-/// Modules that lie on a circle, with one of the circles.
+/// Returns a dependency cycle, if there is one.
 fn circle(graph: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     fn visit(
         at: &str,
@@ -157,7 +157,7 @@ fn a_circle_is_seen() {
     assert_eq!(found, ["a::b::C", "a::b::d", "a::self", "x::e"]);
 }
 
-/// `print!` and its kin panic where nothing can be written: a full disk, a reader that is gone.
+/// `print!` and similar macros panic if the output cannot be written: full disk, closed pipe.
 #[test]
 fn nothing_is_printed_but_by_what_bears_that_it_cannot_be() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -176,7 +176,7 @@ fn nothing_is_printed_but_by_what_bears_that_it_cannot_be() {
     );
 }
 
-/// Lines of code with one of these words, by file, without tests.
+/// Returns the lines of code with one of these words, by file, without unit tests.
 fn lines_with(words: &[&str]) -> BTreeMap<String, Vec<String>> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
@@ -193,7 +193,7 @@ fn lines_with(words: &[&str]) -> BTreeMap<String, Vec<String>> {
     out
 }
 
-/// Opening a FIFO waits, and reading a device may never end: `input.rs` knows what may be read.
+/// Opening a FIFO blocks, and reading a device may never end: `input.rs` decides which files may be read.
 #[test]
 fn files_are_opened_for_reading_in_one_place() {
     let words = [
@@ -206,19 +206,19 @@ fn files_are_opened_for_reading_in_one_place() {
         "from_path(",
     ];
     let mut found = lines_with(&words.iter().copied().chain(["open_as(", " open(path, "]).collect::<Vec<&str>>());
-    // The kernel's own files.
+    // Files of the kernel.
     found.values_mut().for_each(|lines| lines.retain(|line| !line.contains("\"/proc/")));
     found.retain(|_, lines| !lines.is_empty());
     let expected = [
-        // A library of its own, which is given open files here.
+        // Separate library that gets open files here.
         ("darshan-log/src/log.rs", 1),
         ("src/input.rs", 1),
         // Below /proc.
         ("src/spools/owner.rs", 2),
-        // A directory.
+        // Directory.
         ("src/spools/stale.rs", 1),
         ("src/written/access.rs", 1),
-        // For writing; a directory.
+        // For writing; and a directory.
         ("src/written/mod.rs", 3),
     ];
     let places: BTreeMap<&str, usize> = found.iter().map(|(file, lines)| (file.as_str(), lines.len())).collect();
@@ -226,7 +226,7 @@ fn files_are_opened_for_reading_in_one_place() {
     assert_eq!(places, expected, "input::open opens files: {found:#?}");
 }
 
-/// A link or a file of somebody else may lie where something is to be written: `written/` knows what may be replaced.
+/// A link or another user's file may exist at an output path: `written/` decides which files may be replaced.
 #[test]
 fn files_are_made_and_replaced_in_one_place() {
     let found = lines_with(&[
@@ -248,11 +248,11 @@ fn files_are_made_and_replaced_in_one_place() {
         ".persist(",
     ]);
     let expected = [
-        // Between directories of its own and the one that it was told to make.
+        // Between its own directories and the requested one.
         ("src/export/jobs.rs", 1),
         ("src/export/parquet/mod.rs", 3),
         ("src/topics/corpus/days.rs", 6),
-        // A state beside its place, and renamed.
+        // A state file written beside its path, then renamed.
         ("src/live/state.rs", 2),
         ("src/written/access.rs", 2),
         ("src/written/mod.rs", 10),

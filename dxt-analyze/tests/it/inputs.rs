@@ -1,4 +1,4 @@
-//! What is named on the command line: standard input, files that are no traces, choices that nothing is in, `--quiet`, `generate`.
+//! Tests of command-line inputs: standard input, files that are not traces, empty selections, `--quiet`, `generate`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs with bytes on standard input, through a pipe.
+/// Runs the program with bytes on standard input, through a pipe.
 fn piped(args: &[&str], bytes: &[u8]) -> Output {
     let mut child = command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -40,13 +40,13 @@ fn a_trace_or_a_log_may_come_through_a_pipe() {
             assert!(named.stdout == came.stdout, "{verb} {file_text}");
         }
     }
-    // Twice is once.
+    // Named twice, it is read once.
     let twice = piped(&["summary", "-", "-"], &std::fs::read(&path).unwrap());
     assert_eq!(twice.status.code(), Some(0), "{}", said(&twice));
     let nothing = piped(&["summary", "-"], b"");
     assert_eq!(nothing.status.code(), Some(1));
     assert!(said(&nothing).contains("failed to read standard input: it is empty"), "{}", said(&nothing));
-    // What is damaged is called by the same name.
+    // Damage is reported under the same name.
     let whole = std::fs::read(&log).unwrap();
     let half = piped(&["check", "-"], &whole[..whole.len() / 2]);
     let words = said(&half) + &String::from_utf8_lossy(&half.stdout);
@@ -54,7 +54,7 @@ fn a_trace_or_a_log_may_come_through_a_pipe() {
     let many = piped(&["corpus", "-"], &whole);
     assert_eq!(many.status.code(), Some(2));
     assert!(said(&many).contains("several jobs are read from files and directories"), "{}", said(&many));
-    // The same by the name of the descriptor, and what is converted. A pipe that has a name itself: `files.rs`.
+    // Named by its descriptor, and converted. A named pipe: `files.rs`.
     let came = piped(&["summary", "/dev/stdin"], &whole);
     assert_eq!((came.status.code(), said(&came).contains("no kind")), (Some(0), false), "{}", said(&came));
     let made = folder.path().join("made.dxt").display().to_string();
@@ -81,7 +81,7 @@ fn what_is_no_trace_is_called_by_its_name() {
         assert_eq!(output.status.code(), Some(1), "{name}");
         let said = said(&output);
         assert!(said.contains(expected) && said.contains(&path) && said.lines().count() == 1, "{said}");
-        // In the same words, whoever reads it.
+        // Every command uses the same message.
         let out = folder.path().join("out.dxt").display().to_string();
         for args in [&["convert", "-o", out.as_str(), &path][..], &["corpus", &path], &["scaling", &path]] {
             let output = run(args);
@@ -115,7 +115,7 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
             assert!(said.contains(choice[0]) && said.contains(expected), "{said}");
         }
     }
-    // Two that choose something each, and nothing together; a span between two calls.
+    // Two filters that each select something but nothing together; a time range between two calls.
     let mut two = [process(0, "n"), process(1, "n")];
     two[0].write("/a.h5", 0, 1, 0, 1_000_000_000);
     two[0].write("/a.h5", 1, 1, 3_000_000_000, 4_000_000_000);
@@ -146,7 +146,7 @@ fn a_choice_of_ranks_or_times_says_why_there_are_none() {
     let late = put(folder.path(), "late.dxt", &trace(&job("late", 1), vec![late]));
     let early = said(&run(&["summary", "--time", ":1", &late]));
     assert!(early.contains("calls are on record from 2 s to 3 s"), "{early}");
-    // Sums over all ranks are one process without a rank.
+    // Sums over all ranks form one process without a rank.
     let mut shared = process(-1, "n");
     shared.write("/f", 0, 1, 0, 1);
     shared.process.reduction.ranks = 4;
@@ -183,7 +183,7 @@ fn man_pages_and_completions_are_written_for_both_programs() {
         let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
         assert!(text.contains(".SH EXAMPLES\n.nf\n"), "{name}");
     }
-    // Shells take them, where they are here.
+    // Installed shells accept the completions.
     let bash = share.join("bash-completion/completions/dxt-analyze");
     for (shell, file) in [("bash", bash), ("zsh", share.join("zsh/site-functions/_dxt-run"))] {
         match std::process::Command::new(shell).arg("-n").arg(&file).output() {

@@ -1,4 +1,4 @@
-//! `layers` on traces whose every call is known: what calls are made of, who comes late, who aggregates, what is in flight.
+//! Tests of `layers` on traces in which every call is known: decomposition of calls, lateness, aggregators, calls in flight.
 
 use crate::common::{Builder, hdf5, job, json, op, process, put, run, stdout, trace};
 use dxt_synth::lustre::attribute as lustre;
@@ -15,7 +15,7 @@ const IWRITE: u16 = 23;
 const NESTED: u8 = stream_flags::NESTED;
 const FILE: &str = "/scratch/shared";
 
-/// A job whose table has locks and MPI-IO's independent and nonblocking writes.
+/// Returns a job whose operation table has locks and independent and nonblocking MPI-IO writes.
 fn layered(ranks: u32) -> Job {
     let mut job = job("layers", ranks);
     let def = |code, layer, class, mode, name: &str| OpDef { code, layer, class, mode, name: name.into() };
@@ -28,7 +28,7 @@ fn layered(ranks: u32) -> Job {
     job
 }
 
-/// An independent write of 100 bytes by data sieving: lock 20, read 10, write 30, unlock 5, and 35 us of its own.
+/// Adds an independent write of 100 bytes by data sieving: lock 20 µs, read 10, write 30, unlock 5, and 35 outside of these.
 fn sieved(process: &mut Builder, start: u64) {
     let us = |at: u64| start + at * 1000;
     process.add(FILE, LOCK, NESTED, 0, 400, us(5), us(25));
@@ -70,17 +70,18 @@ fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
     assert_eq!(job["inside"]["writes"], sum(20, 8000, 600));
     assert_eq!(found["job"]["mpiio_rest_ns"], 700_000);
     assert_eq!((&found["elsewhere"]["reads"]["calls"], &found["unsure"]), (&2.into(), &0.into()));
-    // 8,000 bytes written and as many read for 2,000.
+    // 8,000 bytes written, and as many read, for 2,000 requested.
     assert_eq!(found["files"][0]["write_amplification"], 8.0);
     let locks = finding(&found, "DXT-L001").unwrap();
     assert_eq!((&locks["severity"], &locks["cost_ns"]), (&"high".into(), &500_000.into()));
     assert!(locks["title"].as_str().unwrap().starts_with("25 %"));
-    // Of 800 us of data calls, seven eighths go with the bytes that nobody asked for.
+    // 7/8 of the 800 µs of data calls are spent on bytes that were not requested.
     assert_eq!(finding(&found, "DXT-L002").unwrap()["cost_ns"], 700_000);
 }
 
-/// Four ranks on two nodes, three collective writes of 100 bytes each, 10 us long once all have come; rank 0 writes for all in
-/// 6 us. Rank 2 comes 5 us late to the second.
+/// Returns four ranks on two nodes with three collective writes of 100 bytes each, 10 µs long once all ranks have arrived; rank 0 writes
+/// for all in 6 µs.
+/// Rank 2 arrives 5 µs late at the second.
 fn two_phase() -> Vec<Builder> {
     let ranks = (0..4).map(|rank| {
         let mut process = process(rank, if rank < 2 { "n0" } else { "n1" });
@@ -102,7 +103,7 @@ fn two_phase() -> Vec<Builder> {
 fn means_over_aggregators_stand_beside_those_over_all() {
     let found = layers(&trace(&layered(4), two_phase()), 0);
     let row = &found["collective_files"][0];
-    // Rank 0 is 35 us in three calls and writes for 18 of them; rank 2 comes 5 us late.
+    // Rank 0 spends 35 µs in three calls, of which 18 writing; rank 2 arrives 5 µs late.
     let means = |whose: &str| ["time_ns", "io_ns", "communication_ns"].map(|what| row[whose][what].as_u64());
     assert_eq!(means("aggregators_mean"), [35_000, 18_000, 17_000].map(Some));
     assert_eq!(means("processes_mean"), [33_750, 4500, 29_250].map(Some));
@@ -153,7 +154,7 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
         buffering["aggregators"],
         value!([{"process": "rank 0", "node": "n0", "calls": 3, "bytes": 1200, "time_ns": 18_000}])
     );
-    // 15 of 135 us of waiting is below 15 %; one aggregator is few for two nodes.
+    // 15 of 135 µs of waiting is below 15 %; one aggregator is few for two nodes.
     assert!(finding(&found, "DXT-L003").is_none());
     let few = finding(&found, "DXT-L005").unwrap();
     assert!(few["hint"].as_str().unwrap().contains("cb_nodes=2"), "{few}");
@@ -164,7 +165,7 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
     let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
     let late = finding(&found, "DXT-L003").unwrap();
     assert!(late["title"].as_str().unwrap().contains("rank 2") && late["cost_ns"] == 15_000, "{late}");
-    // 12 us of 30 without system calls, of four ranks.
+    // 12 of 30 µs without system calls, on four ranks.
     let strict = put(folder.path(), "strict.toml", b"communication_share = 0.4\n");
     let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
     assert_eq!(finding(&found, "DXT-L004").unwrap()["cost_ns"], 48_000);
@@ -179,7 +180,7 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
 fn a_collective_call_that_failed_has_its_place() {
     let mut ranks = two_phase();
     for (rank, process) in ranks.iter_mut().enumerate() {
-        // Before all others: rank 0's fails, the others' do not.
+        // Before all others: a collective call that fails on rank 0 only.
         let failed = if rank == 0 { stream_flags::FAILED } else { 0 };
         let mut first = crate::common::process(rank as i32, "n0");
         first.add(FILE, op::MPIIO_WRITE_ALL, failed, 0, 100, 1000, 2000);
@@ -214,7 +215,7 @@ fn calls_without_segments_are_in_the_sums_and_break_the_order() {
     assert_eq!((&row["rank"], &row["folded"]), (&0.into(), &2.into()));
     assert_eq!((&row["mpiio"]["calls"], &row["mpiio"]["time_ns"]), (&5.into(), &135_000.into()));
     assert_eq!((&row["mpiio"]["inside"]["locks"]["time_ns"], &row["mpiio_rest_ns"]), (&40_000.into(), &77_000.into()));
-    // The table of calls has only what is on record.
+    // The table of calls contains only recorded calls.
     assert_eq!(found["calls"][0]["calls"], 12);
     assert_eq!(found["collectives"]["followed"], 0);
     assert!(found["collectives"]["not_matched"].as_str().unwrap().contains("no segment"));
@@ -242,7 +243,7 @@ fn a_call_has_what_its_own_thread_did() {
     process.process.threads.push(ThreadDef { index: 1, tid: 7 });
     process.add(FILE, op::POSIX_WRITE, NESTED, 0, 10, 1100, 1200);
     process.add(FILE, WRITE, 0, 0, 10, 1000, 3000);
-    // Nothing is around this one in its thread, though the other thread has a call at that time.
+    // No call encloses this one in its thread, though the other thread has a call at that time.
     process.add(FILE, op::POSIX_WRITE, NESTED, 0, 7, 5000, 5100);
     let (inner, outer) = (process.stream(FILE, op::POSIX_WRITE, NESTED), process.stream(FILE, WRITE, 0));
     let segments = vec![
@@ -276,7 +277,7 @@ fn a_call_can_have_more_inside_than_a_block_holds() {
 #[test]
 fn hdf5_mpi_io_and_posix_share_out_the_time() {
     let found = layers(&hdf5(), 0);
-    // Each of two ranks: a write of 10 us with MPI-IO for 5 us, of which POSIX 3 us; a read of 5 us with POSIX for 1 us.
+    // Each of two ranks: a write of 10 µs with 5 µs of MPI-IO, 3 µs of these in POSIX; a read of 5 µs with 1 µs of POSIX.
     let job = &found["job"];
     assert_eq!((&job["hdf5"]["calls"], &job["hdf5"]["time_ns"]), (&4.into(), &30_000.into()));
     let inside = &job["hdf5"]["inside"];
@@ -292,7 +293,7 @@ fn hdf5_mpi_io_and_posix_share_out_the_time() {
 fn calls_in_flight_are_counted_over_all_ranks() {
     let ranks = (0..4).map(|rank| {
         let mut process = process(rank, "n");
-        // All four in MPI-IO for 40 us; POSIX one after the other, 8 us each.
+        // All four ranks in MPI-IO for 40 µs; their POSIX calls serialized, 8 µs each.
         let start = 10_000 + rank as u64 * 10_000;
         process.add(FILE, op::POSIX_WRITE, NESTED, i64::from(rank) * 100, 100, start, start + 8000);
         process.add(FILE, WRITE, 0, i64::from(rank) * 100, 100, 10_000, 50_000);
@@ -309,7 +310,7 @@ fn calls_in_flight_are_counted_over_all_ranks() {
     assert_eq!((&posix["exact"], &found["series"]["start_ns"]), (&true.into(), &10_000.into()));
     let bins = found["series"]["bins"].as_u64().unwrap();
     assert!(bins <= 200 && posix["series"].as_array().unwrap().len() as u64 == bins);
-    // 32 us with one call, in which three others wait; that is less than the 128 us without any.
+    // 32 µs with one call, during which three ranks wait; less than the 128 µs without any call.
     let serial = finding(&found, "DXT-L008").unwrap();
     assert_eq!(serial["cost_ns"], 96_000);
     assert!(serial["title"].as_str().unwrap().starts_with("4 ranks take turns: one POSIX call at a time"));
@@ -356,7 +357,7 @@ fn more_aggregators_than_stripes() {
     let many = finding(&found, "DXT-L005").unwrap();
     assert!(many["title"].as_str().unwrap().starts_with("4 aggregators write the 1 stripe of"), "{many}");
     assert_eq!(many["severity"], "info");
-    // A layout that is given counts more than the trace's.
+    // A given layout takes precedence over that of the trace.
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "many.dxt", &bytes);
     let given = put(folder.path(), "given.layout", b"/scratch/* size=1M count=8\n");
@@ -366,7 +367,7 @@ fn more_aggregators_than_stripes() {
 }
 
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
-/// Runs the generator and `layers` on what it made, with one thread and with several.
+/// Runs the generator, then `layers` on its trace with one thread and with several.
 fn synthetic(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.dxt").to_str().unwrap().to_owned();
@@ -398,7 +399,7 @@ fn thousands_of_ranks_with_an_aggregator_per_node() {
     assert_eq!((&all["followed"], &all["calls"], &all["followed_one_in"]), (&8.into(), &(2048 * 8).into(), &1.into()));
     assert_eq!(found["files"][0]["write_amplification"], 1.0);
     assert_eq!(found["ranks"].as_array().unwrap().len(), 2048);
-    // Each aggregator's rest is the little that the generator puts around its calls.
+    // The rest of each aggregator is the short time that the generator puts around its calls.
     let rest = found["job"]["mpiio_rest_ns"].as_u64().unwrap() as f64;
     assert!((0.8..1.3).contains(&(rest / (2048.0 * 8.0 * 2.0 * 900.0))), "{rest}");
 }

@@ -1,5 +1,5 @@
-//! Output for scripts, of every command that clap knows: each table's columns hold what their names say, tables without rows are headers, and no
-//! share is above 1, of real logs and of damaged ones.
+//! Tests of output for scripts, for every command known to clap: column values fit the column names, tables without rows have headers.
+//! No share exceeds 1, for real logs and damaged ones.
 
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
@@ -26,7 +26,7 @@ const OTHERS: [(&str, &str); 7] = [
     ("recover", "reads spools, not traces: recover.rs"),
 ];
 
-/// Commands with `--format`, as clap knows them, with what they are asked to read.
+/// Returns the commands with `--format`, as known to clap, with the inputs that each reads.
 fn commands(one: &str, two: &str, all: &str) -> Vec<Vec<String>> {
     let mut out = Vec::new();
     for verb in known().get_subcommands() {
@@ -63,7 +63,7 @@ fn ran(args: &[String], more: &[&str]) -> Output {
     command(&words).output().unwrap()
 }
 
-/// Calls `of` for each item, on both processors.
+/// Calls `of` for each item, on two threads.
 fn each<T: Sync>(items: &[T], of: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -77,7 +77,7 @@ fn each<T: Sync>(items: &[T], of: impl Fn(&T) + Sync) {
     });
 }
 
-/// Names of the tables that a command has.
+/// Returns the names of a command's tables.
 fn tables(args: &[String]) -> Vec<String> {
     let output = ran(args, &["--format", "csv", "--table", "none of these"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -111,7 +111,7 @@ fn misread(name: &str, value: &str, unit: Option<&str>) -> Option<&'static str> 
     (is_share && value.parse::<f64>().unwrap() > 1.0).then_some("a share above 1")
 }
 
-/// Checks a table; returns its number of rows.
+/// Checks a table and returns its number of rows.
 fn check_table(what: &str, csv: &[u8]) -> usize {
     let mut reader = csv::Reader::from_reader(csv);
     let heads = reader.headers().unwrap().clone();
@@ -122,7 +122,7 @@ fn check_table(what: &str, csv: &[u8]) -> usize {
         rows += 1;
         let of = |wanted: &str| heads.iter().position(|head| head == wanted).and_then(|place| row.get(place));
         for (name, value) in heads.iter().zip(&row) {
-            // Columns whose rows are in different units have them beside.
+            // Columns with mixed units have the unit in another column.
             let (name, unit) = match name {
                 "value" | "threshold" => (name, of("unit")),
                 "also_value" | "also_threshold" => (name, of("also_unit")),
@@ -137,7 +137,8 @@ fn check_table(what: &str, csv: &[u8]) -> usize {
     rows
 }
 
-/// Four ranks that read pieces of one file in nested strides, and all of another one: what could be fetched ahead, and read once.
+/// Returns a trace of four ranks that read pieces of one file in nested strides, and all of another: candidates for prefetching and for
+/// reading once.
 fn reads() -> Vec<u8> {
     let processes = (0..4_u64).map(|rank| {
         let mut one = process(rank as i32, &format!("n{}", rank / 2));
@@ -152,7 +153,7 @@ fn reads() -> Vec<u8> {
     trace(&job("reads", 4), processes.collect())
 }
 
-/// Inputs that together fill nearly all tables: the demo, a run with a layout, HDF5's details, Darshan's logs.
+/// Returns inputs that together fill nearly all tables: the demo, a run with a layout, HDF5 details, Darshan logs.
 fn inputs(folder: &Path) -> Vec<String> {
     let synth = |name: &str, args: &[&str]| {
         let path = text(&folder.join(name)).to_owned();
@@ -209,7 +210,7 @@ fn each_column_of_each_table_of_each_command_holds_what_its_name_says() {
     }
 }
 
-/// Shares in a JSON result that are above 1, with where they are, and percentages of something in words.
+/// Collects the shares above 1 in a JSON result, with their paths, and the percentages above 100 in its texts.
 fn above(place: &str, value: &Value, out: &mut Vec<String>) {
     match value {
         Value::Object(fields) => fields.iter().filter(|(name, _)| *name != "thresholds").for_each(|(name, value)| {
@@ -227,7 +228,7 @@ fn above(place: &str, value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Percentages above 100 that are of something: `120.0 % of the reads`. A change has a sign.
+/// Returns percentages above 100 of a quantity, as in `120.0 % of the reads`. Changes have a sign and are left out.
 fn above_in_words(words: &str) -> impl Iterator<Item = f64> {
     let parts = words.match_indices(" % of ").map(|(at, _)| &words[..at]);
     let number = |before: &str| {
@@ -237,7 +238,7 @@ fn above_in_words(words: &str) -> impl Iterator<Item = f64> {
     parts.filter_map(number)
 }
 
-/// A generator of numbers that are the same in each run of the test.
+/// Generator of pseudo-random numbers that are equal in each run of the test.
 struct Numbers(u64);
 
 impl Numbers {
@@ -257,7 +258,7 @@ impl Numbers {
     }
 }
 
-/// Copies of the project's files with some bytes changed or cut off: what is left of them, if anything, is read.
+/// Writes copies of the project's files with some bytes changed or cut off; readers must cope with them.
 fn damaged(folder: &Path) -> Vec<String> {
     let files = logs().into_iter().chain([PathBuf::from(format!("{PROJECT}/testdata/demo/demo.dxt"))]);
     let copy = |(number, path): (usize, PathBuf)| {
@@ -275,7 +276,7 @@ fn damaged(folder: &Path) -> Vec<String> {
     files.enumerate().map(copy).collect()
 }
 
-/// Darshan logs that are whole and contradict themselves: counts and times multiplied, or of another record.
+/// Writes undamaged Darshan logs that contradict themselves: counts and times multiplied, or taken from another record.
 fn contradicting_logs(folder: &Path) -> Vec<String> {
     let modules = [Module::Posix, Module::MpiIo, Module::Stdio, Module::H5F, Module::H5D];
     let rewrite = |(number, path): (usize, PathBuf)| {
@@ -307,7 +308,8 @@ fn contradicting_logs(folder: &Path) -> Vec<String> {
     logs().into_iter().enumerate().filter_map(rewrite).collect()
 }
 
-/// Traces whose processes end before their calls, with calls that overlap on one thread and calls inside others that last longer than those.
+/// Writes traces whose processes end before their calls do, with overlapping calls on one thread and nested calls longer than the enclosing
+/// ones.
 fn contradicting_traces(folder: &Path, seeds: std::ops::Range<u64>) -> Vec<String> {
     let of_seed = |seed: u64| {
         let mut numbers = Numbers::new(seed);
@@ -339,7 +341,7 @@ fn contradicting_traces(folder: &Path, seeds: std::ops::Range<u64>) -> Vec<Strin
     seeds.map(of_seed).collect()
 }
 
-/// Shares in what people read, each with its line; changes have a sign, and are none.
+/// Returns the percentages in a text, each with its line; changes, which have a sign, are left out.
 fn shares(text: &str) -> Vec<(f64, &str)> {
     let mut out = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! `report`: one file that reads without scripts, with the numbers of the trace in it.
+//! Tests of `report`: one file that is readable without scripts and contains the numbers of the trace.
 
 use crate::common::{job, process, put, run, small, trace};
 use serde_json::Value;
@@ -21,14 +21,14 @@ impl Made {
         Self { html, printed, code: output.status.code(), folder }
     }
 
-    /// What the charts draw.
+    /// Returns the data of the charts.
     fn data(&self) -> Value {
         let (_, rest) = self.html.split_once("id=\"data\">").expect("data");
         let (json, _) = rest.split_once("</script>").expect("its end");
         serde_json::from_str(json).expect("JSON")
     }
 
-    /// The page without what scripts and styles are.
+    /// Returns the page without scripts.
     fn text(&self) -> String {
         let mut out = String::new();
         for (number, piece) in self.html.split("<script").enumerate() {
@@ -38,7 +38,7 @@ impl Made {
     }
 }
 
-/// Sums of a grid: calls, bytes, ns, of slices for which `keep` says so.
+/// Sums a grid over the slices accepted by `keep`: calls, bytes, ns.
 fn sums(grid: &Value, keep: impl Fn(u64) -> bool) -> (u64, u64, u64) {
     let mut out = (0, 0, 0);
     for line in grid["lines"].as_array().expect("lines") {
@@ -65,7 +65,7 @@ fn the_grids_hold_every_byte_call_and_nanosecond() {
             slice["nested"] == false && slice["kind"] == kind
         }
     };
-    // Four ranks, each two writes of 1000 bytes in 5 us through MPI-IO, one read of 500 bytes in 1 us.
+    // Four ranks, each with two writes of 1,000 bytes in 5 µs through MPI-IO and one read of 500 bytes in 1 µs.
     for grid in ["ranks", "nodes", "files", "job"] {
         assert_eq!(sums(&data[grid], own("write")), (8, 8000, 40_000), "{grid}");
         assert_eq!(sums(&data[grid], own("read")), (4, 2000, 4000), "{grid}");
@@ -75,7 +75,7 @@ fn the_grids_hold_every_byte_call_and_nanosecond() {
         data["nodes"]["rows"],
         serde_json::json!([{ "label": "node1", "members": 2 }, { "label": "node2", "members": 2 }])
     );
-    // Few calls: all of them are there, exactly.
+    // With few calls, the page contains each of them exactly.
     assert_eq!(data["calls"]["start_ns"].as_array().map(Vec::len), Some(4 * 7));
 }
 
@@ -114,7 +114,7 @@ fn findings_and_tables_are_there_without_scripts_and_names_are_only_names() {
     assert!(text.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&amp;&quot;"), "no name");
     assert!(!text.contains("<img") && !made.html.contains("<img src=x"));
     assert!(text.contains("<table id=\"t-outliers-0\">"));
-    // Nothing is fetched: no address but those of licenses and namespaces, which are in the plotting library.
+    // Nothing is fetched: the only addresses are those of licenses and namespaces in the plotting library.
     for tag in ["<link", "<script src", "<iframe", "@import", "url("] {
         let found = text.matches(tag).count();
         assert_eq!(found, usize::from(tag == "<link"), "{tag}");
@@ -141,7 +141,7 @@ fn a_damaged_trace_is_said_to_be_one_first_and_how_at_the_end_alone() {
     let text = made.text();
     let places = |words: &str| text.match_indices(words).map(|(at, _)| at).collect::<Vec<usize>>();
     let (top, lead, end) = (places("href=\"#missing\""), places("class=\"lead\""), places("id=\"missing\""));
-    // Once in the menu, once above everything that is found.
+    // Once in the menu, once above all findings.
     assert!(top.len() == 2 && top[1] < lead[0], "{top:?} {lead:?}");
     let how = places("1 rank of the job is not in these inputs");
     assert!(how.len() == 1 && how[0] > end[0], "{how:?} {end:?}");
@@ -161,7 +161,7 @@ fn what_is_left_out_by_design_stands_above_nothing() {
     assert!(end.contains("DXT_EXCLUDE") && made.printed.matches("DXT_EXCLUDE").count() == 1, "{}", made.printed);
 }
 
-/// A rank that writes ten times as long as the others, which wait for it in each step.
+/// Returns a trace in which rank 5 writes ten times as long as the others, which wait for it in each step.
 fn sick() -> Vec<u8> {
     let processes = (0..16).map(|rank| {
         let mut one = process(rank, if rank < 8 { "node1" } else { "node2" });
@@ -208,14 +208,14 @@ fn the_first_screen_has_job_ledger_sentence_table_cards_and_the_rest_in_this_ord
     ];
     let at: Vec<Option<usize>> = order.iter().map(|words| text.find(words)).collect();
     assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{order:?} {at:?}");
-    // Names are short where one reads, and whole on demand.
+    // Names are short in running text, and complete on demand.
     assert!(text.contains("<span class=\"file\" title=\"/lus/my run/field.dat\">field.dat</span>"), "no short name");
     for words in
         ["python3 heat.py --steps 40", "16 ranks on 2 nodes", "I/O takes", "no I/O ", "rank 5 is slow", "field.dat"]
     {
         assert!(made.printed.contains(words), "{words}: {}", made.printed);
     }
-    // Everything behind the charts is folded, under a line that says what it is.
+    // Details behind the charts are folded under a summary line.
     assert!(
         text.contains("<section id=\"layers\" aria-labelledby=\"h-layers\"><details class=\"folded\">"),
         "not folded"
@@ -255,11 +255,11 @@ fn json_has_the_verdict_and_csv_the_findings_that_save_something() {
     let slow = findings.iter().find(|finding| finding["code"] == "DXT-O002").expect("the slow rank");
     assert_eq!(slow["about"]["rank"], 5, "{slow}");
     assert!(saves(slow) > 0 && slow["explains"]["share"].as_f64() > Some(0.0) && slow["also"].is_array(), "{slow}");
-    // The ledger is of all the time of all processes.
+    // The ledger covers the time of all processes.
     let parts = verdict["ledger"].as_object().expect("parts");
     let run = verdict["run_ns"].as_u64().expect("a time");
     assert!(parts.values().filter_map(Value::as_u64).sum::<u64>() <= run * 16);
-    // Nobody who asks for JSON gets a page besides.
+    // With JSON requested, no page is written.
     assert!(!folder.path().join("report.html").exists());
     let csv = crate::common::stdout(&["report", &path, "--format", "csv"], 0);
     let mut lines = csv.lines();
@@ -289,7 +289,7 @@ fn a_page_is_opened_by_the_browser_that_is_named_and_never_fails_for_it() {
     assert!(report(&folder.path().join("none")).contains(&format!("open {shown}")));
     assert!(!seen.exists());
     report(&script);
-    // It is not waited for.
+    // The viewer runs in the background.
     while !seen.exists() {
         std::thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! Many runs in one table: groups, medians and ranges, efficiency, bandwidths as they are defined, options of the program as keys.
+//! Tests of tables of many runs: groups, medians and ranges, efficiency, bandwidths by definition, program options as keys.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::path::Path;
 use trace_format::meta::stream_flags;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// A run of `ranks` that each write 1 MiB in four calls, which take `ns` each, and do nothing for as long between them.
+/// Writes a run of `ranks` ranks that each write 1 MiB in four calls of `ns` each, with pauses of the same length.
 fn run(folder: &Path, name: &str, ranks: u32, ns: u64, args: &[&str]) -> String {
     let mut of = job(name, ranks);
     of.info.args = ["prog"].iter().chain(args).map(|arg| arg.as_bytes().to_vec()).collect();
@@ -45,7 +45,7 @@ fn repeats_are_a_median_with_a_range_and_groups_are_in_the_order_of_numbers() {
     let two = group(&found, "2");
     assert_eq!((two["runs"].as_u64(), found["runs"].as_array().unwrap().len()), (Some(3), 4));
     let bytes = 2.0 * 1048576.0;
-    // By slowest: 1 MiB of each of two ranks in the 4 x 2 ms of one; over span: the pauses are in it, 7 x 2 ms.
+    // By slowest rank: 1 MiB of each of two ranks in the 4 x 2 ms of one; over span: includes the pauses, 7 x 2 ms.
     let near = |value: f64, wanted: f64| assert!((value / wanted - 1.0).abs() < 1e-9, "{value} {wanted}");
     near(number(two, "posix_write_by_slowest", "median"), bytes / 8e-3);
     near(number(two, "posix_write_by_slowest", "least"), bytes / 16e-3);
@@ -55,7 +55,7 @@ fn repeats_are_a_median_with_a_range_and_groups_are_in_the_order_of_numbers() {
     assert_eq!(number(two, "nodes", "median"), 2.0);
     assert_eq!(two["measures"]["mpiio_read_effective"], Value::Null);
     assert_eq!(two["sizes"][0]["sizes"][4], 24);
-    // Eight times the ranks move eight times the bytes in the same time as the median of the two.
+    // Eight times the ranks move eight times the bytes in the median time of the two.
     let many = group(&found, "16");
     assert!(
         (many["efficiency"].as_f64().unwrap() - 1.0).abs() < 0.01 && two["efficiency"] == 1.0,
@@ -87,7 +87,7 @@ fn runs_are_told_apart_by_an_option_of_the_program() {
     assert!(found["remarks"].to_string().contains("no run has --none"), "{}", found["remarks"]);
 }
 
-/// Names of groups, in their order, and all remarks.
+/// Returns the names of groups, in order, and all remarks.
 fn groups(args: &[&str], place: &str) -> (Vec<String>, String) {
     let found = json(&[&["scaling", "--format", "json"], args, &[place]].concat(), 0);
     let groups = found["groups"].as_array().expect("groups").iter();
@@ -107,7 +107,7 @@ fn runs_have_several_keys_and_those_of_other_programs_are_no_repeats() {
         });
         put(folder.path(), &format!("{name}.dxt"), &trace(&of, processes.collect()));
     };
-    // Packed on one node and scattered over four, of one program, and another program on as many ranks.
+    // One program packed on one node and scattered over four, and another program on as many ranks.
     of_program("packed", "ior", 4, 1);
     of_program("scattered", "ior", 4, 4);
     of_program("many", "ior", 16, 4);
@@ -150,7 +150,7 @@ fn locks_inside_mpi_io_writes_are_a_share_of_the_writes_alone() {
             one.add("/f", op::POSIX_WRITE, nested, 0, 100, 3200, 8200);
             one.add("/f", 21, nested, 0, 100, 9000, 9500);
             one.add("/f", op::MPIIO_WRITE_ALL, 0, 0, 100, 1000, 11_000);
-            // A read with a lock that lasts longer, which is none of the writes'.
+            // A read with a longer lock, which does not belong to the writes.
             one.add("/f", 20, nested, 0, 100, 21_000, 29_000);
             one.add("/f", 22, 0, 0, 100, 20_000, 30_000);
             one

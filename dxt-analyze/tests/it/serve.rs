@@ -1,4 +1,4 @@
-//! `serve`: what it answers, what it refuses, and how it ends.
+//! Tests of `serve`: answers, refusals, and termination.
 
 use crate::common::{command, put, small, trace};
 use serde_json::Value;
@@ -35,7 +35,7 @@ impl Server {
         Self { child, port: port.parse().expect("a port"), word: word.trim_end_matches('/').into(), _folder: folder }
     }
 
-    /// Status and body of the answer to a request with this first line and host.
+    /// Returns status and body of the answer to a request with this first line and host.
     fn ask(&self, request: &str, host: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
         let text = format!("{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -66,7 +66,7 @@ fn the_page_and_its_tiles_are_served() {
     let (status, body) = server.get("tile?rows=ranks&from=9000&until=26000");
     assert_eq!(status, 200, "{body}");
     let tile: Value = serde_json::from_str(&body).expect("JSON");
-    // Of each rank: the first write, MPI-IO's and POSIX's, and the second, which begins inside the span.
+    // Per rank: the first write, of MPI-IO and of POSIX, and the second, which begins inside the time range.
     assert_eq!(tile["calls"]["start_ns"].as_array().map(Vec::len), Some(4 * 4));
     assert_eq!(tile["grid"]["rows"].as_array().map(Vec::len), Some(4));
     let (_, body) = server.get("tile?rows=ranks&from=9000&until=26000&first=1&end=3");
@@ -80,7 +80,7 @@ fn the_page_and_its_tiles_are_served() {
     }
 }
 
-/// Who starts it in the background, with what it says in files, reads there what it does, and then where it answers.
+/// With output redirected to files, as for a server in the background, progress messages come first, then the address.
 #[test]
 fn the_address_is_printed_at_once_also_into_files_with_progress_before_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -92,7 +92,7 @@ fn the_address_is_printed_at_once_also_into_files_with_progress_before_it() {
     let read = |path: &std::path::Path| std::fs::read_to_string(path).expect("what it said");
     let mut said = String::new();
     while !read(&out).ends_with('\n') {
-        // All that stands there now was said before the address.
+        // All messages so far precede the address.
         said = read(&err);
         std::thread::yield_now();
     }
@@ -103,11 +103,11 @@ fn the_address_is_printed_at_once_also_into_files_with_progress_before_it() {
         "{after}"
     );
     assert!(server.child.try_wait().expect("its state").is_none(), "it ended: {after}");
-    // Whoever comes before the page is made waits for it.
+    // Requests before the page is ready wait for it.
     assert!(server.get("").1.contains("\"tiles\":true"));
 }
 
-/// A person who comes before it is made sees how far it has come.
+/// A browser that connects early is shown the progress.
 #[test]
 fn the_page_that_waits_says_how_much_has_been_read() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -134,7 +134,7 @@ fn the_page_that_waits_says_how_much_has_been_read() {
     assert!(seen.iter().any(|(work, percent)| work == "reading" && (1..=99).contains(percent)), "{seen:?}");
 }
 
-/// What cannot be read is said instead of an address.
+/// Unreadable input gives an error instead of an address.
 #[test]
 fn there_is_no_address_of_what_cannot_be_served() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -147,14 +147,14 @@ fn there_is_no_address_of_what_cannot_be_served() {
     }
 }
 
-/// What a request has begun to read is not read further once it is taken back.
+/// A cancelled request stops its scan.
 #[test]
 fn a_scan_that_nobody_waits_for_reads_no_more() {
     use dxt_analyze::model::Run;
     use dxt_analyze::scan::{Analysis, Block, Progress, scan};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Segments that it was given.
+    /// Counter of the segments passed in.
     struct Count;
 
     impl Analysis for Count {
@@ -173,7 +173,7 @@ fn a_scan_that_nobody_waits_for_reads_no_more() {
         }
     }
 
-    /// Wanted until so many segments have been read.
+    /// Cancels the scan after the given number of segments.
     struct Until(u64, AtomicU64);
 
     impl Progress for Until {
@@ -218,7 +218,7 @@ fn what_makes_no_sense_is_refused_and_the_server_goes_on() {
     let own = format!("127.0.0.1:{}", server.port);
     assert_eq!(server.ask("GET /", &own).0, 404);
     assert_eq!(server.ask(&format!("POST /{}/", server.word), &own).0, 405);
-    // A page of another name that has this address learns nothing.
+    // A page under a foreign host name that resolves to this address learns nothing.
     for host in ["evil.example", &format!("evil.example:{}", server.port), "127.0.0.1", "127.0.0.1:1"] {
         assert_eq!(server.ask(&format!("GET /{}/", server.word), host).0, 421, "{host}");
     }
@@ -238,7 +238,7 @@ fn an_interrupt_ends_it_well() {
     assert_eq!(server.child.wait().expect("its end").code(), Some(0));
 }
 
-/// What is not a whole request, or an answer that nobody takes, takes nobody's turn: connections that were open before the one that asks.
+/// Incomplete requests and unread answers block no one: 500 connections are opened before the one that asks.
 #[test]
 fn connections_that_wait_keep_nobody_from_an_answer() {
     let server = Server::start();
@@ -254,7 +254,7 @@ fn connections_that_wait_keep_nobody_from_an_answer() {
         let idle: Vec<TcpStream> = (0..500)
             .map(|_| {
                 let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("a connection");
-                // It may be closed by now.
+                // May be closed by now.
                 let _ = stream.write_all(begin.as_bytes());
                 stream
             })
@@ -267,7 +267,7 @@ fn connections_that_wait_keep_nobody_from_an_answer() {
     }
 }
 
-/// Slowly, a byte at a time, is no request either; nor is one that has no end.
+/// Requests sent a byte at a time, or without an end, are cut off.
 #[test]
 fn a_request_has_so_much_time_and_so_many_bytes() {
     let server = Server::start();

@@ -1,5 +1,5 @@
-//! What signatures are good for, on traces whose every access is known: reading ahead, one call for a loop, stripe sizes; and what the report
-//! makes of it.
+//! Tests of the uses of signatures, on traces in which every access is known: prefetching, one call for a loop, stripe sizes; and of the
+//! findings in the report.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -27,7 +27,7 @@ fn codes(found: &Value) -> Vec<&str> {
     all.iter().filter_map(|finding| finding["code"].as_str()).collect()
 }
 
-/// Accesses of `takes`, with as long a pause between them as `pause`.
+/// Returns a process with the given accesses, of `takes` ns each with pauses of `pause` ns.
 fn calls(
     rank: u64,
     file: &str,
@@ -44,7 +44,7 @@ fn calls(
     one
 }
 
-/// The nested reads of the IOSIG paper: 4 KiB at p and p + 8 KiB, the next pair 32 KiB further on.
+/// Nested reads of the IOSIG paper: 4 KiB at p and p + 8 KiB, the next pair 32 KiB further on.
 fn nested(rank: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..100).flat_map(move |k| [(rank * 4096 + k * 32768, 4096), (rank * 4096 + k * 32768 + 8192, 4096)])
 }
@@ -59,7 +59,7 @@ fn nested_strided_reads_are_fetched_ahead_by_their_pattern_and_not_by_read_ahead
     assert_eq!((number("latency_ns"), number("interval_ns")), (1e6, 4e6));
     assert_eq!((number("calls_ahead"), number("accuracy")), (1.0, 1.0));
     assert!(number("coverage") >= 0.98, "{row}");
-    // 128 KiB ahead are enough to find all, and a quarter of it is used.
+    // A read-ahead of 128 KiB covers all reads; a quarter of it is used.
     assert!(number("plain_coverage") >= 0.98 && (number("plain_accuracy") - 0.25).abs() < 0.02, "{row}");
     assert_eq!(codes(&found), ["DXT-I005"], "what the system does by itself is no advice");
 }
@@ -74,10 +74,10 @@ fn reads_that_lie_far_apart_are_advised_and_priced_by_what_waits() {
     assert_eq!(codes(&found), ["DXT-I001", "DXT-I005"]);
     let finding = &found["findings"][0];
     assert_eq!((finding["code"].as_str(), finding["cost_ns"].as_u64().unwrap() / MS), (Some("DXT-I001"), 1592));
-    // A cache that does not hold one of them is of no use.
+    // A cache too small for a single block is useless.
     let found = of("signatures", ranks(), 1000, &["--cache", "8K"]);
     assert_eq!(codes(&found), ["DXT-I005"], "{found:#}");
-    // The report says by how much the job would be shorter: each rank waits for 398 of 400 ms no more.
+    // The report states the saving for the job: each rank no longer waits for 398 of 400 ms.
     let report = of("report", ranks(), 1000, &[]);
     let all = report["findings"].as_array().unwrap();
     let saves = all.iter().find(|one| one["code"] == "DXT-I001").and_then(|one| one["saves_ns"].as_u64());
@@ -112,7 +112,7 @@ fn a_loop_of_strided_writes_is_one_collective_call_with_its_numbers() {
     let commands = report["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("MPI_Type_create_hvector(256, 2048, 16384, MPI_BYTE, &filetype)"), "{commands}");
     assert!(commands.contains("MPI_File_set_view(fh, 2048 * rank + 512, MPI_BYTE"), "{commands}");
-    // With a hole between them they are none.
+    // With a hole between them, accesses are not merged.
     let holes = |rank: u64| (0..256).map(move |k| (rank * 2048 + k * 32768, 2048));
     let found = of("signatures", (0..8).map(|r| calls(r, FILE, op::POSIX_WRITE, MS, MS, holes(r))).collect(), 600, &[]);
     assert_eq!(rows(&found, "one_call"), &[] as &[Value]);
@@ -120,7 +120,7 @@ fn a_loop_of_strided_writes_is_one_collective_call_with_its_numbers() {
 
 #[test]
 fn stripes_suit_what_is_asked_for() {
-    // Figure 2 of the paper: the first 4 MiB of every 16 MiB, on 4 storage nodes, of 4 processes at once.
+    // Figure 2 of the paper: the first 4 MiB of every 16 MiB on 4 storage nodes, by 4 processes at once.
     let mine = |rank: u64| (0..32).map(move |k| ((rank + 4 * k) << 24, 4 << 20));
     let found = of(
         "signatures",
@@ -137,7 +137,7 @@ fn stripes_suit_what_is_asked_for() {
 
 #[test]
 fn four_phases_have_four_signatures_and_an_advice_each() {
-    // The paper's experiment: requests of 1, 4, 64 KiB and 1 MiB, each on its own data.
+    // Experiment of the paper: requests of 1, 4, 64 KiB and 1 MiB, each on its own data.
     let sizes = [1_u64 << 10, 4 << 10, 64 << 10, 1 << 20];
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -159,7 +159,7 @@ fn four_phases_have_four_signatures_and_an_advice_each() {
     advised.sort_unstable();
     assert_eq!(advised, sizes);
     for row in rows(&found, "stripes") {
-        // Whole requests on one target each, as far as Lustre can have such stripes.
+        // Whole requests on one target each, within the stripe sizes that Lustre allows.
         let request = row["request_bytes"].as_u64().unwrap();
         assert_eq!(row["best_bytes"], request);
         assert!(row["lustre_bytes"].as_u64().unwrap() >= request.max(65536), "{row}");

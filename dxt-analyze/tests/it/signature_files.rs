@@ -1,4 +1,4 @@
-//! What `signatures` writes to files of their own: protocol buffers, which a decoder that is not ours reads, and figures.
+//! Tests of the files written by `signatures`: protocol buffers, decoded by protoc, and figures.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -30,7 +30,7 @@ fn written(folder: &Path, processes: Vec<Builder>) -> String {
     put(folder, "a.dxt", &trace(&job, processes))
 }
 
-/// A message as protoc prints it: fields with their values, in order.
+/// Message as printed by protoc: fields with their values, in order.
 #[derive(Debug)]
 enum Said {
     Value(String),
@@ -61,7 +61,7 @@ fn values<'a>(of: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a str> {
     })
 }
 
-/// What is 0 is not written.
+/// Returns a field's value; zero is not encoded.
 fn value<'a>(of: &'a Fields, name: &'a str) -> &'a str {
     values(of, name).next().unwrap_or("0")
 }
@@ -73,12 +73,12 @@ fn messages<'a>(of: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a Field
     })
 }
 
-/// A node in the notation of docs/signatures.md, by what protoc read.
+/// Formats a node decoded by protoc in the notation of docs/signatures.md.
 fn notation(node: &Fields) -> String {
     let body: Vec<String> = messages(node, "body").map(notation).collect();
     if body.is_empty() {
         let name = value(node, "operation").trim_matches('"');
-        // The blocks of an access under a view are its innermost loops.
+        // Blocks of an access under a view are its innermost loops.
         let dimensions = || messages(node, "view");
         let bytes = if dimensions().next().is_some() { "view_bytes" } else { "length" };
         let mut out = format!("{name} {}+{}", value(node, "offset"), value(node, bytes));
@@ -108,7 +108,7 @@ fn number(of: &Fields, name: &str) -> u64 {
     value(of, name).parse().unwrap()
 }
 
-/// Decodes with protoc, which knows the schema's text and nothing of the encoder, and compares with the JSON of the same run.
+/// Decodes with protoc, which knows the schema but not the encoder, and compares with the JSON of the same run.
 fn agrees(trace: &str, folder: &Path, level: &str) -> Vec<(String, Said)> {
     let path = folder.join(format!("{level}.pb"));
     let (to, all) = (text(&path), "1000000");
@@ -214,7 +214,7 @@ fn another_decoder_reads_the_blocks_of_a_view() {
     }
 }
 
-/// Nests in nests, triangular ones, backwards, lengths that grow, and offsets beyond 2^32: what other patterns do not have.
+/// Nested nests, triangular and backward loops, growing lengths, and offsets beyond 2^32, which other patterns lack.
 #[test]
 fn another_decoder_reads_every_kind_of_nest() {
     if !has_protoc() {
@@ -266,7 +266,7 @@ fn files_that_exist_are_replaced_by_force_only() {
     assert_eq!(std::fs::read(&message).unwrap(), first);
 }
 
-/// Boxes of a drawing: each is one closed part of a path.
+/// Returns the number of boxes in a drawing: each is one closed part of a path.
 fn boxes(svg: &str) -> usize {
     svg.split(" d=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default().matches('z').count()).sum()
 }
@@ -277,7 +277,7 @@ fn figures(trace: &str, folder: &Path, more: &[&str]) -> [String; 3] {
     ["offsets", "sizes", "bandwidth"].map(|name| std::fs::read_to_string(folder.join(format!("{name}.svg"))).unwrap())
 }
 
-/// Two ranks: each writes 3 blocks of 1 MiB, 1 ms each, then reads one of the other's.
+/// Two ranks: each writes 3 blocks of 1 MiB, 1 ms each, then reads one of the other rank's.
 #[test]
 fn figures_show_what_was_done() {
     let folder = tempfile::tempdir().unwrap();
@@ -304,13 +304,13 @@ fn figures_show_what_was_done() {
     }
     assert!(offsets.contains(">rank 0<") && offsets.contains(">rank 1<") && !offsets.contains(">rank 2<"), "{offsets}");
     assert!(offsets.contains(">6.00 MiB<") && offsets.contains("A cell is 64.0 KiB of the file by"), "{offsets}");
-    // A megabyte is 16 rows, and two reads and six writes of that size touch no cell twice.
+    // 1 MiB is 16 rows; two reads and six writes of that size touch no cell twice.
     assert_eq!(boxes(&offsets), 8 * 16);
-    // The moments at which calls begin: the reads' one, the writes' three.
+    // Distinct start times of calls: one of the reads, three of the writes.
     assert_eq!(boxes(&sizes), 4);
     assert_eq!(boxes(&bandwidth), 8);
     assert!(bandwidth.contains("A bar for each of 8 calls"), "{bandwidth}");
-    // Another file, for who asks.
+    // Another file, on request.
     let [_, _, little] = figures(&trace, &folder.path().join("little"), &["--files", "little"]);
     assert!(little.contains("/scratch/little, POSIX calls") && !little.contains(">Reads<"), "{little}");
 }

@@ -1,5 +1,6 @@
-//! `signatures` where calls overlap: logs that do not tell threads apart, and operations that are begun and ended by different calls. They are taken in
-//! the order of their starts, and it says so.
+//! Tests of `signatures` with overlapping calls: logs that do not distinguish threads, and operations that are started and completed by
+//! different calls.
+//! Calls are ordered by start time, which the output states.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -13,7 +14,7 @@ use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 const FILE: &str = "/scratch/shared";
 const CALLS: u32 = 200;
 
-/// The one line of all, which has everything; and what is said of the rest.
+/// Returns the only line, which covers all accesses, and the whole report.
 fn one_line(path: &Path, more: &[&str]) -> (Value, Value) {
     let args = ["signatures", "--format", "json", "--verify", text(path)];
     let found = json(&[&args, more].concat(), 0);
@@ -23,8 +24,8 @@ fn one_line(path: &Path, more: &[&str]) -> (Value, Value) {
     (line.clone(), found)
 }
 
-/// A log of one process whose calls begin one after another, every other one in another thread, and take longest by turns; reads, or reads and
-/// writes by turns.
+/// Writes a log of one process whose calls start one after another, alternate between two threads, and vary in duration.
+/// Only reads, or alternating reads and writes.
 fn log(path: &Path, also_writes: bool) {
     let mut job = Job::default();
     (job.nprocs, job.exe, job.start_sec, job.end_sec) = (1, "./app".into(), 1_600_000_000, 1_600_000_010);
@@ -82,7 +83,7 @@ fn calls_of_a_trace_stay_in_its_order() {
     assert!(!stdout(&["signatures", &path], 0).contains("order of their starts"));
 }
 
-/// Operations that are begun and ended by different calls, as the tracer's table has them, and their names in both notations.
+/// Operations started and completed by different calls, as in the tracer's table, with their names in both notations.
 const BEGUN: [(Layer, OpMode, OpClass, &str, &str, &str); 12] = [
     (Layer::Mpiio, OpMode::Nonblocking, OpClass::Read, "read", "read_nonblocking", "MPI_IREAD_AT"),
     (Layer::Mpiio, OpMode::Nonblocking, OpClass::Write, "write", "write_nonblocking", "MPI_IWRITE_AT"),
@@ -126,7 +127,7 @@ fn operations_that_are_begun_are_elements_in_the_order_in_which_they_were() {
         let mut job = job("begun", 1);
         job.ops.push(OpDef { code: 50, layer, class, mode, name: name.into() });
         let mut one = process(0, "n");
-        // Four are on their way at a time, and the last of these is seen first.
+        // Four are in flight at a time, and the last of these completes first.
         for four in 0..25_u64 {
             for k in (0..4).rev() {
                 let n = four * 4 + k;
@@ -151,7 +152,7 @@ fn a_loop_of_a_call_that_waits_and_one_that_does_not_is_one_pattern() {
     let (layer, class, mode) = (Layer::Posix, OpClass::Write, OpMode::Nonblocking);
     job.ops.push(OpDef { code: 50, layer, class, mode, name: "write".into() });
     let mut one = process(0, "n");
-    // What was written is waited for after the next read.
+    // Each write is waited for after the next read.
     for n in 0..60_u64 {
         one.add(FILE, op::POSIX_READ, 0, n as i64 * 100, 100, n * 10_000, n * 10_000 + 500);
         if n > 0 {

@@ -1,5 +1,6 @@
-//! Patterns that no process has alone: checkpoints of one or two calls of each rank, steps of a series, logs whose records vary in size, single calls under
-//! a view. Each with its neighbours: blocks that vary, ranks in another order, ranks that are missing, and what must stay without a pattern.
+//! Tests of patterns over several processes: checkpoints of one or two calls per rank, steps of a series, logs with records of varying
+//! size, single calls under a view.
+//! Variants of each: varying blocks, ranks in another order, missing ranks, and accesses that must stay without a pattern.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -14,7 +15,7 @@ const BLOCK: u64 = 1 << 20;
 /// A call: file, operation, offset, length.
 type Call = (String, u16, u64, u64);
 
-/// Calls of each rank, a call every 1,000 ns, of 500 ns.
+/// Writes a trace with the calls of each rank: one per 1,000 ns, of 500 ns.
 fn written(folder: &Path, ranks: &[(i32, Vec<Call>)]) -> String {
     let processes = ranks.iter().map(|(rank, calls)| {
         let mut one: Builder = process(*rank, "n");
@@ -26,7 +27,7 @@ fn written(folder: &Path, ranks: &[(i32, Vec<Call>)]) -> String {
     put(folder, "a.dxt", &trace(&job("signatures", ranks.len() as u32), processes.collect()))
 }
 
-/// Signatures of them, verified.
+/// Returns the signatures of the calls; asserts that they are verified.
 fn said(ranks: &[(i32, Vec<Call>)], more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), ranks);
@@ -44,7 +45,7 @@ fn write(offset: u64, length: u64) -> Call {
     (FILE.to_owned(), op::POSIX_WRITE, offset, length)
 }
 
-/// Lengths that follow no rule.
+/// Returns lengths without a rule.
 fn vary(n: u64) -> u64 {
     let mixed = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,7 +63,7 @@ fn a_checkpoint_of_one_call_of_each_rank_is_a_line() {
         assert_eq!((&line["shift_per_rank"], &line["contiguous"]), (&value!(BLOCK), &value!([0, 16 * BLOCK])));
         assert_eq!(line["signature"].as_str().unwrap().split(' ').next(), Some("1"));
         assert_eq!(found["verified"]["covered"], 16);
-        // What one rank does alone is no pattern.
+        // A single call of one rank is no pattern.
         let local = said(&ranks, &["--level", "local"]);
         assert_eq!(local["verified"]["covered"], 0);
     }
@@ -118,7 +119,7 @@ fn blocks_that_vary_and_ranks_in_another_order_fill_the_file() {
         assert!(line["shift"].as_str().unwrap().starts_with(words), "{line:#}");
         assert_eq!((&line["processes"], &found["verified"]["covered"]), (&value!("ranks 0-31"), &value!(32)));
     }
-    // Blocks that vary at equal distances.
+    // Varying blocks at equal distances.
     let ranks: Vec<_> = (0..32).map(|rank| (rank, vec![write(rank as u64 * BLOCK, vary(rank as u64))])).collect();
     let found = said(&ranks, &[]);
     let line = one(&found);
@@ -139,7 +140,7 @@ fn steps_of_a_series_are_a_line() {
         assert_eq!((&line["repetition"], &line["spatial"]), (&value!("repeating"), &value!("contiguous")));
         assert_eq!(found["verified"]["covered"], 8 * steps);
     }
-    // Two ranks are enough where files repeat what they do; and files that are used otherwise stay apart.
+    // Two ranks suffice if files repeat their accesses; files with other accesses stay separate.
     let file = |step: u64| format!("/scratch/step{step}");
     let calls = |rank: u64| {
         let step = |step: u64| (file(step), op::POSIX_WRITE, rank * BLOCK * (1 + step / 5), BLOCK);
@@ -154,7 +155,7 @@ fn accesses_in_no_order_stay_without_a_pattern() {
     let ranks: Vec<_> = (0..16).map(|rank| (rank, vec![write(vary(rank as u64) * BLOCK, BLOCK)])).collect();
     let found = said(&ranks, &[]);
     assert_eq!((&one(&found)["spatial"], &one(&found)["signature"]), (&value!("random"), &value!("")));
-    // Two are always in line.
+    // Two points always lie on a line.
     let found = said(&[(0, vec![write(0, BLOCK)]), (1, vec![write(BLOCK, BLOCK)])], &[]);
     assert_eq!(found["verified"]["covered"], 0);
 }
@@ -187,13 +188,13 @@ fn records_that_vary_in_size_are_contiguous() {
             assert_eq!(rows.last().unwrap()["signature"], "", "no loop makes them again");
         }
     }
-    // With a jump now and then, and without an order.
+    // With occasional jumps, and without an order.
     let jump = |call: Call, n: usize| write(call.2 + n as u64 / 40 * BLOCK, call.3);
     let jumps = log(&vary, false).into_iter().enumerate().map(|(n, call)| jump(call, n)).collect();
     assert_eq!(said(&[(0, jumps)], &[])["global"][0]["spatial"], "combination");
     let nowhere = (0..1000).map(|n| write(vary(n) * 8192, vary(n + 5000))).collect();
     assert_eq!(said(&[(0, nowhere)], &[])["global"][0]["spatial"], "random");
-    // Lengths that vary at a stride.
+    // Varying lengths at a fixed stride.
     let even = (0..1000).map(|n| write(n * 8192, vary(n))).collect();
     assert_eq!(said(&[(0, even)], &[])["global"][0]["spatial"], "fixed stride");
 }

@@ -1,4 +1,4 @@
-//! Stripe sizes and counts for each phase of a file: what `signatures` finds by replay is what `stripes` finds for that time.
+//! Tests of stripe sizes and counts for each phase of a file: the replay of `signatures` agrees with `stripes` for that time range.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -11,7 +11,8 @@ const FILE: &str = "/lustre/shared";
 const MS: u64 = 1_000_000;
 const SIZES: [u64; 4] = [1 << 10, 4 << 10, 64 << 10, 1 << 20];
 
-/// The paper's experiment on one file: phases with requests of 1, 4, 64 KiB and 1 MiB, each on its own data, 4 ranks in turns, a second apart.
+/// Returns the paper's experiment on one file: phases with requests of 1, 4, 64 KiB and 1 MiB, each on its own data; 4 ranks alternate;
+/// phases are 1 s apart.
 fn phases(stripe_bytes: u32, osts: &[u32]) -> Vec<Builder> {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, &format!("n{rank}"));
@@ -91,7 +92,7 @@ fn what_a_replay_does_not_agree_with_is_no_finding() {
     }
 }
 
-/// What a file says is as good as what the trace says.
+/// Layouts from a file and from the trace give the same advice.
 #[test]
 fn layouts_come_from_the_trace_or_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -105,7 +106,7 @@ fn layouts_come_from_the_trace_or_from_a_file() {
     stdout(&["signatures", "--layout", &folder.path().join("none").to_string_lossy(), &without], 1);
 }
 
-/// Phases lie behind each other in the file: each component ends before the next phase's first byte, on a boundary of its stripes.
+/// Phases use consecutive file ranges: each component ends before the next phase's first byte, on a boundary of its stripes.
 #[test]
 fn parts_of_a_file_have_stripes_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
@@ -171,7 +172,7 @@ fn a_layout_that_is_not_known_is_compared_with_nothing() {
     let table = stdout(&["signatures", "--targets", "4", "--format", "csv", "--table", "stripe_sizes", &path], 0);
     let heads: Vec<&str> = table.lines().next().unwrap().split(',').collect();
     assert!(["replayed_stripes", "replayed_costs"].iter().all(|head| heads.contains(head)), "{heads:?}");
-    // In a report the trace is not read again for it.
+    // For a report, the trace is not read again for the replay.
     let found = json(&["report", "--format", "json", &path], 0);
     assert!(!found.to_string().contains("\"replayed\""));
 }

@@ -1,4 +1,5 @@
-//! `signatures` of calls under strided file views of MPI-IO: the view is the inner dimension, and what a trace does not tell of views is said.
+//! Tests of `signatures` for calls under strided MPI-IO file views: the view is the inner dimension, and views unknown to a trace are
+//! reported.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -22,7 +23,7 @@ fn view(file: u32, calls: u64, block: u64, dimensions: &[(u64, u64)], extent: i6
     ViewDef { file, calls, etype_bytes: 1, size, extent, block, dimensions, ..ViewDef::default() }
 }
 
-/// A process under construction, one call after another.
+/// Process under construction, with consecutive calls.
 struct Program {
     of: Builder,
     now: u64,
@@ -53,7 +54,7 @@ impl Program {
         self
     }
 
-    /// What the process block says of its views, which are of the first file.
+    /// Sets the views in the process block, all of the first file.
     fn told(mut self, views: Vec<ViewDef>) -> Builder {
         let count = views.iter().map(|view| view.calls).sum();
         let (role, combiner) = (DatatypeRole::Filetype, Combiner::Vector);
@@ -76,7 +77,7 @@ fn written(folder: &Path, processes: Vec<Builder>) -> String {
     put(folder, "a.dxt", &trace(&job, processes))
 }
 
-/// What is said, with the proof.
+/// Returns the signatures of a trace; asserts that they are verified.
 fn signatures(path: &str, more: &[&str]) -> Value {
     let args = ["signatures", "--format", "json", "--verify", path];
     let found = json(&[&args, more].concat(), 0);
@@ -89,7 +90,7 @@ fn made(processes: Vec<Builder>, more: &[&str]) -> Value {
     signatures(&written(folder.path(), processes), more)
 }
 
-/// The one line, and how many calls have a view that is not known.
+/// Returns the only line, and the number of calls with an unknown view.
 #[track_caller]
 fn one_line(processes: Vec<Builder>) -> (Value, u64) {
     let found = made(processes, &[]);
@@ -97,7 +98,7 @@ fn one_line(processes: Vec<Builder>) -> (Value, u64) {
     (line.clone(), found["view_unknown"].as_u64().unwrap())
 }
 
-/// 100 calls of 32 blocks of 4,096 bytes, 16,384 apart.
+/// Returns 100 calls of 32 blocks of 4,096 bytes, 16,384 apart.
 fn strided(rank: u64) -> Program {
     let mut one = Program::new(i32::try_from(rank).unwrap());
     one.open().call(SET_VIEW, rank * 4096, 0).writes((0..100).map(|i| (rank * 4096 + i * 524_288, 131_072)));
@@ -131,7 +132,7 @@ fn a_view_is_the_inner_dimension() {
 
 #[test]
 fn tiles_of_an_array_are_two_dimensions() {
-    // Rows of 100 bytes of planes of 8 rows, an array after another.
+    // Rows of 100 bytes in planes of 8 rows, one array after another.
     let mut one = Program::new(0);
     one.open().call(SET_VIEW, 1000, 0).writes((0..50).map(|i| (1000 + i * 65_536, 3200)));
     let (line, unknown) = one_line(vec![one.told(vec![view(0, 1, 100, &[(8, 400), (4, 8192)], 65_536)])]);
@@ -148,7 +149,7 @@ fn a_view_of_bytes_side_by_side_changes_nothing() {
         assert!(signature.starts_with("100 x {write_collective 0+131072 [524288]}"), "{signature}");
         assert_eq!((unknown, line["accesses"].as_u64()), (0, Some(100)));
     }
-    // Nor does one of which each call touches one block.
+    // Nor does a view of which each call touches one block.
     let mut one = Program::new(0);
     one.open().call(SET_VIEW, 0, 0).writes((0..100).map(|i| (i * 16_384, 4096)));
     let (line, unknown) = one_line(vec![one.told(vec![interleaved()])]);
@@ -164,7 +165,7 @@ fn the_view_is_that_which_was_set_last() {
     one.call(SET_VIEW, 0, 0).writes(calls(1 << 30));
     one.call(SET_VIEW, 0, 0).writes(calls(2 << 30));
     one.call(SET_VIEW, 0, 0).writes(calls(3 << 30));
-    // Opened again, it has none.
+    // Reopened, the file has no view.
     one.close().open().writes(calls(4 << 30));
     let views = vec![interleaved(), view(0, 1, 8192, &[], 16_384), view(0, 1, 1, &[], 1)];
     let found = made(vec![one.told(views)], &[]);
@@ -183,7 +184,7 @@ fn the_view_is_that_which_was_set_last() {
     assert!(rows.iter().filter(|row| row.contains("in_view")).count() == 2 && found["view_unknown"] == 0);
 }
 
-/// All calls are plain, and said to be of views that are not known.
+/// Asserts that all calls are plain and reported with an unknown view.
 #[track_caller]
 fn is_not_known(what: &str, processes: Vec<Builder>) {
     let calls: u64 = 100 * processes.len() as u64;
@@ -246,7 +247,7 @@ fn real_programs_have_their_tiles() {
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let found = signatures(text(&scratch.traces()), &["--layer", "mpiio", "--files", text(&file)]);
         let [line] = found["global"].as_array().unwrap().as_slice() else { panic!("{mpi:?}: {found:#}") };
-        // Tiles of 512 rows of 8,192 bytes, 16,384 apart, in a grid of two by two.
+        // Tiles of 512 rows of 8,192 bytes, 16,384 apart, in a grid of 2 x 2.
         let signature = line["signature"].as_str().unwrap();
         let rows = |name: &str| format!("512 x {{{name}_collective_in_view 0+8192 [16384, 0]}}");
         let expected = format!("10 x {{{}, {}}}", rows("write"), rows("read"));

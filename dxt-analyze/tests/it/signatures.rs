@@ -1,4 +1,4 @@
-//! `signatures` on traces whose every access is known: what it says is what was made, and `--verify` finds nothing wrong.
+//! Tests of `signatures` on traces in which every access is known: the signatures match, and `--verify` finds no error.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -13,7 +13,7 @@ const READ_ALL: u16 = 20;
 const READ_AT: u16 = 21;
 const FILE: &str = "/scratch/shared";
 
-/// What is said of a trace, with the proof.
+/// Returns the signatures of a trace; asserts that they are verified.
 fn signatures(path: &str, more: &[&str]) -> Value {
     let args = ["signatures", "--format", "json", "--verify", path];
     let found = json(&[&args, more].concat(), 0);
@@ -29,7 +29,7 @@ fn coverage(found: &Value) -> f64 {
     found["verified"]["covered"].as_f64().unwrap() / found["verified"]["accesses"].as_f64().unwrap()
 }
 
-/// Lines of all processes together.
+/// Returns the lines of all processes together.
 fn lines(found: &Value) -> &[Value] {
     found["global"].as_array().unwrap()
 }
@@ -41,7 +41,7 @@ fn synthetic(args: &[&str], more: &[&str]) -> Value {
     signatures(text(&path), more)
 }
 
-/// A trace of these processes.
+/// Returns the signatures of a trace of the given processes.
 fn made(processes: Vec<Builder>, more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     signatures(&written(folder.path(), processes), more)
@@ -55,7 +55,7 @@ fn written(folder: &std::path::Path, processes: Vec<Builder>) -> String {
     put(folder, "a.dxt", &trace(&job, processes))
 }
 
-/// Calls one after another, one every 1,000 ns.
+/// Adds calls one after another, one every 1,000 ns.
 fn calls(builder: &mut Builder, file: &str, op: u16, accesses: impl IntoIterator<Item = (u64, u64)>) {
     for (n, (offset, length)) in accesses.into_iter().enumerate() {
         let start = n as u64 * 1000;
@@ -92,7 +92,7 @@ fn files_of_their_own_are_a_line_with_a_star() {
 
 #[test]
 fn files_with_a_random_part_in_their_names_are_a_line() {
-    // As mkstemp makes them, of a fixed seed; among 400 there are some that look like words.
+    // Names as made by mkstemp, with a fixed seed; some of 400 look like words.
     let mut state = 7_u64;
     let mut random = || {
         let signs = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".as_bytes();
@@ -156,7 +156,7 @@ fn one_rank_that_does_otherwise_is_a_line_of_its_own() {
 
 #[test]
 fn a_header_before_each_block_is_in_the_loop() {
-    // Seven variables of one size are a loop, and two of others are left.
+    // Seven variables of equal size form a loop, and two of other sizes are left.
     let found = synthetic(&["hacc", "-n", "16", "--segments", "18"], &[]);
     assert!(lines(&found).len() <= 3, "{found:#}");
     assert!(coverage(&found) > 0.75, "{}", coverage(&found));
@@ -259,7 +259,7 @@ fn two_of_a_kind_are_no_pattern() {
     calls(&mut one, FILE, op::POSIX_READ, [(0, 10), (10, 10)]);
     let found = made(vec![one], &[]);
     assert_eq!(found["verified"]["covered"], 0);
-    // Nothing at all is an empty list, not a missing one.
+    // No signatures at all give an empty list, not a missing one.
     let found = made(vec![process(0, "n")], &[]);
     assert_eq!((lines(&found).len(), &found["local"]), (0, &serde_json::json!([])));
 }
@@ -333,7 +333,7 @@ fn logs_of_darshan_have_signatures() {
     for log in logs() {
         let path = text(&log);
         let out = run(&["signatures", "--format", "json", "--verify", path]);
-        // Logs that are incomplete say so.
+        // Exit code of incomplete logs.
         assert!(matches!(out.status.code(), Some(0 | 3)), "{path}: {}", String::from_utf8_lossy(&out.stderr));
         let found: Value = serde_json::from_slice(&out.stdout).unwrap();
         assert_eq!(found["verified"]["wrong"], 0, "{path}");

@@ -1,18 +1,19 @@
-//! Ranks, nodes, OSTs and files compared with their like; samples that are too small; results that do not depend on threads.
+//! Tests of ranks, nodes, OSTs and files compared with their peers; samples that are too small; results independent of the number of
+//! threads.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use trace_format::meta::stream_flags;
 
 const MIB: u64 = 1 << 20;
 
-/// 16 ranks on 8 nodes; each writes 8 whole stripes of one file and one of its own, 1 ms per stripe times `factor`.
+/// Returns 16 ranks on 8 nodes; each writes 8 whole stripes of a shared file and one of its own, at 1 ms per stripe times `factor`.
 fn ranks(factor: impl Fn(i32, u64) -> u64) -> Vec<Builder> {
     (0..16)
         .map(|rank| {
             let mut process = process(rank, &format!("node{}", rank / 2));
             for step in 0..8_u64 {
                 let stripe = step * 16 + rank as u64;
-                // Some spread, the same for every rank's set of writes but in another order.
+                // Some spread, with the same values for every rank's writes but in another order.
                 let duration = (1_000_000 + (stripe * 7 + rank as u64) % 13 * 1000) * factor(rank, stripe);
                 let start = 1000 + step * 50_000_000;
                 process.write("/lus/shared", (stripe * MIB) as i64, MIB, start, start + duration);
@@ -68,13 +69,13 @@ fn a_slow_node_a_slow_target_and_a_slow_file_are_found() {
     let without = json(&["outliers", "--by", "ost", "--format", "json", &path], 0);
     assert!(without["nothing"].as_str().unwrap().contains("--layout"));
     let (files, found) = units(&["--by", "file"], &path);
-    // One of sixteen stripes of it is on the slow target: that is the target's doing and not the file's.
+    // One of the file's 16 stripes is on the slow target: the target is to blame, not the file.
     assert_eq!((files, &found["units"][0]["sample"]), (Vec::new(), &17.into()));
     let path = put(folder.path(), "f.dxt", &trace(&job("k", 16), ranks(|rank, _| if rank == 2 { 9 } else { 1 })));
     assert_eq!(units(&["--by", "file"], &path).0[0], "/lus/own.02");
 }
 
-/// 16 ranks; each makes 40 writes of `size(rank)` bytes that take `time(rank, call)` ns, one every millisecond.
+/// Returns 16 ranks, each with 40 writes of `size(rank)` bytes that take `time(rank, call)` ns, one per ms.
 fn writers(size: impl Fn(i32) -> u64, time: impl Fn(i32, u64) -> u64) -> Vec<Builder> {
     (0..16)
         .map(|rank| {
@@ -93,7 +94,7 @@ fn writers(size: impl Fn(i32) -> u64, time: impl Fn(i32, u64) -> u64) -> Vec<Bui
 fn like_is_compared_with_like() {
     let folder = tempfile::tempdir().expect("a folder");
     let layout = put(folder.path(), "layout", b"/lus/* size=1M count=16\n");
-    // Half of the ranks write 4 KiB at 5 % of the others' bandwidth: so does everybody who writes 4 KiB. Rank 3 is slow for 4 KiB.
+    // Half of the ranks write 4 KiB at 5 % of the others' bandwidth, which is normal for 4 KiB. Rank 3 is slow among these.
     let size = |rank: i32| if rank < 8 { 4096 } else { MIB };
     let time = |rank: i32, _| {
         if rank == 3 {
@@ -109,7 +110,7 @@ fn like_is_compared_with_like() {
     assert_eq!(outliers, ["3"]);
     let slower = found["units"][0]["rows"][0]["slower"].as_f64().expect("a ratio");
     assert!((2.5..3.2).contains(&slower), "{slower}");
-    // Each OST is served by one rank here: the ones with small requests are as fast as they can be.
+    // Each OST serves one rank here: those with small requests are as fast as they can be.
     assert_eq!(units(&["--by", "ost", "--layout", &layout], &path).0, ["3"]);
 }
 
@@ -152,7 +153,7 @@ fn windows_tell_when_a_rank_was_slow() {
 #[test]
 fn phases_are_compared_apart() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Three bursts of ten writes of 2 ms with a second between them; rank 9 takes twice as long in the second.
+    // Three bursts of ten writes of 2 ms, 1 s apart; rank 9 takes twice as long in the second.
     let processes = (0..16).map(|rank| {
         let mut process = process(rank, if rank < 8 { "n0" } else { "n1" });
         for call in 0..30_u64 {
@@ -260,8 +261,8 @@ fn hundreds_of_files_are_one_job() {
     }
 }
 
-/// Most units have no time in an operation, as counters of calls that are cheap have it: what is usual is nothing, and no statistic of it
-/// may end a run. Every number of units around the smallest sample, and every number of those that have time.
+/// Most units spend no time in an operation, as counters of cheap calls show: the median is 0, and no statistic may fail on it.
+/// Covers unit counts around the smallest sample, with different numbers of units with time.
 #[test]
 fn units_without_time_end_no_run() {
     let folder = tempfile::tempdir().unwrap();
@@ -288,7 +289,7 @@ fn units_without_time_end_no_run() {
         }
         stdout(&["report", "-o", &folder.path().join("page.html").display().to_string(), file], 0);
     }
-    // One of 40 that takes a second for what costs the others nothing is found.
+    // One of 40 ranks takes 1 s for calls that cost the others nothing: no finding.
     let (outliers, _) = units(&["--by", "rank", "--metric", "duration"], &files[7]);
     assert_eq!(outliers, ["0"]);
     let corpus = json(&["corpus", "--format", "json", &folder.path().display().to_string()], 0);

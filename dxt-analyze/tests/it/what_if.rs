@@ -1,4 +1,4 @@
-//! `stripes --what-if` and `--recommend`: the same accesses on other layouts, against answers worked out here.
+//! Tests of `stripes --what-if` and `--recommend`: the same accesses on other layouts, compared with results calculated here.
 
 use crate::common::{Builder, job, json, op, process, put, run, stdout, trace};
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn trial(found: &Value, size: u64, count: u64) -> Value {
     trials.iter().find(wanted).unwrap().clone()
 }
 
-/// Each of `ranks` processes in turn reads 4 MiB of every 16 MiB; all at once if there are several.
+/// Encodes a trace of `ranks` processes that read, in turn, 4 MiB of every 16 MiB; simultaneously if there are several.
 fn strided(ranks: u64, reads: u64) -> Vec<u8> {
     let processes = (0..ranks).map(|rank| {
         let mut one = process(rank as i32, &format!("n{rank}"));
@@ -28,7 +28,7 @@ fn strided(ranks: u64, reads: u64) -> Vec<u8> {
     trace(&job("k", ranks as u32), processes.collect())
 }
 
-/// Yin et al. (IOSIG, Figure 2): four servers serve reads of 4 MiB of every 16 MiB well or badly, as the stripe size has it.
+/// Yin et al. (IOSIG, Figure 2): four servers handle reads of 4 MiB of every 16 MiB well or badly, depending on the stripe size.
 #[test]
 fn a_stride_meets_one_two_or_four_of_four_servers() {
     let folder = tempfile::tempdir().unwrap();
@@ -41,7 +41,7 @@ fn a_stride_meets_one_two_or_four_of_four_servers() {
         }
         let found = json(&args, 0);
         let mut costs = Vec::new();
-        // Servers per read, servers in all, the busiest against the mean.
+        // Servers per read, servers in total, ratio of the busiest to the mean.
         for (size, per_read, used, to_mean) in [(1, 4.0, 4, 1.0), (4, 1.0, 1, 4.0), (8, 1.0, 2, 2.0), (16, 1.0, 4, 1.0)]
         {
             let trial = trial(&found, size * MIB, 4);
@@ -55,20 +55,20 @@ fn a_stride_meets_one_two_or_four_of_four_servers() {
         let [one, four, eight, sixteen] = costs[..] else { panic!("{costs:?}") };
         assert!(four >= eight && eight >= sixteen, "{costs:?}");
         if ranks == 1 {
-            // One reader waits for each read: only small stripes let four servers work on it.
+            // A single reader waits for each read: only small stripes make four servers work on it.
             assert!(one < sixteen, "{costs:?}");
         } else {
-            // Eight keep four servers busy anyway, and 4 MiB from one server are fewer requests.
+            // Eight readers keep four servers busy anyway, and 4 MiB from one server are fewer requests.
             assert!(four > eight && eight > sixteen && sixteen < one && one < four, "{costs:?}");
         }
-        // Today's layout is one of them, and its numbers are the same by the other way of reckoning.
+        // The current layout is among the trials, and has the same numbers when calculated the other way.
         let (mut today, mut asked) = (found["what_if"][0]["trials"][0].clone(), trial(&found, 4 * MIB, 4));
         (today["kind"], asked["kind"]) = (Value::Null, Value::Null);
         assert_eq!(today, asked);
     }
 }
 
-/// Writes at any place, by eight processes on three nodes.
+/// Returns random writes by eight processes on three nodes.
 fn scattered() -> (Vec<Builder>, Vec<(u32, u64, u64)>) {
     let (mut state, mut all) = (1_u64, Vec::new());
     let mut random = |below: u64| {
@@ -156,7 +156,7 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
     }
 }
 
-/// A thousand ranks on 64 nodes take turns with writes of 4 MiB: small stripes cost requests, larger ones are shared.
+/// 1,024 ranks on 64 nodes alternate with writes of 4 MiB: small stripes cost requests, larger ones are shared.
 #[test]
 fn the_stripe_size_of_the_request_is_recommended() {
     let folder = tempfile::tempdir().unwrap();
@@ -171,17 +171,17 @@ fn the_stripe_size_of_the_request_is_recommended() {
     assert_eq!((&best["stripe_size"], &best["stripe_count"]), (&(4 * MIB).into(), &16.into()));
     assert_eq!((&best["unaligned"], &best["contested_stripes"]), (&0.into(), &0.into()));
     assert!(file["how"][0].as_str().unwrap().starts_with("lfs setstripe -S 4M -c 16 "), "{}", file["how"]);
-    // Larger stripes would be shared by ranks; those of 128 MiB and more by nodes of 16 ranks too.
+    // Larger stripes would be shared by ranks; stripes of 128 MiB and more also by nodes, of 16 ranks each.
     assert!(trial(&found, 16 * MIB, 16)["contested_stripes"].as_u64().unwrap() > 0);
     assert_eq!(trial(&found, 64 * MIB, 16)["contested_between_nodes"], 0);
     assert!(trial(&found, 128 * MIB, 16)["contested_between_nodes"].as_u64().unwrap() > 0);
-    // The same whatever the number of threads.
+    // The result does not depend on the number of threads.
     let one = json(&["--threads", "1", "stripes", "--format", "json", "--recommend", path], 0);
     assert_eq!(one["what_if"], found["what_if"]);
     assert_eq!(one["ost_load"], found["ost_load"]);
     let text = stdout(&["stripes", "--recommend", path], 0);
     assert!(text.contains("Recommended for") && text.contains("lfs setstripe -S 4M -c 16"), "{text}");
-    // What is good already is left alone.
+    // A good layout gets no recommendation.
     let args = ["dxt-synth", "ior-strided", "-n", "64", "--segments", "8", "--transfer", "4M", "--stripe-size", "4M"];
     dxt_synth::run(args.into_iter().chain(["--stripe-count", "16", "-o", path])).unwrap();
     let found = json(&["stripes", "--format", "json", "--recommend", path], 0);

@@ -1,4 +1,4 @@
-//! A headless Chromium, driven through chromedriver: started on a free port, with an empty profile, ended with the test.
+//! Headless Chromium driven through chromedriver: started on a free port with an empty profile, ended with the test.
 
 use fantoccini::actions::{InputSource, KeyAction, KeyActions, MouseActions, PointerAction};
 use fantoccini::wd::WebDriverCompatibleCommand;
@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// One browser at a time: each takes a processor for itself.
+/// Lock that limits the tests to one browser at a time: each takes a processor for itself.
 static ONE: Mutex<()> = Mutex::const_new(());
 
-/// Whether a browser can be started; says why not.
+/// Returns true if a browser can be started; otherwise reports the reason.
 pub(crate) fn available() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let have = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
@@ -31,7 +31,7 @@ pub(crate) struct Browser {
     _one: MutexGuard<'static, ()>,
 }
 
-/// A log of chromedriver's.
+/// Command that reads a log of chromedriver.
 #[derive(Debug)]
 struct ReadLog(&'static str);
 
@@ -45,7 +45,7 @@ impl WebDriverCompatibleCommand for ReadLog {
     }
 }
 
-/// A command of the Chrome DevTools protocol.
+/// Command of the Chrome DevTools protocol.
 #[derive(Debug)]
 struct DevTools(&'static str, Value);
 
@@ -72,7 +72,7 @@ impl Browser {
                 break rest.trim_end_matches('.').parse().unwrap();
             }
         };
-        // What it says later must not fill the pipe.
+        // Drains later output, which would otherwise fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let arguments = [
             "--headless=new".to_owned(),
@@ -96,7 +96,7 @@ impl Browser {
         Self { client, driver, _profile: profile, _one: one }
     }
 
-    /// Opens a page and waits until its charts stand.
+    /// Opens a page and waits until its charts are drawn.
     pub(crate) async fn open(&self, address: &str) {
         self.client.goto(address).await.unwrap();
         self.until("return dxt.loadedMs > 0").await;
@@ -107,7 +107,7 @@ impl Browser {
         self.client.execute(script, Vec::new()).await.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
-    /// Waits, at most ten seconds, until a script says true.
+    /// Waits until a script returns true, at most ten seconds.
     pub(crate) async fn until(&self, script: &str) {
         for _ in 0..200 {
             if self.client.execute(script, Vec::new()).await.is_ok_and(|found| found == Value::Bool(true)) {
@@ -118,18 +118,18 @@ impl Browser {
         panic!("never true: {script}");
     }
 
-    /// Clicks on an element, in the middle of the window, where nothing lies above it.
+    /// Clicks on an element, scrolled to the middle of the window, where nothing covers it.
     pub(crate) async fn click(&self, css: &str) {
         self.js(&format!("document.querySelector({css:?}).scrollIntoView({{ block: 'center' }})")).await;
         self.client.find(Locator::Css(css)).await.unwrap().click().await.unwrap();
     }
 
-    /// Presses keys while an element has the focus.
+    /// Sends keys to an element.
     pub(crate) async fn keys(&self, css: &str, keys: &str) {
         self.client.find(Locator::Css(css)).await.unwrap().send_keys(keys).await.unwrap();
     }
 
-    /// Presses a key where the focus is, be it on no element: behind the last control it is on none.
+    /// Presses a key at the current focus, even if no element has it, as behind the last control.
     pub(crate) async fn press(&self, value: char) {
         let keys = KeyActions::new("keys".into()).then(KeyAction::Down { value }).then(KeyAction::Up { value });
         self.client.perform_actions(keys).await.unwrap();
@@ -140,7 +140,7 @@ impl Browser {
         self.client.find(Locator::Css(css)).await.unwrap().select_by_value(value).await.unwrap();
     }
 
-    /// Moves the pointer to places of the window; presses at the first and lets go at the last if `press`.
+    /// Moves the pointer along points of the window; if `press`, presses at the first and releases at the last.
     pub(crate) async fn pointer(&self, places: &[(f64, f64)], press: bool) {
         let mut mouse = MouseActions::new("mouse".into());
         for (number, &(x, y)) in places.iter().enumerate() {
@@ -156,25 +156,25 @@ impl Browser {
         self.client.perform_actions(mouse).await.unwrap();
     }
 
-    /// Turns the wheel by one tick at a place of the window, while Ctrl is held.
+    /// Turns the wheel by one tick at a point of the window, with Ctrl held.
     pub(crate) async fn wheel(&self, x: f64, y: f64) {
         const CTRL: u32 = 2;
         let tick = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -100, "modifiers": CTRL });
         self.client.issue_cmd(DevTools("Input.dispatchMouseEvent", tick)).await.unwrap();
     }
 
-    /// Sets what `prefers-color-scheme` says.
+    /// Sets `prefers-color-scheme`.
     pub(crate) async fn prefer(&self, scheme: &str) {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.client.issue_cmd(DevTools("Emulation.setEmulatedMedia", features)).await.unwrap();
     }
 
-    /// Sets what kind of medium the page is shown on.
+    /// Sets the CSS media type of the page.
     pub(crate) async fn media(&self, medium: &str) {
         self.client.issue_cmd(DevTools("Emulation.setEmulatedMedia", json!({ "media": medium }))).await.unwrap();
     }
 
-    /// The page on paper, as a PDF.
+    /// Prints the page; returns the PDF.
     pub(crate) async fn print(&self) -> Vec<u8> {
         let printed =
             self.client.issue_cmd(DevTools("Page.printToPDF", json!({ "printBackground": true }))).await.unwrap();
@@ -182,18 +182,18 @@ impl Browser {
         base64::engine::general_purpose::STANDARD.decode(printed["data"].as_str().unwrap()).unwrap()
     }
 
-    /// Sets how large the page's window is, however small.
+    /// Sets the size of the page's window, which may be very small.
     pub(crate) async fn resize(&self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.client.issue_cmd(DevTools("Emulation.setDeviceMetricsOverride", size)).await.unwrap();
     }
 
-    /// What the console has said since the last time.
+    /// Returns the console messages since the last call.
     pub(crate) async fn console(&self) -> Vec<Value> {
         self.client.issue_cmd(ReadLog("browser")).await.unwrap().as_array().unwrap().clone()
     }
 
-    /// Addresses that were asked for since the last time, but for those of the browser's own first page.
+    /// Returns the addresses requested since the last call, without those of the browser's start page.
     pub(crate) async fn requests(&self) -> Vec<String> {
         let log = self.client.issue_cmd(ReadLog("performance")).await.unwrap();
         let messages = log.as_array().unwrap().iter().map(|entry| entry["message"].as_str().unwrap_or_default());
@@ -203,7 +203,7 @@ impl Browser {
         asked.filter(|address| !address.starts_with("chrome")).collect()
     }
 
-    /// Keeps a picture of the window if `DXT_TEST_PICTURES` names a folder.
+    /// Saves a screenshot if `DXT_TEST_PICTURES` names a folder.
     pub(crate) async fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("DXT_TEST_PICTURES") else { return };
         let picture = self.client.screenshot().await.unwrap();
@@ -217,7 +217,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Asked to end, chromedriver ends its browser too; killed, it would leave it behind when a test fails.
+        // On SIGTERM, chromedriver ends its browser, too; if killed after a failed test, it would leave the browser running.
         let _ = Command::new("kill").arg(self.driver.id().to_string()).status();
         let _ = self.driver.wait();
     }

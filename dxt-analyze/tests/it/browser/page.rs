@@ -1,4 +1,4 @@
-//! The page from disk.
+//! Tests of the page opened from disk.
 
 use crate::browser::DRAWINGS_FIT;
 use crate::browser::driver::{Browser, available};
@@ -9,7 +9,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// A log that has bytes over time and no calls.
+/// Log with bytes over time but no calls.
 #[tokio::test]
 async fn a_page_of_heat_maps_alone_has_a_timeline() {
     if !available() {
@@ -25,12 +25,12 @@ async fn a_page_of_heat_maps_alone_has_a_timeline() {
              return Array.from({ length: rows }, (_, row) => bytes.slice(row * bins, (row + 1) * bins).reduce((a, b) => a + b))")
         .await;
     assert_eq!(drawn, serde_json::json!([1007, 2007]));
-    // Nothing is known of calls in flight and their sizes, at any time.
+    // Calls in flight and their sizes are unknown at all times.
     let hatched = browser
         .js("return dxt.series.chart.getOption().series.filter(({ name }) => name === 'no data').map(({ markArea }) => markArea?.data?.length ?? 0)")
         .await;
     assert_eq!(hatched, serde_json::json!([0, 1, 1]));
-    // Where the time of calls is asked for, of which there is none, the bytes are striped in their colour.
+    // With busy time selected, which is unknown here, cells with bytes are striped in their colour.
     browser.choose("#measure", "busy").await;
     let kinds = browser
         .js("const chart = dxt.map.chart; const canvas = chart.getDom().querySelector('canvas'); const ratio = canvas.width / canvas.clientWidth;
@@ -50,7 +50,7 @@ async fn a_page_of_heat_maps_alone_has_a_timeline() {
     browser.end().await;
 }
 
-/// The GCRM case: 256 ranks, one file, fourteen slow writes; few enough to be drawn call by call.
+/// GCRM case: 256 ranks, one file, 14 slow writes; few enough to be drawn call by call.
 #[tokio::test]
 async fn everything_on_the_page_works_and_nothing_is_fetched() {
     if !available() {
@@ -61,7 +61,7 @@ async fn everything_on_the_page_works_and_nothing_is_fetched() {
     let browser = Browser::start(1280, 800).await;
     browser.open(&address).await;
     browser.picture("gcrm-first-screen").await;
-    // The first screen: the ledger, the verdict in a sentence, all findings by what they save, and the first three with what to do.
+    // First screen: the ledger, the verdict as a sentence, all findings by saving, and the first three with advice.
     let found = browser
         .js("const rows = [...document.querySelectorAll('#t-findings tbody tr')];
              const saves = rows.map((row) => Number(row.querySelector('[data-value]').dataset.value));
@@ -100,7 +100,7 @@ async fn a_finding_leads_to_its_section(browser: &Browser) {
              return [at.className, box.top >= 0 && box.top < innerHeight, at.closest('details').open]")
         .await;
     assert_eq!(found, serde_json::json!(["finding", true, true]));
-    // Its code leads to what it means.
+    // The code of a finding links to its explanation.
     browser.click(".card .codes a").await;
     let found = browser
         .js("const at = document.querySelector(location.hash); const box = at.getBoundingClientRect();
@@ -117,7 +117,7 @@ async fn folded_sections_open_where_they_are_asked_for(browser: &Browser) {
     assert_eq!(browser.js(seen).await, false);
     browser.click("nav a[href='#stripes']").await;
     assert_eq!((all().await, browser.js(seen).await), (1, true.into()));
-    // By an address, as from a mail.
+    // Opened through its address, as from a mail.
     browser.js("location.hash = '#counters'").await;
     browser.until("return document.querySelector('#counters details').open").await;
     browser
@@ -129,7 +129,7 @@ async fn filters(browser: &Browser) {
     browser.js("document.getElementById('activity').scrollIntoView()").await;
     let status = async || browser.js("return document.getElementById('status').textContent").await;
     assert!(status().await.as_str().unwrap().contains("256 ranks"), "{}", status().await);
-    // Written bytes on the page are those of the trace, in every view.
+    // Written bytes on the page equal those of the trace, in every view.
     let bytes = browser
         .js("const sum = (name) => dxt.sum(dxt.data[name], dxt.keep(name)).bytes.reduce((a, b) => a + b, 0);
              return ['ranks', 'nodes', 'targets', 'files'].map(sum)")
@@ -164,13 +164,13 @@ async fn zoom_and_pan(browser: &Browser) {
     browser.click("#zoom-in").await;
     let half = span().await;
     assert!(((half.1 - half.0) / (whole.1 - whole.0) - 0.5).abs() < 0.01, "{half:?} of {whole:?}");
-    // All charts over time follow.
+    // All charts over time follow the zoom.
     let charts =
         "return ['map', 'series', 'offsets'].map((name) => dxt[name].chart.getOption().dataZoom[0].startValue)";
     for start in browser.js(charts).await.as_array().unwrap() {
         assert!((number(start) - half.0).abs() < 1e6, "{start} for {half:?}");
     }
-    // Drag to the left: later times come into view.
+    // Dragging to the left brings later times into view.
     let at = browser
         .js("const box = dxt.map.chart.getDom().getBoundingClientRect(); return [box.left + 700, box.top + 100]")
         .await;
@@ -181,7 +181,7 @@ async fn zoom_and_pan(browser: &Browser) {
         dragged.0 > half.0 && ((dragged.1 - dragged.0) - (half.1 - half.0)).abs() < 1e6,
         "{dragged:?} after {half:?}"
     );
-    // By keys.
+    // Zoom by keys.
     browser.keys("#map", "0").await;
     assert_eq!(span().await, whole);
     browser.keys("#map", "++").await;
@@ -195,7 +195,7 @@ async fn zoom_and_pan(browser: &Browser) {
     assert_eq!(span().await, whole);
 }
 
-/// The call under the pointer is named: rank 3's small write of 3.5 s.
+/// Hovering shows the call under the pointer: rank 3's small write of 3.5 s.
 async fn hover(browser: &Browser) {
     browser.js("dxt.zoomTo(dxt.whole.from, dxt.whole.until, 0, 16)").await;
     let at = browser
@@ -227,7 +227,7 @@ async fn an_outlier_leads_to_its_row(browser: &Browser) {
         .js("const row = document.querySelector('tr.chosen'); const box = row.getBoundingClientRect();
              return [row.closest('section').id, row === document.activeElement, box.top > 0 && box.bottom < innerHeight, row.cells[4].textContent]")
         .await;
-    // Several ranks have points at one place: 328 bytes in 3.50 s.
+    // Several ranks have points at the same place: 328 bytes in 3.50 s.
     assert_eq!(row, serde_json::json!(["outliers", true, true, "328"]));
 }
 
@@ -242,7 +242,7 @@ async fn tables(browser: &Browser) {
     );
     browser.keys("#outliers input[type=search]", "3271568936").await;
     assert_eq!(browser.js(lengths).await, serde_json::json!([120]));
-    // Each chart has its numbers as a table.
+    // Each chart offers its numbers as a table.
     for chart in ["map", "series", "offsets", "boxes"] {
         browser.js(&format!("document.querySelector('details[data-of={chart}]').open = true")).await;
         browser
@@ -340,7 +340,7 @@ async fn thousands_of_ranks_fit_a_narrow_window() {
     browser.end().await;
 }
 
-/// Every width at which people read, light, dark and on paper: nothing is wider than the window, nothing lies on something else.
+/// At all usual widths, light, dark and on paper, no element is wider than the window and none overlaps another.
 #[tokio::test]
 async fn the_first_screen_fits_every_window() {
     if !available() {
@@ -355,7 +355,7 @@ async fn the_first_screen_fits_every_window() {
     let browser = Browser::start(1280, 900).await;
     browser.open(&address).await;
     browser.js("document.querySelectorAll('details').forEach((part) => (part.open = true))").await;
-    // What is wider than the window and in no frame that scrolls by itself.
+    // Elements wider than the window that are in no scrolling frame.
     let outside = "const wide = [...document.querySelectorAll('body *')].filter((at) => at.getBoundingClientRect().right > innerWidth + 1 && at.checkVisibility() && !at.closest('.table, nav ul, .skip, .chart, #tip'));
                    return [document.documentElement.scrollWidth <= innerWidth, wide.map((at) => `${at.tagName}.${at.className} ${at.textContent.slice(0, 40)}`).slice(0, 5)]";
     for width in [400, 800, 1200, 1600] {
@@ -382,7 +382,7 @@ async fn the_first_screen_fits_every_window() {
     browser.end().await;
 }
 
-/// The figures of the signatures, at every width and in the dark: they are there, they are as wide as the page and no wider, and say what they are.
+/// Figures of the signatures, at every width and in dark mode: present, exactly as wide as the page, and labelled.
 #[tokio::test]
 async fn figures_of_the_signatures_fit_every_window() {
     if !available() {

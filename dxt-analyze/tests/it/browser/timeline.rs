@@ -1,4 +1,4 @@
-//! The timeline's colours: reads and writes apart at every zoom, more is stronger, and what has no data is hatched.
+//! Tests of the timeline's colours: reads and writes differ at every zoom, colours deepen with the load, and time without data is hatched.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::page_of;
@@ -7,15 +7,15 @@ use serde_json::Value;
 use trace_format::counters::Counters;
 use trace_format::meta::Missing;
 
-/// Two ranks that read for two seconds and write for two; the share of the time in calls grows from a tenth to nearly all. Too many
-/// calls for a bar each.
+/// Writes a trace of two ranks that read for 2 s and write for 2 s; the share of time in calls grows from a tenth to nearly all.
+/// There are too many calls for individual bars.
 fn busy(folder: &std::path::Path) -> String {
     let processes = (0..2).map(|rank| {
         let mut one = crate::common::process(rank, "node1");
         one.process.info.end_ns = 4_000_000_000;
         for step in 0..16_000_u64 {
             let start = step * 250_000;
-            // In steps of half a second: 10 %, 40 %, 70 %, 98 %, and again.
+            // In steps of 0.5 s: 10 %, 40 %, 70 %, 98 %, twice.
             let takes = [25_000, 100_000, 175_000, 245_000][(step / 2000 % 4) as usize];
             let (offset, end) = ((step * 4096) as i64, start + takes);
             if step < 8000 {
@@ -30,7 +30,7 @@ fn busy(folder: &std::path::Path) -> String {
     crate::common::put(folder, "busy.dxt", &bytes)
 }
 
-/// Makes `pixels(time, row, count)` known to a script: of the timeline as it is seen, from a moment in ns on.
+/// JavaScript function `pixels(time, row, count)`: pixels of the visible timeline from a time in ns on.
 const LOOK: &str = "const chart = dxt.map.chart; chart.getZr().refreshImmediately();
      const canvas = chart.getDom().querySelector('canvas'); const ratio = canvas.width / canvas.clientWidth;
      const seen = document.createElement('canvas'); [seen.width, seen.height] = [canvas.width, canvas.height];
@@ -40,7 +40,7 @@ const LOOK: &str = "const chart = dxt.map.chart; chart.getZr().refreshImmediatel
        const { data } = context.getImageData(Math.round(x * ratio), Math.round(y * ratio), count, 1);
        return Array.from({ length: count }, (_, at) => [...data.slice(at * 4, at * 4 + 3)]); };";
 
-/// Pixels of the timeline at moments (s), in the middle of the upper row: red, green, blue.
+/// Returns the colours (red, green, blue) of the timeline at the given times in s, in the middle of the upper row.
 async fn pixels(browser: &Browser, moments: &[f64]) -> Vec<[f64; 3]> {
     let script = format!("{LOOK} return {moments:?}.map((time) => pixels(time * 1e9, 0.5, 1)[0])");
     serde_json::from_value(browser.js(&script).await).unwrap()
@@ -73,7 +73,7 @@ async fn reads_and_writes_have_colours_of_their_own_at_every_zoom_and_more_is_st
         assert!(light.windows(2).all(|pair| apart(pair) > 12.0), "{scheme}: {light:?} of 10, 40, 70 and 98 %");
         browser.picture(&format!("busy-{scheme}")).await;
     }
-    // Each chart has a name that is short, and all of it under the pointer.
+    // Each chart shows short file names, with the full name in the tooltip.
     let names = browser
         .js("const option = document.querySelector('#offset-file option'); return [option.text, option.title, document.querySelector('#file option:nth-child(2)').text]")
         .await;
@@ -95,7 +95,7 @@ async fn parts_in_a_box_beside_the_pointer_add_up() {
     let trace = busy(folder.path());
     let browser = Browser::start(1280, 900).await;
     browser.open(&page_of(folder.path(), &trace)).await;
-    // Thirds of anything, in any unit.
+    // Thirds of various totals, in each unit.
     let sums = "const number = (text) => Number(text.replaceAll(',', '').match(/^[\\d.]+/)[0]);
          const bad = [];
          for (const parts of [[1, 1, 1], [3333, 3333, 3334], [1e6, 2e6, 3e6 + 1], [5, 0, 0], [999999, 1, 1], [0.4, 0.4, 0.4], [1e9, 1e12, 3e15], [0, 0, 0]])
@@ -121,7 +121,7 @@ async fn parts_in_a_box_beside_the_pointer_add_up() {
     browser.end().await;
 }
 
-/// Hatched pixels: some of a line are painted, not all, and none in a colour.
+/// Returns true if the pixels are hatched: some of a line are painted, not all, and all are grey.
 fn is_hatched(line: &[[f64; 3]], back: [f64; 3]) -> bool {
     let own = |pixel: &&[f64; 3]| (0..3).any(|part| (pixel[part] - back[part]).abs() > 12.0);
     let grey = |pixel: &[f64; 3]| (pixel[0] - pixel[2]).abs() < 40.0;
@@ -129,7 +129,7 @@ fn is_hatched(line: &[[f64; 3]], back: [f64; 3]) -> bool {
     painted > 0 && painted < line.len() && line.iter().all(grey)
 }
 
-/// Two ranks of four seconds; those of `cut` have segments until the first second, and then counts alone.
+/// Writes a trace of two ranks of 4 s; ranks in `cut` have segments for the first second, then only counts.
 fn cut(folder: &std::path::Path, cut: &[i32]) -> String {
     let processes = (0..2).map(|rank| {
         let mut one = crate::common::process(rank, "node1");
@@ -176,14 +176,14 @@ async fn what_has_no_segments_is_hatched_to_the_end_and_a_heat_map_fills_it() {
     assert!(!is_hatched(&line(0.5).await, white), "rank 0 lacks nothing: {:?}", line(0.5).await);
     let legend = browser.js("return document.getElementById('map-legend').innerText").await;
     assert!(legend.as_str().unwrap().contains("no data"), "{legend}");
-    // As a raster too, and in every view.
+    // Also in raster mode and in every view.
     browser.choose("#measure", "bytes").await;
     for view in ["nodes", "files", "ranks"] {
         browser.click(&format!("[data-view={view}]")).await;
         let legend = browser.js("return document.getElementById('map-legend').innerText").await;
         assert!(legend.as_str().unwrap().contains("no data"), "{view}: {legend}");
     }
-    // Where no rank has segments to the end, time goes on all the same.
+    // If no rank has segments to the end, the time axis still covers the run.
     let none = tempfile::tempdir().unwrap();
     browser.open(&page_of(none.path(), &cut(none.path(), &[0, 1]))).await;
     assert!(browser.js("return dxt.whole.until").await.as_f64().unwrap() >= 3.95e9);

@@ -1,4 +1,4 @@
-//! What is done again and again, or in pieces, and which of two patterns of the same calls is told.
+//! Tests of repeated and fragmented work, and of the choice between two patterns that explain the same calls.
 
 use super::{
     BARRIER, GATHER, H5_OPEN, H5_WRITE, MPIIO_OPEN, MPIIO_SYNC, MPIIO_WRITE, MS, STAT, SYNC, report, saves_ms,
@@ -22,7 +22,7 @@ fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V017"), Some(495));
     assert_eq!(saves_ms(&asks(2000), "DXT-V017"), None);
-    // The same names by several ranks are no other ones.
+    // Names queried again by other ranks are no additional names.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for call in 0..400_u64 {
@@ -83,7 +83,7 @@ fn a_rank_that_collects_and_writes_all_is_one_finding() {
     let told =
         found["verdict"]["findings"].as_array().is_some_and(|all| all.iter().any(|one| one["code"] == "DXT-V013"));
     assert!(!told, "{found}");
-    // Without a call that brings data, what it does before is not known.
+    // Without a call that transfers data, the work before a step is unknown.
     assert!(!sentence(&steps(false)).contains("collects"), "{}", sentence(&steps(false)));
 }
 
@@ -114,7 +114,7 @@ fn writes_that_stay_slow_are_told_however_short_the_fast_part_was() {
 
 #[test]
 fn runs_are_of_their_part_of_the_calls_only() {
-    // One small part is read in order, the rest here and there.
+    // One small part is read in order, the rest at random offsets.
     let mut one = process(-1, "n");
     let mut state = 7_u64;
     for call in 0..6000_u64 {
@@ -151,7 +151,7 @@ fn steps_of_a_script_are_not_blamed_for_what_others_do_not() {
 
 #[test]
 fn syncs_inside_collective_calls_are_no_turns() {
-    // One rank moves the bytes of all, by design; then each syncs after the one before.
+    // One rank moves the bytes of all, by design; the ranks' syncs then follow one after another.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let from = step * 100 * MS;
         if rank == 0 {
@@ -184,11 +184,11 @@ fn pieces_of_hdf5s_data_are_not_its_metadata() {
         report((0..8).map(rank).collect(), 900)
     };
     assert!(!sentence(&columns(200 * 256)).contains("metadata"), "{}", sentence(&columns(200 * 256)));
-    // The same calls where next to nothing was written to data sets.
+    // Identical calls with almost no data written to data sets.
     assert!(sentence(&columns(64)).contains("write the metadata"), "{}", sentence(&columns(64)));
 }
 
-/// A process that appends 32 KiB records, and writes the first 512 bytes again after each, or after each tenth.
+/// Returns the report on a process that appends records of 32 KiB and rewrites the first 512 bytes after every `every`-th record.
 fn with_header(every: u64) -> serde_json::Value {
     let mut one = process(-1, "n");
     for record in 0..60_u64 {
@@ -262,7 +262,7 @@ fn a_file_that_ranks_open_together_again_and_again_is_told() {
 
 #[test]
 fn what_each_rank_reads_again_is_told_before_that_all_read_it() {
-    // Eight ranks read 24 MiB in each of ten steps: the same ones each time, or the next.
+    // Eight ranks read 24 MiB in each of ten steps: the same bytes each time, or the next.
     let readers = |again: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");

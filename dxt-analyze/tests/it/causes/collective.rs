@@ -1,4 +1,4 @@
-//! What collective and independent calls of MPI-IO take outside of system calls.
+//! Tests of the time that collective and independent MPI-IO calls spend outside of system calls.
 
 use super::{
     KIB, MPIIO_READ_ALL, MPIIO_SET_VIEW, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MPIIO_WRITE, MS, report, saves_ms,
@@ -10,7 +10,8 @@ use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
 
 const FILE: &str = "/scratch/out.h5";
 
-/// Four ranks write 1 KiB each in 50 collective calls of 3 ms, 1 ms of it in a system call; each after two views of 5 ms.
+/// Returns the report on four ranks that write 1 KiB each in 50 collective calls of 3 ms, 1 ms of it in a system call; with `set_views`,
+/// two views of 5 ms precede each.
 fn small_calls(set_views: bool) -> Value {
     let rank = |rank: i32| {
         let mut one = process(rank, "n");
@@ -34,7 +35,7 @@ fn views_that_are_set_for_each_small_collective_call_are_part_of_what_it_costs()
     let found = small_calls(true);
     assert!(sentence(&found).contains("more of it goes into setting views"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-L004").unwrap_or(0);
-    // 100 ms beside the system calls, 500 ms in views, less what eight calls take.
+    // 100 ms outside of system calls, and 500 ms in views, minus the time of eight calls.
     assert!((420..=600).contains(&saves), "{saves} of 504 ms");
     let without = small_calls(false);
     assert!(!sentence(&without).contains("views"), "{}", sentence(&without));
@@ -43,7 +44,7 @@ fn views_that_are_set_for_each_small_collective_call_are_part_of_what_it_costs()
 
 #[test]
 fn system_calls_of_independent_calls_are_not_those_of_collective_ones_on_the_same_file() {
-    // 20 collective calls of 20 ms, 1 ms of it in a system call, and 200 independent ones of 2 ms, all but 0.1 ms of it in one.
+    // 20 collective calls of 20 ms with 1 ms in a system call, and 200 independent ones of 2 ms with 1.9 ms in one.
     let rank = |rank: i32| {
         let mut one = process(rank, "n");
         for call in 0..20 {
@@ -82,7 +83,7 @@ fn what_takes_its_time_in_the_library_is_explained_by_who_says_so() {
 
 #[test]
 fn who_comes_late_to_collective_calls_of_hdf5_is_named() {
-    // Ten steps; rank 2 computes for 60 ms, the others for 20; what HDF5 does inside takes 20 ms once all have come.
+    // Ten steps; rank 2 computes for 60 ms, the others for 20; the collective I/O inside HDF5 takes 20 ms once all have arrived.
     let late = |late_ms: u64| {
         let rank = |rank: u64| {
             let mut one: Builder = process(rank as i32, "n");
@@ -107,7 +108,7 @@ fn who_comes_late_to_collective_calls_of_hdf5_is_named() {
 
 #[test]
 fn aggregators_whose_small_requests_wait_for_each_other_are_too_many() {
-    // Ten collective calls; each of five ranks writes 32 KiB inside, which take 20 ms, one after another or all at once.
+    // Ten collective calls; each of five ranks writes 32 KiB inside, for 20 ms in total, serialized or all at once.
     let aggregators = |in_turn: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -136,7 +137,7 @@ fn aggregators_whose_small_requests_wait_for_each_other_are_too_many() {
 
 #[test]
 fn who_comes_late_to_the_collective_calls_of_a_part_of_the_ranks_is_named() {
-    // Six ranks write two files, three each; rank 4 computes for 60 ms before each call, the others for 20.
+    // Six ranks write two files, three ranks each; rank 4 computes for 60 ms before each call, the others for 20.
     let late = |late_ms: u64| {
         let rank = |rank: u64| {
             let mut one: Builder = process(rank as i32, "n");
@@ -161,7 +162,7 @@ fn who_comes_late_to_the_collective_calls_of_a_part_of_the_ranks_is_named() {
 
 #[test]
 fn split_collective_calls_do_their_work_where_the_library_does() {
-    // Whoever begins one waits for all others in it: nothing that another order of calls would mend.
+    // The begin call waits for all other ranks: reordering calls would not help.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         for step in 0..10_u64 {
@@ -177,7 +178,8 @@ fn split_collective_calls_do_their_work_where_the_library_does() {
     assert_eq!(saves_ms(&found, "DXT-V016"), None, "{}", sentence(&found));
 }
 
-/// Steps in which ranks come `late` (rank, step), in ms, to a collective write of their `group`, whose file is named by its number.
+/// Returns the report on steps in which ranks arrive `late(rank, step)` ms late at a collective write of their `group`, whose number names
+/// the file.
 fn groups(ranks: u64, group: impl Fn(u64) -> u64, late: impl Fn(u64, u64) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
     for step in 0..20_u64 {
@@ -203,7 +205,7 @@ fn groups_that_wait_at_the_same_time_do_not_wait_twice() {
 
 #[test]
 fn who_has_no_part_in_the_calls_of_a_group_is_not_late() {
-    // Seven of eight ranks write together for 50 ms; then all do, for whom the eighth has waited.
+    // Seven of eight ranks write together for 50 ms; then all eight do, for which the eighth has waited.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         for step in 0..10_u64 {
@@ -257,6 +259,6 @@ fn collective_calls_of_few_bytes_are_told() {
     let found = jobs("/scratch/rewrites", 64, true);
     let first = &found["verdict"]["findings"][0];
     assert!(first["commands"].to_string().contains("MPI_File_read_all(fh, gathered"), "{first}");
-    // As many bytes as are a request of their own.
+    // Enough bytes for requests of their own.
     assert_eq!(saves_ms(&jobs("/scratch/a", 20 << 10, false), "DXT-V033"), None);
 }

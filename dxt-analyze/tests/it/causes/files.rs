@@ -1,4 +1,5 @@
-//! What files are used for: many small ones, temporary ones, one that is opened or written anew again and again, HDF5 that reads more than it is asked for.
+//! Tests of file usage patterns: many small files, temporary ones, repeated opens or rewrites of one file, HDF5 that reads more than
+//! requested.
 
 use super::{
     BARRIER, H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK,
@@ -7,7 +8,7 @@ use super::{
 use crate::common::{self, Builder, process};
 use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
 
-/// A process that opens files one by one and reads 16 KiB of each, as long as told, in ms.
+/// Returns a process that opens files one by one, `each_ms` ms per open, and reads 16 KiB of each.
 fn reader(files: u64, opens: u64, each_ms: u64) -> Builder {
     let mut one = process(-1, "n");
     for call in 0..opens {
@@ -61,11 +62,11 @@ fn what_many_files_cost_is_not_what_is_done_with_each() {
         }
         report(vec![one], at / MS)
     };
-    // Of 50 files the opens and writes go, not the syncs.
+    // 50 files would save opens and writes, but not the syncs.
     let found = run(1, true);
     assert!(sentence(&found).contains("sync"), "{}", sentence(&found));
     assert!(saves_ms(&found, "DXT-V022").is_none_or(|ms| ms <= 100), "{found:#?}");
-    // Where each is written in many calls these cost by their number.
+    // If each file is written in many calls, their number dominates the cost.
     let found = run(16, false);
     assert!(saves_ms(&found, "DXT-V022").is_none_or(|ms| ms <= 50), "{}", sentence(&found));
 }
@@ -141,7 +142,7 @@ fn hdf5_that_is_flushed_after_each_object_is_told() {
             let from = call * 25 * MS;
             one.add("/data/a.h5", H5_WRITE, 0, -1, 8000, from, from + MS);
             if call % (40 / flushes) == 0 {
-                // The superblock, a header and a tree, here and there.
+                // Metadata of HDF5 (superblock, header, tree) at scattered offsets.
                 for piece in 0..4_u64 {
                     let at = from + MS + piece * 4 * MS;
                     let offset = (piece * call * 700) as i64;
@@ -163,7 +164,7 @@ fn hdf5_that_is_flushed_after_each_object_is_told() {
 
 #[test]
 fn hdf5_that_writes_a_chunk_again_for_each_row_is_told() {
-    // Four processes, each with a file of its own; rows of 2 KiB go to the same chunk of 128 KiB, which each flush writes whole.
+    // Four processes, each with its own file; rows of 2 KiB go to one chunk of 128 KiB, which each flush writes entirely.
     let run = |flushes: u64| {
         let ranks = |number: i32| {
             let (mut one, file) = (process(-1, "n"), format!("/data/part{number}.h5"));
@@ -223,7 +224,7 @@ fn files_that_are_asked_for_in_vain_are_polled() {
     assert!(all.into_iter().any(|one| one["code"] == "DXT-V017" && one["title"] == text), "{found}");
 }
 
-/// Four ranks in steps of 100 ms that open a file of the step together and write to it; one comes late.
+/// Returns the report on four ranks that, in steps of 100 ms, open a file of the step collectively and write to it; rank 2 arrives late.
 fn opened_together(late_ms: u64, together: bool) -> serde_json::Value {
     let steps = 8_u64;
     let rank = |rank: u64| {
@@ -249,7 +250,7 @@ fn ranks_meet_where_they_open_a_file_together_and_who_comes_late_there_is_named(
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-L003").unwrap_or_default();
     assert!((1000..1060).contains(&saves), "{saves}");
-    // Who opens a file for itself (MPI_COMM_SELF) waits for nobody.
+    // An open by a single rank (MPI_COMM_SELF) waits for no other rank.
     assert_eq!(saves_ms(&opened_together(150, false), "DXT-L003"), None);
     assert!(saves_ms(&opened_together(0, true), "DXT-L003").unwrap_or_default() < 10);
 }
@@ -291,7 +292,7 @@ fn processes_of_one_parent_share_its_work_and_those_of_others_do_not() {
     let expected = "Pid 1002 writes 2.5 times as much as the mean of all processes, and the others wait";
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     assert_eq!(saves_ms(&run([1, 2, 3, 4], false), "DXT-C014"), None);
-    // Whose others compute until it ends, too, keeps nobody waiting.
+    // A process whose peers compute until it ends blocks none of them.
     assert!(saves_ms(&run([7, 7, 7, 7], true), "DXT-C014").unwrap_or_default() == 0);
 }
 
@@ -319,7 +320,7 @@ fn of_mapped_files_only_calls_are_known_to_be_quick() {
     assert!(sentence(&found).ends_with("1 mapped file (6.00 MiB) is not on record."), "{}", sentence(&found));
 }
 
-/// 16 ranks that open a file each, for so long, and write to it and meet in each of ten steps.
+/// Returns the report on 16 ranks that each open a file for `ms` ms, then in each of ten steps write to it and synchronize.
 fn openers(ms: u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let (mut one, name) = (process(rank as i32, "n"), format!("/out/{rank}"));
@@ -348,7 +349,7 @@ fn what_each_rank_opens_once_is_told_and_is_no_warning_unless_it_is_long() {
 
 #[test]
 fn of_reads_that_are_not_by_turns_with_computing_nothing_is_said() {
-    // All is read at first, and a little is written after each step.
+    // All input is read first; each step then writes a little.
     let mut one = process(-1, "n");
     for call in 0..40_u64 {
         one.add(
@@ -369,7 +370,7 @@ fn of_reads_that_are_not_by_turns_with_computing_nothing_is_said() {
     assert!(!sentence(&found).contains("take turns"), "{}", sentence(&found));
 }
 
-/// Each rank has files in one of several folders, and reads 40 times, 8 ms in a folder that is slow and 2 ms in others.
+/// Returns the report on ranks with files in one folder each: 40 reads per rank, of 8 ms in the slow folder `old` and 2 ms in others.
 fn each_in_a_folder(folder: &dyn Fn(u64) -> String) -> serde_json::Value {
     let rank = |rank: u64| {
         let folder = folder(rank);
@@ -389,14 +390,14 @@ fn each_in_a_folder(folder: &dyn Fn(u64) -> String) -> serde_json::Value {
 fn a_slow_folder_of_which_each_rank_has_one_is_named() {
     let found = each_in_a_folder(&|rank| if rank % 4 == 1 { "old" } else { "new" }.to_owned());
     assert!(sentence(&found).starts_with("Files in /scratch/old are slow: reads take 3."), "{}", sentence(&found));
-    // Where nodes have folders of their own nothing tells them from their nodes.
+    // If each node has its own folders, a slow folder cannot be distinguished from a slow node.
     let found = each_in_a_folder(&|rank| if rank / 4 == 1 { "old".to_owned() } else { format!("n{}", rank / 4) });
     assert!(sentence(&found).starts_with("Node n1 (4 processes) is slow: reads take 3."), "{}", sentence(&found));
 }
 
 #[test]
 fn no_folder_is_slow_for_not_being_memory() {
-    // Each of eight processes opens two files of a folder and two of another, 20 times.
+    // Each of 8 processes opens two files of one folder and two of another, 20 times.
     let opens = |memory: &str| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, &format!("n{}", rank / 4));

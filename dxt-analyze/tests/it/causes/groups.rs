@@ -1,4 +1,5 @@
-//! Who is told where several look alike: groups of ranks, ranks and their files, whole files and requests, the library and the program, stripes and targets.
+//! Tests of attribution among similar candidates: groups of ranks, ranks and their files, whole files and requests, library and program,
+//! stripes and targets.
 
 use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
@@ -7,8 +8,9 @@ use serde_json::Value;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
-/// 24 ranks on three nodes in twelve steps: four writes of 4 MiB each, of very different lengths that add up to about 40 ms, times what is told of the rank, per cent;
-/// then all meet.
+/// Returns the report on 24 ranks on three nodes in twelve steps: four writes of 4 MiB each, of very different durations that add up to
+/// about 40 ms.
+/// Durations are scaled by `times(rank)` percent; all ranks synchronize after each step.
 fn in_steps(times: impl Fn(u64) -> u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, &format!("n{}", rank / 8));
@@ -43,7 +45,7 @@ fn ranks_that_are_in_calls_for_longer_than_all_others_are_told_together() {
         "{}",
         all_titles(&found)
     );
-    // Alike, a slope without a gap, and a gap that is small.
+    // Equal ranks, a slope without a gap, and a small gap.
     for (text, found) in [
         ("alike", in_steps(|_| 100)),
         ("a slope", in_steps(|rank| 100 + rank * 4)),
@@ -77,7 +79,8 @@ fn a_small_input_that_one_rank_reads_is_no_matter_beside_what_several_write() {
     assert_eq!(saves_ms(&found, "DXT-C013"), None);
 }
 
-/// Four ranks that go through so many files each, in so many passes, one call of 20 KiB in a file; opens and calls take so long, µs.
+/// Returns the report on four ranks that go through `files` files each in `passes` passes, with one call of 20 KiB per file.
+/// Opens take `open_us` µs, calls `call_us` µs.
 fn small_files(which: u16, (files, passes): (u64, u64), (open_us, call_us): (u64, u64)) -> Value {
     let rank = |rank: u64| {
         let (mut one, mut now) = (process(rank as i32, "n"), 0);
@@ -100,7 +103,7 @@ fn small_files(which: u16, (files, passes): (u64, u64), (open_us, call_us): (u64
 #[test]
 fn requests_that_are_whole_files_are_a_matter_of_many_files() {
     for (which, called) in [(op::POSIX_READ, "read"), (op::POSIX_WRITE, "written"), (op::STDIO_WRITE, "written")] {
-        // Quick opens, slow transfers; and many passes over very many files.
+        // Fast opens with slow transfers; and many passes over very many files.
         for (count, times) in [((60, 1), (100, 4000)), ((300, 4), (300, 1000))] {
             let found = small_files(which, count, times);
             let text = sentence(&found);
@@ -113,7 +116,7 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
             }
         }
     }
-    // One file in many short reads: these could be longer.
+    // One file in many short reads: larger reads are possible.
     let mut one = process(0, "n");
     one.add("/set/one", op::POSIX_OPEN, 0, -1, 0, 0, MS / 10);
     for call in 0..1200_u64 {
@@ -127,7 +130,7 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
 
 #[test]
 fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
-    // 16 ranks on two nodes; each asks for 1 MiB in a collective call, which is 16 writes of 64 KiB inside.
+    // 16 ranks on two nodes; each requests 1 MiB in a collective call with 16 writes of 64 KiB inside.
     let rank = |rank: u64, collective: bool| {
         let mut one = process(rank as i32, &format!("n{}", rank / 8));
         for step in 0..10_u64 {
@@ -151,12 +154,14 @@ fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("cb_nodes 2") && commands.contains("cb_buffer_size"), "{commands}");
-    // The same by the program itself is its own.
+    // Without MPI-IO, these writes are the program's own.
     let found = report((0..16).map(|number| rank(number, false)).collect(), 1000);
     assert!(sentence(&found).contains("consecutive small writes could be merged"), "{}", sentence(&found));
 }
 
-/// Eight ranks write a file of their own in each of eight steps; rank 3 takes five times as long in the last, and perhaps for opens and closes, too.
+/// Returns the report on eight ranks that each write a file of their own in each of eight steps; rank 3 takes five times as long in the
+/// last.
+/// With `opens_too`, its opens and closes are slow as well.
 fn own_files(opens_too: bool, one_file: bool) -> Value {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, &format!("n{}", rank / 4));
@@ -178,7 +183,7 @@ fn own_files(opens_too: bool, one_file: bool) -> Value {
             add(op::POSIX_CLOSE, -1, 0, 200 * other);
             one.add("", BARRIER, 0, 0, 0, now, (step + 1) * 600 * MS);
         }
-        // What some process writes elsewhere makes files comparable.
+        // A write to another file makes files comparable.
         if rank == 0 {
             one.write("/lus/log", 0, 1 << 20, 4800 * MS, 4810 * MS);
         }
@@ -200,7 +205,8 @@ fn a_slow_file_that_one_rank_alone_uses_is_told_with_the_rank() {
     assert!(sentence(&found).starts_with("Rank 3 is slow"), "{}", sentence(&found));
 }
 
-/// 32 ranks write 1 MiB each to a file of eight targets in eight steps, `apart` MiB from each other; a target serves one each 3 ms.
+/// Returns the report on 32 ranks that write 1 MiB each to a file on eight targets in eight steps, `apart` MiB from each other; a target
+/// serves one write per 3 ms.
 fn strided(apart: u64) -> Value {
     let ranks = 32;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();
@@ -212,7 +218,7 @@ fn strided(apart: u64) -> Value {
     for step in 0..8_u64 {
         let (from, mut free) = (step * 200 * MS, [0_u64; 8]);
         for (rank, one) in (0..ranks).zip(&mut all) {
-            // Who is served first is another one each time.
+            // Another rank is served first each time.
             let place = (rank * 13 + step * 5) % ranks;
             let at = (step * ranks + place) * apart + 5;
             let free = &mut free[(at % 8) as usize];

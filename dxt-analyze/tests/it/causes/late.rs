@@ -1,4 +1,4 @@
-//! Ranks for which the others wait where they meet, since they compute longer.
+//! Tests of ranks that compute longer and block the others at synchronization points.
 
 use super::{BARRIER, BCAST, GATHER, MS, meet, report, saves_ms, sentence, stepped};
 use crate::common::{Builder, op, process};
@@ -18,11 +18,11 @@ fn a_rank_that_comes_late_to_barriers_is_named_where_io_matters() {
     assert!(sentence(&found).starts_with("Rank 1 comes late to"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
     assert!((240..=300).contains(&saves), "{saves} of 300 ms");
-    // Who computes for longer is no matter of I/O where there is hardly any.
+    // Longer computation is no I/O problem if there is hardly any I/O.
     assert!(sentence(&late(1)).starts_with("I/O is not the bottleneck"), "{}", sentence(&late(1)));
 }
 
-/// Rank 0 waits for rank 1 where results come together; the others have sent theirs by then, and wait at the barrier behind that.
+/// Rank 0 waits for rank 1 in a reduction; the others have sent their parts by then, and wait at the following barrier.
 #[test]
 fn a_rank_that_comes_late_to_a_reduction_is_late_to_the_barrier_behind_it() {
     let rank = |rank: u64| {
@@ -58,7 +58,7 @@ fn a_rank_that_comes_late_to_a_reduction_is_late_to_the_barrier_behind_it() {
     }
 }
 
-/// Results come together on rank 0, which tells all what came of them: nobody leaves that before the last has come, though nothing says so.
+/// A reduction to rank 0 followed by a broadcast acts as a barrier, though no call says so.
 #[test]
 fn a_rank_is_late_where_a_broadcast_follows_a_reduction() {
     let found = |late: bool, bcast: bool| {
@@ -86,11 +86,11 @@ fn a_rank_is_late_where_a_broadcast_follows_a_reduction() {
     let saves = saves_ms(&late, "DXT-V013").unwrap_or(0);
     assert!((380..=460).contains(&saves), "{saves} of 420 ms");
     assert!(!sentence(&found(false, true)).contains("late"), "all compute as long");
-    // Who sends its part goes on: nobody else waits.
+    // In a reduction alone, senders continue: no other rank waits.
     assert!(!sentence(&found(true, false)).contains("late"), "they do not meet");
 }
 
-/// Ranks in ten steps, each with 20 ms of computing or 60 if it is late, then a write; they meet at the end of each step.
+/// Returns the report on ranks in ten steps: 20 ms of computing, or 60 if late, then a write; all synchronize at the end of each step.
 fn late(ranks: i32, is_late: &dyn Fn(u64) -> bool, node: &dyn Fn(i32) -> &'static str) -> serde_json::Value {
     let rank = |rank: i32| {
         let mut one = process(rank, node(rank));
@@ -121,18 +121,18 @@ fn ranks_that_are_late_together_are_named_together() {
         let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
         assert!((350..=410).contains(&saves), "{saves} of 400 ms");
     }
-    // All ranks of a node are the node.
+    // If all ranks of a node are late, the node is named.
     let nodes = |rank| if rank < 3 { "a" } else { "b" };
     let found = late(8, &|rank| rank < 3, &nodes);
     assert!(sentence(&found).starts_with("Node a (all 3 ranks of it) comes late to 10 of 10"), "{}", sentence(&found));
-    // More than half are no exception.
+    // More than half of the ranks are no outliers.
     let found = late(8, &|rank| rank > 2, &one);
     assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
 }
 
 #[test]
 fn who_comes_late_within_a_group_holds_up_all_where_these_meet() {
-    // Two groups of four ranks meet each among themselves in each of nine steps, and all of them in every third; rank 2 computes for longer.
+    // Two groups of four ranks each synchronize in each of nine steps, and all ranks in every third; rank 2 computes longer.
     let mut all: Vec<Builder> = (0..8).map(member).collect();
     let mut ready = [0_u64; 8];
     for step in 0..9_u64 {
@@ -165,7 +165,7 @@ fn who_comes_late_within_a_group_holds_up_all_where_these_meet() {
 
 #[test]
 fn who_comes_late_to_its_group_is_named_though_all_meet_only_at_the_end() {
-    // Two groups of four ranks; rank 2 computes longer by so much in each of nine steps, or its writes take so much longer.
+    // Two groups of four ranks; in each of nine steps, rank 2 computes `computes` longer, or its writes take `writes` longer.
     let run = |computes: u64, writes: u64| {
         let mut all: Vec<Builder> = (0..8).map(member).collect();
         let mut ready = [0_u64; 8];
@@ -197,10 +197,10 @@ fn who_comes_late_to_its_group_is_named_though_all_meet_only_at_the_end() {
     assert_eq!(saves_ms(&found, "DXT-V013"), None);
 }
 
-/// Number of a rank's communicator with its group.
+/// Number of a rank's group communicator.
 const GROUP: i64 = 1;
 
-/// A process that has such a communicator.
+/// Returns a process that has a group communicator.
 fn member(rank: i32) -> Builder {
     let mut one = process(rank, "n");
     let first = rank / 4 * 4;
@@ -216,7 +216,7 @@ fn member(rank: i32) -> Builder {
     one
 }
 
-/// Three ranks write for 45 ms and wait for 6, for one that computes for longer and writes for 5: that holds them up for 6 ms, not for 46.
+/// Three ranks write for 45 ms and wait for 6 ms, for one that computes longer and writes for 5 ms: it costs them 6 ms, not 46.
 #[test]
 fn who_writes_less_is_not_waited_for_by_those_who_write_more() {
     let mut all: Vec<Builder> = (0..4).map(|rank| process(rank, "n")).collect();

@@ -1,10 +1,10 @@
-//! The same causes where a Darshan log is all there is.
+//! Tests of the causes with only a Darshan log available.
 
 use super::{LOCK, MPIIO_OPEN_ALL, MPIIO_WRITE, MS, STAT, saves_ms, sentence, trace_of};
 use crate::common::{Builder, json, op, process, put, stdout};
 use serde_json::Value;
 
-/// The report on a job of `ranks` ranks as Darshan logs it.
+/// Returns the report on a job of `ranks` ranks, exported to a Darshan log.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn report_of_log(processes: Vec<Builder>, ranks: u32) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -16,7 +16,7 @@ fn report_of_log(processes: Vec<Builder>, ranks: u32) -> Value {
     json(&["report", "--format", "json", log], 0)
 }
 
-/// A file that is opened once, with what else is done to it.
+/// Returns a process that opens a file once, makes one call of 500 ms with operation `what`, and writes.
 fn opened_once(what: u16) -> Vec<Builder> {
     let mut one = process(0, "n");
     one.add("/scratch/a", op::POSIX_OPEN, 0, 0, 0, MS, 2 * MS);
@@ -63,7 +63,7 @@ fn what_darshan_has_no_time_for_is_nobodys() {
 
 #[test]
 fn a_rank_is_not_late_by_calls_of_unknown_time() {
-    // Rank 1 syncs for 60 ms in each step and is late by that; a log has the time of syncs, and not when they were.
+    // Rank 1 syncs for 60 ms in each step and therefore arrives late; a log has the total time of syncs, but not when they were made.
     let ranks = |syncs: bool| {
         let rank = |rank: i32| {
             let mut one = process(rank, "n");
@@ -83,7 +83,7 @@ fn a_rank_is_not_late_by_calls_of_unknown_time() {
     assert!(saves_ms(&ranks(true), "DXT-L003").is_none(), "{}", sentence(&ranks(true)));
 }
 
-/// The same without DXT: counters alone.
+/// Returns the report on the log without DXT: counters only.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn report_of_counters(processes: Vec<Builder>, ranks: u32) -> Value {
     const MAP: usize = 48;
@@ -101,7 +101,8 @@ fn report_of_counters(processes: Vec<Builder>, ranks: u32) -> Value {
     json(&["report", "--format", "json", &path], 0)
 }
 
-/// Four ranks that write twenty times for 20 ms, each followed by a sync of `sync_ms`; one write of rank 2 takes `stall_ms`.
+/// Returns the report on four ranks that each write twenty times for 20 ms, with a sync of `sync_ms` after each write; one write of rank 2
+/// takes `stall_ms`.
 fn counted(sync_ms: u64, stall_ms: u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -137,7 +138,7 @@ fn counters_tell_of_one_call_that_stalled_and_of_syncs() {
 
 #[test]
 fn who_comes_late_to_collective_opens_is_told_by_how_little_time_it_spends_in_them() {
-    // Six ranks open a file of each of eight steps together; one computes for 30 ms longer before that.
+    // Six ranks collectively open a file in each of eight steps; one computes for 30 ms longer before that.
     let run = |late: Option<u64>| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -159,7 +160,7 @@ fn who_comes_late_to_collective_opens_is_told_by_how_little_time_it_spends_in_th
     assert_eq!(saves_ms(&run(None), "DXT-L003"), None);
 }
 
-/// Four ranks that read the same 8 MiB of a file of their own, or of one of all, so many `times`, each of which they have `written` before, or not.
+/// Returns the report on four ranks that read the same 8 MiB `times` times, of their own file or a shared one, `written` before or not.
 fn read_again(times: u64, own: bool, written: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

@@ -1,4 +1,4 @@
-//! Calls that are far from their like, and what they have in common.
+//! Tests of calls that are far from their peers, and of their common cause.
 
 use super::{BARRIER, MS, STAT, SYNC, met_at_the_end, report, report_of, saves_ms, sentence, writers};
 use crate::common::{self, process};
@@ -14,7 +14,7 @@ fn long_calls_of_one_rank_at_times_are_that_ranks() {
         found["findings"]
     );
     assert_eq!(found["verdict"]["findings"][0]["about"]["rank"], 4);
-    // Another rank each time: nobody's.
+    // A different rank each time: no rank to blame.
     let found = writers(|rank, step| if step % 3 == 1 && rank == step % 8 { 9 } else { 1 });
     assert!(sentence(&found).contains("on no particular rank"), "{}", found["findings"]);
 }
@@ -25,10 +25,10 @@ fn storage_that_stands_still_again_and_again_is_named() {
     let text = sentence(&found);
     assert!(text.starts_with("Storage stands still every 120 ms, 8 times: writes of most ranks"), "{text}");
     assert_eq!(found["verdict"]["findings"][0]["code"], "DXT-V001");
-    // Half of the ranks are not storage.
+    // Half of the ranks do not point to storage.
     let found = writers(|rank, step| if rank % 2 == 0 && step % 12 == 7 { 9 } else { 1 });
     assert!(!sentence(&found).contains("stands still"), "{}", sentence(&found));
-    // At no regular times.
+    // At irregular times.
     let found = writers(|_, step| if [3, 9, 11, 30, 34, 61, 90].contains(&step) { 9 } else { 1 });
     assert!(sentence(&found).starts_with("Storage stands still 7 times: "), "{}", sentence(&found));
 }
@@ -65,7 +65,7 @@ fn the_folder_or_the_ending_of_files_that_are_slow_to_open_is_named() {
 
 #[test]
 fn syncs_that_are_mostly_quick_are_a_matter_of_the_few_that_are_not() {
-    // A sync after every two writes, each twentieth takes 120 ms instead of 2, on one rank or the other.
+    // A sync after every two writes; each twentieth takes 120 ms instead of 2, on different ranks.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         let mut from = 0;
@@ -139,7 +139,7 @@ fn calls_that_stall_one_after_another_with_no_quick_one_between_are_a_moment() {
 
 #[test]
 fn who_is_left_alone_at_the_end_holds_up_the_run() {
-    // Three programs beside each other: two write all the time, and the last write of the third takes a second, most of it after they have ended.
+    // Three concurrent programs: two write all the time; the third's last write takes 1 s, mostly after the others have ended.
     let program = |pid: u32, steps: u64, pause: u64, stalls_at: u64| {
         let mut one = process(-1, "n");
         one.process.info.pid = pid;
@@ -163,7 +163,7 @@ fn who_is_left_alone_at_the_end_holds_up_the_run() {
 
 #[test]
 fn reads_that_are_long_by_chance_at_once_are_no_storage_that_stands_still() {
-    // Four that read without a pause: some reads of each take 100 times as long, and the others go on meanwhile.
+    // Four processes that read without pause: some reads of each take 100 times as long, while the others continue.
     let reader = |rank: u64| {
         let mut one = process(-1, "n");
         one.process.info.pid = 10 + rank as u32;
@@ -184,7 +184,7 @@ fn reads_that_are_long_by_chance_at_once_are_no_storage_that_stands_still() {
 
 #[test]
 fn calls_that_stall_at_once_are_one_event() {
-    // Two of four ranks wait for the same second, and end together; each by itself would save nothing.
+    // Two of four ranks stall during the same second and end together; fixing one alone would save nothing.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..20_u64 {
@@ -203,7 +203,7 @@ fn calls_that_stall_at_once_are_one_event() {
 
 #[test]
 fn the_first_call_of_each_rank_is_no_stall_of_storage() {
-    // Each rank writes 100 times, one of which takes 30 ms.
+    // Each rank writes 100 times; one of the writes takes 30 ms.
     let long_at = |long: u64, long_ms: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -218,17 +218,17 @@ fn the_first_call_of_each_rank_is_no_stall_of_storage() {
     };
     let found = long_at(0, 30);
     assert_eq!(saves_ms(&found, "DXT-V001"), None, "{}", found["findings"]);
-    // It is no alarm, though it is more than 0.02 of a run that is as long as this one.
+    // Severity is info, though the saving exceeds 0.02 of this short run.
     let first = &found["verdict"]["findings"][0];
     assert_eq!((&first["code"], &first["severity"]), (&"DXT-V032".into(), &"info".into()), "{first}");
     let title = first["title"].as_str().unwrap();
     assert!(title.starts_with("the first write of 8 of 8 ranks takes up to 30.2 ms"), "{title}");
     assert!(first["saves_ns"].as_u64().unwrap() > 25 * MS, "{first}");
-    // The second one is no first one.
+    // The second call is not a first call.
     let found = long_at(1, 30);
     assert_eq!(saves_ms(&found, "DXT-V032"), None, "{}", found["findings"]);
     assert!(sentence(&found).starts_with("Storage stands still once"), "{}", sentence(&found));
-    // Nor is what takes longer than anything that is set up.
+    // Nor does set-up explain a call of 3 s.
     let found = long_at(0, 3000);
     assert!(sentence(&found).starts_with("Storage stands still once"), "{}", sentence(&found));
 }
@@ -246,7 +246,7 @@ fn calls_that_take_longer_and_longer_are_told() {
 
 #[test]
 fn a_part_of_a_file_is_not_blamed_where_a_moment_is() {
-    // For a while all is slow, and always a part of the file, which all go through in order or not.
+    // All reads are slow for a while, and one part of the file always; all ranks pass through the file, in order or not.
     let reads = |in_order: bool, part_ms: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -283,7 +283,8 @@ fn a_part_of_a_file_is_not_blamed_where_a_moment_is() {
 
 #[test]
 fn a_stall_beside_which_the_others_go_on_costs_what_the_end_waits_for_it() {
-    // Eight ranks meet once, at the end. One call of rank 3 takes 500 ms, while the others go on; rank 0 computes longer than all and comes last, or not.
+    // Eight ranks synchronize once, at the end. One call of rank 3 takes 500 ms while the others continue; rank 0 computes longest and
+    // arrives last, or not.
     let run = |longer: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -305,14 +306,14 @@ fn a_stall_beside_which_the_others_go_on_costs_what_the_end_waits_for_it() {
     let saves = saves_ms(&found, "DXT-V002").unwrap_or(0);
     assert!((450..=500).contains(&saves), "{saves} of 494 ms");
     assert!(saves_ms(&run(60), "DXT-V002").unwrap_or(0) <= 2, "{}", sentence(&run(60)));
-    // Rank 0 comes 200 ms before rank 3, which is late by 500.
+    // Rank 0 arrives 200 ms before rank 3, which is 500 ms late.
     let saves = saves_ms(&run(12), "DXT-V002").unwrap_or(0);
     assert!((150..=250).contains(&saves), "{saves} of 194 ms");
 }
 
 #[test]
 fn long_calls_that_are_nearly_all_one_nodes_are_that_nodes() {
-    // Eight ranks on four nodes write and stat; both take longer on one node, stat only in every other step, between quick ones.
+    // Eight ranks on four nodes write and stat; both take longer on one node, stat only in every other step.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, &format!("n{}", rank / 2));
         for step in 0..40 {

@@ -1,4 +1,4 @@
-//! What storage makes of calls: a server that takes one after another, one aggregator, lists of folders; and who waits meanwhile.
+//! Tests of effects of storage: a server that serializes calls, a single aggregator, directory listings; and the ranks that wait meanwhile.
 
 use super::{
     BARRIER, BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, UNLINK, report, report_of, saves_ms, sentence,
@@ -9,7 +9,7 @@ use dxt_synth::lustre::attribute as lustre;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{HintDef, HintOrigin, LayoutDef, LayoutMoment, LayoutSource};
 
-/// Six programs beside each other write 256 KiB at a time to a file of one stripe, four times in each of eight steps.
+/// Returns the report on six concurrent programs that write 256 KiB at a time to a file of one stripe, four times in each of eight steps.
 fn before_one_target(in_turn: bool) -> serde_json::Value {
     let mut all: Vec<Builder> = (0..6).map(|_| process(-1, "n")).collect();
     for (number, one) in (0..).zip(&mut all) {
@@ -40,7 +40,7 @@ fn before_one_target(in_turn: bool) -> serde_json::Value {
 fn a_target_that_serves_calls_in_turn_has_a_queue() {
     let found = before_one_target(true);
     assert!(sentence(&found).starts_with("Writes queue at OST 3"), "{}", sentence(&found));
-    // Of 8 times 24 writes of 12 ms one after another, at six targets at once.
+    // 8 times 24 serialized writes of 12 ms, compared with six targets in parallel.
     let saves = saves_ms(&found, "DXT-V006").unwrap_or(0);
     assert!((1200..=2300).contains(&saves), "{saves} of 1920 ms");
     let found = before_one_target(false);
@@ -91,7 +91,7 @@ fn a_folder_that_is_listed_again_is_no_slow_folder() {
 
 #[test]
 fn who_writes_most_while_others_wait_in_a_broadcast_is_named() {
-    // What rank 0 hands out it has of the others by messages, of rank 2 last: the others wait for it in the broadcast.
+    // Rank 0 broadcasts data received from the others by messages, last from rank 2: the others wait for it in the broadcast.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         for step in 0..10_u64 {
@@ -111,7 +111,7 @@ fn who_writes_most_while_others_wait_in_a_broadcast_is_named() {
 
 #[test]
 fn in_rounds_of_processes_all_wait_for_the_one_with_most_bytes() {
-    // Six rounds of four, another of which reads six times as much each time; the next begins when all have ended.
+    // Six rounds of four processes; in each round another one reads six times as much. A round begins when the previous one has ended.
     let rounds = |most: u64| {
         let of = |round: u64, number: u64| {
             let mut one = process(-1, "n");
@@ -134,9 +134,10 @@ fn in_rounds_of_processes_all_wait_for_the_one_with_most_bytes() {
     assert_eq!(saves_ms(&rounds(4), "DXT-C014"), None);
 }
 
-/// 64 ranks write 8 MiB each in each of ten steps, a stripe at a time, to a file on 16 targets: half of them begin on OST 0, the others on OST 8. A
-/// write takes some 20 ms, of which the target is busy for a part of a millisecond, so that those that begin together wait for each other there;
-/// on OST 8 `times` as long.
+/// Returns the report on 64 ranks that write 8 MiB each in each of ten steps, a stripe at a time, to a file on 16 targets: half begin on
+/// OST 0, half on OST 8.
+/// A write takes some 20 ms, of which the target is busy for a fraction of 1 ms, so that simultaneous writes queue there; on OST 8, it
+/// takes `times` as long.
 fn beginning_together(times: u64) -> serde_json::Value {
     let mut all: Vec<Builder> = (0..64).map(|rank| process(rank, &format!("n{}", rank / 8))).collect();
     for one in &mut all {
@@ -175,7 +176,7 @@ fn targets_that_ranks_begin_on_together_are_not_slow() {
         titles.filter(|title| title.contains(" slow: ")).collect::<Vec<String>>()
     };
     assert_eq!(slow(&beginning_together(1)), Vec::<String>::new());
-    // One that is slow is told, and once.
+    // A slow target is reported, and only once.
     let found = beginning_together(4);
     assert!(sentence(&found).starts_with("OST 8 is slow"), "{}", sentence(&found));
     assert_eq!(slow(&found).len(), 1, "{:?}", slow(&found));
@@ -183,7 +184,7 @@ fn targets_that_ranks_begin_on_together_are_not_slow() {
 
 #[test]
 fn a_slow_target_is_told_of_requests_that_span_most_of_their_file() {
-    // 24 ranks write 3 MiB at a time to files of their own, on four of 12 targets each: what reaches OST 5 takes four times as long.
+    // 24 ranks write 3 MiB at a time to files of their own, each on four of 12 targets; data on OST 5 takes four times as long.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, &format!("n{}", rank / 8));
         let path = format!("/lus/{rank}");
@@ -252,7 +253,7 @@ fn that_a_rank_has_more_to_write_is_told_before_that_it_is_in_writes_for_longer(
 
 #[test]
 fn what_is_said_of_shared_files_is_priced_by_their_calls_alone() {
-    // Small reads of a shared file that take little, and longer writes of each rank's own.
+    // Small, fast reads of a shared file, and longer writes to each rank's own file.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         for step in 0..100_u64 {

@@ -1,4 +1,4 @@
-//! What the form of the I/O costs: small requests, log lines, syncs, unaligned writes.
+//! Tests of the cost of I/O patterns: small requests, log lines, syncs, unaligned writes.
 
 use super::{KIB, MS, MSYNC, SYNC, report, saves_ms, sentence, stepped};
 use crate::common::{self, Builder, process};
@@ -53,7 +53,7 @@ fn syncs_of_mapped_files_are_named() {
 
 #[test]
 fn what_is_said_of_the_files_of_all_ranks_is_one_finding() {
-    // Every other write begins off a block and takes three times as long.
+    // Every other write is unaligned and takes three times as long.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         let mut at = 0;
@@ -90,14 +90,14 @@ fn tiny_requests_are_named_by_what_they_cost_in_any_interface() {
         assert!(sentence(&found).starts_with("400 small writes: 40 B and 4.00 ms each"), "{}", sentence(&found));
         assert_eq!(saves_ms(&found, "DXT-C005"), Some(399));
     }
-    // What a buffer takes up costs nothing.
+    // Writes absorbed by a buffer cost nothing.
     let found = lines(common::op::STDIO_WRITE, MS / 1000);
     assert!(!sentence(&found).contains("small writes"), "{}", sentence(&found));
 }
 
 #[test]
 fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_told_so() {
-    // Each takes as long as there are before it: appends to one file.
+    // Appends to one file: each takes longer by those queued before it.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let from = step * 100 * MS;
         let mut at = from;
@@ -115,7 +115,7 @@ fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_told_so() 
 
 #[test]
 fn readers_that_seldom_meet_do_not_wait_for_each_other() {
-    // Those that go on from where the last one ended are quick, others are not, whoever reads beside.
+    // Reads that continue at the previous end are fast, others are not, regardless of concurrent readers.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let mut at = (step * 100 + rank * 20) * MS;
         for call in 0..6_u64 {
@@ -149,7 +149,7 @@ fn one_long_sync_of_each_rank_is_named() {
 
 #[test]
 fn reads_of_a_quarter_megabyte_in_no_order_are_random_and_large_ones_are_not() {
-    // Four ranks read blocks of own files in no order, each of which takes 6 ms, or 24 ms of four times the length.
+    // Four ranks read blocks of their own files in random order, 6 ms each, or 24 ms for blocks of four times the size.
     let run = |blocks: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -174,14 +174,14 @@ fn reads_of_a_quarter_megabyte_in_no_order_are_random_and_large_ones_are_not() {
     };
     let found = run(1);
     assert!(sentence(&found).starts_with("Random reads: "), "{}", sentence(&found));
-    // How much of it is the order's is not known.
+    // The part of the time due to the order is unknown.
     assert_eq!(found["findings"][0]["severity"], "warn");
     assert_eq!(saves_ms(&run(4), "DXT-C008"), None);
 }
 
 #[test]
 fn strided_reads_are_told_as_such_and_those_in_a_row_are_not() {
-    // Four ranks read so many KiB a hundred times, each 4 ms for 32 KiB, at this distance.
+    // Four ranks each read `length` bytes a hundred times, 4 ms for 32 KiB, at a distance of `stride`.
     let run = |length: u64, stride: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -199,7 +199,7 @@ fn strided_reads_are_told_as_such_and_those_in_a_row_are_not() {
     let said = "400 strided reads on /scratch/table: 32.0 KiB every 640 KiB: ";
     assert!(sentence(&found).starts_with(said), "{}", sentence(&found));
     assert_eq!(saves_ms(&run(32 * KIB, 32 * KIB), "DXT-I005"), None);
-    // Longer ones take some of it for their bytes: how much is not known.
+    // Larger reads spend some time on their bytes: the share is unknown.
     let found = run(256 * KIB, 9216 * KIB);
     assert!(
         sentence(&found).starts_with("400 strided reads on /scratch/table: 256 KiB every 9.00 MiB: "),
@@ -211,7 +211,7 @@ fn strided_reads_are_told_as_such_and_those_in_a_row_are_not() {
 
 #[test]
 fn a_few_hundred_small_requests_are_told_if_they_take_their_time() {
-    // One process writes 32 KiB three hundred times in a row.
+    // One process makes 300 consecutive writes of 32 KiB.
     let run = |us: u64| {
         let mut one = process(-1, "n");
         for call in 0..300_u64 {

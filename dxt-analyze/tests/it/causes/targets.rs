@@ -1,4 +1,4 @@
-//! Storage targets before which calls wait: slow ones, and those that too much lies on.
+//! Tests of storage targets with queues: slow targets, and overloaded ones.
 
 use super::{BARRIER, MS, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
@@ -7,8 +7,9 @@ use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 const US: u64 = 1000;
 
-/// A file for each of 48 ranks on a target of its own choice (`places`), four writes of 1 MiB in each of eight steps, behind which all meet. A write is
-/// 10 ms on its way, and its target takes `serves` µs for it, one after another.
+/// Returns the report on 48 ranks, each with a file on target `places(rank)`; in each of eight steps, each rank makes four writes of 1 MiB,
+/// then all synchronize.
+/// A write takes 10 ms in transit, plus `serves(target)` µs at its target, which serializes writes.
 fn before_targets(places: impl Fn(u64) -> u32, serves: impl Fn(u32) -> u64) -> serde_json::Value {
     let ranks = 48;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();
@@ -43,7 +44,7 @@ fn before_targets(places: impl Fn(u64) -> u32, serves: impl Fn(u32) -> u64) -> s
 
 #[test]
 fn a_target_that_calls_wait_for_is_slow_though_its_first_is_as_quick_as_others() {
-    // Six ranks to each of eight targets: one takes 7 ms where the others take 1, so that a rank waits for the five before it, 42 ms each time.
+    // Six ranks on each of eight targets; one target takes 7 ms instead of 1, so that a rank waits for the five before it: 42 ms each time.
     let found = before_targets(|rank| (rank % 8) as u32, |target| if target == 5 { 7000 } else { 1000 });
     assert!(sentence(&found).starts_with("OST 5 is slow: writes take "), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
@@ -78,20 +79,20 @@ fn a_rank_and_the_target_that_it_alone_uses_are_told_together() {
     let one = found(true);
     let expected = "Rank 5 or OST 5, which no other uses, is slow: writes take ";
     assert!(sentence(&one).starts_with(expected), "{}", sentence(&one));
-    // Where another rank is as slow there, the target is.
+    // If another rank is as slow there, the target is to blame.
     let both = found(false);
     assert!(sentence(&both).starts_with("OST 2 is slow: writes take "), "{}", sentence(&both));
 }
 
 #[test]
 fn a_target_that_most_lies_on_is_overloaded() {
-    // Half of the files on one of 13.
+    // Half of the files on one of 13 targets.
     let found = before_targets(|rank| if rank % 2 == 0 { 0 } else { 1 + (rank / 2 % 12) as u32 }, |_| 2000);
     let text = "OST 0 is overloaded: 12.0 times as much is asked of it as of other OSTs";
     assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((800..=1800).contains(&saves), "{saves} of about 1200 ms");
-    // And most: these are no slow ranks either.
+    // Two thirds of the files: their ranks are not slow either.
     let found = before_targets(|rank| if rank % 3 < 2 { 0 } else { 1 + (rank / 3 % 12) as u32 }, |_| 2000);
     assert!(sentence(&found).starts_with("OST 0 is overloaded: "), "{}", sentence(&found));
 }
@@ -100,14 +101,14 @@ fn a_target_that_most_lies_on_is_overloaded() {
 fn targets_that_serve_alike_are_no_matter() {
     let found = before_targets(|rank| (rank % 8) as u32, |_| 1500);
     assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
-    // Twice as many files on one, by chance, and calls that are hardly longer for it.
+    // Twice as many files on one target, by chance, which hardly lengthens calls.
     let found = before_targets(|rank| if rank >= 42 { 3 } else { (rank % 7) as u32 }, |_| 1000);
     assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
 }
 
 #[test]
 fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
-    // Requests of 4 MiB on a file of eight targets: those of even ranks reach the first four of them, those of odd ranks the others.
+    // Requests of 4 MiB on a file of eight targets: those of even ranks reach the first four targets, those of odd ranks the others.
     let rank = |rank: u64, slower: u64| {
         let mut one = process(rank as i32, &format!("n{}", rank / 8));
         let file = one.file("/lus/a");
@@ -133,7 +134,7 @@ fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
 
 #[test]
 fn what_waits_for_a_block_that_all_read_is_told_of_the_block() {
-    // 64 ranks read the same MiB in each of six steps, or each another one; it lies on one target, which takes 2 ms for each.
+    // 64 ranks read the same MiB, or one each, in each of six steps; the data is on one target, which takes 2 ms per request.
     let run = |same: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, &format!("n{}", rank / 8));
@@ -168,7 +169,7 @@ fn what_waits_for_a_block_that_all_read_is_told_of_the_block() {
 
 #[test]
 fn what_crosses_stripes_on_more_files_than_are_named_is_priced_on_all() {
-    // A file for each of 24 ranks; 1 MiB each 100 ms in 20 ms, behind a header or not.
+    // A file for each of 24 ranks; 1 MiB in 20 ms every 100 ms, behind a header or not.
     let run = |header: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");

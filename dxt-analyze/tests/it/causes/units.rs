@@ -1,10 +1,11 @@
-//! Ranks, files, parts of files and moments that are slow.
+//! Tests of slow ranks, files, file regions and periods.
 
 use super::{BARRIER, KIB, MS, met_at_the_end, report, report_of, saves_ms, sentence, writers};
 use crate::common::{Builder, op, process};
 use trace_format::meta::CommunicatorDef;
 
-/// Four ranks in ten steps of 100 ms, each with a write of 1 MiB in 4 ms, or 40 on rank 3; rank 0 computes for so long before its own.
+/// Returns four ranks in ten steps of 100 ms, each with a write of 1 MiB in 4 ms, or 40 ms on rank 3; rank 0 first computes for the given
+/// time.
 fn steps(rank_0_computes_ms: u64) -> Vec<Builder> {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -28,7 +29,7 @@ fn a_slow_rank_that_nobody_waits_for_saves_nothing() {
         "rank 0 computes until the end of each step"
     );
     assert_eq!(saves_ms(&report(steps(50), 1000), "DXT-O002"), Some(359));
-    // Of 46 ms that rank 3 could save, the others wait for 20.
+    // Rank 3 could save 46 ms per step; the others wait for 20 of these.
     let some = saves_ms(&report(steps(76), 1000), "DXT-O002").unwrap_or(0);
     assert!((190..=210).contains(&some), "{some}");
 }
@@ -54,7 +55,7 @@ fn a_slow_file_is_named() {
     assert_eq!(saves_ms(&found, "DXT-O005"), Some(151));
 }
 
-/// Eight ranks that read blocks of two files, as long as told of the first, 5 ms of the other; by turns, or one file after the other.
+/// Returns the report on eight ranks that read blocks of two files, in `first_ms` ms and in 5 ms; alternating, or one file after the other.
 fn two_files(first_ms: u64, by_turns: bool) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -86,12 +87,14 @@ fn the_slower_of_two_files_is_named_where_ranks_use_both_by_turns() {
     assert!(sentence(&found).starts_with("File /in/mesh is slow: reads take 1."), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O005").unwrap_or(0);
     assert!((320..=420).contains(&saves), "{saves} of 400 ms");
-    // Alike, or at another time: then that may be why.
+    // Equal times, or different periods: the period may then be the cause.
     assert_eq!(saves_ms(&two_files(6, true), "DXT-O005"), None);
     assert_eq!(saves_ms(&two_files(10, false), "DXT-O005"), None);
 }
 
-/// Eight ranks that meet at the beginning and at the end, with ten rounds in between: rank 3 writes three times as long, and computes `less` ms less in each.
+/// Returns the report on eight ranks that synchronize at the start and the end, with ten rounds in between. Rank 3 writes three times as
+/// long.
+/// It computes `less` ms less in each round.
 fn ahead(less: u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -116,7 +119,7 @@ fn a_slow_rank_that_comes_to_the_end_a_round_ahead_costs_nothing() {
     assert!(sentence(&found).starts_with("Rank 3 is slow: writes take 2."), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
     assert!((330..=420).contains(&saves), "{saves} of 400 ms");
-    // It comes 200 ms before the others: no round is longer.
+    // Rank 3 arrives 200 ms before the others: no round gets longer.
     assert!(saves_ms(&ahead(60), "DXT-O002").unwrap_or(0) <= 2, "{}", sentence(&ahead(60)));
 }
 
@@ -142,14 +145,14 @@ fn storage_that_is_slow_from_a_moment_on_is_named() {
         text.starts_with("From 0.4") && text.contains("the writes take 2.9 times as long as at other times"),
         "{text}"
     );
-    // What comes and goes is how the program works.
+    // Alternating slowness is how the program works.
     let found = writers(|_, step| if step / 5 % 2 == 1 { 6 } else { 2 });
     assert!(!sentence(&found).contains("other times"), "{}", sentence(&found));
 }
 
 #[test]
 fn ranks_that_meet_on_a_copy_of_the_world_wait_for_each_other() {
-    // The same as with MPI_COMM_WORLD: libraries duplicate it. Each rank numbers its communicators on its own.
+    // Communicator that duplicates MPI_COMM_WORLD, as libraries make it. Each rank numbers its communicators on its own.
     let on = |mut ranks: Vec<Builder>, size: u32| {
         for (rank, one) in ranks.iter_mut().enumerate() {
             let number = rank as u32 + 1;
@@ -171,7 +174,7 @@ fn ranks_that_meet_on_a_copy_of_the_world_wait_for_each_other() {
 
 #[test]
 fn a_slow_part_of_a_file_is_named() {
-    // Ranks write blocks in turn, twice over the whole file.
+    // Ranks write blocks in turn, over the whole file twice.
     let passes = |slow: &dyn Fn(u64, u64) -> bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -194,7 +197,7 @@ fn a_slow_part_of_a_file_is_named() {
     assert_eq!(found["verdict"]["findings"][0]["about"]["offset"], 96 << 20);
     let saves = saves_ms(&found, "DXT-O005").unwrap_or(0);
     assert!((200..=240).contains(&saves), "{saves}");
-    // Only the first time: then it is the moment.
+    // Slow in the first pass only: the period is the cause.
     let found = passes(&|step, at| step < 64 && (96 << 20..128 << 20).contains(&at));
     assert!(sentence(&found).starts_with("From 0.4"), "{}", sentence(&found));
 }
@@ -208,7 +211,7 @@ fn storage_that_is_slow_for_a_third_of_the_run_is_named() {
 
 #[test]
 fn a_slow_rank_stands_before_the_size_of_all_requests() {
-    // 64 KiB each, 20 of them a step: small, but the others make as small ones as quickly as ever.
+    // 20 writes of 64 KiB per step: small, but other ranks complete equally small ones fast.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..80 {
@@ -226,14 +229,14 @@ fn a_slow_rank_stands_before_the_size_of_all_requests() {
     };
     let found = report((0..4).map(rank).collect(), 8000);
     assert!(sentence(&found).starts_with("Rank 2 is slow: writes take 3.9 times"), "{}", sentence(&found));
-    // What is left of the small writes is worth no more than what they take on the other ranks.
+    // The small writes' remaining saving is at most their time on the other ranks.
     let small = saves_ms(&found, "DXT-C029").or_else(|| saves_ms(&found, "DXT-C030")).unwrap_or(0);
     assert!((1000..=1800).contains(&small), "{small} of 1,600 ms");
 }
 
 #[test]
 fn a_slow_folder_is_named() {
-    // Each rank writes two files in turn, one in each folder.
+    // Each rank alternates between two files, one in each folder.
     let steps = |slow_ms: u64, rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..40_u64 {
@@ -255,7 +258,7 @@ fn a_slow_folder_is_named() {
 
 #[test]
 fn the_slower_of_two_folders_of_one_process_is_told_by_their_files() {
-    // One process reads a file of each folder in turn.
+    // One process alternates between files of two folders.
     let run = |slow_ms: &dyn Fn(u64) -> u64| {
         let mut one = process(-1, "n");
         let mut now = 0;
@@ -271,7 +274,7 @@ fn the_slower_of_two_folders_of_one_process_is_told_by_their_files() {
     let found = run(&|_| 20);
     assert!(sentence(&found).starts_with("Files in /data/pm are slow: reads take "), "{}", sentence(&found));
     assert!(saves_ms(&found, "DXT-O005").is_some_and(|ms| (250..=330).contains(&ms)), "{}", found["findings"]);
-    // Not all of them.
+    // Only some of the files are slow.
     let found = run(&|step| if step % 3 == 0 { 4 } else { 20 });
     assert!(!sentence(&found).starts_with("Files in /data/pm"), "{}", sentence(&found));
 }

@@ -1,4 +1,4 @@
-//! Who waits for whom, and who does not.
+//! Tests of dependencies between ranks: ranks that block others, and ranks that do not.
 
 use super::{BARRIER, KIB, LOCK, MPIIO_WRITE, MS, report, report_of, saves_ms, sentence, stepped};
 use crate::common::{self, Builder, process};
@@ -56,7 +56,7 @@ fn threads_that_never_read_at_once_are_named() {
 
 #[test]
 fn who_serves_others_that_need_not_wait_is_not_blamed() {
-    // One rank writes what the others send it, and they compute on; they meet only at the end.
+    // One rank writes data sent by the others, which continue computing; all synchronize only at the end.
     let server = |busy_ms: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -72,13 +72,13 @@ fn who_serves_others_that_need_not_wait_is_not_blamed() {
         report((0..4).map(rank).collect(), 1000)
     };
     assert!(sentence(&server(15)).starts_with("Nothing stands out"), "{}", sentence(&server(15)));
-    // Who is busy all the time holds them up.
+    // A server that is busy all the time blocks the others.
     assert!(sentence(&server(80)).starts_with("Rank 3 writes 100 % of the bytes"), "{}", sentence(&server(80)));
 }
 
 #[test]
 fn uneven_reads_before_the_first_meeting_are_told_however_late_it_is() {
-    // Rank 2 reads most of the input for 600 of 1,000 ms; the others have read theirs soon, and wait for it.
+    // Rank 2 reads most of the input for 600 of 1,000 ms; the others finish early and wait for it.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         let calls = if rank == 2 { 60 } else { 6 };
@@ -102,7 +102,7 @@ fn who_waits_at_a_barrier_does_not_come_late_to_the_next_collective_call() {
             for step in 0..10_u64 {
                 let (from, at) = (step * 100 * MS, ((step * 4 + rank) << 20) as i64);
                 one.add("/scratch/all", common::op::MPIIO_WRITE_ALL, 0, at, 1 << 20, from, from + 10 * MS);
-                // All but rank 0 write on for 50 ms.
+                // All but rank 0 continue to write for 50 ms.
                 let until = if rank == 0 { from + 11 * MS } else { from + 61 * MS };
                 one.write(&format!("/scratch/of{rank}"), at, 1 << 20, from + 10 * MS, until);
                 if barrier {
@@ -148,14 +148,14 @@ fn locks_around_each_call_of_mpiio_are_told_from_those_of_sieving() {
     assert!(sieving.contains("for file locks, in 80 calls") && !all.contains("atomicity"), "{sieving}");
 }
 
-/// The first process of a pool, or one of its children, the first of which is number 1.
+/// Returns the parent process of a pool (number 0), or one of its children (1, 2, ...).
 fn pool_process(number: u64) -> Builder {
     let mut one = process(-1, "n");
     (one.process.info.pid, one.process.info.ppid) = (100 + number as u32, if number == 0 { 1 } else { 100 });
     one
 }
 
-/// A pool whose parent reads a list, and waits for its children, each with its end, ms.
+/// Returns the report on a pool whose parent reads a list and waits for its children, each given with its end in ms.
 fn pool(children: impl Iterator<Item = (Builder, u64)>) -> serde_json::Value {
     let mut parent = pool_process(0);
     parent.add("/scratch/list", common::op::POSIX_READ, 0, 0, 4096, 0, MS);
@@ -164,7 +164,7 @@ fn pool(children: impl Iterator<Item = (Builder, u64)>) -> serde_json::Value {
 
 #[test]
 fn of_a_pool_only_those_who_work_share_the_work() {
-    // Of four children one has most of the work.
+    // One of four children has most of the work.
     let child = |number: u64| {
         let mut one = pool_process(number + 1);
         let calls = if number == 1 { 90 } else { 30 };
@@ -218,7 +218,7 @@ fn a_shell_that_starts_ranks_is_no_worker() {
 
 #[test]
 fn a_shell_around_each_rank_is_no_worker_either() {
-    // It has the rank's number in its environment, and ends by exit.
+    // The shell has the rank's number in its environment, and ends by exit.
     let shell = |rank: i32| {
         let mut one = process(rank, "n");
         (one.process.info.pid, one.process.info.ended_by) = (2000 + rank as u32, "exit".into());
@@ -238,7 +238,7 @@ fn a_shell_around_each_rank_is_no_worker_either() {
 
 #[test]
 fn jobs_one_after_the_other_share_nothing() {
-    // Two ranks each, of which both write the same; the second job has twice as much.
+    // Two jobs of two ranks each that write equal amounts; the second job has twice as much.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         let (from, calls) = if rank < 2 { (0, 50) } else { (500, 100) };
@@ -255,8 +255,9 @@ fn jobs_one_after_the_other_share_nothing() {
 
 #[test]
 fn who_gathers_and_writes_is_not_excused_at_another_ranks_cost() {
-    // Each step: 40 ms of computing, a gather at whose end rank 0 writes for 60 ms, then a barrier. Rank 3 comes to the gather behind rank 0, the others
-    // have sent before: their waits at the barrier begin before the last has come to the gather.
+    // Each step: 40 ms of computing, a gather after which rank 0 writes for 60 ms, then a barrier.
+    // Rank 3 arrives at the gather after rank 0; the others have sent earlier, so that their waits at the barrier begin before the last
+    // rank has joined the gather.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..9 {
@@ -280,7 +281,8 @@ fn who_gathers_and_writes_is_not_excused_at_another_ranks_cost() {
 
 #[test]
 fn neighbours_of_a_slow_rank_are_not_called_late() {
-    // Rank 2 writes for 50 ms and not 5; ranks 1 and 3 wait for its message before they come to the meeting, rank 0 waits there.
+    // Rank 2 writes for 50 ms instead of 5; ranks 1 and 3 wait for its message before they reach the synchronization point, where rank 0
+    // waits.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let from = step * 100 * MS + 20 * MS;
         let takes = if rank == 2 { 50 } else { 5 } * MS + (rank * 7 + step * 13) % 10 * MS / 10;
@@ -291,8 +293,9 @@ fn neighbours_of_a_slow_rank_are_not_called_late() {
     assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
 }
 
-/// Eight steps of 100 ms of computing, each second one with a write of 10 ms. Rank 2's takes 90 ms; ranks 1 and 3 wait for its messages, which are not on
-/// record, and the others where all meet. `computes` is what a rank does in a step.
+/// Returns the report on eight steps of 100 ms of computing, with a write of 10 ms in every second one. Rank 2's write takes 90 ms.
+/// Ranks 1 and 3 wait for its messages, which are not recorded; the others wait at the synchronization point. `computes` is the time a rank
+/// computes in a step.
 fn neighbours(every: u64, computes: &dyn Fn(u64, u64) -> u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -327,7 +330,7 @@ fn who_waits_for_messages_of_a_slow_rank_does_not_make_it_cheap() {
         let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);
         assert!((expected * 8 / 10..=expected).contains(&saves), "{saves} of {expected} ms");
     }
-    // Who computes for longer at each step, writing or not, waits for nobody: the rank's writes hold up nobody then.
+    // A rank that computes longer at each step waits for no other: the slow rank's writes then block no one.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..8_u64 {

@@ -1,6 +1,8 @@
 //! Five runs of a program as mpi-io-test is, of which the second one has slow storage from half of its writes on; and what their traces say
 //! of when that was, against which other answers are held.
 
+#![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
+
 use super::harness::{Compiler, Launch, Scratch, library, skip, workload_with};
 use serde_json::Value;
 use std::collections::BTreeMap;

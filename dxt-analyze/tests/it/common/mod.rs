@@ -1,4 +1,4 @@
-//! Builds small traces in memory through the writing half of trace-format, and runs the program on files.
+//! Helpers that build small traces in memory with the writer of trace-format, and run dxt-analyze on files.
 #![allow(dead_code, unreachable_pub, clippy::allow_attributes, reason = "each test file uses a part of it")]
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
@@ -40,7 +40,7 @@ fn ops() -> Vec<OpDef> {
     ]
 }
 
-/// Job block of job `key` with `ranks` ranks (0: without MPI).
+/// Returns the job block of job `key` with `ranks` ranks (0: without MPI).
 pub fn job(key: &str, ranks: u32) -> Job {
     let mpi = (ranks > 0).then(|| Mpi { ranks, family: "MPICH".into(), version: "4.0".into() });
     let info = JobInfo {
@@ -55,16 +55,16 @@ pub fn job(key: &str, ranks: u32) -> Job {
     Job { info, ops: ops(), ..Job::default() }
 }
 
-/// Start of all processes unless a test says otherwise.
+/// Default start of all processes, in ns since 1970-01-01 UTC.
 pub const EPOCH: i64 = 1_700_000_000_000_000_000;
 
-/// One process under construction.
+/// Process under construction.
 pub struct Builder {
     pub process: Process,
     pub threads: Vec<(u32, Vec<Segment>)>,
 }
 
-/// Process of `rank` on `node`, pid 1000 + rank, with one thread whose tid is its pid.
+/// Returns a process of `rank` on `node`, with pid 1000 + rank and one thread whose tid equals the pid.
 pub fn process(rank: i32, node: &str) -> Builder {
     let pid = (1000 + rank) as u32;
     let info = ProcessInfo {
@@ -82,7 +82,7 @@ pub fn process(rank: i32, node: &str) -> Builder {
 }
 
 impl Builder {
-    /// Index of the file `path`, added if new.
+    /// Returns the index of the file `path`, added if new.
     pub fn file(&mut self, path: &str) -> u32 {
         let hash = path_hash(path.as_bytes());
         let files = &mut self.process.files;
@@ -92,7 +92,7 @@ impl Builder {
         }) as u32
     }
 
-    /// Id of the stream, added if new.
+    /// Returns the id of the stream, added if new.
     pub fn stream(&mut self, path: &str, op: u16, flags: u8) -> u32 {
         let file = self.file(path);
         let streams = &mut self.process.streams;
@@ -112,7 +112,7 @@ impl Builder {
         self
     }
 
-    /// Adds a call without data that fails with `errno`, the same for all of its kind on this file.
+    /// Adds a failing call without data; all failures of this operation on this file get `errno`.
     pub fn fail(&mut self, path: &str, op: u16, errno: u16, start: u64, end: u64) -> &mut Self {
         let stream = self.stream(path, op, stream_flags::FAILED);
         self.process.streams[stream as usize].errno = errno;
@@ -124,7 +124,7 @@ impl Builder {
         self.add(path, op::POSIX_WRITE, 0, offset, length, start, end)
     }
 
-    /// Its region.
+    /// Encodes the process as a region.
     pub fn region(&mut self, number: u32) -> Region {
         let mut encoder = Encoder::new().unwrap();
         let threads: Vec<ThreadSegments<'_>> = self
@@ -136,25 +136,25 @@ impl Builder {
     }
 }
 
-/// A whole trace.
+/// Encodes a complete trace.
 pub fn trace(job: &Job, mut processes: Vec<Builder>) -> Vec<u8> {
     let regions = processes.iter_mut().enumerate().map(|(number, process)| process.region(number as u32)).collect();
     file(&mut Encoder::new().unwrap(), job, regions).unwrap()
 }
 
-/// Runs the program.
+/// Runs dxt-analyze.
 pub fn run(args: &[&str]) -> Output {
     command(args).output().unwrap()
 }
 
-/// The program, not yet started, in a neutral environment.
+/// Returns the command of dxt-analyze, not yet started, in a neutral environment.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     command.args(args).env_remove("NO_COLOR").env("TERM", "xterm");
     command
 }
 
-/// Its standard output, after checking its exit code.
+/// Runs dxt-analyze, asserts its exit code, and returns its standard output.
 pub fn stdout(args: &[&str], code: i32) -> String {
     let output = run(args);
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
@@ -162,7 +162,7 @@ pub fn stdout(args: &[&str], code: i32) -> String {
     out
 }
 
-/// Its standard output as JSON, after checking its exit code.
+/// Runs dxt-analyze, asserts its exit code, and returns its standard output as JSON.
 pub fn json(args: &[&str], code: i32) -> serde_json::Value {
     serde_json::from_str(&stdout(args, code)).unwrap()
 }
@@ -174,7 +174,7 @@ pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Four ranks on two nodes: each opens, writes twice through MPI-IO (POSIX nested below), reads once and closes.
+/// Returns four ranks on two nodes: each opens, writes twice through MPI-IO (POSIX nested below), reads once and closes.
 pub fn small() -> (Job, Vec<Builder>) {
     let processes = (0..4)
         .map(|rank| {
@@ -195,8 +195,8 @@ pub fn small() -> (Job, Vec<Builder>) {
     (job("job-1", 4), processes)
 }
 
-/// Two ranks that write to one of two data sets of one path in two files, through HDF5, MPI-IO and POSIX, and read it; with
-/// hints and datatypes.
+/// Encodes a trace of two ranks with a file each; both files have a data set of the same path.
+/// Each rank writes through HDF5, MPI-IO and POSIX, and reads; the trace has hints and datatypes.
 pub fn hdf5() -> Vec<u8> {
     let processes = (0..2)
         .map(|rank| {
@@ -248,19 +248,19 @@ pub fn hdf5() -> Vec<u8> {
     trace(&job("job-1", 2), processes)
 }
 
-/// Says that something is not tested for want of something that scripts/setup.sh installs, also where the output of tests that pass
-/// is not shown: in CI that is a failure (scripts/test.sh).
+/// Reports a skipped test whose requirement scripts/setup.sh installs, even if output of passing tests is hidden: a failure in CI
+/// (scripts/test.sh).
 pub fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
-/// Says that something is not tested because this machine cannot, or because nobody has given it what it needs.
+/// Reports a skipped test that this machine cannot run, or whose input was not provided.
 pub fn skip_here(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped here: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
-/// The Python that the tests use, if it has these modules: `DXT_TEST_PYTHON`, or that which scripts/test.sh makes. Says what is not
-/// tested otherwise.
+/// Returns the Python of the tests if it has these modules: `DXT_TEST_PYTHON`, or that made by scripts/test.sh. Otherwise reports the
+/// skipped test.
 pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     let python = python_with(modules);
     if python.is_none() {
@@ -269,7 +269,7 @@ pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     python
 }
 
-/// The same, without a word.
+/// Returns the Python of the tests if it has these modules, without a report otherwise.
 pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let named = std::env::var_os("DXT_TEST_PYTHON").map(PathBuf::from);
@@ -279,7 +279,7 @@ pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
     tried.is_ok_and(|output| output.status.success()).then_some(python)
 }
 
-/// The Darshan logs of the project and of the folder that `DXT_DARSHAN_LOGS` names.
+/// Returns the Darshan logs of the project and of the folder named by `DXT_DARSHAN_LOGS`.
 pub fn logs() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/darshan")];
     match std::env::var_os("DXT_DARSHAN_LOGS") {
@@ -293,13 +293,12 @@ pub fn logs() -> Vec<PathBuf> {
     out
 }
 
-/// A path as an argument.
+/// Returns a path as an argument.
 pub fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
-/// A Darshan log of two ranks with heat maps and nothing else: they write 1,000 and 2,000 bytes in the second half second and 7 each
-/// later.
+/// Writes a Darshan log of two ranks with heat maps only: writes of 1,000 and 2,000 bytes in the second half second, and 7 each later.
 pub fn heat_log(folder: &Path) -> String {
     let of_rank = |rank: i64| darshan_log::HeatmapRecord {
         id: darshan_log::record_id(b"heatmap:POSIX"),

@@ -1,5 +1,5 @@
-//! `corpus --incremental`: what is collected night by night, whatever comes, changes, goes and is interrupted, is what one run over
-//! everything would have made.
+//! Tests of `corpus --incremental`: a corpus collected night by night, through additions, changes, removals and interruptions, equals that
+//! of one full run.
 
 use super::{corpus, in_two_files, site, testdata, text, through_hdf5};
 use crate::common::{Builder, job, process, put, python, run, skip_here, trace};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Tells in which rows two corpora differ, one of them by days, and how many each table has.
+/// Python script that prints the rows in which two corpora differ, one of them stored by days, and the row count of each table.
 const SAME: &str = r#"
 import duckdb, json, sys
 whole, days = sys.argv[1:]
@@ -25,13 +25,13 @@ answer["elsewhere"] = number(
 json.dump(answer, sys.stdout)
 "#;
 
-/// A night's run; what it says as JSON.
+/// Runs one night's collection; returns its report as JSON.
 #[track_caller]
 fn night(folder: &Path, days: &Path, code: i32) -> Value {
     corpus(&["--incremental", "-o", text(days), text(folder)], code)
 }
 
-/// What a report says that it read: new, changed, kept.
+/// Returns the numbers of new, changed and kept sources in a report.
 fn read(report: &Value) -> [u64; 3] {
     let remarks = report["remarks"].as_array().unwrap();
     let line = remarks.iter().filter_map(Value::as_str).find(|line| line.contains("are new")).unwrap();
@@ -39,7 +39,7 @@ fn read(report: &Value) -> [u64; 3] {
     [numbers[0], numbers[1], numbers[2]]
 }
 
-/// Demands that the corpus `days` has the rows of a run over everything in `folder`.
+/// Asserts that the corpus `days` has the rows of a full run over `folder`.
 #[track_caller]
 fn is_whole(folder: &Path, days: &Path, scratch: &Path) {
     let Some(interpreter) = python(&["duckdb"], "whether days are the whole") else { return };
@@ -55,7 +55,7 @@ fn is_whole(folder: &Path, days: &Path, scratch: &Path) {
     assert_eq!(answer["elsewhere"], 0);
 }
 
-/// A job of one rank that began so many days after the others.
+/// Returns a trace of a job of one rank that began `days` days after the others.
 fn later(key: &str, days: i64, bytes: u64) -> Vec<u8> {
     let mut about = job(key, 1);
     about.info.start_unix_ns += days * 86_400_000_000_000;
@@ -72,20 +72,20 @@ fn nights_together_are_the_whole() {
     site(folder);
     assert_eq!(read(&night(folder, &days, 0)), [7, 0, 0]);
     is_whole(folder, &days, scratch.path());
-    // Nothing has happened.
+    // Nothing has changed.
     let again = night(folder, &days, 0);
     assert_eq!((read(&again), &again["whole"]["jobs"]), ([0, 0, 7], &0.into()));
-    // A job of another day, one of a day that is there, a changed one, and the rest of one that had begun.
+    // A job of a new day, one of a known day, a changed one, and the remaining part of one that was incomplete.
     put(folder, "2024/new.dxt", &later("new", 3, 10));
     put(folder, "2024/same.dxt", &later("same", 0, 10));
     put(folder, "2024/11/hdf5.dxt", &[through_hdf5("job-2"), Vec::new()].concat());
     put(folder, "a/b/third.dxt", &later("two", 0, 77));
     std::fs::copy(folder.join("2024/11/2/x86_64-3.0.0.darshan"), folder.join("2024/copy.darshan")).unwrap();
-    // Written again, it is another file, though it says the same.
+    // A rewritten file counts as changed, even with equal contents.
     assert_eq!(read(&night(folder, &days, 0)), [3, 2, 5]);
     let found = corpus(&["-o", text(&scratch.path().join("other")), text(folder)], 0);
     assert_eq!(found["whole"]["jobs"], 10);
-    // The same log has the same key in both; which of the two is called ~2 depends on which came first.
+    // Both copies of the log have the same key; the one that comes second gets the suffix ~2.
     std::fs::remove_file(folder.join("2024/copy.darshan")).unwrap();
     let before = std::fs::read_dir(&days).unwrap().count();
     assert_eq!(read(&night(folder, &days, 0)), [0, 0, 10], "what is gone stays in the corpus");
@@ -104,7 +104,7 @@ fn what_cannot_be_read_is_tried_again() {
     put(folder, "half.dxt", &later("half", 1, 10));
     assert_eq!(read(&night(folder, &days, 0)), [1, 0, 1]);
     is_whole(folder, &days, scratch.path());
-    // Tables of another kind are not mixed with them.
+    // A corpus in one folder is not mixed with one stored by days.
     assert_eq!(
         run(&["corpus", "--force", "-o", text(&scratch.path().join("one")), text(folder)]).status.code(),
         Some(0)
@@ -177,16 +177,16 @@ fn a_key_that_is_used_again_takes_no_row_away() {
     let (days, folder) = (scratch.path().join("days"), logs.path());
     put(folder, "first.dxt", &later("test", 0, 10));
     assert_eq!(read(&night(folder, &days, 0)), [1, 0, 0]);
-    // Moved, it is the same job.
+    // A moved file is the same job.
     std::fs::rename(folder.join("first.dxt"), folder.join("moved.dxt")).unwrap();
     assert_eq!(read(&night(folder, &days, 0)), [0, 1, 0]);
-    // Its trace is gone, and another run has its key.
+    // The job's trace is gone, and another run has its key.
     std::fs::remove_file(folder.join("moved.dxt")).unwrap();
     put(folder, "second.dxt", &later("test", 2, 20));
     let report = night(folder, &days, 0);
     assert_eq!((read(&report), &report["jobs"][0]["job"]), ([1, 0, 1], &"test~2".into()));
     assert_eq!(read(&night(folder, &days, 0)), [0, 0, 2]);
-    // A further part of the second is no third.
+    // Another part of the second run is not a third run.
     put(folder, "part.dxt", &later("test", 2, 30));
     let report = night(folder, &days, 0);
     assert_eq!((read(&report), &report["jobs"][0]["job"]), ([0, 1, 1], &"test~2".into()));
@@ -215,7 +215,7 @@ fn users_that_chose_one_key_have_a_job_each() {
     let first = night(folder, &days, 0);
     assert_eq!((read(&first), jobs(&first)), ([2, 0, 0], both));
     assert_eq!(read(&night(folder, &days, 0)), [0, 0, 2]);
-    // One user's change does nothing to the other's row.
+    // A change of one user's job leaves the other user's row unchanged.
     put(folder, "a.dxt", &later("test", 0, 1000));
     let changed = night(folder, &days, 0);
     assert_eq!((read(&changed), jobs(&changed)), ([0, 1, 1], vec![("test".to_owned(), 1000)]));
@@ -249,7 +249,7 @@ fn an_archive_may_have_more_days_than_files_can_be_open() {
     assert_eq!(read(&night(folder, &days, 0)), [0, 0, 240]);
 }
 
-/// What another version has made is left as it is, and what to do is said.
+/// A corpus of another version is left unchanged, and the message states what to do.
 #[test]
 fn a_corpus_of_another_version_is_refused_with_what_to_do() {
     let (scratch, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -270,7 +270,7 @@ fn a_corpus_of_another_version_is_refused_with_what_to_do() {
         assert!(std::fs::read(file).unwrap() == content && day.join("jobs.parquet").exists());
         std::fs::write(file, before).unwrap();
     }
-    // Beside it, with what is still there.
+    // A new corpus beside the old one, from the traces that still exist.
     assert_eq!(read(&night(logs.path(), &scratch.path().join("new"), 0)), [2, 0, 0]);
     assert_eq!(read(&night(logs.path(), &days, 0)), [1, 0, 1]);
 }

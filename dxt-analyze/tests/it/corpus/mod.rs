@@ -1,5 +1,5 @@
-//! `corpus`: a row per job with the numbers that other verbs tell of it, sums that are those of the rows, and a line for all that
-//! cannot be read.
+//! Tests of `corpus`: a row per job with the numbers of other commands, sums equal to those of the rows, and a line for each unreadable
+//! file.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use trace_format::meta::stream_flags;
 
-/// A file in `testdata`.
+/// Returns the path of a file in `testdata`.
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata").join(name)
 }
@@ -26,14 +26,15 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// What the report says as JSON, after checking the exit code.
+/// Returns the report as JSON; asserts the exit code.
 #[track_caller]
 fn corpus(args: &[&str], code: i32) -> Value {
     crate::common::json(&[&["corpus", "--format", "json"], args].concat(), code)
 }
 
-/// A job of four ranks in two files, in different directories: each rank writes a file of its own, all write to a shared one, rank 3
-/// takes longest; one file is only looked at.
+/// Writes a job of four ranks as two files in different directories: each rank writes a file of its own, all write to a shared one, rank 3
+/// takes longest.
+/// A further file is only opened.
 fn in_two_files(folder: &Path) -> [String; 2] {
     let ranks = |from: i32, until: i32| -> Vec<Builder> {
         let one = |rank: i32| {
@@ -53,7 +54,7 @@ fn in_two_files(folder: &Path) -> [String; 2] {
     ]
 }
 
-/// Logs and traces in directories by date.
+/// Creates a tree of logs and traces in directories by date.
 fn site(folder: &Path) {
     for (day, name) in
         [("1", "gen-mpi8-rt3.5.0"), ("2", "x86_64-3.0.0"), ("2", "synth-pfl-a"), ("3", "ppc64-3.1.5-bigendian")]
@@ -68,7 +69,7 @@ fn site(folder: &Path) {
     in_two_files(folder);
 }
 
-/// A job whose only rank writes through HDF5, which calls MPI-IO, which calls the system.
+/// Encodes a job whose only rank writes through HDF5, which calls MPI-IO, which calls POSIX.
 fn through_hdf5(key: &str) -> Vec<u8> {
     let mut one = process(0, "node1");
     let (inside, both) = (stream_flags::IN_HDF5, stream_flags::IN_HDF5 | stream_flags::NESTED);
@@ -130,7 +131,7 @@ fn the_files_of_a_job_are_one_job_and_its_numbers_are_right() {
     assert_eq!(report["whole"]["jobs"], 1);
     let row = row(&report, "a/first.dxt");
     let second = 1_000_000_000_u64;
-    // Each rank: 1 s on its own file, 1 s of open, and 1 s on the shared file, of which rank 3 takes 7.
+    // Each rank: 1 s on its own file, 1 s of open, and 1 s on the shared file, where rank 3 takes 7 s.
     let io = 4 * 3 * second + 6 * second;
     assert_eq!((&row["ranks"], &row["runtime_ns"], &row["io_ns"]), (&4.into(), &(60 * second).into(), &io.into()));
     assert_eq!((&row["slowest_ns"], row["slowest_share"].as_f64()), (&(9 * second).into(), Some(0.15)));

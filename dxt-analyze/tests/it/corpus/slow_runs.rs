@@ -1,24 +1,25 @@
-//! Runs of one program: the one that was slow is named, with the moment from which it was and in what; runs that are alike are not blamed.
+//! Tests of slow runs among runs of one program: the slow one is named with its start of slowness and its slow calls; similar runs are not
+//! blamed.
 
 use super::{corpus, text};
 use crate::common::{self, Builder, job, op, process, put, trace};
 use serde_json::Value;
 use std::path::Path;
 
-/// Writes and reads of each rank.
+/// Number of writes, and of reads, of each rank.
 const CALLS: u64 = 40;
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// A run: two ranks write `CALLS` times, then read all of it.
+/// Run of two ranks that write `CALLS` times, then read all of it.
 struct Run<'a> {
     name: &'a str,
     exe: &'a [u8],
-    /// Days after the others that it began.
+    /// Start, in days after the other runs.
     day: i64,
     block: u64,
-    /// How long the number-th write and the number-th read take, ns.
+    /// Duration of a write or read (operation code, call number), in ns.
     takes: &'a dyn Fn(u16, u64) -> u64,
 }
 
@@ -32,7 +33,7 @@ impl Run<'_> {
                     let takes = (self.takes)(code, number);
                     let at = (number as i64 * 2 + i64::from(rank)) * self.block as i64;
                     one.add("/scratch/file", code, 0, at, self.block, now, now + takes);
-                    // It computes in between.
+                    // Computes between the calls.
                     now += takes + 10 * MS;
                 }
             }
@@ -47,12 +48,12 @@ impl Run<'_> {
     }
 }
 
-/// Some 5 % more or less, by the run and the call.
+/// Returns `ns` with some 5 % of variation, by run and call.
 fn about(ns: u64, run: u64, number: u64) -> u64 {
     ns * (95 + (run * 7919 + number * 104_729) % 11) / 100
 }
 
-/// So many healthy runs but for the second one, of which some calls take longer.
+/// Writes `count` runs that are healthy except for some calls of the second.
 fn runs(folder: &Path, count: u64, slower: impl Fn(u16, u64) -> u64) {
     for run in 1..=count {
         let name = format!("run-{run}");
@@ -64,7 +65,7 @@ fn runs(folder: &Path, count: u64, slower: impl Fn(u16, u64) -> u64) {
     }
 }
 
-/// Writes are slow from the 20th on, and all reads.
+/// Slows down writes from the 20th on, and all reads.
 fn from_half_time(code: u16, number: u64) -> u64 {
     match code {
         op::POSIX_WRITE if number < 20 => 1,
@@ -81,7 +82,7 @@ fn slow_runs(report: &Value) -> &Vec<Value> {
 fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
     let folder = tempfile::tempdir().unwrap();
     runs(folder.path(), 5, from_half_time);
-    // What is slow by nature: another program, and the same with more to do.
+    // Runs that are slower by nature: another program, and the same one with more work.
     let slow = |_: u16, _: u64| 900 * MS;
     Run { name: "other", exe: b"/opt/bin/other", day: 0, block: 1 << 20, takes: &slow }.put(folder.path());
     Run { name: "larger", exe: b"/opt/bin/app", day: 0, block: 1 << 21, takes: &slow }.put(folder.path());
@@ -89,7 +90,7 @@ fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
         let report = corpus(&[more, &[text(folder.path())]].concat(), 0);
         let [slow] = slow_runs(&report).as_slice() else { panic!("{}", report["slow_runs"]) };
         assert_eq!((&slow["job"], &slow["program"], &slow["others"]), (&"run-2".into(), &"app".into(), &4.into()));
-        // 20 writes of 2 ms with 10 ms behind each.
+        // 20 writes of 2 ms with 10 ms of computing after each.
         let from_ms = slow["from_ns"].as_u64().unwrap() / MS;
         assert!((210..290).contains(&from_ms), "{slow}");
         assert_eq!(slow["from_unix_ns"], common::EPOCH + slow["from_ns"].as_i64().unwrap());
@@ -98,7 +99,7 @@ fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
         assert_eq!((&writes["does"], &reads["does"]), (&"write".into(), &"read".into()));
         let slower = [writes, reads].map(|calls| calls["slower"].as_f64().unwrap());
         assert!((2.4..3.2).contains(&slower[0]) && (90.0..110.0).contains(&slower[1]), "{slow}");
-        // 2 ranks: 20 writes by 4 ms, 40 reads by 49.5 ms.
+        // 2 ranks: 20 writes longer by 4 ms, 40 reads longer by 49.5 ms.
         let longer_ms = slow["longer_ns"].as_u64().unwrap() / MS;
         assert!((3900..4400).contains(&longer_ms), "{slow}");
     }
@@ -110,7 +111,7 @@ fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
     assert!(rows[1].starts_with("run-2,app,4,write,0.2") && rows[2].starts_with("run-2,app,4,read,0."), "{rows:?}");
 }
 
-/// Of many runs each slow one is named, how many there are of them.
+/// Each of several slow runs is named, among any number of runs.
 #[test]
 fn several_slow_runs_do_not_hide_each_other() {
     for (fast, slow) in [(20, 1), (20, 2), (20, 3), (800, 15), (20, 0)] {
@@ -157,7 +158,7 @@ fn slow_for_a_while_at_first_and_all_the_time() {
         slow["calls"].as_array().unwrap().iter().map(|calls| calls["does"].as_str().unwrap().to_owned()).collect()
     };
     let times = |slow: &Value, name: &str| slow[name].as_u64().unwrap() / MS;
-    // 30 writes by 12 ms until then, 10 by 20 ms and 10 reads by 14 ms.
+    // 30 writes with 12 ms each until then; 10 writes with 20 ms and 10 reads with 14 ms.
     let between = said(&|code, number| {
         let is_slow = if code == op::POSIX_WRITE { number >= 30 } else { number < 10 };
         if is_slow { 8 } else { 1 }
@@ -181,7 +182,7 @@ fn few_runs_say_little() {
         slow_runs(&corpus(&[text(folder.path())], 0)).len()
     };
     assert_eq!(found(1, 50), 0);
-    // Which of two is as usual, nobody knows.
+    // With two runs, neither can be called normal.
     assert_eq!(found(2, 50), 0);
     assert_eq!(found(3, 5), 1);
 }
@@ -194,7 +195,7 @@ fn runs_that_are_collected_in_one_night_are_held_against_each_other() {
     runs(&logs, 5, from_half_time);
     let collect = || corpus(&["--incremental", "-o", text(&out), text(&logs)], 0);
     assert_eq!(slow_runs(&collect())[0]["job"], "run-2");
-    // What has been said is not said again.
+    // Slow runs are reported only once.
     assert!(slow_runs(&collect()).is_empty());
 }
 
@@ -217,7 +218,7 @@ fn a_run_is_held_against_those_of_earlier_nights() {
     };
     runs(&logs, 4, |_, _| 1);
     assert_eq!(said(&collect()), []);
-    // A week later, and traces of before are gone.
+    // A week later, after the earlier traces were deleted.
     (1..=4).for_each(|run| std::fs::remove_file(logs.join(format!("run-{run}.dxt"))).unwrap());
     put("late", 9, 7, &from_half_time);
     let report = collect();
@@ -226,20 +227,20 @@ fn a_run_is_held_against_those_of_earlier_nights() {
     assert!((210..290).contains(&from_ms), "{report}");
     let sentence = slow_runs(&report)[0]["sentence"].as_str().unwrap();
     assert!(sentence.starts_with("Of 5 runs of app that did the same, late was slow from "), "{sentence}");
-    // What was slow before is nothing to be held against, and is not named again.
+    // Earlier slow runs are no reference, and are not reported again.
     put("well", 10, 8, &|_, _| 1);
     put("again", 11, 7, &from_half_time);
     assert_eq!(said(&collect()), [("again".to_owned(), 5)]);
-    // A job that has changed is held against the others, not against what it was.
+    // A changed job is compared with the others, not with its earlier state.
     put("well", 10, 8, &from_half_time);
     assert_eq!(said(&collect()), [("well".to_owned(), 4)]);
-    // Without the day of those that were well, slow is what is usual.
+    // Without the day of the healthy runs, slow is normal.
     std::fs::remove_dir_all(out.join("day=2023-11-14")).unwrap();
     put("alone", 12, 9, &from_half_time);
     assert_eq!(said(&collect()), []);
 }
 
-/// By the times of earlier runs later ones are judged, and nothing else: whatever is wrong with them, rows are collected.
+/// Times of earlier runs only serve as reference for later ones: if they are damaged, rows are still collected.
 #[test]
 fn times_that_cannot_be_read_stop_no_night() {
     let cut = |file: &Path| {
@@ -262,7 +263,7 @@ fn times_that_cannot_be_read_stop_no_night() {
         collect();
         let paces = out.join("day=2023-11-14/.paces.jsonl.zst");
         damage(&paces);
-        // One of a day that is not touched, which reads it, and one of that day, which writes it anew.
+        // A run of another day, which only reads the damaged file, and one of the same day, which rewrites it.
         for (name, day) in [("next", 1), ("same", 0)] {
             let takes = |_: u16, _: u64| 2 * MS;
             Run { name, exe: b"/opt/bin/app", day, block: 1 << 20, takes: &takes }.put(&logs);

@@ -1,17 +1,18 @@
-//! Destinations that several agents share, that are added later, or that an agent left when it was killed; and what is chosen of all there is.
+//! Tests of destinations that are shared by agents, added later, or left behind by a killed agent; and of selections.
 
 use super::trouble::open_spools;
 use super::{Running, agent, in_intervals, lines};
 use crate::harness::{Compiler, Launch, Scratch, skip, workload, workload_with};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Lets an agent end.
+/// Interrupts an agent; returns its messages.
 fn interrupted(agent: Running) -> String {
     kill_process(Pid::from_child(&agent.0), Signal::INT).unwrap();
     agent.end().1
 }
 
-/// A traced program that makes so many calls, an open and a close, and ends when the agent has it open: one that came and went is another matter.
+/// Runs a traced program with `number` calls, an open and a close. It ends only once the agent has opened its spool; unseen processes are
+/// tested elsewhere.
 fn calls(scratch: &Scratch, number: &str, agent: &Running) {
     let (program, go) = (workload("live"), scratch.root().join("go"));
     let _ = std::fs::remove_file(&go);
@@ -26,7 +27,7 @@ fn calls(scratch: &Scratch, number: &str, agent: &Running) {
     });
 }
 
-/// Waits until a file has so many lines: the agent has seen all of them.
+/// Waits until a file has `number` lines: the agent has then seen all calls.
 fn until_lines(scratch: &Scratch, name: &str, number: usize) {
     let path = scratch.data().join(name);
     while std::fs::read_to_string(&path).map_or(0, |text| text.lines().count()) < number {
@@ -42,7 +43,7 @@ fn the_second_agent_of_a_file_says_so_and_the_first_loses_nothing() {
         to.extend(["--to", "parquet:files"]);
     }
     let first = Running::new(agent(&scratch, &to)).watching();
-    // It watches before it opens its files.
+    // The agent starts to watch before it opens its files.
     while !scratch.data().join(to.last().unwrap().split_once(':').unwrap().1).exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
@@ -83,7 +84,7 @@ fn what_a_new_destination_lacks_is_said() {
     let said = run(&["--to", "events:events"]);
     let new = "events:events: it is new beside this state: 102 calls that were passed on before are not there";
     assert_eq!(said.matches(new).count(), 1, "{said}");
-    // It is not new any more.
+    // No longer new.
     assert_eq!(run(&["--to", "events:events"]), "");
     assert_eq!((lines(&scratch, "events").len(), in_intervals(&lines(&scratch, "intervals")).0), (204, 306));
 }
@@ -129,7 +130,7 @@ fn collective_calls_are_shown_where_they_are_asked_for() {
     assert!(count("with", true) > 0);
 }
 
-/// Rows of a Parquet file, and names of its columns.
+/// Returns the number of rows of a Parquet file, and its column names.
 #[cfg(feature = "parquet")]
 fn rows(path: &std::path::Path) -> (i64, Vec<String>) {
     use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -139,7 +140,7 @@ fn rows(path: &std::path::Path) -> (i64, Vec<String>) {
     (about.num_rows(), names.collect())
 }
 
-/// Parquet files in a directory, in their order, and whatever else is there.
+/// Returns the files in the directory of Parquet files, sorted.
 #[cfg(feature = "parquet")]
 fn parts(scratch: &Scratch) -> Vec<std::path::PathBuf> {
     let all = std::fs::read_dir(scratch.data().join("files")).into_iter().flatten();
@@ -159,7 +160,7 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
     calls(&scratch, "100", &first);
     until_lines(&scratch, "files/pending.jsonl", 102);
     drop(first);
-    // A line that is none, and one that was cut.
+    // An invalid line, and a truncated one.
     let pending = scratch.data().join("files/pending.jsonl");
     let mut text = std::fs::read(&pending).unwrap();
     text.extend_from_slice(b"\xff\n{\"id\":");
@@ -173,11 +174,11 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
     let all = parts(&scratch);
     assert_eq!(all.iter().map(|path| path.file_name().unwrap()).collect::<Vec<_>>(), ["part-000000.parquet"]);
     assert_eq!(rows(&all[0]).0, 102);
-    // And the one behind it finds nothing in its way.
+    // The next agent is not disturbed by it.
     assert_eq!(Running::new(agent(&scratch, &["--to", "parquet:files", "--for", "100ms"])).end().1, "");
 }
 
-/// All that `events` has is in a column.
+/// Every field of `events` has a column.
 #[cfg(feature = "parquet")]
 #[test]
 fn a_parquet_file_is_ended_after_its_time_also_if_nothing_follows() {

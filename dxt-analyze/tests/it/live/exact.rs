@@ -1,4 +1,4 @@
-//! Shown and counted as missed is what is in the trace, exactly, however often the agent is killed.
+//! Tests of exactness: calls shown plus calls counted as missed equal those in the trace, however often the agent is killed.
 
 use super::{Running, agent, agent_each, events, in_intervals, lines, not_seen, recorded, shown, trace};
 use crate::common::stdout;
@@ -12,23 +12,23 @@ use std::time::Duration;
 /// Calls of each of two threads.
 const CALLS: &str = "60000";
 
-/// The command, traced.
+/// Adds the environment of a traced run to the command.
 fn traced<'a>(scratch: &Scratch, command: &'a mut Command, variables: &[(&str, &str)]) -> &'a mut Command {
     command.current_dir(scratch.root()).env("DXT_ENABLE", "trace").env("DXT_SPOOL", scratch.spools());
     command.env("DXT_OUTPUT_DIR", scratch.traces()).envs(variables.iter().copied()).env("LD_PRELOAD", library());
     command.stdin(Stdio::null()).stdout(Stdio::null())
 }
 
-/// Times that an agent is killed while the program writes.
+/// Number of times that an agent is killed while the program writes.
 const KILLS: usize = 6;
 
-/// A traced program that writes in bursts, when it is told to.
+/// Traced program that writes in bursts on request.
 struct Bursts {
     program: Child,
-    /// Bursts that are over.
+    /// Completed bursts.
     over: Arc<AtomicUsize>,
     told: usize,
-    /// Calls that it was told to make.
+    /// Requested calls.
     calls: u64,
 }
 
@@ -43,7 +43,7 @@ impl Bursts {
         Self { program, over, told: 0, calls: 0 }
     }
 
-    /// Begins a burst behind those before, of so many calls of each of its two threads.
+    /// Queues a burst of `calls` calls for each of the two threads.
     fn begin(&mut self, calls: u64) {
         writeln!(self.program.stdin.as_mut().unwrap(), "{calls}").unwrap();
         self.told += 1;
@@ -54,7 +54,7 @@ impl Bursts {
         self.over.load(Relaxed) < self.told
     }
 
-    /// Lets it end; how many calls it made, with its open and close.
+    /// Ends the program; returns its number of calls, including open and close.
     fn end(mut self) -> u64 {
         drop(self.program.stdin.take());
         assert!(self.program.wait().unwrap().success());
@@ -62,7 +62,7 @@ impl Bursts {
     }
 }
 
-/// Kills agents again and again while the program writes as quickly as it can; the last one sees its end. How many calls there were.
+/// Kills agents repeatedly while the program writes at full speed; the last one sees its end. Returns the number of calls.
 fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
     let scratch = Scratch::new();
     let to = ["--to", "events:events", "--to", "intervals:intervals", "--state", "state", "--until-end"];
@@ -85,7 +85,7 @@ fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         std::thread::sleep(Duration::from_millis((random >> 33) % 80));
         drop(agent);
-        // One that came too late does not count: the next burst is longer.
+        // A kill after the burst does not count: the next burst is longer.
         if program.writes() {
             kills += 1;
         } else {
@@ -102,10 +102,10 @@ fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
     (scratch, calls)
 }
 
-/// In whatever way the program's buffer overflows.
+/// For every overflow mode of the buffer.
 #[test]
 fn what_is_shown_and_what_is_missed_is_what_is_in_the_trace() {
-    // Packed, all have room in 4 MiB.
+    // Packed, all segments fit into 4 MiB.
     for (overflow, room) in [("compact", "4M"), ("spill", "1M"), ("fold", "1M")] {
         let (scratch, calls) = killed(&[("DXT_OVERFLOW", overflow), ("DXT_BUFFER_MAX", room)]);
         let (segments, folded) = recorded(&scratch);
@@ -118,7 +118,7 @@ fn what_is_shown_and_what_is_missed_is_what_is_in_the_trace() {
     }
 }
 
-/// Counters mode has no events, and exact sums.
+/// Counters mode has exact sums, but no events.
 #[test]
 fn counters_are_shown_while_they_grow() {
     let (scratch, calls) = killed(&[("DXT_ENABLE", "counters"), ("DXT_LIVE", "1")]);
@@ -128,7 +128,7 @@ fn counters_are_shown_while_they_grow() {
     assert_eq!((shown(&scratch), counted), (0, calls));
 }
 
-/// Short calls are in counters only; they are shown as that.
+/// Calls below the minimum size have counters only, and are shown as counted.
 #[test]
 fn what_a_filter_keeps_no_segments_of_is_counted() {
     let (scratch, calls) = killed(&[("DXT_MIN_SIZE", "200"), ("DXT_BUFFER_MAX", "1M")]);
@@ -139,7 +139,7 @@ fn what_a_filter_keeps_no_segments_of_is_counted() {
     assert!(segments + counted == calls && counted > calls / 3, "{segments} + {counted} of {calls}");
 }
 
-/// One that is killed has no trace: what it had recorded is shown all the same.
+/// A killed process has no trace, but its recorded calls are shown.
 #[test]
 fn a_process_that_is_killed_is_shown_to_its_last_call() {
     let scratch = Scratch::new();
@@ -150,11 +150,11 @@ fn a_process_that_is_killed_is_shown_to_its_last_call() {
     program.wait().unwrap();
     agent.end();
     assert_eq!(events(&lines(&scratch, "events")), 120_002);
-    // Its spool stays, for `recover`.
+    // The spool stays for `recover`.
     assert_eq!(std::fs::read_dir(scratch.spools()).unwrap().count(), 1);
 }
 
-/// Sums are exact whatever is passed on; an event says what it stands for.
+/// With sampled events, sums stay exact, and each event has the number of calls that it stands for.
 #[test]
 fn one_of_many_events_stands_for_the_others() {
     let scratch = Scratch::new();
@@ -176,19 +176,19 @@ fn one_of_many_events_stands_for_the_others() {
     Launch::new(&scratch, workload("live")).args([CALLS, "2", "go"]).traced();
     let (_, said) = agent.end();
     let events = lines(&scratch, "events");
-    // Opens and closes are all there.
+    // All opens and closes are there.
     let ends = |event: &&serde_json::Value| matches!(event["op"].as_str(), Some("open" | "close"));
     assert_eq!((events.len(), events.iter().filter(ends).count()), (1_202, 2));
     let stand_for = |event: &serde_json::Value| event["stands_for"] == if ends(&event) { 1 } else { 100 };
     assert!(events.iter().all(stand_for));
-    // Others' form cannot say so, but for its counts.
+    // The connector's format has no such field, but its counts include all calls.
     let rows = lines(&scratch, "rows");
     assert_eq!((rows.len(), rows.iter().map(|row| row["cnt"].as_u64()).max()), (1_202, Some(Some(120_000))));
     assert_eq!(said.matches("cannot say that they stand for 100 calls each").count(), 1, "{said}");
     assert_eq!(in_intervals(&lines(&scratch, "intervals")).0, 120_002);
 }
 
-/// A destination that takes nothing is said once, and what it does not take is counted.
+/// A destination that accepts nothing is reported once, and rejected events are counted.
 #[test]
 fn a_full_disk_is_said_and_counted() {
     let scratch = Scratch::new();
@@ -201,11 +201,11 @@ fn a_full_disk_is_said_and_counted() {
     assert!(said.contains("120002 events were not taken"), "{said}");
 }
 
-/// By the rate of the clock when it was read: at most 500 ppm of the time since the process began apart.
+/// Times deviate by at most 500 ppm of the process's age, as the clock rate is estimated at the time of reading.
 #[test]
 fn an_event_has_the_times_of_its_call() {
     let scratch = Scratch::new();
-    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--until-end"])).watching();
+    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--until-end"]));
     std::fs::write(scratch.root().join("go"), "").unwrap();
     Launch::new(&scratch, workload("live")).args(["2000", "2", "go"]).traced();
     agent.end();
@@ -214,7 +214,7 @@ fn an_event_has_the_times_of_its_call() {
     let times = |call: &serde_json::Value| ["start_unix_ns", "end_unix_ns"].map(|name| call[name].as_u64().unwrap());
     let what = |call: &serde_json::Value| (call["op"].clone(), call["offset"].as_i64().unwrap_or(-1));
     let began = exported.iter().map(|call| times(call)[0] - call["start_ns"].as_u64().unwrap()).min().unwrap();
-    // Both by thread, and in its order.
+    // Sorted by thread, then in the thread's order.
     let mut events = lines(&scratch, "events");
     events.sort_by_key(|event| ["thread", "sequence", "slot"].map(|name| event[name].as_u64()));
     assert_eq!((events.len(), exported.len()), (4_002, 4_002));

@@ -1,5 +1,6 @@
-//! Eight users who put whatever they like among the spools, beside a program of which everything is to be seen: the agent that serves all of
-//! them takes a bounded amount of memory and of descriptors, answers, and is not late.
+//! Tests of `live` against hostile users: eight users put arbitrary files among the spools, beside a program that must be observed
+//! completely.
+//! The agent that serves all users keeps within bounds of memory and descriptors, answers, and is not late.
 
 use super::{Running, agent_each, trouble::open_spools};
 use crate::common;
@@ -16,15 +17,15 @@ use trace_format::meta::{FileDef, StreamDef};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::spool::{HEADER_BYTES, MAGIC, PART_BYTES, Part, VERSION, chunk, folded, header, journal};
 
-/// Resident memory that the agent may have at most, bytes: docs/live.md.
+/// Upper bound of the agent's resident memory, in bytes: docs/live.md.
 const MOST_RESIDENT: u64 = 256 << 20;
-/// Files that it may have open.
+/// Upper bound of the agent's open files.
 const MOST_FILES: &str = "256";
-/// Time for what is seen at once where nobody disturbs, far longer than it takes.
+/// Timeout for results that come at once on an undisturbed agent; far longer than they take.
 const PATIENCE: Duration = Duration::from_secs(120);
 const USERS: u32 = 8;
 
-/// A spool of a process that runs: this one.
+/// Spool that claims to belong to a running process: this one.
 struct Spool {
     header: Vec<u8>,
     journal: Vec<u8>,
@@ -53,12 +54,12 @@ impl Spool {
         self.journal.resize(self.journal.len().next_multiple_of(8), 0);
     }
 
-    /// The job, of this key, with the operations of the tests' traces.
+    /// Adds a job block of this key, with the operations of the tests' traces.
     fn job(&mut self, key: &str) {
         self.record(journal::kind::JOB, &common::job(key, 0).encode());
     }
 
-    /// Files with streams of the same numbers.
+    /// Adds files, and one stream for each with the same number.
     fn files(&mut self, count: u32, name: &str) {
         for number in 0..count {
             let path = format!("/hostile/{name}{number}");
@@ -69,7 +70,7 @@ impl Spool {
         }
     }
 
-    /// Writes it with other parts behind the journal, and claims as to how long they are.
+    /// Writes the spool with further parts behind the journal, whose lengths are claimed as given.
     fn write(mut self, path: &Path, parts: &[(Part, Vec<u8>, u64)]) {
         let file = File::create(path).unwrap();
         let mut at = HEADER_BYTES as u64;
@@ -88,7 +89,7 @@ impl Spool {
     }
 }
 
-/// An arena of full chunks in which each segment is of the next stream and ends a second behind the one before.
+/// Returns an arena of full chunks in which consecutive segments belong to consecutive streams and end 1 s apart.
 fn arena(chunks: u32, streams: u32) -> Vec<u8> {
     const CHUNK: usize = 64 << 10;
     let slots = (CHUNK - chunk::HEADER_BYTES) / size_of::<Segment>();
@@ -111,7 +112,7 @@ fn arena(chunks: u32, streams: u32) -> Vec<u8> {
     bytes
 }
 
-/// What one user puts there, by way of another directory, so that each is the user's before it is seen.
+/// Creates the files of one user in another directory and moves them to the spools, so that each belongs to the user once visible.
 fn put_among(scratch: &Scratch, user: u32) {
     let spools = &scratch.root().join(user.to_string());
     std::fs::create_dir(spools).unwrap();
@@ -120,19 +121,19 @@ fn put_among(scratch: &Scratch, user: u32) {
         let claim = arena.len() as u64;
         (Part::Arena, arena, claim)
     };
-    // A process that uses very many files of long names, each a second after the other, and its job has another name each time.
+    // A process with very many files of long names, used 1 s apart, and another job name each time.
     for number in 0..3 {
         let mut spool = Spool::new();
         spool.job(&format!("job {number} of {user}{}", "x".repeat(1000)));
         spool.files(4_000, &"n".repeat(3_900));
         spool.write(&path(1, number), &[whole(arena(4, 4_000))]);
     }
-    // Very many files of short ones.
+    // Very many files with short names.
     let mut spool = Spool::new();
     spool.job(&format!("many of {user}"));
     spool.files(150_000, "");
     spool.write(&path(2, 0), &[whole(arena(16, 150_000))]);
-    // Counters of streams that there are too many of.
+    // Counters of more streams than are allowed.
     let mut spool = Spool::new();
     spool.job(&format!("counters of {user}"));
     let mut entries = vec![0; 50_000 * folded::BYTES];
@@ -142,14 +143,14 @@ fn put_among(scratch: &Scratch, user: u32) {
     }
     let claim = entries.len() as u64;
     spool.write(&path(3, 0), &[(Part::Folded, entries, claim)]);
-    // 8 million lines, and claims without bytes.
+    // 8 million lines, and claimed lengths without bytes.
     let mut spool = Spool::new();
     spool.record(journal::kind::NOTES, &vec![b'\n'; 8 << 20]);
     spool.write(&path(4, 0), &[(Part::Arena, vec![0; 4096], 5 << 40)]);
     for (number, part) in [Part::Scratch, Part::Folded, Part::Landing, Part::Meetings].into_iter().enumerate() {
         Spool::new().write(&path(5, number as u32), &[(part, vec![1; 4096], 1 << 40)]);
     }
-    // Garbage, nothing, and what is no file.
+    // Garbage, empty files, and special files.
     for number in 0..300 {
         std::fs::write(path(6, number), vec![number as u8; 8192]).unwrap();
         std::fs::write(path(7, number), "").unwrap();
@@ -175,7 +176,7 @@ fn put_among(scratch: &Scratch, user: u32) {
     }
 }
 
-/// An agent that may have few files open.
+/// Starts an agent with few descriptors.
 fn small_agent(scratch: &Scratch, args: &[&str]) -> Running {
     let named = agent_each(scratch, "500ms", args);
     let mut command = Command::new("/bin/sh");
@@ -186,14 +187,14 @@ fn small_agent(scratch: &Scratch, args: &[&str]) -> Running {
     Running::new(command)
 }
 
-/// Most memory that the agent had, bytes.
+/// Returns the agent's peak resident memory, in bytes.
 fn resident(agent: &Running) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", agent.0.id())).unwrap();
     let line = text.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// What the sums that an agent shows for Prometheus are.
+/// Returns the metrics that an agent serves to Prometheus.
 fn metrics(port: u16) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -203,7 +204,7 @@ fn metrics(port: u16) -> Option<String> {
     answer.starts_with("HTTP/1.1 200").then_some(answer)
 }
 
-/// Writes of a job in the intervals that an agent has written, which is a file that grows to hundreds of MB.
+/// Reader of a job's writes in the agent's interval file, which grows to hundreds of MB.
 #[derive(Default)]
 struct Shown {
     lines: Option<BufReader<File>>,
@@ -212,7 +213,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Reads on from where it stopped.
+    /// Continues reading at the previous end.
     fn read(&mut self, scratch: &Scratch, is_of: impl Fn(&str) -> bool) -> u64 {
         if self.lines.is_none() {
             self.lines = File::open(scratch.data().join("intervals")).ok().map(BufReader::new);
@@ -230,7 +231,7 @@ impl Shown {
     }
 }
 
-/// Runs a program until an agent has shown all its calls: `is_of` tells whether a line is of its job.
+/// Runs a program until an agent has shown all its calls: `is_of` is true for lines of its job.
 fn watch_one(scratch: &Scratch, agent: &Running, is_of: impl Fn(&str) -> bool + Sync) {
     const EXPECTED: u64 = 20_000;
     std::thread::scope(|scope| {
@@ -264,11 +265,11 @@ fn what_eight_users_put_among_spools_neither_fills_the_memory_nor_hides_anybody(
             scope.spawn(move || put_among(scratch, 20_000 + user));
         }
     });
-    // Everybody's are looked at meanwhile.
+    // Spools of all users are read at the same time.
     watch_one(&scratch, &agent, |line| !line.contains(" of 200") && !line.contains("\"job\":\"others\""));
     let text = metrics(port).unwrap();
     assert!(text.contains("dxt_calls_total{job="), "{text}");
-    // Some of each user are opened, however many wait.
+    // Some spools of each user are opened, however many wait.
     let mut users: BTreeSet<u32> = (20_000..20_000 + USERS).collect();
     let begun = Instant::now();
     while !users.is_empty() {
@@ -279,7 +280,7 @@ fn what_eight_users_put_among_spools_neither_fills_the_memory_nor_hides_anybody(
     }
     let files = std::fs::read_dir(format!("/proc/{}/fd", agent.0.id())).unwrap().count();
     assert!(files < 256, "{files} files are open");
-    // Until they have been read as far as they ever will be.
+    // Time for the agent to read the spools as far as it can.
     std::thread::sleep(Duration::from_secs(10));
     let memory = resident(&agent);
     assert!(memory < MOST_RESIDENT, "{} MiB", memory >> 20);
@@ -296,7 +297,7 @@ fn a_hundred_thousand_names_are_passed_by() {
     let name = |number: u32| -> PathBuf { scratch.spools().join(format!("dxt-20000-{number}-1-0.spool")) };
     std::fs::write(name(0), "").unwrap();
     let _ = lchown(name(0), Some(20_000), None);
-    // Links to one file: as many names, and quickly made.
+    // Hard links to one file: as many names, made quickly.
     for number in 1..100_000_u32 {
         let from = name(number / 50_000 * 50_000);
         if std::fs::hard_link(&from, name(number)).is_err() {

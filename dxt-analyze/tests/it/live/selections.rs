@@ -1,4 +1,4 @@
-//! What programs select of HDF5's data sets, in the connector's form: as they say it themselves, call by call.
+//! Tests of selections of HDF5 data sets in the connector's format: equal to those logged by the programs, call by call.
 
 use super::{Running, agent, lines, trace};
 use crate::common;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What a program did to one data set: the process, its path, and of each transfer what was selected and the data set's extent.
+/// Transfers of a data set (by process, path): selection kind and extent of each.
 type Transfers = BTreeMap<(String, String), Vec<(usize, String)>>;
 
-/// What the programs of `scratch` say.
+/// Returns the selections logged by the programs of `scratch`.
 fn selected(scratch: &Scratch) -> Transfers {
     let mut all = Transfers::new();
     for line in log_lines(scratch) {
@@ -22,12 +22,12 @@ fn selected(scratch: &Scratch) -> Transfers {
     all
 }
 
-/// The numbers of a message: points, irregular and regular hyperslabs, dimensions, elements.
+/// Returns the numbers of a message: points, irregular and regular hyperslabs, dimensions, elements.
 fn numbers(message: &Value) -> [i64; 5] {
     ["pt_sel", "irreg_hslab", "reg_hslab", "ndims", "npoints"].map(|name| message["seg"][0][name].as_i64().unwrap())
 }
 
-/// Messages of data sets, by process and path, in the order in which they came.
+/// Returns the messages of data sets by process and path, in order of arrival.
 fn messages(scratch: &Scratch, file: &Path, process: impl Fn(i64) -> String) -> BTreeMap<(String, String), Vec<Value>> {
     let (mut all, mut names) = (BTreeMap::<_, Vec<Value>>::new(), BTreeMap::new());
     for message in lines(scratch, "messages") {
@@ -45,7 +45,7 @@ fn messages(scratch: &Scratch, file: &Path, process: impl Fn(i64) -> String) -> 
     all
 }
 
-/// Each message against what the program says; `opened` is what a data set was when it was opened for the n-th time.
+/// Compares each message with the program's log; `opened` returns dimensions and elements of a data set at its n-th open.
 fn compare(
     said: &Transfers,
     messages: &BTreeMap<(String, String), Vec<Value>>,
@@ -60,7 +60,7 @@ fn compare(
             let word = message["op"].as_str().unwrap();
             let extent = &transfers[number.min(transfers.len() - 1)].1;
             if matches!(word, "read" | "write") {
-                // As in h5log.h: 2 regular, 3 irregular, 4 points.
+                // Kinds as in h5log.h: 2 regular, 3 irregular, 4 points.
                 if let Some(kind) = [4, 3, 2].iter().position(|kind| *kind == transfers[number].0) {
                     counts[kind] += 1;
                 }
@@ -77,7 +77,7 @@ fn compare(
     }
 }
 
-/// The table of data sets, with what the connector does not tell apart put together.
+/// Returns the table of data sets, with selection kinds merged that the connector does not distinguish.
 fn tables(path: &Path) -> Vec<Value> {
     let output = common::run(&["summary", "--format", "json", "--top", "100", path.to_str().unwrap()]);
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -143,7 +143,7 @@ fn a_data_set_that_grew_is_what_it_was_when_it_was_opened() {
     let pid = said.keys().next().unwrap().0.clone();
     compare(&said, &messages(&scratch, &file, |_| pid.clone()), |path, opens, _| match path {
         "/group/grid" => (2, 1200),
-        // It is made with 100 elements and grows to 200 while it is open.
+        // Created with 100 elements, and extended to 200 while open.
         "/packed" => (1, if opens == 1 { 100 } else { 200 }),
         "/scalar" => (0, 1),
         other => panic!("{other}"),

@@ -1,4 +1,4 @@
-//! What an agent does where something is in its way: it goes on, says what it is, and its exit code tells of what is missing.
+//! Tests of agents under adverse conditions: the agent continues, reports the problem, and its exit code reports missing data.
 
 use super::{Running, agent};
 use crate::common;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A device on which there is no room, as standard error.
+/// Returns a device without room, as standard error.
 fn full() -> Stdio {
     OpenOptions::new().write(true).open("/dev/full").unwrap().into()
 }
 
-/// An agent beside a file that has a spool's name and is none; it says so.
+/// Returns an agent beside a junk file with a spool's name, which it reports.
 fn beside_junk(scratch: &Scratch, args: &[&str]) -> Command {
     let command = agent(scratch, args);
     std::fs::write(scratch.spools().join("dxt-0-1-2-0.spool"), vec![b'x'; 1 << 16]).unwrap();
@@ -31,23 +31,23 @@ fn an_agent_goes_on_though_nothing_can_be_said() {
     let scratch = Scratch::new();
     let mut command = beside_junk(&scratch, &["--to", "events:events", "--for", "300ms"]);
     assert_eq!(output(command.stderr(full())), Some(0));
-    // Nobody reads any more.
+    // Pipe without a reader.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let scratch = Scratch::new();
     let mut command = beside_junk(&scratch, &["--to", "events:events", "--for", "300ms"]);
     assert_eq!(output(command.stderr(writer)), Some(0));
-    // An error is its exit code.
+    // Errors are reported by the exit code.
     assert_eq!(output(common::command(&["live", "--to", "nothing"]).stderr(full())), Some(2));
     assert_eq!(output(common::command(&["summary", "/nonexistent"]).stderr(full())), Some(1));
 }
 
-/// Exit code and standard error.
+/// Returns exit code and standard error.
 fn ended(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// What was not passed on, or noted, is no success.
+/// Data not passed on or not saved is reported by the exit code.
 #[test]
 fn what_could_not_be_written_is_in_the_exit_code() {
     let run = |to: &[&str], prepare: fn(&Path)| {
@@ -61,7 +61,7 @@ fn what_could_not_be_written_is_in_the_exit_code() {
         let mut agent = agent.watching();
         let program = workload("live");
         std::thread::scope(|scope| {
-            // One that is gone before it is seen is another matter.
+            // Processes that end before they are seen are tested elsewhere.
             scope.spawn(|| {
                 while open_spools(&agent).is_empty() {
                     std::thread::sleep(Duration::from_millis(10));
@@ -108,10 +108,10 @@ fn what_cannot_be_watched_is_said_at_once() {
     let (code, said) = ended(&output);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(said.matches(&format!("{} is not there: it is waited for", late.display())).count(), 1, "{said}");
-    // Of places that nobody has named nothing is said.
+    // Missing default directories are not reported.
     let (code, said) = ended(&live().env_remove("DXT_SPOOL").args(["--for", "100ms"]).output().unwrap());
     assert_eq!((code, said.contains("not there")), (Some(0), false), "{said}");
-    // Nobody else may look into this one.
+    // Directory that no other user may read.
     let closed = tempfile::tempdir().unwrap();
     std::fs::set_permissions(closed.path(), std::fs::Permissions::from_mode(0o000)).unwrap();
     let mut other = live();
@@ -125,14 +125,14 @@ fn what_cannot_be_watched_is_said_at_once() {
     assert!(said.contains("this user may not read it"), "{said}");
 }
 
-/// Files with a spool's name that an agent has open.
+/// Returns the files with a spool's name that an agent has open.
 pub(crate) fn open_spools(agent: &Running) -> BTreeSet<PathBuf> {
     let all = std::fs::read_dir(format!("/proc/{}/fd", agent.0.id())).into_iter().flatten();
     let links = all.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
     links.filter(|path| path.extension().is_some_and(|end| end == "spool") && path.exists()).collect()
 }
 
-/// An agent that may have 40 files open, beside 60 spools that are about to be made.
+/// Starts an agent limited to 40 open files, beside 60 spools that are still being created.
 fn crowded(scratch: &Scratch, args: &[&str]) -> (Running, BTreeSet<PathBuf>) {
     let named = agent(scratch, args);
     let path = |number: u32| scratch.spools().join(format!("dxt-0-{number}-1-0.spool"));
@@ -152,7 +152,7 @@ fn what_cannot_be_opened_yet_is_opened_later() {
     let begun = Instant::now();
     while seen.len() < all.len() {
         assert!(begun.elapsed() < Duration::from_secs(60), "{} of {}", seen.len(), all.len());
-        // Each of those that are watched ends.
+        // Every watched process ends.
         for path in open_spools(&agent) {
             std::fs::remove_file(&path).unwrap();
             seen.insert(path);
@@ -176,7 +176,7 @@ fn what_was_never_opened_is_counted() {
     }
     assert_eq!(agent.0.wait().unwrap().code(), Some(3));
     let lines = super::lines(&scratch, "intervals");
-    // It may have been looked at while it tried.
+    // Some samples may fall into an attempt to open more; the median is used.
     watched.sort_unstable();
     let usual = watched[watched.len() / 2];
     assert!(usual > 10, "{watched:?}");

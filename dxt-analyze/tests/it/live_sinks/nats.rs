@@ -1,4 +1,4 @@
-//! `--to nats:...` and `--from nats:...`.
+//! Tests of `--to nats:...` and `--from nats:...`.
 
 use crate::live_sinks::program::{Traced, agent};
 use crate::live_sinks::server::{Server, free_port, program, until};
@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-/// A server that keeps streams in a folder.
+/// NATS server that stores streams in a folder.
 pub(crate) struct Broker {
     folder: tempfile::TempDir,
     port: u16,
@@ -34,22 +34,22 @@ impl Broker {
         format!("nats://127.0.0.1:{}/test.calls", self.port)
     }
 
-    /// What an agent elsewhere reads, with these options more: standard output and error.
+    /// Reads the stream with another agent and further options; returns standard output and error.
     fn read(&self, more: &[&str]) -> (String, String) {
         self.read_of(more, false)
     }
 
-    /// The same, of a stream of which calls are missing.
+    /// Reads the stream as [`Self::read`] does; with `dropped`, calls are missing in it.
     fn read_of(&self, more: &[&str], dropped: bool) -> (String, String) {
         let output = agent().args(["--from", &self.url(), "--until-end"]).args(more).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let (out, err) = (text(output.stdout), text(output.stderr));
-        // What agents dropped is in the exit code.
+        // The exit code reports events dropped by agents.
         assert_eq!(output.status.code(), Some(if dropped { 3 } else { 0 }), "{err}");
         (out, err)
     }
 
-    /// Names of all calls, and what was said.
+    /// Returns the ids of all calls, and the messages.
     fn names(&self, folder: &Path) -> (Vec<String>, String) {
         let path = folder.join(now_unix_ns().to_string());
         let (_, said) = self.read(&["--to", &format!("events:{}", path.display())]);
@@ -59,7 +59,7 @@ impl Broker {
         (text.lines().map(name).collect(), said)
     }
 
-    /// Messages of the stream, whatever they say.
+    /// Returns the number of messages in the stream.
     fn messages(&self) -> u64 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -90,7 +90,7 @@ fn each_call_is_in_the_stream_once_though_the_server_goes_and_the_agent_begins_a
     }
     first.end();
     assert_eq!((first.dropped(), first.is_behind()), (0, false));
-    // Another agent passes on what the first had passed on.
+    // A second agent passes on the same events as the first.
     let mut second = outlet(&broker.url());
     second.events(&all[..9000]);
     second.end();
@@ -106,7 +106,7 @@ fn what_is_dropped_is_told_in_the_stream() {
     let broker = Broker::new();
     let all = events(now_unix_ns(), 5, 1750);
     let mut outlet = outlet(&broker.url());
-    // One batch is under way, the others wait, and the oldest of them go.
+    // One batch is in flight, the others wait, and the oldest of these are dropped.
     outlet.events(&all[..1]);
     until("what is said", || outlet.messages().pop());
     outlet.events(&all[1..]);
@@ -120,7 +120,7 @@ fn what_is_dropped_is_told_in_the_stream() {
     assert!(screen.contains("POSIX write") && screen.contains(" on node1"), "{screen}");
 }
 
-/// Processes that came and went while there was no server, and then more calls than can wait.
+/// Processes unseen while the server was down are reported, even if calls exceed the queue.
 #[test]
 fn what_was_unseen_is_told_though_calls_are_dropped() {
     let broker = Broker::new();
@@ -132,7 +132,7 @@ fn what_was_unseen_is_told_though_calls_are_dropped() {
     interval.not_seen.spools = 3;
     outlet.interval(&interval);
     outlet.events(&all[1..]);
-    // The same number again is no reason to say it again.
+    // An unchanged number is not reported again.
     outlet.interval(&interval);
     assert_eq!(outlet.dropped(), all.len() as u64 - 1 - (1 << 17), "calls alone are counted");
     let Some(_server) = broker.start() else { return };
@@ -141,7 +141,7 @@ fn what_was_unseen_is_told_though_calls_are_dropped() {
     assert!(screen.contains("3 processes came and went unseen"), "{screen}");
 }
 
-/// Whoever may write to a stream may write anything.
+/// Anyone with access to a stream may write anything to it.
 #[test]
 fn what_agents_claim_has_bounds() {
     let broker = Broker::new();
@@ -185,7 +185,7 @@ fn processes_that_came_and_went_unseen_are_told_in_the_stream_once() {
         position
     };
     let first = agent(None, &[0, 2, 2, 3]);
-    // One that goes on in its place has counted those as well; another one counts its own.
+    // An agent that continues another's state has counted these as well; a separate agent counts its own.
     agent(first, &[3, 5]);
     agent(None, &[1]);
     let path = broker.folder.path().join("intervals");
@@ -204,7 +204,7 @@ fn a_real_programs_calls_come_from_elsewhere_once_also_when_the_agent_is_killed(
     let folder = tempfile::tempdir().unwrap();
     let mut traced = Traced::watched(&[&broker.url()]);
     let path = folder.path().join("intervals");
-    // What reads the stream sees the program while it runs, and passes on sums.
+    // The reading agent sees the program while it runs, and passes on sums.
     let elsewhere = agent()
         .args(["--from", &broker.url(), "--interval", "100ms"])
         .args(["--to", &format!("intervals:{}", path.display())])

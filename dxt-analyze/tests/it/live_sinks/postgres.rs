@@ -1,4 +1,4 @@
-//! `--to postgres:...`: each call once, whatever is passed on twice and whoever dies meanwhile.
+//! Tests of `--to postgres:...`: each call is stored once, despite repeated transfers and killed servers.
 
 use crate::five_runs::{RUNS, SLOW, calls_of_run, five_runs, question, second_of_slow};
 use crate::harness::{Scratch, is_root, skip};
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use trace_format::op::Layer;
 
-/// Who runs the server where the test is root, whom it refuses: nobody.
+/// User (nobody) that runs the server if the test is root, which PostgreSQL refuses.
 const NOBODY: u32 = 65534;
 
-/// A cluster of databases, and the port of its server.
+/// Database cluster with the port of its server.
 pub(crate) struct Cluster {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) programs: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// A new one; `None` if there is no PostgreSQL.
+    /// Creates a cluster; `None` if PostgreSQL is not installed.
     pub(crate) fn new() -> Option<Self> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let programs = versions.map(|version| version.path().join("bin")).find(|bin| bin.join("initdb").is_file());
@@ -51,7 +51,7 @@ impl Cluster {
         command
     }
 
-    /// Starts the server, and waits for it. After one that was killed, it may take several.
+    /// Starts the server and waits for it. After a killed server, this may take several attempts.
     pub(crate) fn start(&self) -> Server {
         let start = || self.start_with(&[]);
         let mut server = start();
@@ -64,7 +64,7 @@ impl Cluster {
         server
     }
 
-    /// Starts the server with these settings.
+    /// Starts the server with the given settings.
     pub(crate) fn start_with(&self, settings: &[&str]) -> Server {
         let sockets = format!("unix_socket_directories={}", self.folder.path().display());
         let port = self.port.to_string();
@@ -76,7 +76,7 @@ impl Cluster {
         Server::start(&mut command)
     }
 
-    /// A file among the server's own, which nobody else may read.
+    /// Writes a file to the server's data directory, readable only by the server's user.
     #[cfg(all(feature = "live-http", feature = "nats"))]
     pub(crate) fn put(&self, name: &str, content: &[u8]) {
         use std::os::unix::fs::PermissionsExt;
@@ -100,13 +100,13 @@ impl Cluster {
         format!("postgres:{}", self.url())
     }
 
-    /// What a query gives, a number; `None` while there is no table yet.
+    /// Returns the number that a query gives; `None` while the table does not exist.
     fn number(&self, query: &str) -> Option<i64> {
         self.client()?.query_one(query, &[]).ok().map(|row| row.get(0))
     }
 }
 
-/// What an older version made lacks columns: they are added, and what is there stays.
+/// Tables of an older version lack columns: these are added, existing rows stay.
 #[test]
 fn calls_on_data_sets_have_numbers_also_in_a_table_of_before() {
     let Some(cluster) = Cluster::new() else { return };
@@ -140,7 +140,7 @@ fn calls_on_data_sets_have_numbers_also_in_a_table_of_before() {
     assert_eq!(cluster.number(&one), Some(1));
 }
 
-/// Others have views on the connector's columns, and have been granted them: an update takes neither away, and rows come in any case.
+/// Views and grants of other users on the connector view survive an update, and rows are stored in any case.
 #[test]
 fn what_others_made_of_the_view_of_before_stays() {
     let Some(cluster) = Cluster::new() else { return };
@@ -153,7 +153,7 @@ fn what_others_made_of_the_view_of_before_stays() {
         assert_eq!((outlet.dropped(), outlet.is_behind()), (0, false));
     };
     pass(&all[..16]);
-    // As the version before made it.
+    // View as created by the previous version.
     let older = "CREATE ROLE grafana; DROP VIEW dxt_connector;
         ALTER TABLE dxt_events DROP COLUMN data_set, DROP COLUMN pt_sel, DROP COLUMN irreg_hslab, DROP COLUMN reg_hslab, DROP COLUMN ndims,
             DROP COLUMN npoints;
@@ -176,7 +176,7 @@ fn what_others_made_of_the_view_of_before_stays() {
     assert_eq!(cluster.number("SELECT count(*) FROM theirs WHERE file LIKE '%:/x' AND npoints = 2147483647"), Some(1));
     let granted = "SELECT has_table_privilege('grafana', 'dxt_connector', 'SELECT')::int::bigint";
     assert_eq!(cluster.number(granted), Some(1));
-    // What is somebody's own is left alone.
+    // A user's own view of that name is left alone.
     let own = "DROP VIEW theirs; DROP VIEW dxt_connector; CREATE VIEW dxt_connector AS SELECT 7::bigint AS mine";
     cluster.client().unwrap().batch_execute(own).unwrap();
     pass(&all[32..]);
@@ -184,7 +184,7 @@ fn what_others_made_of_the_view_of_before_stays() {
     assert_eq!(cluster.number("SELECT mine FROM dxt_connector"), Some(7));
 }
 
-/// A moment in the evening of 2023-11-14, in ns since 1970-01-01 UTC.
+/// Begin of the run: evening of 2023-11-14, in ns since 1970-01-01 UTC.
 const BEGIN: i64 = 1_700_000_000_000_000_000;
 
 #[test]
@@ -193,7 +193,7 @@ fn each_call_is_there_once_whatever_happens_to_the_server() {
     let mut server = Some(cluster.start());
     let all = events(BEGIN, 8, 400);
     let mut first = outlet(&cluster.to());
-    // Killed under way, gone for a while, and there again.
+    // Server killed while in use, absent for a while, and restarted.
     for (number, some) in all.chunks(4000).enumerate() {
         first.events(some);
         match number {
@@ -209,7 +209,7 @@ fn each_call_is_there_once_whatever_happens_to_the_server() {
     let rows = "SELECT count(*) FROM dxt_events";
     assert_eq!((cluster.number(rows), first.dropped(), first.is_behind()), (Some(all.len() as i64), 0, false));
     assert!(first.messages().iter().any(|said| said.contains("takes everything again")));
-    // Another agent reads the same calls, and knows the clock a little better.
+    // Another agent reads the same calls with a slightly better estimate of the clock.
     let mut again = all.clone();
     again.iter_mut().for_each(|event| event.start_unix_ns += 3);
     let mut second = outlet(&cluster.to());
@@ -222,7 +222,7 @@ fn each_call_is_there_once_whatever_happens_to_the_server() {
     dashboards(&cluster, true);
 }
 
-/// Every question of the dashboards is answered; nothing was slower than usual where times are made up.
+/// Runs every dashboard query; with made-up, even times none reports slow calls.
 fn dashboards(cluster: &Cluster, is_even: bool) {
     let mut client = cluster.client().unwrap();
     let asked = crate::live_sinks::grafana::sql();
@@ -237,7 +237,8 @@ fn dashboards(cluster: &Cluster, is_even: bool) {
     }
 }
 
-/// Means over few runs have Student's interval, one run has none, and an open counts once, also where MPI-IO opens a file by POSIX.
+/// Means over few runs have Student's confidence interval, one run has none, and an open counts once even if MPI-IO opens the file through
+/// POSIX.
 #[test]
 fn dashboards_know_how_few_runs_there_are_and_count_opens_once() {
     let Some(cluster) = Cluster::new() else { return };
@@ -263,7 +264,7 @@ fn dashboards_know_how_few_runs_there_are_and_count_opens_once() {
     assert!(opens.iter().any(|row| row.get::<_, Option<i64>>(0) == Some(1)), "{opens:?}");
 }
 
-/// What is in the rows.
+/// Checks the content of the rows.
 fn content(cluster: &Cluster) {
     let mut client = cluster.client().unwrap();
     let query = "SELECT file, record_id::text, start_ns, time = timestamptz '2023-11-14 22:13:20.00001+00', tableoid::regclass::text
@@ -273,14 +274,14 @@ fn content(cluster: &Cluster) {
     assert_eq!(row.get::<_, String>(1), u64::MAX.to_string());
     assert_eq!((row.get::<_, i64>(2), row.get(3)), (BEGIN + 10_000, true));
     assert_eq!(row.get::<_, String>(4), "dxt_events_20231114");
-    // By the connector's names.
+    // Checks the view with the connector's column names.
     let query = "SELECT count(*), sum(len)::bigint, max(cnt) FROM dxt_connector
         WHERE job_id = 2 AND module = 'POSIX' AND op = 'write' AND type = 'MOD' AND \"ProducerName\" = 'node1' AND dur = 0.000001";
     let row = client.query_one(query, &[]).unwrap();
     assert_eq!((row.get(0), row.get(1), row.get(2)), (16 * 400_i64, 16 * 400 * 4096_i64, 400_i64));
 }
 
-/// Each index is what PostgreSQL takes for its question, by its own choice.
+/// PostgreSQL's planner chooses each index for its intended query.
 fn indexes(cluster: &Cluster) {
     let mut client = cluster.client().unwrap();
     client.batch_execute("ANALYZE dxt_events").unwrap();
@@ -321,7 +322,7 @@ fn a_real_programs_calls_are_there_once_also_when_the_agent_is_killed() {
     assert_eq!(cluster.number(offsets), Some(400));
 }
 
-/// The question of docs/live.md and that of the dashboard name the run that was slow, since when, and its reads and writes.
+/// The queries of docs/live.md and of the dashboard name the slow run, its start of slowness, and its reads and writes.
 #[test]
 fn one_question_names_the_slow_run_its_moment_and_its_writes_and_reads() {
     let Some(cluster) = Cluster::new() else { return };
@@ -336,7 +337,7 @@ fn one_question_names_the_slow_run_its_moment_and_its_writes_and_reads() {
     if five_runs(&scratch).is_none() {
         return;
     }
-    // The last run is over when its last call is there.
+    // The last run is complete once its last call is stored.
     let of_runs = i64::from(RUNS) * calls_of_run();
     let all =
         "SELECT count(*) FROM dxt_events WHERE layer = 'POSIX' AND op IN ('read', 'write') AND file LIKE '%/data/file'";
@@ -347,7 +348,7 @@ fn one_question_names_the_slow_run_its_moment_and_its_writes_and_reads() {
     let mut client = cluster.client().unwrap();
     for question in dashboards.map(|(_, query)| query).chain([question(1)]) {
         let rows = client.query(&question, &[]).unwrap();
-        // Reads are slower than writes, whose first half was not; other runs may stand behind on a busy machine.
+        // Reads are slower than writes, whose first half was normal; other runs may follow in the result on a busy machine.
         for (row, op) in rows.iter().zip(["read", "write"]) {
             assert_eq!((row.get(0), row.get(1)), (SLOW, op), "{question}");
             let since: std::time::SystemTime = row.get(2);
@@ -365,14 +366,14 @@ fn without_a_server_the_agent_goes_on_and_counts() {
     let sums = format!("intervals:{}", folder.path().join("sums").display());
     let mut traced = Traced::watched(&[&to, &format!("events:{}", lines(folder.path())), &sums]);
     traced.write(100);
-    // What another destination was given is there, what this one was not is counted.
+    // Events passed to the other destination are there; events not taken by this one are counted.
     let text = || std::fs::read_to_string(lines(folder.path())).unwrap_or_default();
     let is_write = |line: &&str| line.contains("\"op\":\"write\"") && line.contains("/output\"");
     until("the writes", || (text().lines().filter(is_write).count() == 100).then_some(()));
     let said = traced.end_with(3);
     let text = text();
     let events = text.lines().count();
-    // What was given up only at the end is told where sums are.
+    // Events given up only at the end are reported in the last sums.
     let sums = std::fs::read_to_string(folder.path().join("sums")).unwrap();
     let last: serde_json::Value = serde_json::from_str(sums.lines().last().unwrap()).unwrap();
     assert_eq!(last["not_seen"]["dropped"], events, "{last}");

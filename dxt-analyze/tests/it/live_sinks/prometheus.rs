@@ -1,4 +1,4 @@
-//! `--to prometheus:...`.
+//! Tests of `--to prometheus:...`.
 
 use crate::live_sinks::program::{BLOCK, Traced};
 use crate::live_sinks::server::{Server, free_port, get, get_json, program, quoted, until};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Name, labels and value of a sample.
 type Sample = (String, Vec<(String, String)>, f64);
 
-/// A sample by the rules of the format: `name{label="value",...} number`.
+/// Parses a sample by the rules of the format: `name{label="value",...} number`.
 fn sample(line: &str) -> Sample {
     let (name, rest) = line.split_at(line.find(['{', ' ']).unwrap());
     assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'), "{line}");
@@ -36,7 +36,7 @@ fn sample(line: &str) -> Sample {
     (name.to_owned(), labels, rest.trim_start_matches('}').trim().parse().unwrap())
 }
 
-/// All samples; each must follow the type of its family.
+/// Returns all samples; each must follow the type of its family.
 fn samples(text: &str) -> Vec<Sample> {
     let mut families: Vec<(String, String)> = Vec::new();
     let mut all = Vec::new();
@@ -56,7 +56,7 @@ fn samples(text: &str) -> Vec<Sample> {
     all
 }
 
-/// Whoever only connects, asks a byte at a time or takes no answer keeps nobody from the sums.
+/// Idle connections, slow requests and unread answers do not keep other clients from the sums.
 #[test]
 fn connections_that_wait_keep_no_question_from_its_answer() {
     let port = free_port();
@@ -69,7 +69,7 @@ fn connections_that_wait_keep_no_question_from_its_answer() {
         let idle: Vec<TcpStream> = (0..500)
             .map(|_| {
                 let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-                // It may be closed by now.
+                // May be closed by now.
                 let _ = stream.write_all(begin.as_bytes());
                 stream
             })
@@ -81,7 +81,7 @@ fn connections_that_wait_keep_no_question_from_its_answer() {
     }
 }
 
-/// A web page that gives its own name this address is refused; so is what has no name, another port, or another path.
+/// Requests with a foreign host name (DNS rebinding), without a host, or for another port or path are refused.
 #[test]
 fn only_who_asks_it_by_its_own_name_is_answered() {
     let port = free_port();
@@ -121,7 +121,7 @@ fn the_text_follows_the_format() {
     assert_eq!((value("dxt_seconds_total"), value("dxt_longest_seconds")), (0.012, 0.001));
     let labels = &samples.iter().find(|sample| sample.0 == "dxt_calls_total").unwrap().1;
     assert_eq!(labels[0], ("job".to_owned(), "a job, \"of\" x=y".to_owned()));
-    // Buckets are cumulative, and the last is the count.
+    // Buckets are cumulative, and the last equals the count.
     for name in ["dxt_call_bytes", "dxt_call_seconds"] {
         let buckets: Vec<&Sample> = samples.iter().filter(|sample| sample.0 == format!("{name}_bucket")).collect();
         assert!(buckets.is_sorted_by_key(|sample| sample.2));
@@ -149,12 +149,12 @@ fn prometheus_reads_the_sums_of_a_real_program() {
         until("the writes", || (ask(&format!("sum(dxt_calls_total{{{group}}})")) == Some(blocks)).then_some(()));
     }
     assert_eq!(ask(&format!("sum(dxt_bytes_total{{{group}}})")), Some(250.0 * BLOCK as f64));
-    // Between 4096 and 8191 bytes, as classic histograms have it.
+    // Between 4096 and 8191 bytes, at the resolution of classic histograms.
     let median = ask(&format!("histogram_quantile(0.5, sum by (le) (dxt_call_bytes_bucket{{{group}}}))")).unwrap();
     assert!((4095.0..=8191.0).contains(&median), "{median}");
     assert_eq!(ask(&format!("sum(dxt_call_seconds_count{{{group}}})")), Some(250.0));
     assert_eq!(ask("up"), Some(1.0));
-    // What dashboards ask is answered, where there was something to see.
+    // Every dashboard query with data to show gets an answer.
     for (title, query) in crate::live_sinks::grafana::promql(false).into_iter().filter(|(title, _)| title != "Not seen")
     {
         until(&title, || ask(&query));
@@ -162,7 +162,7 @@ fn prometheus_reads_the_sums_of_a_real_program() {
     traced.end();
 }
 
-/// A server that asks as `jobs` say and answers at the port `here`, with all that is its own in `folder`.
+/// Starts a Prometheus server with the scrape configuration `jobs` on port `here`, with its data in `folder`.
 fn started(prometheus: &std::path::Path, folder: &std::path::Path, jobs: &str, here: u16) -> Server {
     let config = folder.join("prometheus.yml");
     std::fs::write(&config, jobs).unwrap();
@@ -174,19 +174,19 @@ fn started(prometheus: &std::path::Path, folder: &std::path::Path, jobs: &str, h
     )
 }
 
-/// The first number that it answers a query with.
+/// Returns the first number in the answer to a query.
 fn asked(here: u16, query: &str) -> Option<f64> {
     let answer = get_json(here, &format!("/api/v1/query?query={}", quoted(query)))?;
     answer.pointer("/data/result/0/value/1")?.as_str()?.parse::<f64>().ok()
 }
 
-/// Sectors that this machine's disks were given to write (Documentation/admin-guide/iostats.rst of Linux).
+/// Returns the sectors submitted for writing to this machine's disks (Documentation/admin-guide/iostats.rst of Linux).
 fn written() -> u64 {
     let text = std::fs::read_to_string("/proc/diskstats").unwrap_or_default();
     text.lines().filter_map(|line| line.split_whitespace().nth(9)?.parse::<u64>().ok()).sum()
 }
 
-/// The row of the nodes is answered by a real node_exporter, and shows what another program writes meanwhile.
+/// The dashboard's row of nodes works with a real node_exporter, and shows writes of another program.
 #[test]
 fn node_exporter_shows_what_others_write() {
     let (Some(prometheus), Some(exporter)) = (program("prometheus"), program("prometheus-node-exporter")) else {
@@ -207,7 +207,7 @@ fn node_exporter_shows_what_others_write() {
         until(title, || ask(query));
     }
     let of = |what: &str| &queries.iter().find(|(_, query)| query.contains(what)).unwrap().1;
-    // What the kernel tells of a dd: that something is written, and who waits for it.
+    // Kernel statistics during a dd: disk writes, and stalls.
     let dd = |little: Option<&LittleMemory>| {
         let before = [Some(written()), stalled("io"), stalled("memory")];
         let to = format!("of={}", folder.path().join("file").display());
@@ -224,7 +224,7 @@ fn node_exporter_shows_what_others_write() {
     if !dd(None)[0] {
         return crate::harness::skip_here("what is written here gets to no disk, so that nothing waits for it");
     }
-    // What it writes has to leave little memory for the disk.
+    // The writes have to leave little free memory.
     let little = LittleMemory::new();
     let [_, io, memory] = dd(little.as_ref());
     let why = [
@@ -245,13 +245,13 @@ fn node_exporter_shows_what_others_write() {
     }
 }
 
-/// For how long some programs stalled for want of `what`, in µs since the system started (Documentation/accounting/psi.rst of Linux).
+/// Returns the time for which some programs stalled on `what`, in µs since boot (Documentation/accounting/psi.rst of Linux).
 fn stalled(what: &str) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/pressure/{what}")).ok()?;
     text.lines().next()?.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
-/// A group of processes that have 24 MiB of memory, pages of files included; `None` where this user may not make one.
+/// Control group with 24 MiB of memory, page cache included; `None` if this user may not create one.
 struct LittleMemory(std::path::PathBuf);
 
 impl LittleMemory {
@@ -268,7 +268,7 @@ impl LittleMemory {
         })
     }
 
-    /// Where a process writes its number to get into it.
+    /// File to which a process writes its pid to join the group.
     fn processes(&self) -> std::path::PathBuf {
         self.0.join("cgroup.procs")
     }

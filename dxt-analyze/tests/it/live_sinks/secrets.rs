@@ -1,4 +1,4 @@
-//! Servers that want to know who asks, and are to be known themselves: tokens, passwords, certificates. Nobody else gets to know them.
+//! Tests of servers with authentication: tokens, passwords, certificates. Secrets are disclosed to no one else.
 
 use crate::harness::{have, skip, skip_here};
 use crate::live_sinks::program::{Traced, agent};
@@ -6,10 +6,10 @@ use crate::live_sinks::server::{Server, free_port, program, until};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What must be seen nowhere.
+/// Secret that must appear nowhere.
 const SECRET: &str = "s3cret-Wort";
 
-/// An authority of our own and a server's certificate by it, for 127.0.0.1.
+/// Certificate authority of the test, and a server certificate issued by it for 127.0.0.1.
 pub(crate) struct Certificates(tempfile::TempDir);
 
 impl Certificates {
@@ -43,7 +43,7 @@ impl Certificates {
     }
 }
 
-/// Lets a program write, and waits for `arrived`; then nothing of the secret may have been seen.
+/// Lets a program write, and waits for `arrived`; asserts that the secret was not visible.
 fn passes(to: &str, env: &[(&str, &str)], arrived: impl Fn() -> bool) {
     let mut traced = Traced::watched_with(&[to], env);
     traced.write(20);
@@ -56,13 +56,13 @@ fn passes(to: &str, env: &[(&str, &str)], arrived: impl Fn() -> bool) {
     assert!(said.is_empty(), "{said}");
 }
 
-/// What an agent says that cannot pass anything on, or does not begin at all.
+/// Returns the messages of an agent that cannot pass on events, or fails to start.
 fn refused(to: &str, env: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let mut agent = agent();
     agent.arg(folder.path()).args(["--interval", "100ms", "--for", "1s", "--to", to, "--state"]).arg(&state);
-    // An agent that has nothing to tell asks nobody.
+    // An agent without events contacts no server.
     let mut traced = Traced::watched(&[]);
     traced.write(5);
     let output = agent.arg(traced.folder()).envs(env.iter().copied()).output().unwrap();
@@ -95,7 +95,7 @@ fn no_password_is_said_whatever_is_wrong() {
         "postgres:host=127.0.0.1 port=1 user=me password=SECRET dbname=x",
         "postgres:host=127.0.0.1 user=me password='SECRET dbname=x",
         "postgre://me:SECRET@127.0.0.1/db",
-        // A slash forgotten, characters that mean something else in a URL, a destination that knows no users.
+        // A missing slash, characters with another meaning in a URL, a destination without users.
         "nats:me:SECRET@127.0.0.1",
         "nats://SECRET?x@127.0.0.1:1",
         "nats://x?SECRET@127.0.0.1:1",
@@ -113,7 +113,7 @@ fn no_password_is_said_whatever_is_wrong() {
         "ldms:sock,me:SECRET@127.0.0.1,1,none,s",
         "ldms:sock,me:SECRET@127.0.0.1,1,none,s,t",
     ];
-    // An agent waits some seconds for a server that is not there.
+    // An agent waits some seconds for a missing server.
     std::thread::scope(|scope| {
         for to in wrong {
             scope.spawn(move || assert!(!refused(&to.replace("SECRET", SECRET), &[]).is_empty(), "{to}"));
@@ -139,7 +139,7 @@ fn no_password_is_said_whatever_is_wrong() {
     });
 }
 
-/// Rows in a stream of a NATS server, asked for by this program itself.
+/// Returns the number of rows in a stream of a NATS server, read by dxt-analyze.
 fn in_stream(url: &str, env: &[(&str, &str)]) -> usize {
     let mut agent = agent();
     let output =
@@ -171,7 +171,7 @@ fn nats_with_tls_tokens_and_users() {
         let url = format!("nats://{in_url}127.0.0.1:{port}/test.calls");
         let with: Vec<(&str, &str)> = env.iter().copied().chain([trusted]).collect();
         passes(&url, &with, || in_stream(&url, &with) >= 20);
-        // tls:// insists on it, and who is not trusted gets nothing.
+        // tls:// enforces encryption, and an untrusted client gets nothing.
         assert!(in_stream(&url.replace("nats://", "tls://"), &with) >= 20);
         let said = refused(&url, env);
         assert!(said.contains("certificate") || said.contains("TLS"), "{said}");
@@ -245,12 +245,12 @@ fn http_with_tls_tokens_and_passwords() {
         let said = refused(&to, &env);
         assert!(said.contains("certificate"), "{said}");
         let said = refused(&format!("influx:https://127.0.0.1:{port}/write"), &[trusted, ("INFLUX_TOKEN", "an0ther")]);
-        // This one quotes what it refuses.
+        // This server's error message quotes the rejected token.
         assert!(said.contains("the server answered 40") && !said.contains("an0ther"), "{said}");
     }
 }
 
-/// InfluxDB itself, if it is there.
+/// Tests against InfluxDB itself, if installed.
 #[test]
 fn influxdb_with_tls_and_passwords() {
     let Some(certificates) = Certificates::new() else { return };
@@ -289,7 +289,7 @@ fn influxdb_with_tls_and_passwords() {
     let env = [trusted, ("INFLUX_USERNAME", "me"), ("INFLUX_PASSWORD", SECRET)];
     let calls = || ask(Some(&me), "SELECT sum(calls) FROM dxt.autogen.dxt WHERE op = 'write'").unwrap_or_default();
     passes(&to, &env, || calls().contains(",20]"));
-    // A write that is repeated is a point once; the same by what stands in the URL.
+    // A repeated write is stored as one point; also with credentials in the URL.
     let in_url = format!("influx:https://127.0.0.1:{port}/write?db=dxt&u=me&p={SECRET}");
     passes(&in_url, &[trusted], || calls().contains(",40]"));
     let said = refused(&to, &[trusted, ("INFLUX_USERNAME", "me"), ("INFLUX_PASSWORD", "wrong")]);
@@ -324,7 +324,7 @@ fn postgresql_with_tls_and_a_password() {
         psql.status.success().then(|| String::from_utf8(psql.stdout).unwrap().trim().to_owned())
     };
     until("PostgreSQL", || {
-        // One that was killed may still be there.
+        // A killed server may still be running.
         if server.0.try_wait().unwrap().is_some() {
             server = cluster.start_with(&settings);
         }
@@ -354,7 +354,7 @@ fn postgresql_with_tls_and_a_password() {
     );
     let before = rows();
     passes(&words, &with_password[..1], || rows() >= before + 20);
-    // Not encrypted, not trusted, not the password.
+    // Not encrypted, not trusted, wrong password.
     let said = refused(&format!("postgres://dxt@{place}"), &with_password);
     assert!(said.contains("no encryption"), "{said}");
     let said = refused(&format!("postgres://dxt@{place}?sslmode=require"), &with_password[1..]);
@@ -363,7 +363,7 @@ fn postgresql_with_tls_and_a_password() {
     assert!(said.contains("password authentication failed"), "{said}");
 }
 
-/// What would go to another host than was meant goes nowhere.
+/// A URL that would send the password to another host than intended is refused.
 #[test]
 fn a_password_that_would_end_the_host_is_refused() {
     for url in ["http://me:sec/ret@127.0.0.1:1/w", "http://me:sec?ret@127.0.0.1:1/w", "http://me@h:a/b@127.0.0.1:1/w"] {

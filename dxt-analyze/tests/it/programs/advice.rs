@@ -1,5 +1,6 @@
-//! `advise` on programs that are slow for a reason: traced by `dxt-run`, advised, run again with `dxt-run --hints`, and compared. Storage is
-//! made slow by a library behind the tracer (`delays.c`), so that what is gained depends on the number and size of requests.
+//! Tests of `advise` on programs that are slow for a known reason: traced by `dxt-run`, advised, run again with `dxt-run --hints`, and
+//! compared.
+//! A library behind the tracer (`delays.c`) slows storage down, so that the gain depends on number and size of requests.
 
 use crate::harness::{Compiler, Scratch, dxt_run, library, skip, skip_here, workload_with};
 use serde_json::Value;
@@ -7,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const RANKS: u64 = 4;
-/// 2 ms for each request, and 50 MB/s.
+/// 2 ms per request, and 50 MB/s.
 const DELAYS: &str = "op=write,us=2000,perkib=20;op=read,us=2000,perkib=20";
-/// 10 MB/s: much more than what ranks that wait for each other on a busy machine cost.
+/// 10 MB/s: costs much more than ranks waiting for each other on a busy machine.
 const SLOWER: (&str, &str) = ("DELAYS", "op=write,us=2000,perkib=100");
 
-/// A program and where its runs go.
+/// Slow program with the directory of its runs.
 struct Sick {
     scratch: Scratch,
     program: PathBuf,
@@ -31,7 +32,7 @@ impl Sick {
         self.scratch.root().join(name)
     }
 
-    /// Runs a variant with `options` of dxt-run; its trace, `None` if this machine cannot run it, and what was said.
+    /// Runs a variant with `options` of dxt-run; returns its trace, `None` if this machine cannot run it, and standard error.
     fn run(&self, variant: &str, to: &str, options: &[&str], variables: &[(&str, &str)]) -> (Option<PathBuf>, String) {
         self.scratch.clear_data();
         let mut command = Command::new("timeout");
@@ -61,7 +62,7 @@ impl Sick {
             return (None, said);
         }
         assert_eq!(output.status.code(), Some(0), "{variant}: {said}");
-        // Of the ranks: what ran before them under the same name has a trace of its own.
+        // Trace of the ranks: earlier processes of the same name have their own.
         let traces =
             std::fs::read_dir(self.dir(to)).expect("there are traces").filter_map(|entry| Some(entry.ok()?.path()));
         let trace = traces.into_iter().find(|path| path.to_string_lossy().ends_with("_4ranks.dxt"));
@@ -69,7 +70,7 @@ impl Sick {
         (trace, said)
     }
 
-    /// The bytes of the file that lie `at` some places.
+    /// Returns the bytes of the file at the given offsets and lengths.
     fn written(&self, at: &[(u64, u64)]) -> Vec<u8> {
         let all = std::fs::read(self.scratch.data().join("sick")).expect("the program wrote its file");
         at.iter().flat_map(|&(from, length)| all[from as usize..(from + length) as usize].to_vec()).collect()
@@ -93,7 +94,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("the report is JSON")
 }
 
-/// Calls and time of an operation in both runs.
+/// Returns calls and time of an operation in both runs.
 fn compared(before: &Path, after: &Path, layer: &str, names: &[&str]) -> [(u64, u64); 2] {
     let found = json(&analyze(&["compare", "--format", "json"], &[before, after]));
     let rows = || found["operations"].as_array().into_iter().flatten();
@@ -104,7 +105,8 @@ fn compared(before: &Path, after: &Path, layer: &str, names: &[&str]) -> [(u64, 
     })
 }
 
-/// That each rank gained about what the first finding with advice promised: all ranks wait for the slowest, and do much the same.
+/// Asserts that each rank gained about the saving promised by the first finding with advice: all ranks do much the same and wait for the
+/// slowest.
 fn assert_gain(advice: &Value, before_ns: u64, after_ns: u64) {
     let first = &advice["advice"][0];
     let of = |name: &str| first[name].as_u64();
@@ -134,7 +136,7 @@ fn what_the_ranks_write_piece_by_piece_they_write_together() {
     let (Some(before), _) = sick.run("alone", "before", &[], &[]) else { return };
     let all = [(0, 4 * 40 * RANKS * 4096)];
     let alone = sick.written(&all);
-    // No hint makes an independent call a collective one, so there is nothing to set, and what to write is said.
+    // No hint turns an independent call into a collective one: nothing to set, but code is advised.
     let advice = sick.advise(&before, "hints");
     assert_eq!(lines(&advice, Some("romio_hints")), Vec::<String>::new());
     let program = lines(&advice, None);
@@ -143,7 +145,7 @@ fn what_the_ranks_write_piece_by_piece_they_write_together() {
     assert!(!program.iter().any(|line| line.contains("read")), "nothing is read: {advice}");
     let readme = sick.text("hints/README.txt");
     assert!(readme.contains("MPI_File_write_at_all(") && readme.contains("saves"), "{readme}");
-    // A programmer who heeds it writes this.
+    // Code written as advised.
     let (Some(after), _) = sick.run("together", "after", &[], &[]) else { return };
     assert!(sick.written(&all) == alone);
     let [(calls_before, ns_before), (calls_after, ns_after)] = compared(&before, &after, "POSIX", &["write"]);
@@ -165,11 +167,11 @@ fn what_data_sieving_moves_too_is_left_alone() {
     assert!(!said.contains("is set already"), "{said}");
     assert!(sick.written(&pieces) == sieved);
     let [(calls_before, ns_before), (calls_after, ns_after)] = compared(&before, &after, "POSIX", &["read", "write"]);
-    // Each piece took a read and a write of the block around it; other reads are those of the file of hints.
+    // Each piece took a read and a write of the surrounding block; the other reads are those of the hints file.
     assert!(calls_before >= 2 * 8 * 4 * RANKS, "{calls_before}");
     assert!((8 * 4 * RANKS..8 * 4 * RANKS + 8).contains(&calls_after), "{calls_after}");
     assert_gain(&advice, ns_before, ns_after);
-    // What was advised is done: it is not advised again.
+    // Advice that was followed is not repeated.
     let again = sick.advise(&after, "again");
     assert_eq!(lines(&again, Some("romio_hints")), Vec::<String>::new(), "{again}");
 }
@@ -198,7 +200,7 @@ fn one_aggregator_becomes_one_on_each_node_and_other_hints_stay() {
         found["collective_files"][0]["aggregators"].as_array().map_or(0, Vec::len)
     };
     assert_eq!((movers(&before), movers(&after)), (1, 4));
-    // Who has hints of his own keeps them, and is told.
+    // Hints set by the user are kept, with a message.
     let (Some(kept), said) = sick.run("gathered", "kept", &options, &[("ROMIO_HINTS", &own), SLOWER]) else { return };
     assert!(said.contains("ROMIO_HINTS is set already"), "{said}");
     assert_eq!(movers(&kept), 1);
@@ -229,7 +231,7 @@ fn what_open_mpi_s_own_component_heeds_is_advised_where_it_runs() {
     assert!(ns_after * 2 < ns_before, "{ns_before} {ns_after}");
     let (_, said) = sick.run("gathered", "kept", &options, &[("OMPI_MCA_io", "ompio"), SLOWER, one]);
     assert!(said.contains("OMPI_MCA_io_ompio_num_aggregators is set already"), "{said}");
-    // The same program on ROMIO in Open MPI gets ROMIO's hints: it does not say that it is ROMIO, so parameters of the other come too.
+    // On ROMIO in Open MPI, the program gets ROMIO's hints: ROMIO cannot be recognized there, so OMPIO's parameters are written, too.
     let component = ["romio341", "romio321", "romio314"].into_iter().find(|name| {
         let known = Command::new("ompi_info").args(["--param", "io", name, "--parsable"]).output();
         known.is_ok_and(|known| String::from_utf8_lossy(&known.stdout).contains(&format!("mca:io:{name}")))
@@ -263,7 +265,7 @@ fn files_of_others_stay_and_earlier_advice_goes() {
     assert_eq!(first["written"].as_array().map(Vec::len), Some(2), "{first}");
     let second = sick.advise(&before, "hints");
     assert_eq!(first, second, "our own files are replaced");
-    // A run without the cause: what was advised for another does not stay, since it would be used.
+    // A run without the cause removes earlier advice, which would otherwise be used.
     let (Some(after), _) = sick.run("together", "after", &["--hints", &hints.to_string_lossy()], &[]) else { return };
     let none = analyze(&["advise", "--format", "json", "-o"], &[&hints, &after]);
     let none: Value = serde_json::from_slice(&none.stdout).expect("the report is JSON");

@@ -1,4 +1,4 @@
-//! `layers` on programs whose hints decide what the library does: compared with what they logged themselves.
+//! Tests of `layers` on programs whose hints control the MPI library: compared with the programs' own logs.
 
 use crate::harness::{Compiler, Launch, Op, Scratch, log_lines, read_log, workload_hdf5, workload_with};
 use crate::programs::analyze;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const RANKS: u32 = 4;
 
-/// Runs a variant of `mpiio_layers` with `hints`; its log and the report.
+/// Runs a variant of `mpiio_layers` with `hints`; returns its log and the report.
 fn run(mpi: Compiler, variant: &str, hints: &[&str], romio: bool) -> (Scratch, Vec<Op>, Value) {
     let scratch = Scratch::new();
     let mut launch =
@@ -59,7 +59,7 @@ fn data_sieving_moves_the_gaps_too_and_locks_them() {
         let block = 64 * 100 + 63 * 300;
         assert_eq!(inside["writes"]["bytes"], block * calls(&log, "write"), "{mpi:?}");
         assert_eq!(file["reads_in_writes"], inside["reads"], "{mpi:?}");
-        // Reads meet the file's end, so they are at most a block each.
+        // Reads may hit the end of the file: at most one block each.
         let read = inside["reads"]["bytes"].as_u64().unwrap_or(u64::MAX);
         assert!(read <= block * calls(&log, "write"), "{mpi:?}: {read}");
         let amplification = (block * calls(&log, "write") + read) as f64 / bytes(&log, "write") as f64;
@@ -132,7 +132,7 @@ fn the_late_rank_is_named() {
             .sum();
         let first = &found["collectives"]["late"][0];
         assert_eq!(first["process"], format!("rank {}", RANKS - 1), "{mpi:?}");
-        // The others wait for it, each for all of its delay; how soon they themselves come depends on the machine.
+        // Each other rank waits for the full delay; their own arrival times depend on the machine.
         let waited = first["wait_ns"].as_u64().unwrap_or(0);
         assert!(waited >= late_ns * u64::from(RANKS - 1) / 2, "{mpi:?}: {waited} of {late_ns}");
         let writes = found["collectives"]["slowest"].as_array().into_iter().flatten();
@@ -175,7 +175,7 @@ fn hdf5_on_mpi_io_on_posix() {
         let job = &found["job"]["hdf5"];
         assert_eq!(number(&job["calls"]), calls(&log, "read") + calls(&log, "write"), "{mpi:?}");
         assert_eq!(number(&job["bytes"]), bytes(&log, "read") + bytes(&log, "write"), "{mpi:?}");
-        // Every call of MPI-IO and POSIX is inside one of HDF5's, once.
+        // Every MPI-IO and POSIX call is inside an HDF5 call, once.
         let of = |layer: &str, path: [&str; 2]| -> u64 {
             let rows = found["calls"].as_array().into_iter().flatten().filter(|row| row["layer"] == layer);
             rows.map(|row| number(&row["inside"][path[0]][path[1]])).sum()

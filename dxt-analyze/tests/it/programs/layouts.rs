@@ -1,5 +1,5 @@
-//! Stripe layouts end to end: a FUSE mount (testdata/workloads/layoutfs.py) serves real `lustre.lov` bytes to traced programs.
-//! What `stripes` says of each storage target must be what counting byte by byte over the programs' own log gives.
+//! Tests of stripe layouts end to end: a FUSE mount (testdata/workloads/layoutfs.py) serves real `lustre.lov` bytes to traced programs.
+//! Results of `stripes` for each storage target must equal a byte-by-byte count over the programs' own log.
 
 use crate::fuse::Mount;
 use crate::harness::{Compiler, Launch, Op, Scratch, Traces, read_log, workload_with};
@@ -23,7 +23,7 @@ const COMPOSITE: u32 = 0x0BD6_0BD0;
 const SELF_EXTENDING: u32 = 0x0BD8_0BD0;
 const END: u64 = u64::MAX;
 
-/// One component, as the test means it.
+/// Component of a layout, as set up by the test.
 #[derive(Clone)]
 struct Part {
     start: u64,
@@ -40,12 +40,12 @@ impl Part {
         Self { start, end, mirror: 0, flags: INIT, pattern: RAID0, stripe, osts: osts.to_vec() }
     }
 
-    /// As it is before anything was written there.
+    /// Returns the component before its first write.
     fn without_objects(&self) -> Self {
         Self { flags: self.flags & !INIT, osts: Vec::new(), ..self.clone() }
     }
 
-    /// Stripes that it has or will have.
+    /// Encodes the component's stripes, existing or planned.
     fn plain(&self, magic: u32, count: u16) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend(magic.to_le_bytes());
@@ -96,7 +96,7 @@ fn composite(magic: u32, parts: &[Part]) -> Vec<u8> {
     out
 }
 
-/// A file: the values its layout has in turn, each from a size of the file on, and what the last of them means.
+/// File with its successive layout values, each from a given file size on, and the meaning of the last value.
 struct Case {
     name: &'static str,
     stages: Vec<(u64, Vec<u8>)>,
@@ -111,7 +111,7 @@ fn cases() -> Vec<Case> {
     out.push(case("v1", vec![(0, plain(V1, &v1))], &[v1]));
     let v3 = Part::new(0, END, 131_072, &[3, 1, 7]);
     out.push(case("v3", vec![(0, plain(V3, &v3))], &[v3]));
-    // A progressive layout grows as the file does.
+    // A progressive layout grows with the file.
     let grown = [
         Part::new(0, 256 * KIB, 65536, &[2]),
         Part::new(256 * KIB, 1024 * KIB, 65536, &[5, 6]),
@@ -124,12 +124,12 @@ fn cases() -> Vec<Case> {
     };
     let stages = || vec![(0, stage(1)), (256 * KIB, stage(2)), (1024 * KIB + 1, stage(3))];
     out.push(case("grows", stages(), &grown));
-    // The same, but the program never closes it.
+    // The file is never closed by the program.
     out.push(case("left_open", stages(), &grown));
     let on_metadata = Part { pattern: ON_METADATA, ..Part::new(0, 64 * KIB, 65536, &[]) };
     let dom = [on_metadata, Part::new(64 * KIB, END, 65536, &[11, 12, 13])];
     out.push(case("dom", vec![(0, composite(COMPOSITE, &dom))], &dom));
-    // A write leaves one mirror that is current.
+    // A write leaves only one mirror current.
     let mirror = |mirror, flags, osts| Part { mirror, flags, ..Part::new(0, END, 65536, osts) };
     let both = [mirror(1, INIT, &[1, 2]), mirror(2, INIT, &[21, 22])];
     let one = [mirror(1, INIT | STALE, &[1, 2]), mirror(2, INIT, &[21, 22])];
@@ -138,7 +138,7 @@ fn cases() -> Vec<Case> {
     out.push(case("preferred", vec![(0, composite(COMPOSITE, &preferred))], &preferred));
     let over = Part { pattern: RAID0 | OVERSTRIPED, ..Part::new(0, END, 65536, &[3, 5, 3, 5, 4]) };
     out.push(case("overstriped", vec![(0, plain(V1, &over))], &[over]));
-    // A self-extending layout: the part in use grows into the one behind it.
+    // Self-extending layout: the component in use grows into the next one.
     let extended = |until| {
         let rest = Part { flags: EXTENSION, ..Part::new(until, END, 65536, &[]) };
         vec![Part::new(0, until, 65536, &[14, 15]), rest]
@@ -149,11 +149,11 @@ fn cases() -> Vec<Case> {
         vec![(0, composite(SELF_EXTENDING, &short)), (1024 * KIB, composite(SELF_EXTENDING, &long))],
         &long,
     ));
-    // More bytes than a first look at the attribute has room for.
+    // Larger than the first buffer for the attribute.
     let osts: Vec<u32> = (0..1000).map(|i| 999 - i).collect();
     let wide = Part::new(0, END, 65536, &osts);
     out.push(case("wide", vec![(0, plain(V1, &wide))], &[wide]));
-    // Objects are made at the first write.
+    // Objects are created at the first write.
     let late = Part::new(0, END, 65536, &[16, 17]);
     out.push(case("late", vec![(1, plain(V1, &late))], &[late]));
     let released = Part { pattern: RAID0 | RELEASED, ..Part::new(0, END, 65536, &[18]) };
@@ -161,7 +161,7 @@ fn cases() -> Vec<Case> {
     out
 }
 
-/// Bytes of a foreign layout: `struct lov_foreign_md`.
+/// Encodes a foreign layout: `struct lov_foreign_md`.
 fn foreign() -> Vec<u8> {
     let mut out = Vec::new();
     for word in [FOREIGN, 4, 1, 0] {
@@ -171,8 +171,8 @@ fn foreign() -> Vec<u8> {
     out
 }
 
-/// The storage target of one byte: components that have objects and are not stale, the preferred mirror or the first, and the
-/// stripe's number counted from the start of the file.
+/// Returns the storage target of a byte: among components with objects that are not stale, in the preferred or else first mirror, by stripe
+/// number counted from the start of the file.
 fn target(parts: &[Part], byte: u64) -> Option<u32> {
     let holds = |part: &&Part| {
         part.start <= byte && byte < part.end && part.flags & INIT != 0 && part.flags & (STALE | EXTENSION) == 0
@@ -186,7 +186,7 @@ fn target(parts: &[Part], byte: u64) -> Option<u32> {
     Some(part.osts[(byte / u64::from(part.stripe) % part.osts.len() as u64) as usize])
 }
 
-/// Bytes, and operations, per storage target.
+/// Returns bytes and operations per storage target.
 fn expected(case: &Case, log: &[Op], file: &Path) -> BTreeMap<u32, (u64, u64)> {
     let mut out = BTreeMap::new();
     for op in log.iter().filter(|op| op.path == file.to_string_lossy() && matches!(op.name.as_str(), "read" | "write"))
@@ -240,7 +240,7 @@ fn check(scratch: &Scratch, at: &Path, cases: &[Case]) {
     check_load(&found, at, cases, &log);
 }
 
-/// The load over time has the same bytes, summed over files.
+/// Asserts that the load over time has the same bytes, summed over files.
 fn check_load(found: &serde_json::Value, at: &Path, cases: &[Case], log: &[Op]) {
     let mut own: BTreeMap<u32, u64> = BTreeMap::new();
     for case in cases {
@@ -260,7 +260,7 @@ fn check_load(found: &serde_json::Value, at: &Path, cases: &[Case], log: &[Op]) 
     }
 }
 
-/// The same accesses on another layout, counted over the program's own log.
+/// Compares a hypothetical layout of the same accesses with a count over the program's log.
 fn check_other_layout(scratch: &Scratch) {
     const SIZE: u64 = 70_000;
     let found = analyze(scratch, "stripes", &["--what-if", "size=70000,count=3"], 0);
@@ -286,7 +286,7 @@ fn check_other_layout(scratch: &Scratch) {
     }
 }
 
-/// The last layout that the file system gave must be in the trace, as read when the file was closed.
+/// Asserts that the trace has the last layout that the file system gave, read when the file was closed.
 fn check_traces(traces: &Traces, at: &Path, cases: &[Case]) {
     for case in cases {
         let path = at.join(case.name);
@@ -303,7 +303,7 @@ fn check_traces(traces: &Traces, at: &Path, cases: &[Case]) {
         assert!(!closed.is_empty(), "{}", case.name);
         assert!(closed.iter().all(|def| def.source == LayoutSource::Lustre), "{}", case.name);
         assert!(closed.iter().any(|def| def.bytes == *last), "{}", case.name);
-        // What stood there before anything was written.
+        // Layout before the first write.
         let first = case.stages.iter().find(|(size, _)| *size == 0).map(|(_, bytes)| bytes);
         let opened = of_file(LayoutMoment::Open);
         assert_eq!(opened.iter().any(|def| Some(&def.bytes) == first), first.is_some(), "{}", case.name);
@@ -321,7 +321,7 @@ fn every_form_of_layout_is_read_at_close_and_places_every_byte() {
     check_traces(&traces, &mount.at, &cases);
     check(&scratch, &mount.at, &cases);
     check_other_layout(&scratch);
-    // Components say why they take no part.
+    // Components state why they are not in use.
     let found = analyze(&scratch, "stripes", &["--top", "1000"], 0);
     let file = |name: &str| {
         let files = found["files"].as_array().expect("files");
@@ -339,7 +339,7 @@ fn every_form_of_layout_is_read_at_close_and_places_every_byte() {
     assert_eq!(file("preferred")["layout"]["mirrors_in_use"], serde_json::json!([1, 2]));
     assert_eq!(file("overstriped")["layout"]["components"][0]["overstriped"], true);
     assert_eq!(file("v3")["layout"]["components"][0]["pool"], "flash");
-    // A foreign layout has no stripes, and that is said; without a layout the preferred size stands in.
+    // A foreign layout has no stripes, which is reported; without a layout, the preferred I/O size stands in.
     for (name, problem) in [("foreign", Some("a foreign layout has no stripes")), ("none", None)] {
         assert_eq!(file(name)["layout"]["origin"], "guess", "{name}");
         let said = file(name)["layout_problem"].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! `recover` without a spool, with something that is none, and with one that was never finished.
+//! Tests of `recover` with a missing spool, with files that are not spools, and with unfinished spools.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,7 +25,7 @@ fn what_is_no_spool_is_said() {
         assert!(said.contains(name) && said.lines().count() == 1, "{said}");
     }
     assert_eq!(recover("/no/such/spool").status.code(), Some(1));
-    // Beside one that cannot be read, the others are.
+    // An unreadable spool does not keep the others from being recovered.
     let both = run(&["recover", folder.path().to_str().unwrap()]);
     assert_eq!(both.status.code(), Some(3));
 }
@@ -42,7 +42,7 @@ fn what_others_put_among_spools_is_neither_followed_nor_waited_for() {
     std::fs::create_dir(at("folder.spool")).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(at("pipe.spool")).status().unwrap().success());
     put(folder.path(), good, &[0; 4096]);
-    // A link beside a spool is not its spill.
+    // A link beside a spool is not taken as its spill.
     std::os::unix::fs::symlink(&elsewhere, at("dxt-0-1-2.spill")).unwrap();
     put(folder.path(), "dxt-0-1-3-0.spool", &[0; 4096]);
     let outcome = run(&["recover", "--remove", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()]);
@@ -85,10 +85,10 @@ fn another_users_spool_is_for_that_user_or_root() {
         eprintln!("skipped: another user's file can only be made by root");
         return;
     }
-    // Root sees that nothing is in it.
+    // Root can read the spool: it is empty.
     assert!(stdout(&["recover", &spool], 0).contains("1 spool held nothing"));
     let bin = folder.path().join("dxt-analyze");
-    // By another process: a file that one of this process's children has inherited open for writing cannot be run.
+    // Copied by another process: a file inherited open for writing by a child of this process cannot be executed.
     assert!(
         std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_dxt-analyze")).arg(&bin).status().unwrap().success()
     );
@@ -116,7 +116,7 @@ fn no_bytes_make_it_panic() {
         let mut bytes = header.clone();
         for at in (128..8192).step_by(1 + round) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Parts that lie in the file, filled with anything.
+            // Parts that lie within the file, with random contents.
             bytes[at] = if at < 512 && at % 8 > 1 { 0 } else { (state >> 56) as u8 };
         }
         let path = put(folder.path(), &format!("{round}.spool"), &bytes);
@@ -126,7 +126,7 @@ fn no_bytes_make_it_panic() {
     }
 }
 
-/// A spool with two chunks of segments: header, journal, arena.
+/// Returns a spool with two chunks of segments: header, journal, arena.
 fn spool() -> Vec<u8> {
     let chunk = |number: u32| (number, (0..100).map(|slot| u64::from(number * 100 + slot) * 10 + 20).collect());
     built::spool(&[chunk(0), chunk(1)])
@@ -159,14 +159,14 @@ fn a_spool_that_was_cut_is_no_whole_one_and_stays() {
             assert!(people.contains(&format!("{missing} bytes that were in use are missing")), "{people}");
         }
         if recovered.is_some() {
-            // The trace tells it as long as it is there.
+            // The trace reports the missing bytes, if there is a trace.
             let report = stdout(&["summary", output.to_str().unwrap()], if is_whole { 0 } else { 3 });
             assert_eq!(report.contains("bytes of the spool that are missing"), !is_whole, "{report}");
         }
     }
 }
 
-/// To look at, it is a zombie.
+/// A process whose first thread has ended looks like a zombie.
 #[test]
 fn a_process_whose_first_thread_has_ended_runs_as_long_as_others_do() {
     let Some(python) = python(&["ctypes"], "a process without its first thread") else { return };
@@ -195,7 +195,7 @@ fn a_process_whose_first_thread_has_ended_runs_as_long_as_others_do() {
     assert!(!spool.exists() && !folder.path().join(&named).exists(), "{gone}");
 }
 
-/// What a file claims to use costs who makes it nothing, as long as it is a hole.
+/// Lengths claimed by a file cost the reader nothing as long as the range is a hole.
 #[test]
 fn claims_without_bytes_take_no_memory() {
     let Some(python) = python(&["resource"], "memory") else { return };
@@ -219,7 +219,7 @@ fn claims_without_bytes_take_no_memory() {
     }
 }
 
-/// Read once to know whose they are, and once more for their trace.
+/// Each spool is read once to find its job, and once for the trace.
 #[test]
 fn many_spools_are_one_trace() {
     let folder = tempfile::tempdir().unwrap();
@@ -258,14 +258,14 @@ fn a_spill_full_of_holes_is_not_read() {
     assert_eq!(said.status.code(), Some(3), "{error}");
 }
 
-/// A file that was last written to a week ago.
+/// Writes a file that was last modified a week ago.
 fn old(folder: &std::path::Path, name: &str) {
     put(folder, name, &[0; 4096]);
     let week_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7 * 86_400);
     std::fs::File::options().write(true).open(folder.join(name)).unwrap().set_modified(week_ago).unwrap();
 }
 
-/// A process's files: its user, its number, and when it was started.
+/// Returns the parts of a spool's name for this process: user, pid, start time.
 fn of_this_process() -> (u32, u32, String) {
     use std::os::unix::fs::MetadataExt;
     let user = std::fs::metadata("/proc/self").unwrap().uid();

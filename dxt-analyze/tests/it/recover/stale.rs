@@ -1,4 +1,4 @@
-//! `recover --stale`: what goes, what stays, and whose the traces are.
+//! Tests of `recover --stale`: removed files, kept files, and owners of the traces.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn what_is_stale_and_was_cut_stays_and_no_trace_is_made_of_it_each_night() {
     }
 }
 
-/// Nothing is left of one that does not even have a header: it is named once, not every night.
+/// A stale spool without a header has nothing to recover: it is reported once, then removed.
 #[test]
 fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
     let (user, pid, started) = of_this_process();
@@ -29,7 +29,7 @@ fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
     let of = |pid: u32, started: &str| format!("dxt-{user}-{pid}-{started}-0.spool");
     let lengths = [0, 1, 4095];
     lengths.iter().zip(1..).for_each(|(length, pid)| drop(put(folder.path(), &of(pid, "1"), &spool()[..*length])));
-    // Its process is about to make it; and what has no spool's name is somebody's.
+    // The first belongs to a running process that is about to fill it; the second has no spool's name and belongs to someone else.
     let stay = [of(pid, &started), "notes.spool".to_owned()];
     stay.iter().for_each(|name| drop(put(folder.path(), name, b"")));
     let there = |name: &str| folder.path().join(name).exists();
@@ -47,7 +47,8 @@ fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
     assert!(stay.iter().all(|name| there(name)));
 }
 
-/// Two users' spools that change places again and again while root makes traces of them: each trace belongs to whom the spool belonged.
+/// Spools of two users are exchanged repeatedly while root makes traces of them: each trace belongs to the owner of the spool that was
+/// read.
 #[test]
 fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -60,7 +61,7 @@ fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     }
     let users = [12345_u32, 12346];
     let path = |user: u32| spools.join(format!("dxt-{user}-1-1-0.spool"));
-    // Each is its user's before it has a name that the other thread knows.
+    // Each file belongs to its user before it gets a name that the other thread uses.
     let make = |user: u32| {
         let mut bytes = spool();
         bytes[12..16].copy_from_slice(&user.to_le_bytes());
@@ -75,7 +76,7 @@ fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     }
     let mut traces = 0;
     std::thread::scope(|scope| {
-        // Goes with this scope, also if an assertion fails in it.
+        // Dropped at the end of the scope, also if an assertion fails.
         let (_ends, ended) = channel::<()>();
         scope.spawn(move || {
             while ended.try_recv() == Err(TryRecvError::Empty) {
@@ -103,7 +104,7 @@ fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     assert!(traces > 0, "no spool was where it belongs when it was looked at and read");
 }
 
-/// Root writes only where nobody else can put another directory.
+/// Root writes only below directories that no other user can replace.
 #[test]
 fn root_makes_traces_only_below_directories_that_are_its_own() {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -128,7 +129,7 @@ fn root_makes_traces_only_below_directories_that_are_its_own() {
         (open.join("below"), 2),
         (open.join("new/er"), 2),
         (sticky.clone(), 2),
-        // What is behind the link now may be elsewhere a moment later.
+        // The target of the link may change at any time.
         (own.join("below/../new"), 0),
         (sticky.join("below"), 0),
         (sticky.join("new/er"), 0),
@@ -145,7 +146,7 @@ fn root_makes_traces_only_below_directories_that_are_its_own() {
     }
 }
 
-/// A process makes its spool in several steps, and may be at it.
+/// A process creates its spool in several steps, and may be in between.
 #[test]
 fn a_spool_that_a_process_is_about_to_fill_stays() {
     let (user, pid, started) = of_this_process();
@@ -197,7 +198,7 @@ fn what_is_stale_goes_and_nothing_else() {
     }
 }
 
-/// The file in which a job's processes shared DXT_JOB_BYTES goes when it is old and no process of its user is there.
+/// A stale node quota file of DXT_JOB_BYTES is removed if none of its user's traced processes runs.
 #[test]
 fn what_is_left_of_a_jobs_budget_goes_when_it_is_stale() {
     let (user, pid, started) = of_this_process();
@@ -215,7 +216,7 @@ fn what_is_left_of_a_jobs_budget_goes_when_it_is_stale() {
         clean();
         assert!(there(&budget), "a process runs");
         std::fs::remove_file(folder.path().join(&running)).unwrap();
-        // A traced process whose spool is elsewhere, or nowhere: as far as others can see it has the library.
+        // A traced process with its spool elsewhere, or without one: other processes only see that it maps the library.
         let library = folder.path().join("libdxt_tracer_sleep");
         std::fs::copy("/bin/sleep", &library).unwrap();
         let mut traced = std::process::Command::new(&library).arg("60").spawn().unwrap();
@@ -228,7 +229,7 @@ fn what_is_left_of_a_jobs_budget_goes_when_it_is_stale() {
         assert!(there(&budget), "a traced process runs");
         traced.kill().unwrap();
         traced.wait().unwrap();
-        // Others may be tracing something on this machine.
+        // Other processes may be traced on this machine at the time.
         for _ in 0..100 {
             clean();
             if !there(&budget) {
@@ -249,7 +250,7 @@ fn all_files_of_a_process_stay_if_one_of_them_is_in_use() {
     let name = |pid: u32, end: &str| format!("dxt-{user}-{pid}-1{end}");
     for delete in [&[][..], &["--delete"]] {
         let folder = tempfile::tempdir().unwrap();
-        // A spill was written to last week, its spool today; the other way around; and a second spool of one process.
+        // A spill written last week with a spool of today; the reverse; and a second spool of the same process.
         for (old_one, young) in [(".spill", "-0.spool"), ("-0.spool", ".spill"), ("-0.spool", "-1.spool")] {
             old(folder.path(), &name(1, old_one));
             put(folder.path(), &name(1, young), &[0; 4096]);

@@ -1,4 +1,4 @@
-//! The verbs on traces that have counters in the place of segments: for a part of the calls, for all, for several ranks together, without times.
+//! Tests of the commands on traces with counters instead of segments: for some calls, for all, for several ranks together, without times.
 
 use crate::common::{job, json, op, process, put, run, small, stdout, trace};
 use crate::verbs::small_bytes;
@@ -26,7 +26,7 @@ fn what_was_folded_is_in_the_sums_and_makes_the_trace_incomplete() {
     assert_eq!(run(&["summary", "--fail-on", "high", &path]).status.code(), Some(3));
 }
 
-/// A counters trace, and the full trace of the same operations.
+/// Returns a counters trace, and the full trace of the same operations.
 fn counters_and_full() -> (Vec<u8>, Vec<u8>) {
     use trace_format::profile::{Access, Last, Profile};
     let mut full = process(0, "n");
@@ -146,7 +146,7 @@ fn ranks_reduced_to_one_record_are_still_so_many() {
     assert!(stdout(&["outliers", "--by", "rank", &path], 0).contains("left out here"));
 }
 
-/// A record of 64 ranks with a file of all of them and one of eight, of which the first is slow.
+/// Writes a trace of 64 ranks reduced to one record, with one file of all ranks and one of eight, of which the first is slow.
 fn a_file_of_some_ranks(folder: &Path) -> String {
     use trace_format::meta::{Reduction, SpreadDef};
     use trace_format::op::Layer;
@@ -181,7 +181,7 @@ fn a_file_of_some_ranks_is_not_one_of_all() {
         rows.as_array().unwrap().iter().find(|row| row["file"] == file).unwrap_or_else(|| panic!("{rows}")).clone()
     };
     for with_time in [false, true] {
-        // A window keeps no times of ranks, and how many they are all the same.
+        // Selecting a time window drops the times of ranks, but keeps their number.
         let window = if with_time { &["--time", "0:10"][..] } else { &[] };
         let found = json(&[&["summary", "--format", "json", &path], window].concat(), 0);
         assert_eq!((&found["ranks"], &found["processes"]), (&64.into(), &64.into()));
@@ -198,12 +198,12 @@ fn a_file_of_some_ranks_is_not_one_of_all() {
     assert!(dump.lines().any(|line| line.contains("(of 64 ranks)") && line.contains("/all")), "{dump}");
     let causes = stdout(&["causes", &path], 0);
     assert!(causes.contains("8 of 64 ranks") && !causes.contains("all ranks on a file"), "{causes}");
-    // Of different ranks on different files each has its own time; all ranks' file comes on top.
+    // Different ranks on different files have their own times; the time on the file of all ranks is added.
     let layers = json(&["layers", "--format", "json", &path], 0);
     let rows = layers["layers"].as_array().unwrap();
     let all = rows.iter().find(|row| row["op"] == "all").unwrap();
     assert_eq!((&all["slowest_ns"], &all["processes"]), (&901_000_000.into(), &64.into()), "{all}");
-    // A log has the sums, too.
+    // An exported log has the same sums.
     let log = folder.path().join("s.darshan").display().to_string();
     stdout(&["export", "--to", "darshan", "-o", &log, &path], 0);
     let back = json(&["summary", "--format", "json", &log], 0);
@@ -215,7 +215,7 @@ fn without_times_no_verb_shows_one() {
     let (mut job, mut processes) = small();
     job.settings.extend([("DXT_ENABLE".into(), "counters".into()), ("DXT_TIMING".into(), "off".into())]);
     for one in &mut processes {
-        // As the tracer leaves them: no time, no first and no last.
+        // Counters as left by the tracer without times: no durations, no first start and no last end.
         let (mut counters, mut previous) = (Counters::default(), Previous::default());
         (0..200).for_each(|i| counters.fold(&mut previous, i * 300, 100, 0, 0));
         (counters.first_start, counters.last_end) = (u64::MAX, 0);
@@ -229,10 +229,10 @@ fn without_times_no_verb_shows_one() {
     let verbs = ["summary", "counters", "ledger", "causes", "outliers", "stripes", "layers", "checks", "timeline"];
     for verb in verbs.into_iter().chain(["signatures", "dump"]) {
         let text = stdout(&[verb, &path], 0);
-        // The dump's head has the start as a number.
+        // The head of `dump` gives the start as a number.
         let untold = if verb == "dump" { text.contains("time_ns -") } else { !text.contains("0 ns") };
         assert!(untold && !text.contains("time_ns 0"), "{verb}: {text}");
-        // dump says what is missing on standard error.
+        // `dump` reports missing data on standard error.
         assert!(verb == "dump" || text.contains("(DXT_TIMING=off)"), "{verb}: {text}");
     }
     let page = folder.path().join("page.html");
@@ -283,7 +283,7 @@ fn counters_tell_how_memory_was_aligned_where_it_is_known() {
     assert_eq!((&row["direction"], &row["size_bin"], &row["unaligned"]), (&"write".into(), &2.into(), &3.into()));
     assert_eq!((row["aligned_mean_ns"].as_f64(), row["unaligned_mean_ns"].as_f64()), (Some(1000.0), Some(2000.0)));
     assert!(stdout(&["counters", &path], 0).contains("at a multiple of 512 B"));
-    // What was counted over the whole run is not known of a part of it, nor by file.
+    // Memory alignment is counted over the whole run only: unknown for a time window or for a selection of files.
     let part = json(&["counters", "--format", "json", "--time", "0:1", &path], 0);
     assert!(part["memory"].as_array().unwrap().is_empty());
     let others = json(&["counters", "--format", "json", "--files", "/data/mine", &path], 0);

@@ -1,4 +1,4 @@
-//! The verbs on a small trace whose numbers are known: summary, dump, exit codes, several files, colours, closed pipes.
+//! Tests of the commands on a small trace with known numbers: summary, dump, exit codes, several files, colours, closed pipes.
 
 mod counted;
 
@@ -147,7 +147,7 @@ fn runs_that_share_a_job_are_reported_and_children_of_ranks_are_none() {
         "{remarks}"
     );
     assert_eq!((&found["segments"], &found["processes"]), (&(3 * 28).into(), &12.into()));
-    // Runs of one rank are runs, too.
+    // Runs of a single rank count as runs, too.
     let alone: Vec<String> = (0..3)
         .map(|number| {
             let mut one = process(0, "node1");
@@ -160,7 +160,7 @@ fn runs_that_share_a_job_are_reported_and_children_of_ranks_are_none() {
         .collect();
     let found = json(&["summary", "--format", "json", &alone[0], &alone[1], &alone[2]], 0);
     assert!(found["missing"]["remarks"].to_string().contains("3 runs share one job"), "{}", found["missing"]["remarks"]);
-    // A child of rank 0 in a file of its own, and a copy of a file.
+    // A child process of rank 0 in a file of its own, and a copy of a file.
     let mut child = process(0, "node1");
     child.process.info.pid = 9;
     child.write("/b", 0, 1, 1, 2);
@@ -307,7 +307,7 @@ fn every_report_names_the_filters() {
     let path = put(folder.path(), "a.dxt", &trace(&job, processes));
     let line = "DXT_EXCLUDE=*.log  DXT_RANKS=0:1";
     for verb in ["summary", "outliers", "stripes", "check", "dump"] {
-        // Two of the four ranks are left out; they are not absent.
+        // Two of the four ranks are excluded by a filter; they are not reported as absent.
         let output = run(&[verb, &path]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(0), "{verb}: {text}");
@@ -340,7 +340,7 @@ fn check_shows_how_long_writing_the_trace_took() {
         let pieces = vec![one.threads[0].1.as_slice().into()];
         let threads = [ThreadSegments { thread: one.threads[0].0, pieces }];
         let mut region = encoder.region(number, &mut one.process, &threads, &TickScale::IDENTITY).unwrap();
-        // The last rank does not say.
+        // The last rank has no flush times.
         if number < 3 {
             let ns = 1000 * (u64::from(number) + 1);
             region.add_flush(&FlushTimes { stages_ns: [ns, ns, ns, 0, ns, 10_000 - ns, 0, 5], packed_segments: 1 });
@@ -352,7 +352,7 @@ fn check_shows_how_long_writing_the_trace_took() {
     let written: u64 = regions[..3].iter().map(|region| region.bytes.len() as u64).sum();
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &file(&mut encoder, &job, regions).unwrap());
-    // Nothing else changes.
+    // No other result changes.
     assert_eq!(json(&["summary", "--format", "json", &path], 0)["segments"], 4 * 7);
     let found = &json(&["check", "--format", "json", &path], 0)["files"][0];
     assert_eq!(found["state"], "complete");
@@ -364,7 +364,7 @@ fn check_shows_how_long_writing_the_trace_took() {
     assert_eq!((&flush["stages"][5]["longest_ns"], &flush["stages"][5]["longest_rank"]), (&9000.into(), &0.into()));
     let text = stdout(&["check", &path], 0);
     assert!(text.contains("compress") && text.contains("3.00 µs"), "{text}");
-    // No mending, no time.
+    // The repair stage did not run and has no time.
     let mend = text.lines().find(|line| line.contains("mend")).unwrap();
     assert!(!mend.contains("ns") && mend.contains('-'), "{mend}");
     let csv = stdout(&["check", "--format", "csv", "--table", "flush", &path], 0);
@@ -373,7 +373,7 @@ fn check_shows_how_long_writing_the_trace_took() {
     let plain = put(folder.path(), "b.dxt", &small_bytes());
     assert!(json(&["check", "--format", "json", &plain], 0)["files"][0]["flush"].is_null());
     assert!(!stdout(&["check", &plain], 0).contains("compress"));
-    // A file cut behind a flush frame still has it.
+    // A file cut behind a flush frame still has that frame.
     let bytes = std::fs::read(&path).unwrap();
     let cut = put(folder.path(), "c.dxt", &bytes[..bytes.len() - 200]);
     assert_eq!(json(&["check", "--format", "json", &cut], 3)["files"][0]["flush"]["processes"], 3);
