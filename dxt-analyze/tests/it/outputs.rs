@@ -60,7 +60,8 @@ fn commands(one: &str, two: &str, all: &str) -> Vec<Vec<String>> {
 fn ran(args: &[String], more: &[&str]) -> Output {
     let words: Vec<&str> =
         args.iter().map(String::as_str).chain(more.iter().copied()).chain(["--threads", "1"]).collect();
-    command(&words).output().unwrap()
+    // Some commands write where they are.
+    command(&words).current_dir(env!("CARGO_TARGET_TMPDIR")).output().unwrap()
 }
 
 /// Calls `of` for each item, on two threads.

@@ -53,6 +53,8 @@ pub struct LeftOut {
     pub global: u64,
     /// Loops that could be one collective call.
     pub one_call: u64,
+    /// Small calls at a fixed distance.
+    pub strided: u64,
     /// Bytes that all ranks read.
     pub same_bytes: u64,
 }

@@ -113,6 +113,7 @@ impl Signatures {
             local: local.left_out(),
             global: global.left_out(),
             one_call: advice.one_call.left_out(),
+            strided: advice.strided.left_out(),
             same_bytes: advice.same_bytes.left_out(),
         };
         Self {
