@@ -1,8 +1,8 @@
-//! What a segment costs on disk and on the processor: bytes, and nanoseconds to encode and decode, on real calls.
+//! Cost of a segment on disk and in CPU time: bytes, and nanoseconds to encode and decode, for real calls.
 //!
-//! The segments are those of `pwrite` calls that this program makes on a file in memory, with a clock reading on either
-//! side, as a tracer would take them; so gaps and durations have the noise that real ones have. Medians and least values over several
-//! repetitions; nothing is asserted, because a measurement is not a test. Run it by `scripts/bench.sh size`.
+//! The segments are `pwrite` calls that this program makes on a file in memory, with clock readings before and after each call, like those
+//! of a tracer; gaps and durations therefore have realistic noise. Prints medians and minima over several repetitions; asserts nothing,
+//! because a measurement is not a test. Run by `scripts/bench.sh size`.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -16,14 +16,14 @@ use trace_format::read::{Decoder, Trace};
 use trace_format::write::{self, Encoder, ThreadSegments};
 use trace_format::{Segment, StreamId};
 
-/// Calls per pattern, unless `--segments` says otherwise.
+/// Calls per pattern, unless `--segments` is given.
 const SEGMENTS: usize = 1_000_000;
-/// Repetitions of encoding and decoding, unless `--runs` says otherwise.
+/// Repetitions of encoding and decoding, unless `--runs` is given.
 const RUNS: usize = 9;
-/// The file wraps around at this size, in bytes.
+/// Size at which the file wraps around, in bytes.
 const FILE_BYTES: u64 = 256 << 20;
 
-/// Where the n-th call writes, and how much.
+/// Offset and length of the n-th write.
 struct Pattern {
     name: &'static str,
     length: usize,
@@ -60,7 +60,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the calls and records them as a tracer does.
+/// Makes the calls and records them like a tracer.
 fn record(pattern: &Pattern, count: usize) -> std::io::Result<Vec<Segment>> {
     let memory = Path::new("/dev/shm");
     let directory = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
@@ -85,11 +85,11 @@ fn record(pattern: &Pattern, count: usize) -> std::io::Result<Vec<Segment>> {
     Ok(segments)
 }
 
-/// Bytes per segment, and ns per segment of encoding and of decoding.
+/// Returns bytes per segment, and ns per segment for encoding and for decoding.
 fn measure(segments: &[Segment], runs: usize) -> (f64, String, String) {
     let failed = "bytes in memory cannot fail";
     let mut encoder = Encoder::new().expect(failed);
-    // Scales ticks as a tracer must; the factor here is just below one.
+    // Scales ticks as a tracer must; the factor is just below one.
     let scale = TickScale { base: 0, mult: (1 << 52) - 12345 };
     let (mut encode, mut decode, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut trace_bytes = Vec::new();

@@ -1,7 +1,7 @@
-//! Enumerations that travel in a trace as a number, and stay readable when a newer writer has more of them.
+//! Enumerations stored as numbers, which stay readable if a newer writer has more of them.
 
-/// Gives an enumeration its numbers in the file: `From<u32>` and `Into<u32>`, by which serde is told to go. A number
-/// that is not listed becomes the variant after `else`.
+/// Implements the conversions from and to `u32`, by which serde encodes an enumeration, for the numbers in the file. Numbers that are not
+/// listed become the variant after `else`.
 macro_rules! coded {
     ($name:ident { $($variant:ident = $code:literal),+ $(,)? } else $other:ident) => {
         impl From<u32> for $name {

@@ -1,38 +1,39 @@
-//! The most common values of a sequence, in bounded memory: Metwally, Agrawal & El Abbadi, "Efficient Computation of
-//! Frequent and Top-k Elements in Data Streams" (Space-Saving), ICDT 2005. Merging: Agarwal et al., "Mergeable Summaries",
-//! PODS 2012. Nothing here allocates but the form for the file.
+//! Most common values of a sequence, in bounded memory. Counting and merging do not allocate.
+//!
+//! Counting: Metwally, Agrawal & El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams" (Space-Saving), ICDT
+//! 2005. Merging: Agarwal et al., "Mergeable Summaries", PODS 2012.
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Different values that are told apart. As long as there are no more, every count is exact.
+/// Number of different values tracked. Up to this number, every count is exact.
 pub const TRACKED: usize = 16;
-/// How many of them reports show.
+/// Number of values shown in reports.
 pub const REPORTED: usize = 4;
 
-/// A value and how often it occurred: at most `count` times, and at least `count - over`.
+/// Value with bounds on its occurrences: at most `count`, at least `count - over`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommonValue {
-    /// The value.
+    /// Value that occurred.
     pub value: i64,
-    /// Upper bound of its occurrences.
+    /// Upper bound of the occurrences.
     pub count: u64,
-    /// By how much the count may be too high; 0: it is exact.
+    /// Upper bound of the error of `count`; 0 if exact.
     pub over: u64,
 }
 
-/// The most common values. Of a sequence of *n* values, each one that occurred more than *n* / [`TRACKED`] times is
-/// there, and no `over` is larger than *n* / [`TRACKED`]. After merging, the same holds with the sum of the lengths.
+/// Most common values of a sequence. In a sequence of *n* values, each value that occurs more than *n* / [`TRACKED`] times is tracked, and
+/// no `over` exceeds *n* / [`TRACKED`]. After merging, the bounds hold for the sum of the lengths.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonValues {
-    // Three arrays, so that a search for a value is a few vector compares.
+    // Three arrays, so that finding a value takes a few vector comparisons.
     values: [i64; TRACKED],
     counts: [u64; TRACKED],
     overs: [u64; TRACKED],
     used: usize,
-    /// Where the last value was found: the next one is mostly the same.
+    /// Index of the latest value, which the next one mostly equals.
     last: usize,
-    /// Where the last value gave way to another, and how often it had occurred: mostly, its neighbour is as rare.
+    /// Index of the latest replaced value, whose neighbor is mostly as rare; `least` is its count.
     hand: usize,
     least: u64,
 }
@@ -44,7 +45,7 @@ impl Default for CommonValues {
 }
 
 impl CommonValues {
-    /// No values.
+    /// Creates an empty set of values.
     #[must_use]
     pub const fn new() -> Self {
         Self { values: [0; TRACKED], counts: [0; TRACKED], overs: [0; TRACKED], used: 0, last: 0, hand: 0, least: 0 }
@@ -60,7 +61,7 @@ impl CommonValues {
         self.add_other(value);
     }
 
-    /// Counts one value so many times.
+    /// Counts one value `times` times.
     #[inline]
     pub fn add_times(&mut self, value: i64, times: u64) {
         if let Some(more) = times.checked_sub(1) {
@@ -89,7 +90,7 @@ impl CommonValues {
         self.last = at;
     }
 
-    /// One of the rarest values, in a few steps where many are equally rare. No count is ever less than `least`.
+    /// Returns the index of one of the rarest values, in a few steps if many are equally rare. No count is ever below `least`.
     fn next_rarest(&mut self) -> usize {
         let found = (1..=TRACKED).map(|step| (self.hand + step) % TRACKED).find(|&at| self.counts[at] == self.least);
         let at = found.unwrap_or_else(|| self.rarest());
@@ -107,7 +108,7 @@ impl CommonValues {
         at
     }
 
-    /// The values, most common first; of equally common ones the smaller first.
+    /// Returns the values and their number: most common first, ties in ascending order of values.
     #[must_use]
     pub fn sorted(&self) -> ([CommonValue; TRACKED], usize) {
         let mut all = [CommonValue::default(); TRACKED];
@@ -118,21 +119,21 @@ impl CommonValues {
         (all, self.used)
     }
 
-    /// The values that reports show. 0 is none of them, as in Darshan: calls that moved nothing, and accesses that begin where
-    /// the last one ended, are counted elsewhere.
+    /// Returns the values shown in reports. As in Darshan, 0 is not among them: calls that moved nothing, and accesses that begin where the
+    /// last one ended, are counted elsewhere.
     #[must_use]
     pub fn top(&self) -> Vec<CommonValue> {
         self.top_of(|value| value != 0)
     }
 
-    /// The most common of the values that `shown` takes, as many as reports show.
+    /// Returns the [`REPORTED`] most common values that `shown` accepts.
     #[must_use]
     pub fn top_of(&self, shown: impl Fn(i64) -> bool) -> Vec<CommonValue> {
         let (all, used) = self.sorted();
         all[..used].iter().filter(|common| shown(common.value)).take(REPORTED).copied().collect()
     }
 
-    /// From entries as [`Self::sorted`] gives them; those beyond [`TRACKED`] are dropped.
+    /// Builds a set from entries in the order of [`Self::sorted`]; entries beyond [`TRACKED`] are dropped.
     #[must_use]
     pub fn from_entries(entries: &[CommonValue]) -> Self {
         let mut out = Self::new();
@@ -143,8 +144,8 @@ impl CommonValues {
         out
     }
 
-    /// Adds what `other` counted. Exact, and the same in any order, while there are no more than [`TRACKED`] different
-    /// values in all; beyond that the bounds hold, and which rare values remain may depend on the order.
+    /// Adds the counts of `other`. While there are at most [`TRACKED`] different values in total, the result is exact and independent of
+    /// the order of merging. Beyond that the bounds hold, and the rare values that remain may depend on the order.
     pub fn merge(&mut self, other: &Self) {
         let (mine, theirs) = (self.floor(), other.floor());
         let mut all = [CommonValue::default(); 2 * TRACKED];
@@ -154,7 +155,7 @@ impl CommonValues {
             used += 1;
         };
         for i in 0..self.used {
-            // What is not in a full table may have occurred as often as its rarest.
+            // A value that is not in a full table may have occurred as often as the table's rarest one.
             let (count, over) = other.of(self.values[i]).unwrap_or((theirs, theirs));
             put(CommonValue {
                 value: self.values[i],
@@ -173,7 +174,7 @@ impl CommonValues {
         *self = Self::from_entries(&all[..used.min(TRACKED)]);
     }
 
-    /// Most occurrences of a value that is not there.
+    /// Returns the maximum number of occurrences of a value that is not in the table.
     fn floor(&self) -> u64 {
         if self.used < TRACKED { 0 } else { self.counts[self.rarest()] }
     }
@@ -211,7 +212,7 @@ impl<'de> Deserialize<'de> for CommonValues {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<CommonValues, A::Error> {
                 let (mut entries, mut used) = ([CommonValue::default(); TRACKED], 0);
-                // A newer writer's longer list is read to its end; the most common come first.
+                // A newer writer's longer list is read to its end; the most common values come first.
                 while let Some(entry) = list.next_element::<CommonValue>()? {
                     if let Some(place) = entries.get_mut(used) {
                         *place = entry;

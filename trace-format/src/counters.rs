@@ -1,22 +1,22 @@
-//! Counters: what stays known of segments after they are gone. `fold` is the only definition of every number here; the
-//! tracer folds chunks it cannot keep, the analyzer folds whole traces, and both get the same record.
+//! Counters: sums over segments that are not kept. [`Counters::fold`] is the only definition of every number here: the tracer folds chunks
+//! that it cannot keep, the analyzer folds whole traces, and both get the same record.
 
 use serde::{Deserialize, Serialize};
 
 /// Number of bins of the access-size histogram.
 pub const SIZE_BINS: usize = 10;
-/// Upper bounds of the first nine bins, in bytes, each one more than the largest size of its bin; the tenth has none. Darshan's bins: 0-100, 100-1K, 1K-10K,
-/// 10K-100K, 100K-1M, 1M-4M, 4M-10M, 10M-100M, 100M-1G, 1G+, with K = 1024 and bounds inclusive above.
+/// Exclusive upper bounds of the first nine bins, in bytes; the tenth has none. The bins are Darshan's: 0-100, 100-1K, 1K-10K, 10K-100K,
+/// 100K-1M, 1M-4M, 4M-10M, 10M-100M, 100M-1G, 1G+, with K = 1024 and inclusive upper bounds.
 pub const SIZE_BOUNDS: [u64; SIZE_BINS - 1] =
     [101, 1 << 10 | 1, 10 << 10 | 1, 100 << 10 | 1, 1 << 20 | 1, 4 << 20 | 1, 10 << 20 | 1, 100 << 20 | 1, 1 << 30 | 1];
 
-/// The bin of an access of `length` bytes.
+/// Returns the bin of an access of `length` bytes.
 #[must_use]
 pub fn size_bin(length: u64) -> usize {
     SIZE_BOUNDS.iter().position(|&bound| length < bound).unwrap_or(SIZE_BINS - 1)
 }
 
-/// Counts accesses of `lengths` in their bins. Neighbours are mostly alike: those of one length are counted at once.
+/// Counts accesses of `lengths` in their bins, runs of equal lengths at once.
 pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
     for alike in lengths.chunk_by(|a, b| a == b) {
         if let Some(count) = alike.first().and_then(|length| sizes.get_mut(size_bin(*length))) {
@@ -25,15 +25,14 @@ pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
     }
 }
 
-/// Sums over the segments of one stream. Times are in the unit of the segments folded: nanoseconds since the
-/// process's epoch in a trace file.
+/// Sums over the segments of one stream. Times are in the unit of the folded segments: ns since the process's epoch in a trace file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Segments folded.
+    /// Number of segments folded.
     pub segments: u64,
-    /// Sum of their lengths, in bytes.
+    /// Sum of lengths, in bytes.
     pub bytes: u64,
-    /// Sum of their durations (end - start).
+    /// Sum of durations (end - start).
     pub duration: u64,
     /// Longest single duration.
     pub max_duration: u64,
@@ -41,16 +40,15 @@ pub struct Counters {
     pub first_start: u64,
     /// Latest end.
     pub last_end: u64,
-    /// Lowest offset of a segment that has one; `i64::MAX` while there is none.
+    /// Lowest offset of segments that have one; `i64::MAX` while there is none.
     pub min_offset: i64,
-    /// Highest byte touched plus one, over the segments that have an offset.
+    /// Highest byte touched plus one, over segments that have an offset.
     pub max_end_offset: i64,
-    /// Segments that begin exactly where the stream's previous one ended.
+    /// Segments that begin exactly where the previous one of the stream ended.
     pub consecutive: u64,
-    /// Segments that begin at or after the end of the stream's previous one (consecutive ones included). The first is compared
-    /// with [`FIRST_END`].
+    /// Segments at or after the end of the stream's previous one, consecutive ones included; the first is compared with [`FIRST_END`].
     pub sequential: u64,
-    /// Segments by length, see [`SIZE_BOUNDS`].
+    /// Segments by length, in the bins of [`SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
 }
 
@@ -72,22 +70,22 @@ impl Default for Counters {
     }
 }
 
-/// Where the previous access of the first one is taken to have ended, as Darshan does, whose records begin with byte 0 as the last
-/// byte touched: a first access at offset 0 goes back, one that begins behind byte 0 is sequential.
+/// End that the access before the first one is taken to have, in bytes. Darshan's records begin with byte 0 as the last byte touched;
+/// therefore a first access at offset 0 is not sequential, but one that begins after byte 0 is.
 pub const FIRST_END: i64 = 1;
 
-/// Where the stream's previous segment ended: the state that consecutive and sequential need between two folds.
+/// End of the stream's previous segment: the state between two folds that consecutive and sequential counts need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Previous(Option<i64>);
 
 impl Previous {
-    /// As a number that fits an atomic: -1 for none.
+    /// Returns a number that fits an atomic; -1 for none.
     #[must_use]
     pub fn to_raw(self) -> i64 {
         self.0.unwrap_or(-1)
     }
 
-    /// From [`Self::to_raw`]'s number.
+    /// Restores the value from [`Self::to_raw`].
     #[must_use]
     pub fn from_raw(raw: i64) -> Self {
         Self((raw >= 0).then_some(raw))
@@ -101,8 +99,8 @@ impl Counters {
         self.sizes[size_bin(length)] += 1;
     }
 
-    /// As [`Self::fold`], but for `sizes`: for who puts what one segment counts where it belongs, by [`size_bin`].
-    // Without an array all of it lies in registers.
+    /// Adds one segment like [`Self::fold`], except to `sizes`: the caller counts it there, in the bin of [`size_bin`].
+    // Without an array, all of it stays in registers.
     #[inline(always)]
     pub fn fold_unsized(&mut self, previous: &mut Previous, offset: i64, length: u64, start: u64, end: u64) {
         self.fold_alone_unsized(offset, length, start, end);
@@ -115,8 +113,8 @@ impl Counters {
         }
     }
 
-    /// Compares segments with those before, after they were added by [`Self::fold_alone`]; both together are what [`Self::fold`] does. Returns how
-    /// many have an offset.
+    /// Compares segments with their predecessors, after they were added by [`Self::fold_alone`]; both together equal [`Self::fold`].
+    /// Returns the number of segments that have an offset.
     pub fn fold_order(&mut self, previous: &mut Previous, offsets: &[i64], lengths: &[u64]) -> u64 {
         let (mut last, mut known) = (previous.0, 0);
         let (mut consecutive, mut sequential, mut lowest) = (0, 0, self.min_offset);
@@ -134,14 +132,14 @@ impl Counters {
         known
     }
 
-    /// Adds one segment that is compared with no other: it counts in neither `consecutive` nor `sequential`, and a record of such
-    /// segments alone has no `min_offset`, which tells that their order is not known.
+    /// Adds one segment that is compared with no other: it counts in neither `consecutive` nor `sequential`. A record of such segments
+    /// alone has no `min_offset`, which marks their order as unknown.
     pub fn fold_alone(&mut self, offset: i64, length: u64, start: u64, end: u64) {
         self.fold_alone_unsized(offset, length, start, end);
         self.sizes[size_bin(length)] += 1;
     }
 
-    /// As [`Self::fold_alone`], but for `sizes`.
+    /// Adds one segment like [`Self::fold_alone`], except to `sizes`.
     #[inline(always)]
     pub fn fold_alone_unsized(&mut self, offset: i64, length: u64, start: u64, end: u64) {
         let duration = end.saturating_sub(start);
@@ -156,18 +154,18 @@ impl Counters {
         }
     }
 
-    /// Forgets all times: of calls that were not timed there is no first and no last.
+    /// Resets all times, for calls that were not timed.
     pub fn forget_times(&mut self) {
         (self.duration, self.max_duration, self.first_start, self.last_end) = (0, 0, u64::MAX, 0);
     }
 
-    /// Segments whose order is known: all, if any was compared with the one before.
+    /// Returns the number of segments whose order is known: all if any was compared with its predecessor, else 0.
     #[must_use]
     pub const fn ordered(&self) -> u64 {
         if self.min_offset == i64::MAX { 0 } else { self.segments }
     }
 
-    /// Adds what `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.segments = self.segments.saturating_add(other.segments);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -234,7 +232,7 @@ mod tests {
         }
     }
 
-    /// As Darshan counts: its records begin with byte 0 as the last byte touched.
+    /// Equals Darshan's count, whose records begin with byte 0 as the last byte touched.
     #[test]
     fn a_first_access_is_compared_with_byte_0() {
         let first = |offset| {
@@ -243,7 +241,7 @@ mod tests {
             (counters.consecutive, counters.sequential, counters.ordered())
         };
         assert_eq!([0, 1, 2, 4096, -1].map(first), [(0, 0, 1), (1, 1, 1), (0, 1, 1), (0, 1, 1), (0, 0, 0)]);
-        // A read of nothing at the end of an empty file, and the next at the same place.
+        // Empty read at the end of an empty file, then a read at the same offset.
         let (mut counters, mut previous) = (Counters::default(), Previous::default());
         counters.fold(&mut previous, 0, 0, 0, 1);
         counters.fold(&mut previous, 0, 7, 1, 2);

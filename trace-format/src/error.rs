@@ -1,86 +1,86 @@
-//! What can be wrong with the bytes of a trace. Every variant carries where, what was expected and what was found.
+//! Errors in the bytes of a trace. Variants carry the offset, the expected and the found value.
 
-/// A result of this crate.
+/// Result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why bytes could not be read as a trace, or a part of one.
+/// Reason why bytes could not be read as a trace, or as a part of one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The first bytes are not those of a trace.
+    /// File that does not begin with the magic of a trace.
     #[error("not a DXT trace: it begins with {found:02x?}, not with {expected:02x?}")]
     NotATrace {
-        /// The first bytes, eight at most.
+        /// First bytes, eight at most.
         found: Vec<u8>,
-        /// The magic of a trace.
+        /// Magic of a trace.
         expected: [u8; 8],
     },
-    /// Written by a version whose layout this reader does not know.
+    /// Version with a layout unknown to this reader.
     #[error(
         "trace format version {found} is newer than this reader's {supported}: use a dxt-analyze at least as new as the tracer that wrote it"
     )]
     Version {
         /// Major version in the file.
         found: u16,
-        /// Newest major version this reader knows.
+        /// Newest supported major version.
         supported: u16,
     },
-    /// The bytes end before the structure does.
+    /// Structure that extends past the end of the bytes.
     #[error("{what} at offset {offset} needs {needed} bytes, but only {available} are there: the file was cut short")]
     Truncated {
-        /// Structure that was being read.
+        /// Structure being read.
         what: &'static str,
-        /// Where it starts in the file.
+        /// Offset of the structure in the file.
         offset: u64,
-        /// Its size in bytes.
+        /// Size of the structure, in bytes.
         needed: u64,
-        /// Bytes that are there.
+        /// Number of bytes available.
         available: u64,
     },
-    /// A checksum does not match.
+    /// Checksum mismatch.
     #[error("{what} at offset {offset} is damaged: checksum {found:08x}, expected {expected:08x}")]
     Checksum {
-        /// Structure that was being read.
+        /// Structure being read.
         what: &'static str,
-        /// Where it starts in the file.
+        /// Offset of the structure in the file.
         offset: u64,
-        /// CRC-32 that the file states.
+        /// CRC-32 stated in the file.
         expected: u32,
         /// CRC-32 of the bytes.
         found: u32,
     },
-    /// A length is over its limit.
+    /// Length over its limit.
     #[error(
         "{what} of {value} at offset {offset} is over the limit of {limit}: the file is damaged or was not written by this tracer"
     )]
     Limit {
-        /// What the length is of.
+        /// Name of the length.
         what: &'static str,
-        /// The length in the file.
+        /// Length in the file.
         value: u64,
-        /// Its limit.
+        /// Limit of the length.
         limit: u64,
-        /// Where it stands in the file.
+        /// Offset of the length in the file.
         offset: u64,
     },
-    /// The structure passes its checksum and still makes no sense.
+    /// Invalid structure with a valid checksum.
     #[error("{what} at offset {offset} makes no sense: {why}")]
     Malformed {
-        /// Structure that was being read.
+        /// Structure being read.
         what: &'static str,
-        /// Where it starts in the file.
+        /// Offset of the structure in the file.
         offset: u64,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// The source of the bytes failed.
+    /// Failure of the source of the bytes.
     #[error("failed to read {length} bytes at offset {offset}: {source}")]
     Io {
-        /// Where in the file.
+        /// Offset in the file.
         offset: u64,
-        /// How many bytes were asked for.
+        /// Number of bytes requested.
         length: u64,
-        /// What the source said.
+        /// Error from the source.
         source: std::io::Error,
     },
 }

@@ -1,15 +1,16 @@
-//! The trace file of the DXT tracer, as bytes.
+//! Trace file format of the DXT tracer: encoding and decoding.
 //!
-//! This crate knows bytes only: no file system, no MPI, no clock. `FORMAT.md` beside it is the normative
-//! specification; where code and specification differ, the specification is right and the code has a defect.
+//! This crate deals with bytes only: no file system, no MPI, no clock. `FORMAT.md` beside it is the normative specification; where code and
+//! specification differ, the code is wrong.
 //!
-//! * [`segment`]: the 32-byte record of one I/O operation, as it lies in the tracer's memory.
-//! * [`op`], [`meta`]: what the ids in a segment mean: operations, files, streams, processes, the job.
-//! * [`counters`], [`profile`], [`spread`]: what stays known of segments that are not on record; [`common_values`] is part of it.
-//! * [`frame`], [`columns`]: the fixed structures of the file and the column encoding of a block of segments.
-//! * [`write`] (feature `write`) and [`read`] (feature `read`): the two halves, bytes in and bytes out.
-//! * [`spool`]: what a process has recorded, as a file that outlives it.
-//! * [`layout`]: where a file's bytes lie on storage targets: extended attributes, text, arithmetic.
+//! * [`segment`]: the 32-byte record of one I/O operation, as in the tracer's memory.
+//! * [`op`], [`meta`]: definitions of the ids in segments: operations, files, streams, processes, the job.
+//! * [`counters`], [`profile`], [`spread`], [`common_values`]: statistics of segments that are not on record.
+//! * [`frame`], [`columns`]: the fixed structures of the file, and the column encoding of a block of segments.
+//! * [`write`] (feature `write`), [`read`] (feature `read`): writer and reader of whole files.
+//! * [`spool`]: the recordings of a process, as a file that outlives it.
+//! * [`layout`]: the mapping of a file's bytes to storage targets.
+//! * [`error`], [`limits`]: errors, and limits of lengths that come from a file.
 
 mod coded;
 pub mod columns;

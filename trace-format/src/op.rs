@@ -1,10 +1,10 @@
-//! Operations: what a stream does. The table of operations travels in the trace (job block), so a reader needs no
-//! list of its own, and a newer tracer's operations are shown by an older analyzer.
+//! Operations of streams. The operation table is part of the trace (job block): readers need no list of their own, and an older analyzer
+//! can show the operations of a newer tracer.
 
 use crate::coded::coded;
 use serde::{Deserialize, Serialize};
 
-/// The interface through which the program made the call.
+/// Interface through which the program made a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
@@ -19,26 +19,26 @@ pub enum Layer {
     Hdf5,
     /// Parallel netCDF: `ncmpi_*`.
     Pnetcdf,
-    /// MPI itself: its collective calls, which touch no file. A segment's offset is the number of a communicator.
+    /// MPI itself: collective calls, which touch no file. The offset of a segment is the number of a communicator.
     Mpi,
-    /// Files of DAOS: `dfs_*`.
+    /// DAOS files: `dfs_*`.
     Dfs,
-    /// Objects of DAOS: `daos_*`.
+    /// DAOS objects: `daos_*`.
     Daos,
-    /// One that this version does not know.
+    /// Layer unknown to this version.
     Other,
 }
 
 coded!(Layer { Posix = 0, Stdio = 1, Mpiio = 2, Hdf5 = 3, Pnetcdf = 4, Mpi = 5, Dfs = 6, Daos = 7, Other = 0xffff_ffff } else Other);
 
 impl Layer {
-    /// Whether its calls do I/O.
+    /// True if calls of the layer do I/O.
     #[must_use]
     pub const fn is_io(self) -> bool {
         !matches!(self, Self::Mpi)
     }
 
-    /// The name that every output shows.
+    /// Returns the name shown in all outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Layer {
     }
 }
 
-/// What kind of work an operation is; analyses look at this, not at names.
+/// Kind of work of an operation; analyses use this instead of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
@@ -64,9 +64,9 @@ pub enum OpClass {
     Read,
     /// Moves bytes to the file.
     Write,
-    /// Opens or creates.
+    /// Opens or creates a file.
     Open,
-    /// Closes.
+    /// Closes a file.
     Close,
     /// Makes bytes durable or visible: fsync, fflush, `MPI_File_sync`.
     Sync,
@@ -76,15 +76,15 @@ pub enum OpClass {
     Metadata,
     /// Takes a lock.
     Lock,
-    /// Gives a lock back.
+    /// Releases a lock.
     Unlock,
     /// Maps the file into memory.
     Map,
-    /// Talks to other processes, and waits for them; touches no file.
+    /// Communicates with other processes and waits for them; touches no file.
     Communication,
-    /// Keeps its thread for operations that go on while the program does: hands them over, or waits for them.
+    /// Blocks its thread for asynchronous operations: submits them, or waits for them.
     Wait,
-    /// One that this version does not know.
+    /// Class unknown to this version.
     Other,
 }
 
@@ -94,34 +94,34 @@ coded!(OpClass {
 } else Other);
 
 impl OpClass {
-    /// Whether the operation moves file data, so that a bandwidth has a meaning.
+    /// True if the operation moves file data, so that a bandwidth is meaningful.
     #[must_use]
     pub const fn is_data(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }
 }
 
-/// How the call was made, where one operation name has several forms.
+/// Form of a call, where one operation name has several forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum OpMode {
-    /// The ordinary form; for MPI-IO, an independent blocking call.
+    /// Ordinary form; for MPI-IO, an independent blocking call.
     #[default]
     Plain,
-    /// A list of buffers: readv, writev and their kin.
+    /// List of buffers: readv, writev and similar calls.
     Vectored,
-    /// MPI-IO collective: every rank of the communicator takes part.
+    /// Collective MPI-IO: every rank of the communicator takes part.
     Collective,
     /// MPI-IO with the shared file pointer.
     Shared,
-    /// MPI-IO collective, in rank order, with the shared file pointer.
+    /// Collective MPI-IO in rank order, with the shared file pointer.
     Ordered,
     /// Started and completed by different calls.
     Nonblocking,
-    /// MPI-IO split collective (begin ... end).
+    /// Split collective MPI-IO (begin ... end).
     Split,
-    /// One that this version does not know.
+    /// Form unknown to this version.
     Other,
 }
 
@@ -130,7 +130,7 @@ coded!(OpMode {
 } else Other);
 
 impl OpMode {
-    /// Lower-case name, empty for the plain form.
+    /// Returns the lower-case name; empty for the plain form.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -146,12 +146,12 @@ impl OpMode {
     }
 }
 
-/// One entry of the operation table.
+/// Entry of the operation table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpDef {
-    /// Number by which streams refer to it; unique within a trace.
+    /// Number that streams refer to; unique within a trace.
     pub code: u16,
-    /// Interface it belongs to.
+    /// Interface of the operation.
     pub layer: Layer,
     /// Kind of work.
     pub class: OpClass,

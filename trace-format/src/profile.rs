@@ -1,43 +1,43 @@
-//! Profiles: how a file was accessed through one layer. [`Profile::fold`] is the only definition of every number here; the
-//! tracer folds what it keeps no segments of, the analyzer folds segments, and both get the same record.
+//! Profiles: access statistics of one file through one layer. [`Profile::fold`] is the only definition of every number here: the tracer
+//! folds accesses that it keeps no segments of, the analyzer folds segments, and both get the same record.
 
 use crate::common_values::CommonValues;
 use crate::segment::NO_TIME;
 use serde::{Deserialize, Serialize};
 
-/// A read or write that succeeded.
+/// Successful read or write.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Whether bytes went to the file.
+    /// True for a write, false for a read.
     pub writes: bool,
-    /// First byte, or negative where it is not known.
+    /// First byte; negative if unknown.
     pub offset: i64,
     /// Bytes moved.
     pub length: u64,
-    /// When the call was made.
+    /// Start time.
     pub start: u64,
-    /// When it returned, in the same unit; [`NO_TIME`], or 0, if it was not timed.
+    /// End time, in the same unit; [`NO_TIME`] or 0 if the call was not timed.
     pub end: u64,
-    /// Whether the program's memory began off a multiple of [`MEMORY_ALIGNMENT`]; `None` where that is not known.
+    /// True if the program's buffer is not at a multiple of [`MEMORY_ALIGNMENT`]; `None` if unknown.
     pub memory_unaligned: Option<bool>,
 }
 
-/// Memory counts as aligned at multiples of so many bytes.
+/// Alignment of the program's buffers, in bytes.
 pub const MEMORY_ALIGNMENT: usize = 8;
 
-/// The longest of some accesses. Nothing was seen while `duration` and `end` are 0.
+/// Longest access of several; equal to the default if there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slowest {
-    /// How long it took (end - start).
+    /// Duration (end - start).
     pub duration: u64,
-    /// When it began.
+    /// Start time.
     pub start: u64,
-    /// Its length in bytes.
+    /// Bytes moved.
     pub bytes: u64,
 }
 
 impl Slowest {
-    /// The longer of two; of equally long ones the earlier, then the larger.
+    /// Keeps the longer of two accesses; of equally long ones the earlier, then the larger.
     fn offer(&mut self, other: Self) {
         let order = |one: &Self| (one.duration, std::cmp::Reverse(one.start), one.bytes);
         if *self == Self::default() || other != Self::default() && order(&other) > order(self) {
@@ -46,56 +46,55 @@ impl Slowest {
     }
 }
 
-/// How a file was accessed through one layer: its reads and writes that succeeded, those made inside other layers' calls
-/// included. Times are in the unit of the accesses folded: nanoseconds since the process's epoch in a trace file.
+/// Profile of the successful reads and writes of one file through one layer, including those made inside calls of other layers. Times are
+/// in the unit of the folded accesses: nanoseconds since the process's epoch in a trace file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
-    /// Accesses folded.
+    /// Number of accesses folded.
     pub accesses: u64,
-    /// Bytes at whose multiples an access is aligned in the file: the stripe size, or else `st_blksize`; 0 if neither is
-    /// known. Merging keeps the largest.
+    /// Alignment in the file, in bytes: the stripe size, or else `st_blksize`; 0 if neither is known. Merging keeps the largest.
     pub alignment: u64,
-    /// Accesses that begin off a multiple of the alignment.
+    /// Accesses whose offset is not a multiple of the alignment.
     pub file_unaligned: u64,
-    /// Accesses of which it is known where in memory they began.
+    /// Accesses whose buffer address is known.
     pub memory_known: u64,
-    /// Those of them that began off a multiple of [`MEMORY_ALIGNMENT`].
+    /// Accesses whose buffer is known not to be at a multiple of [`MEMORY_ALIGNMENT`].
     pub memory_unaligned: u64,
-    /// Reads that follow a write and writes that follow a read.
+    /// Reads that follow a write, and writes that follow a read.
     pub switches: u64,
-    /// The longest read.
+    /// Longest read.
     pub slowest_read: Slowest,
-    /// The longest write.
+    /// Longest write.
     pub slowest_write: Slowest,
-    /// Lengths, in bytes.
+    /// Most common lengths, in bytes.
     pub sizes: CommonValues,
-    /// Strides, in bytes: see [`Profile::fold`].
+    /// Most common strides, in bytes; see [`Profile::fold`].
     pub strides: CommonValues,
 }
 
-/// What the next access is compared with.
+/// State with which the next access is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last {
-    /// Whether the last access wrote; `None` if there was none.
+    /// True if the last access was a write; `None` if there was none.
     writes: Option<bool>,
-    /// Where the last read and the last write ended.
+    /// Ends of the last read and of the last write, in bytes.
     ends: [Option<i64>; 2],
 }
 
-/// Accesses by their fields.
+/// Accesses by columns, all of the same length.
 #[derive(Clone, Copy, Debug)]
 pub struct Accesses<'a> {
-    /// As [`Access::offset`].
+    /// Values of [`Access::offset`].
     pub offset: &'a [i64],
-    /// As [`Access::length`].
+    /// Values of [`Access::length`].
     pub length: &'a [u64],
-    /// As [`Access::start`].
+    /// Values of [`Access::start`].
     pub start: &'a [u64],
-    /// As [`Access::end`].
+    /// Values of [`Access::end`].
     pub end: &'a [u64],
 }
 
-/// Whether an offset is a multiple of an alignment: nearly always a power of two, and a division takes long.
+/// True if `offset` is a multiple of `alignment`. Avoids the slow division for powers of two, the nearly universal case.
 #[inline]
 const fn is_aligned(offset: u64, alignment: u64) -> bool {
     let beside = if alignment.is_power_of_two() { offset & (alignment - 1) } else { offset % alignment };
@@ -103,12 +102,11 @@ const fn is_aligned(offset: u64, alignment: u64) -> bool {
 }
 
 impl Profile {
-    /// Adds one access, which follows the one that `last` tells of. `alignment` is the file's, 0 if it is not known.
+    /// Adds one access, which follows the accesses that `last` describes. `alignment` is that of the file in bytes, 0 if unknown.
     ///
-    /// The *stride* of an access is its offset less the end (offset + length) of the previous access of the same
-    /// direction (read or write) to the file through the layer: 0 if it goes on where that ended, negative if it goes
-    /// back. The first read and the first write have none, nor do accesses whose offset is not known, and the next one
-    /// is then compared with the last one whose offset is.
+    /// The *stride* of an access is its offset minus the end (offset + length) of the previous access of the same direction (read or write)
+    /// to the file through the layer. The stride is 0 if the access continues there, and negative if it goes back. The first read and the
+    /// first write have no stride, nor do accesses without a known offset; the next one is then compared with the last known offset.
     #[inline]
     pub fn fold(&mut self, last: &mut Last, access: Access, alignment: u64) {
         self.switches += u64::from(last.writes.is_some_and(|writes| writes != access.writes));
@@ -123,8 +121,8 @@ impl Profile {
         self.fold_alone(access, alignment);
     }
 
-    /// As [`Profile::fold`] of accesses one after another, all of them reads or all writes, of which it is not known where in memory they began. The
-    /// slices are as long as each other.
+    /// Adds consecutive accesses like [`Profile::fold`]: all reads or all writes, with unknown buffer addresses. Slices must be equally
+    /// long.
     pub fn fold_all(&mut self, last: &mut Last, writes: bool, all: Accesses<'_>, alignment: u64) {
         let Accesses { offset, length, start, end } = all;
         if offset.is_empty() {
@@ -163,7 +161,7 @@ impl Profile {
         }
     }
 
-    /// Adds one access that is not compared with any other: no switch, no stride.
+    /// Adds one access that is compared with no other: it counts no switch and no stride.
     #[inline]
     pub fn fold_alone(&mut self, access: Access, alignment: u64) {
         self.accesses += 1;
@@ -176,7 +174,7 @@ impl Profile {
             self.memory_known += 1;
             self.memory_unaligned += u64::from(unaligned);
         }
-        // Of a call that was not timed there is nothing to compare.
+        // A call that was not timed cannot be compared.
         if access.end > NO_TIME {
             let duration = access.end.saturating_sub(access.start);
             let slowest = if access.writes { &mut self.slowest_write } else { &mut self.slowest_read };
@@ -186,8 +184,8 @@ impl Profile {
         }
     }
 
-    /// Adds what `other` counted. Equal to folding both, but for the switch and the strides between the last access of one
-    /// and the first of the other, and see [`CommonValues::merge`].
+    /// Adds the counts of `other`. Equal to folding both, except for the switch and the strides between the last access of one and the
+    /// first of the other; for the limits of common values see [`CommonValues::merge`].
     pub fn merge(&mut self, other: &Self) {
         self.accesses = self.accesses.saturating_add(other.accesses);
         self.alignment = self.alignment.max(other.alignment);
@@ -221,7 +219,7 @@ mod tests {
         for one in [
             access(true, 0, 100, 10, 5),    // first write: no stride
             access(true, 100, 100, 20, 9),  // stride 0
-            access(true, 4096, 101, 30, 9), // stride 3896; as slow as the one before, so that one stays
+            access(true, 4096, 101, 30, 9), // stride 3896; as slow as the one before, which is kept
             access(false, 0, 50, 40, 3),    // switch; first read: no stride
             access(false, -1, 7, 50, 4),    // no offset: no stride, no alignment
             access(false, 40, 50, 60, 1),   // stride 40 - 50 = -10
@@ -230,7 +228,7 @@ mod tests {
             profile.fold(&mut last, one, 4096);
         }
         assert_eq!((profile.accesses, profile.switches, profile.alignment), (7, 2, 4096));
-        // Beside a multiple of 4096: 100, 40, 8292.
+        // Not at a multiple of 4096: 100, 40, 8292.
         assert_eq!(profile.file_unaligned, 3);
         assert_eq!((profile.memory_known, profile.memory_unaligned), (7, 2));
         assert_eq!(profile.slowest_write, Slowest { duration: 9, start: 20, bytes: 100 });
@@ -293,7 +291,7 @@ mod tests {
         let mut other = b;
         other.merge(&a);
         a.merge(&b);
-        // There are more than sixteen strides: which rare ones remain may differ, all else may not.
+        // There are more than sixteen strides: the rare ones that remain may differ, everything else may not.
         let without = |profile: Profile| Profile { strides: CommonValues::new(), ..profile };
         assert_eq!((without(a), without(other)), (without(whole), without(whole)));
     }

@@ -1,4 +1,4 @@
-//! The segment: one I/O operation in 32 bytes. This is the tracer's memory form; on disk, segments are columns.
+//! Segment: one I/O operation in 32 bytes. This is the form in the tracer's memory; on disk, segments are columns.
 //!
 //! ```text
 //!  byte 0        8             16            24            32
@@ -11,35 +11,34 @@
 
 /// Number of bits of [`Segment::word`] that hold the length.
 pub const LENGTH_BITS: u32 = 40;
-/// Longest length one segment can hold, in bytes (1 TiB less one). No Linux transfer call moves more than 2 GiB.
+/// Maximum length of one segment, in bytes (1 TiB less one). No Linux transfer call moves more than 2 GiB.
 pub const MAX_LENGTH: u64 = (1 << LENGTH_BITS) - 1;
-/// Number of stream ids a process can give.
+/// Number of stream ids available to a process.
 pub const MAX_STREAMS: u32 = 1 << 24;
-/// [`Segment::offset`] of an operation that has none (open, close, sync, a read from a terminal).
+/// Value of [`Segment::offset`] for operations without one (open, close, sync, a read from a terminal).
 pub const NO_OFFSET: i64 = -1;
 
-/// Start and end of each call where calls are not timed. It is not 0, since in the tracer's memory a segment without an end is none.
+/// Start and end of calls that are not timed. Not 0, since an `end` of 0 in the tracer's memory means that there is no segment.
 pub const NO_TIME: u64 = 1;
 
-/// Bit of [`Segment::end`] in the tracer's memory: the segment belongs to the trace that is being written. No clock counts that far.
+/// Mark in [`Segment::end`] in the tracer's memory: the segment belongs to the trace being written. No clock counts that far.
 pub const TAKEN: u64 = 1 << 62;
-/// The same: the segment is in a trace.
+/// Mark in [`Segment::end`] in the tracer's memory: the segment is in a trace.
 pub const WRITTEN: u64 = 1 << 63;
-/// Both marks, and the bits of a start below.
+/// Mask of both marks of an end, and of both bits of a start.
 pub const MARKS: u64 = TAKEN | WRITTEN;
 
-/// Bit of [`Segment::start`] in the tracer's memory: it is known where in memory the bytes came from or went to.
+/// Bit of [`Segment::start`] in the tracer's memory: the address of the call's buffer is known.
 pub const MEMORY_KNOWN: u64 = 1 << 62;
-/// The same: that is off a multiple of the alignment.
+/// Bit of [`Segment::start`] in the tracer's memory: the buffer is not at a multiple of the alignment.
 pub const MEMORY_UNALIGNED: u64 = 1 << 63;
 
-/// Which file, through which interface, doing what: an index into the process's stream table, 24 bits.
+/// Id of an entry in the process's stream table, which gives file, interface and operation; 24 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
-/// One I/O operation. `start` and `end` are clock ticks in the tracer's memory and nanoseconds since the process's
-/// epoch everywhere else. An `end` of zero marks a slot that was reserved and never filled; in the tracer's memory it may carry
-/// [`MARKS`].
+/// One I/O operation. `start` and `end` are clock ticks in the tracer's memory and nanoseconds since the process's epoch everywhere else.
+/// An `end` of 0 marks a slot that was reserved and never filled; in the tracer's memory `end` may carry [`MARKS`].
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Segment {
@@ -47,9 +46,9 @@ pub struct Segment {
     pub offset: i64,
     /// Length in bytes (low 40 bits) and stream id (high 24 bits).
     pub word: u64,
-    /// When the call was made.
+    /// Start of the call.
     pub start: u64,
-    /// When the call returned; never before `start`.
+    /// End of the call, never before `start`.
     pub end: u64,
 }
 
@@ -64,49 +63,49 @@ const _: () = {
 };
 
 impl Segment {
-    /// A segment of `length` bytes at `offset`; a length over [`MAX_LENGTH`] is cut to it.
+    /// Creates a segment of `length` bytes at `offset`; a length over [`MAX_LENGTH`] is reduced to it.
     #[inline]
     #[must_use]
     pub const fn new(stream: StreamId, offset: i64, length: u64, start: u64, end: u64) -> Self {
         Self { offset, word: pack(stream, length), start, end }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> u64 {
         self.word & MAX_LENGTH
     }
 
-    /// When the call returned, without marks.
+    /// Returns the end of the call, without marks.
     #[inline]
     #[must_use]
     pub const fn ended(&self) -> u64 {
         self.end & !MARKS
     }
 
-    /// When the call was made, without the bits that tell of its memory.
+    /// Returns the start of the call, without the bits about its buffer.
     #[inline]
     #[must_use]
     pub const fn started(&self) -> u64 {
         self.start & !(MEMORY_KNOWN | MEMORY_UNALIGNED)
     }
 
-    /// Whether the call's memory began off a multiple of the alignment; `None` where that is not known. In the tracer's memory only.
+    /// True if the call's buffer is not at a multiple of the alignment; `None` if unknown. Only meaningful in the tracer's memory.
     #[inline]
     #[must_use]
     pub const fn memory_unaligned(&self) -> Option<bool> {
         if self.start & MEMORY_KNOWN == 0 { None } else { Some(self.start & MEMORY_UNALIGNED != 0) }
     }
 
-    /// The segment without marks.
+    /// Returns the segment without marks.
     #[inline]
     #[must_use]
     pub const fn unmarked(&self) -> Self {
         Self { end: self.ended(), ..*self }
     }
 
-    /// The stream it belongs to.
+    /// Returns the stream of the segment.
     #[inline]
     #[must_use]
     pub const fn stream(&self) -> StreamId {

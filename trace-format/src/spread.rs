@@ -1,31 +1,30 @@
-//! Spreads: how the ranks that share a file differ in it. One rank's numbers are a spread of one; merging them gives that
-//! of all, in any order: Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
-//! Variances", 1979.
+//! Spreads: differences between the ranks that share a file. One rank's numbers are a spread of one rank; merging spreads, in any order,
+//! gives the spread of all: Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
 
 use serde::{Deserialize, Serialize};
 
-/// A rank and what it did.
+/// Time and bytes of one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankShare {
-    /// The rank.
+    /// Rank.
     pub rank: u32,
-    /// Time in its calls, in ns.
+    /// Time in the rank's calls, in ns.
     pub time_ns: u64,
-    /// Bytes that it read and wrote.
+    /// Bytes read and written by the rank.
     pub bytes: u64,
 }
 
-/// Mean and variance of a number over the ranks.
+/// Mean and variance of a quantity over the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     /// Mean.
     pub mean: f64,
-    /// Sum of the squared differences from the mean; over the number of ranks it is the variance.
+    /// Sum of the squared differences from the mean; divided by the number of ranks, the variance.
     pub squares: f64,
 }
 
 impl Moments {
-    /// Of one value.
+    /// Returns the moments of one value.
     #[must_use]
     pub const fn of(value: f64) -> Self {
         Self { mean: value, squares: 0.0 }
@@ -38,23 +37,23 @@ impl Moments {
     }
 }
 
-/// How ranks differ in a file through one layer. Time is that of all calls on it, also of those that move no bytes.
+/// Differences between ranks in a file through one layer. Time is that of all calls on the file, including calls that move no bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Ranks that used the file through the layer.
+    /// Number of ranks that used the file through the layer.
     pub ranks: u32,
-    /// The one with the least time; of several the lowest.
+    /// Rank with the least time; the lowest of several.
     pub fastest: RankShare,
-    /// The one with the most time; of several the lowest.
+    /// Rank with the most time; the lowest of several.
     pub slowest: RankShare,
-    /// Time over these ranks, in ns.
+    /// Time of these ranks, in ns.
     pub time_ns: Moments,
-    /// Bytes over these ranks.
+    /// Bytes of these ranks.
     pub bytes: Moments,
 }
 
 impl Spread {
-    /// Of one rank.
+    /// Returns the spread of one rank.
     #[must_use]
     pub fn of(share: RankShare) -> Self {
         Self {
@@ -89,13 +88,13 @@ impl Spread {
         }
     }
 
-    /// Variance of the time over the ranks, in ns squared.
+    /// Returns the variance of the time over the ranks, in ns squared.
     #[must_use]
     pub fn time_variance(&self) -> f64 {
         self.time_ns.squares / f64::from(self.ranks.max(1))
     }
 
-    /// Variance of the bytes over the ranks, in bytes squared.
+    /// Returns the variance of the bytes over the ranks, in bytes squared.
     #[must_use]
     pub fn bytes_variance(&self) -> f64 {
         self.bytes.squares / f64::from(self.ranks.max(1))

@@ -1,6 +1,7 @@
-//! The writing half: segments and metadata in, bytes out. A file is the header, the job frame, one region per process,
-//! the index and the trailer; whoever writes it (one process, or all ranks of a job at their own offsets) puts the
-//! pieces made here one after another.
+//! Writer: turns segments and metadata into bytes.
+//!
+//! A file consists of the header, the job frame, one region per process, the index and the trailer. The caller (one process, or all ranks
+//! of a job at their own offsets) puts the pieces made here one after another.
 
 use crate::columns::{self, Scratch, TickScale};
 use crate::error::{Error, Result};
@@ -14,15 +15,14 @@ use crate::segment::Segment;
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective as Directive;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, compress_bound, get_error_name};
 
-/// zstd level of every payload: the fastest of the regular ones; the columns have done the work already.
+/// zstd level of every payload: the fastest regular level, since the column encoding has done most of the work.
 const ZSTD_LEVEL: i32 = 1;
-/// From so many segments on, each plane of a block is a zstd block of its own: planes differ in what is frequent in them,
-/// and a zstd block has one table for it.
+/// Minimum segments for which each plane is a zstd block of its own: planes differ in statistics, and a zstd block has one entropy table.
 const PLANE_BLOCK_SEGMENTS: usize = 2048;
-/// Segments per block that [`Encoder::region`] aims at: a compromise between what a reader can skip and what zstd can find.
+/// Target segments per block of [`Encoder::region`]: a compromise between the unit that readers can skip and compression.
 pub const TARGET_BLOCK_SEGMENTS: usize = 32 * 1024;
 
-/// Encodes frames; keeps its working memory between them.
+/// Encoder of frames; reuses its working memory.
 pub struct Encoder {
     zstd: CCtx<'static>,
     scratch: Scratch,
@@ -31,7 +31,7 @@ pub struct Encoder {
     compress_ticks: u64,
 }
 
-/// The segments of one thread, in order, in one or more pieces.
+/// Segments of one thread, in order, in one or more pieces.
 #[derive(Debug)]
 pub struct ThreadSegments<'a> {
     /// Index in the process's thread table.
@@ -40,13 +40,12 @@ pub struct ThreadSegments<'a> {
     pub pieces: Vec<Piece<'a>>,
 }
 
-/// A piece of a thread's buffer.
+/// Piece of a thread's buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
-    /// Slots as they were recorded.
+    /// Slots as recorded.
     Slots(&'a [Segment]),
-    /// A segment frame that [`Encoder::block`] made earlier, with the nanoseconds per tick (in the unit of
-    /// [`TickScale::mult`]) that it was made with.
+    /// Segment frame made earlier by [`Encoder::block`], and the nanoseconds per tick it was made with, in the unit of [`TickScale::mult`].
     Frame(&'a [u8], u64),
 }
 
@@ -56,27 +55,27 @@ impl<'a> From<&'a [Segment]> for Piece<'a> {
     }
 }
 
-/// An encoded process region.
+/// Encoded process region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// The region's bytes.
+    /// Frames of the region.
     pub bytes: Vec<u8>,
-    /// Its index entry; the offset is filled in by whoever knows it.
+    /// Index entry; the caller fills in the offset.
     pub entry: IndexEntry,
 }
 
 impl Region {
-    /// Adds how long its process took to write it, as far as known; [`FlushTimes::frame`] may be written over it later, in the
-    /// last [`crate::frame::FLUSH_FRAME_BYTES`] of the region.
+    /// Appends a flush frame: the times that the process took to write the region, as far as known. [`FlushTimes::frame`] may overwrite it
+    /// later, in the last [`crate::frame::FLUSH_FRAME_BYTES`] of the region.
     pub fn add_flush(&mut self, times: &FlushTimes) {
         self.bytes.extend_from_slice(&times.frame(0));
         self.entry.length = self.bytes.len() as u64;
     }
 
-    /// Makes it region `number`. A rank knows its regions' numbers only when all have encoded theirs.
+    /// Sets the region number of all frames. A rank learns the numbers of its regions only after all ranks have encoded theirs.
     ///
     /// # Errors
-    /// [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if its bytes are no frames.
+    /// [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if the region's bytes are not frames.
     pub fn renumber(&mut self, number: u32) -> Result<()> {
         let mut at = 0;
         while at < self.bytes.len() {
@@ -90,23 +89,23 @@ impl Region {
 }
 
 impl Encoder {
-    /// A new encoder.
+    /// Creates an encoder.
     ///
     /// # Errors
-    /// [`Error::Io`] if zstd cannot get its memory.
+    /// [`Error::Io`] if zstd cannot allocate its memory.
     pub fn new() -> Result<Self> {
         let mut zstd = CCtx::try_create().ok_or_else(|| memory("no context"))?;
         zstd.set_parameter(CParameter::CompressionLevel(ZSTD_LEVEL)).map_err(refused)?;
         Ok(Self { zstd, scratch: Scratch::default(), raw: Vec::new(), clock: || 0, compress_ticks: 0 })
     }
 
-    /// The same with a clock, for [`Self::compress_ticks`].
+    /// Sets the clock for [`Self::compress_ticks`].
     #[must_use]
     pub fn timed_by(self, clock: fn() -> u64) -> Self {
         Self { clock, ..self }
     }
 
-    /// Ticks of [`Self::timed_by`]'s clock spent in zstd so far; 0 without one.
+    /// Returns the ticks spent in zstd so far by the clock of [`Self::timed_by`]; 0 without a clock.
     #[must_use]
     pub const fn compress_ticks(&self) -> u64 {
         self.compress_ticks
@@ -115,16 +114,16 @@ impl Encoder {
     /// Appends the job frame to `out`.
     ///
     /// # Errors
-    /// [`Error::Io`] if zstd cannot get its memory, [`Error::Limit`] for a block over [`limits::METADATA_BYTES`].
+    /// [`Error::Io`] if zstd cannot allocate its memory, [`Error::Limit`] for a block over [`limits::METADATA_BYTES`].
     pub fn job(&mut self, job: &Job, out: &mut Vec<u8>) -> Result<()> {
         self.metadata(kind::JOB, 0, &job.encode(), out)
     }
 
-    /// Encodes the region of one process: its block, then its segments thread by thread. Sets the counts in
-    /// `process.info` that follow from the segments. `number` is the region's place among all of the job's.
+    /// Encodes the region of one process: its process frame, then its segments thread by thread. Sets the counts in `process.info` that
+    /// follow from the segments. `number` is the region's index in the job.
     ///
     /// # Errors
-    /// As [`Self::job`].
+    /// See [`Self::job`].
     pub fn region(
         &mut self,
         number: u32,
@@ -148,8 +147,8 @@ impl Encoder {
         Ok(Region { bytes, entry })
     }
 
-    /// Appends what begins region `number`, whose blocks have been made and counted in `process.info`, and take `blocks` bytes; returns
-    /// the region's index entry.
+    /// Appends the process frame of region `number` and returns the region's index entry. The region's blocks must already be encoded and
+    /// counted in `process.info`; `blocks` is their size in bytes.
     pub(crate) fn region_head(
         &mut self,
         number: u32,
@@ -172,7 +171,7 @@ impl Encoder {
         })
     }
 
-    /// Appends the blocks of a thread's next piece, and counts them; what does not fill one stays in `gathered`.
+    /// Appends the blocks of a thread's next piece and counts them; segments that do not fill a block stay in `gathered`.
     #[expect(clippy::too_many_arguments, reason = "one loop of `region`, cut out")]
     pub(crate) fn piece(
         &mut self,
@@ -194,7 +193,7 @@ impl Encoder {
         }
     }
 
-    /// Appends what was gathered of a thread.
+    /// Appends the gathered segments of a thread as a block and counts it.
     pub(crate) fn gathered(
         &mut self,
         region: u32,
@@ -209,7 +208,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encodes slots in blocks of [`TARGET_BLOCK_SEGMENTS`]; what does not fill one stays in `gathered`.
+    /// Encodes slots in blocks of [`TARGET_BLOCK_SEGMENTS`]; segments that do not fill a block stay in `gathered`.
     #[expect(clippy::too_many_arguments, reason = "one loop of `region`, cut out")]
     fn slots(
         &mut self,
@@ -222,7 +221,7 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         while !rest.is_empty() {
-            // A piece that fills a block goes in as it lies; smaller ones are gathered first.
+            // A piece that fills a block is encoded in place; smaller ones are gathered first.
             let room = TARGET_BLOCK_SEGMENTS - gathered.len();
             let (now, later) = rest.split_at(room.min(rest.len()));
             rest = later;
@@ -254,11 +253,10 @@ impl Encoder {
         Ok(())
     }
 
-    /// Appends one segment frame to `out`, unless there is no filled segment; returns its head. At most
-    /// [`limits::BLOCK_SEGMENTS`] slots are taken.
+    /// Appends one segment frame to `out` and returns its head; `None` if no slot is filled. Takes up to [`limits::BLOCK_SEGMENTS`] slots.
     ///
     /// # Errors
-    /// [`Error::Io`] if zstd cannot get its memory.
+    /// [`Error::Io`] if zstd cannot allocate its memory.
     pub fn block(
         &mut self,
         region: u32,
@@ -295,8 +293,8 @@ impl Encoder {
         result.map(|()| Some(head))
     }
 
-    /// How hard zstd looks for repetitions. A block of one stream and one length has none but by chance, and short ones
-    /// by chance cost more than they save.
+    /// Sets the effort of zstd's match search. Blocks of one stream and one length (`noise_only`) repeat only by chance, and short chance
+    /// matches cost more than they save.
     fn search(&mut self, noise_only: bool) -> Result<()> {
         let (shortest, table_bits) = if noise_only { (7, 6) } else { (0, 0) };
         self.zstd.reset(ResetDirective::SessionOnly).map_err(refused)?;
@@ -314,8 +312,8 @@ impl Encoder {
         self.frame(kind, region, &[], raw, (raw.len(), raw.len()), out)
     }
 
-    /// Appends frame header, `head` and `raw`, compressed if that makes it smaller. zstd gets `raw` in pieces, a first
-    /// one and then equal ones, and ends a block of its own after each.
+    /// Appends frame header, `head` and `raw`, compressed if smaller. zstd ends a block after `first` bytes of `raw`, then every `then`
+    /// bytes.
     fn frame(
         &mut self,
         kind: u8,
@@ -348,7 +346,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Appends one zstd frame that holds the `length` bytes of all `pieces`; returns its size.
+    /// Appends one zstd frame that holds all `pieces`, `length` bytes in total; returns the frame's size.
     fn compress<'a>(
         &mut self,
         length: usize,
@@ -358,7 +356,7 @@ impl Encoder {
         let body = out.len();
         self.zstd.reset(ResetDirective::SessionOnly).map_err(refused)?;
         self.zstd.set_pledged_src_size(Some(length as u64)).map_err(refused)?;
-        // Room for everything in the worst case, so that no call below has to be made twice for want of it.
+        // Worst-case room, so that no call below has to be repeated for lack of it.
         out.reserve(compress_bound(length) + length / 1024 + 64);
         let mut output = OutBuffer::around_pos(out, body);
         let mut given = 0;
@@ -375,14 +373,13 @@ impl Encoder {
     }
 }
 
-/// Counts a block as the process's.
+/// Adds a block to the counts of the process.
 fn count(info: &mut ProcessInfo, head: &BlockHead) {
     info.segments += u64::from(head.segments);
     info.blocks += 1;
 }
 
-/// Appends a frame that was made earlier, as a part of region `number`, with its times corrected from `old` to `new`
-/// nanoseconds per tick; returns its head.
+/// Appends an earlier frame to region `number`, its times corrected from `old` to `new` nanoseconds per tick; returns its head.
 pub(crate) fn adopt(frame: &[u8], number: u32, new: u64, old: u64, out: &mut Vec<u8>) -> Result<BlockHead> {
     let malformed = |why: &str| Error::Malformed { what: "a frame made earlier", offset: 0, why: why.into() };
     let body = frame.get(FRAME_HEADER_BYTES..).ok_or_else(|| malformed("it is cut short"))?;
@@ -402,10 +399,10 @@ fn refused(code: usize) -> Error {
     memory(get_error_name(code))
 }
 
-/// File header and job frame: what stands before the first region.
+/// Encodes the file header and the job frame, which precede the first region.
 ///
 /// # Errors
-/// As [`Encoder::job`].
+/// See [`Encoder::job`].
 pub fn preamble(encoder: &mut Encoder, job: &Job, regions: u32) -> Result<Vec<u8>> {
     let mut out = vec![0; FILE_HEADER_BYTES];
     encoder.job(job, &mut out)?;
@@ -414,26 +411,26 @@ pub fn preamble(encoder: &mut Encoder, job: &Job, regions: u32) -> Result<Vec<u8
     Ok(out)
 }
 
-/// Writes the number of regions into a [`preamble`] that was made before it was known.
+/// Sets the number of regions in a [`preamble`] made before the number was known.
 ///
 /// # Errors
-/// As [`FileHeader::decode`].
+/// See [`FileHeader::decode`].
 pub fn count_regions(preamble: &mut [u8], regions: u32) -> Result<()> {
     let header = FileHeader { regions, ..FileHeader::decode(preamble)? };
     preamble[..FILE_HEADER_BYTES].copy_from_slice(&header.encode());
     Ok(())
 }
 
-/// The last bytes of a file whose index of `regions` entries begins at `index_offset`.
+/// Encodes the trailer of a file whose index of `regions` entries begins at `index_offset`.
 #[must_use]
 pub fn trailer(index_offset: u64, regions: u32) -> [u8; crate::frame::TRAILER_BYTES] {
     Trailer { index_offset, regions }.encode()
 }
 
-/// A whole file from its parts.
+/// Assembles a whole file from its parts.
 ///
 /// # Errors
-/// As [`Encoder::job`].
+/// See [`Encoder::job`].
 pub fn file(encoder: &mut Encoder, job: &Job, regions: Vec<Region>) -> Result<Vec<u8>> {
     let count = regions.len() as u32;
     let mut out = preamble(encoder, job, count)?;

@@ -1,4 +1,4 @@
-//! Memory has a bound whatever a trace holds or claims: the allocator gives no more. Files of kilobytes that unpack to gigabytes.
+//! Tests that memory is bounded whatever a trace holds or claims: the allocator enforces it. Files of kilobytes unpack to gigabytes.
 
 use cap::Cap;
 use std::alloc::System;
@@ -9,10 +9,10 @@ use trace_format::{Error, limits};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
-/// Tests of one process share the allocator.
+/// Lock for tests that share the allocator.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// What all of a reader may take: its tables, a list while it grows, and its small buffers.
+/// Memory limit of a whole reader, in bytes: its tables, a list while it grows, and its small buffers.
 const BOUND: usize = 512 << 20;
 
 fn bounded<T>(run: impl FnOnce() -> T) -> T {
@@ -22,11 +22,11 @@ fn bounded<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A frame whose payload is one section: `tag`, then a list of `count` elements that are all zeros, `zeros` bytes of them.
+/// Builds a frame whose payload is one section: `tag`, then a list of `count` elements of `zeros` zero bytes in total.
 fn frame(kind: u8, region: u32, tag: u16, count: u32, zeros: usize) -> Vec<u8> {
     let mut raw = tag.to_le_bytes().to_vec();
     raw.extend_from_slice(&(zeros as u32 + 5).to_le_bytes());
-    // A variable-length integer of four bytes.
+    // Variable-length integer of four bytes.
     raw.push(252);
     raw.extend_from_slice(&count.to_le_bytes());
     raw.resize(raw.len() + zeros, 0);
@@ -47,7 +47,7 @@ fn trace(frames: &[Vec<u8>]) -> Vec<u8> {
     header.iter().copied().chain(frames.iter().flatten().copied()).collect()
 }
 
-/// Reads all tables and keeps them, as an analyzer does; what could not be read, in words.
+/// Reads and keeps all tables, like an analyzer; returns the messages of exceeded limits.
 fn read(files: &[Vec<u8>]) -> Vec<String> {
     let room = Arc::new(Room::default());
     let (mut traces, mut regions, mut said) = (Vec::new(), Vec::new(), Vec::new());
@@ -62,7 +62,7 @@ fn read(files: &[Vec<u8>]) -> Vec<String> {
     said
 }
 
-/// Tags of the sections of a process, with the least bytes of an element.
+/// Tags of the sections of a process, with the minimum bytes of an element.
 const LISTS: [(u16, usize); 12] =
     [(2, 2), (3, 6), (4, 5), (5, 4), (6, 21), (7, 2), (8, 3), (10, 4), (11, 4), (12, 4), (13, 5), (99, 1)];
 
@@ -75,7 +75,7 @@ fn lists_that_unpack_to_gigabytes_are_refused() {
         assert!(bytes.len() < 100_000, "{} bytes are no bomb", bytes.len());
         let files = [bytes];
         let said = bounded(|| read(&files));
-        // What is not known is passed over.
+        // Unknown sections are skipped.
         assert_eq!(said.is_empty(), tag == 99, "section {tag}: {said:?}");
     }
     for tag in 2..6 {

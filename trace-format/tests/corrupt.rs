@@ -1,4 +1,4 @@
-//! Cut and damaged files: what can be read is read, what is lost is counted, nothing panics, and memory stays bounded.
+//! Truncated and damaged files: intact data is read, losses are counted, nothing panics, and memory stays bounded.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,12 +12,12 @@ use trace_format::frame::{FRAME_HEADER_BYTES, FrameHeader, TRAILER_BYTES, Traile
 use trace_format::read::Trace;
 use trace_format::{Error, limits};
 
-/// Counts what Rust code allocates; zstd's own memory is bounded by the window that `limits` allows.
+/// Counts the memory allocated by Rust code; zstd's own memory is bounded by the window in `limits`.
 #[global_allocator]
 static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
 
-/// What reading a file of a few kilobytes may take at its peak, in bytes, with the test harness itself. The largest
-/// single thing is the room for one decoded block (2.7 MB) in each of the threads that run the tests.
+/// Upper bound of the peak memory for reading a file of a few kilobytes, with the test harness, in bytes. The largest single allocation is
+/// the buffer for one decoded block (2.7 MB) in each thread that runs tests.
 const PEAK_BYTES: usize = 32 << 20;
 
 fn small() -> (Vec<u8>, Seen) {
@@ -33,7 +33,7 @@ fn check_memory() {
     assert!(peak < PEAK_BYTES, "{peak} bytes were allocated at the peak");
 }
 
-/// Where the whole trace's regions begin, and where the index does.
+/// Returns the offsets of the regions and of the index in an intact trace.
 fn places(bytes: &[u8]) -> (Vec<u64>, u64) {
     let trace = Trace::open(bytes).unwrap();
     let starts = trace.regions.iter().map(|region| region.offset).collect();
@@ -76,7 +76,7 @@ fn every_cut_leaves_what_lies_before_it() {
     check_memory();
 }
 
-/// Everything read of a file with one damaged place: all but at most one frame, and that is said.
+/// Checks that a file with one damaged place loses at most one frame, and that the loss is reported.
 fn check_damaged(bytes: &[u8], whole: &Seen, what: &str) {
     let seen = match read(bytes) {
         Ok(seen) => seen,
@@ -162,7 +162,7 @@ fn a_file_without_its_trailer_is_read_by_walking_its_frames() {
     let (bytes, whole) = small();
     let seen = read(&bytes[..bytes.len() - TRAILER_BYTES]).unwrap();
     assert_eq!((seen.complete, &seen.regions), (false, &whole.regions));
-    // The same between other bytes: nothing but the header's place is needed.
+    // Other bytes in between do not matter: only the header's place is fixed.
     let mut garbage = bytes[..64].to_vec();
     garbage.extend_from_slice(&[0xd7; 5000]);
     garbage.extend_from_slice(&bytes[64..bytes.len() - TRAILER_BYTES]);

@@ -1,4 +1,4 @@
-//! The golden traces: files of each version that must be read as the JSON beside them says, for ever.
+//! Golden traces: files of each version, which must forever be read as the JSON beside them says.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden").join(name)
 }
 
-/// What is in a trace, as JSON: the metadata by their Rust names, a segment as [stream, offset, length, start, end].
+/// Returns the contents of a trace as JSON: metadata under their Rust names, segments as [stream, offset, length, start, end].
 fn contents(bytes: &[u8]) -> Value {
     let seen = read(bytes).unwrap();
     assert_eq!((seen.problems, seen.complete), (0, true));
@@ -30,7 +30,7 @@ fn contents(bytes: &[u8]) -> Value {
     json!({"job": seen.job, "regions": regions.collect::<Vec<_>>()})
 }
 
-/// That `found` is what was `expected` when the file was made. A field that the format got since must be there and empty.
+/// Asserts that `found` is what was `expected` when the file was made. Fields added to the format since must be there and empty.
 fn assert_as_ever(found: &Value, expected: &Value, place: &str) {
     match (found, expected) {
         (Value::Object(found), Value::Object(expected)) => {
@@ -62,7 +62,7 @@ fn version_1_is_read_as_ever() {
 
 #[test]
 fn this_writer_still_writes_what_version_1_holds() {
-    // The file's latest segment has times that no clock reaches, where a writer's segments have their marks.
+    // The last segment of the file has times that no clock reaches, with bits that are marks in segments of this writer.
     let text = version_1().to_string();
     let now = text
         .replace(&format!("{},{}]", u64::MAX - 1, u64::MAX), &format!("{},{}]", (1_u64 << 62) - 2, (1_u64 << 62) - 1));
@@ -70,7 +70,7 @@ fn this_writer_still_writes_what_version_1_holds() {
     assert_as_ever(&contents(&file(&job(), &mut ranks())), &serde_json::from_str(&now).unwrap(), "v1");
 }
 
-/// Rewrites the pair. Only while version 1 has not been released; afterwards a change that needs this needs a version.
+/// Rewrites the pair. Only allowed while version 1 is not released; afterwards, changes that need this need a new version.
 #[test]
 #[ignore = "rewrites testdata/golden: cargo test -p trace-format --test golden -- --ignored"]
 fn rewrite_version_1() {

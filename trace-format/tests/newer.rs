@@ -1,4 +1,4 @@
-//! What a newer writer may add (`FORMAT.md`, "How the format changes") does not keep this reader from reading the rest.
+//! Forward compatibility: additions of a newer writer (`FORMAT.md`, "How the format changes") do not prevent reading the rest.
 
 mod common;
 #[path = "common/sample.rs"]
@@ -11,14 +11,13 @@ use trace_format::meta::Job;
 use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::write::Encoder;
 
-/// A frame whose payload is stored as it is.
+/// Builds a frame whose payload is stored as is.
 fn stored(kind: u8, region: u32, raw: &[u8]) -> Vec<u8> {
     let (length, payload_crc) = (raw.len() as u32, crc(raw));
     let header = FrameHeader { kind, codec: codec::STORED, region, stored: length, raw: length, payload_crc };
     [&header.encode(), raw].concat()
 }
 
-/// A section as it lies in a metadata block.
 fn section(tag: u16, bytes: &[u8]) -> Vec<u8> {
     [&tag.to_le_bytes()[..], &(bytes.len() as u32).to_le_bytes(), bytes].concat()
 }

@@ -1,4 +1,4 @@
-//! Sections that a block has only where there is something to say: hints, datatypes, data sets, communicators, mounts.
+//! Sections that a block has only if they have entries: hints, datatypes, data sets, communicators, mounts.
 
 use trace_format::meta::{
     Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse, DimensionDef,
@@ -96,7 +96,7 @@ fn a_section_without_entries_takes_no_room() {
     );
 }
 
-/// As FORMAT.md says, byte by byte.
+/// Compares encodings with FORMAT.md, byte by byte.
 #[test]
 fn bytes_are_those_of_the_specification() {
     let section = |tag: u8, bytes: &[u8]| [&[tag, 0, bytes.len() as u8, 0, 0, 0][..], bytes].concat();

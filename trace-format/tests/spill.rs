@@ -1,4 +1,4 @@
-//! Blocks in a spill: in the order of their threads, whatever the order in which they lie, and each once.
+//! Blocks of a spill file: each is recovered once, in the order of its thread, whatever the order in the file.
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 #[path = "common/spool.rs"]
@@ -14,7 +14,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
-/// A spool with one chunk of two segments.
+/// Builds a spool with one chunk of two segments.
 fn spool(sequence: u32, ends: [u64; 2]) -> Vec<u8> {
     built::spool(&[(sequence, ends.to_vec())])
 }
@@ -31,7 +31,7 @@ fn packed(sequence: u32, ends: &[u64]) -> Vec<u8> {
     out
 }
 
-/// The ends of all segments, block by block, of what is recovered of a spool with such a spill.
+/// Returns the ends of all segments, block by block, that are recovered from a spool and its spill file.
 fn recovered(spool: &[u8], spill: &[u8]) -> Vec<Vec<u64>> {
     let spill = spill.to_vec();
     let mut found = Spool::read(&spool).unwrap().recover(&spill, None, false).unwrap();
@@ -56,7 +56,7 @@ fn blocks_come_in_the_order_of_their_chunks_and_each_once() {
     let block = |sequence: u32, first: u64| packed(sequence, &ends(first));
     let hole = vec![0; 48];
     let spill = [block(3, 300), hole, block(1, 999), block(5, 500), block(1, 100)].concat();
-    // The chunk in memory is between them, and one that lies in the spill too is not told twice.
+    // The chunk in memory is ordered among the blocks; one that is in the spill file too is recovered once.
     for (sequence, expected) in [
         (2, [100, 200, 300, 500].as_slice()),
         (6, &[100, 300, 500, 200]),
@@ -66,7 +66,7 @@ fn blocks_come_in_the_order_of_their_chunks_and_each_once() {
         let expected: Vec<Vec<u64>> = expected.iter().map(|&first| ends(first).to_vec()).collect();
         assert_eq!(recovered(&spool(sequence, [200, 201]), &spill), expected, "{sequence}");
     }
-    // What was being added when the process was killed is no block.
+    // A block that was incomplete when the process was killed is not a block.
     let whole = block(1, 100);
     for length in 0..whole.len() - 8 {
         assert_eq!(recovered(&spool(0, [200, 201]), &whole[..length]), [[200, 201]], "{length}");

@@ -1,5 +1,5 @@
-//! Segments per second, decoded from a log: `cargo bench -p darshan-log -- LOG [RUNS]`. Nothing is asserted, because a
-//! measurement is not a test. Beside it the speed of decompression alone, which decoding cannot be faster than.
+//! Segments decoded from a log per second: `cargo bench -p darshan-log -- LOG [RUNS]`. Also prints the speed of decompression alone, which
+//! decoding cannot exceed. Asserts nothing, because a measurement is not a test.
 
 use darshan_log::text::{DxtLayout, dxt_parser};
 use darshan_log::{Api, Log};
@@ -57,7 +57,7 @@ fn print(bytes: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
     Ok(dxt_parser(&mut Log::from_bytes(bytes)?, &mut std::io::sink(), DxtLayout::Release3_5)?)
 }
 
-/// Both DXT regions through flate2's own reader; zero for logs that are not compressed with zlib.
+/// Decompresses both DXT regions with flate2's own reader; returns 0 for logs that are not compressed with zlib.
 fn inflate(bytes: &[u8]) -> Result<u64, Box<dyn std::error::Error>> {
     let log = Log::new(Cursor::new(bytes))?;
     let mut total = 0;

@@ -1,9 +1,9 @@
-//! Byte order and fixed fields, and the text type of everything that Darshan stores as C strings.
+//! Byte order, fixed fields, and the type of text that Darshan stores as C strings.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Byte order of the machine that wrote a log; all its numbers have it.
+/// Byte order of the machine that wrote a log, which all its numbers have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
     /// Least significant byte first.
@@ -13,7 +13,7 @@ pub enum Endian {
 }
 
 impl Endian {
-    /// The number in the first 8 bytes; missing bytes count as zero, which callers exclude by asking for enough.
+    /// Decodes the first 8 bytes. Too few bytes yield 0, which callers rule out by asking for enough.
     #[inline]
     pub(crate) fn u64(self, bytes: &[u8]) -> u64 {
         let field = field(bytes);
@@ -48,23 +48,22 @@ fn field<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
-/// Bytes up to the first NUL.
 pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// A C string from a log, without its NUL: mostly UTF-8, but nothing makes it so.
+/// C string from a log, without its NUL: mostly UTF-8, but not necessarily.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(Box<[u8]>);
 
 impl Text {
-    /// The bytes as they are in the log.
+    /// Returns the bytes as stored in the log.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// As a string, with replacement characters for what is not UTF-8.
+    /// Returns the text as a string, with replacement characters for invalid UTF-8.
     #[must_use]
     pub fn to_str(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)

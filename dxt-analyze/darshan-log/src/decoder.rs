@@ -1,8 +1,8 @@
-//! The decompressors of a log behind one interface: bytes in, bytes out, and the next stream where one ends.
+//! Decompressors of a log behind one interface, which continues with the next stream when one ends.
 
 use crate::header::Compression;
 
-/// Decompresses stream after stream.
+/// Decompressor of consecutive streams.
 pub(crate) enum Decoder {
     Zlib { inflate: flate2::Decompress, inside: bool },
     Bzip2 { inflate: bzip2::Decompress, inside: bool },
@@ -18,7 +18,7 @@ impl Decoder {
         }
     }
 
-    /// What it decompresses, for errors.
+    /// Returns the name of the compression, for errors.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Zlib { .. } => "zlib",
@@ -27,7 +27,7 @@ impl Decoder {
         }
     }
 
-    /// Whether a stream has begun that has not ended.
+    /// True if a stream has begun but not ended.
     pub(crate) fn inside(&self) -> bool {
         match self {
             Self::Zlib { inside, .. } | Self::Bzip2 { inside, .. } => *inside,
@@ -35,7 +35,7 @@ impl Decoder {
         }
     }
 
-    /// Bytes taken from `input` and put into `output`; a stream that ends makes place for the next.
+    /// Decompresses from `input` to `output`; returns the bytes consumed and produced. At the end of a stream, prepares for the next.
     pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<(usize, usize), String> {
         match self {
             Self::Zlib { inflate, inside } => {

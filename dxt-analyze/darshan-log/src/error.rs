@@ -1,25 +1,25 @@
-//! What can be wrong with the bytes of a log. Every variant carries where, what was expected and what was found.
+//! Errors in the bytes of a log. Variants carry the offset, the expected and the found value.
 
 use crate::module::Module;
 
-/// A result of this crate.
+/// Result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why bytes could not be read as a Darshan log, or a part of one.
+/// Reason why bytes could not be read as a Darshan log, or as a part of one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The magic is missing at offset 8, in either byte order.
+    /// Magic missing at offset 8, in either byte order.
     #[error(
         "not a Darshan log: the 8 bytes at offset 8 are {found:02x?}, not the number {expected:#x} in either byte order"
     )]
     NotALog {
-        /// The bytes at offset 8; fewer than 8 if the file is shorter.
+        /// Bytes at offset 8; fewer than 8 if the file is shorter.
         found: Vec<u8>,
-        /// The magic of a log.
+        /// Magic of a log.
         expected: u64,
     },
-    /// A log of Darshan 2.x, which is one compressed stream of other structures.
+    /// Log of Darshan 2.x, which is one compressed stream of other structures.
     #[error(
         "the file is one {compression} stream, as Darshan 2.x wrote its logs; this reader knows 3.00 to 3.41: read it with the darshan-util 2.3 it was written for"
     )]
@@ -27,109 +27,109 @@ pub enum Error {
         /// `gzip` or `bzip2`.
         compression: &'static str,
     },
-    /// A log of a format that this reader knows, inside a stream that Darshan does not make.
+    /// Log of a supported format inside a compressed stream that Darshan does not make.
     #[error("the file is a Darshan log inside one {compression} stream: decompress it first")]
     Packed {
         /// `gzip` or `bzip2`.
         compression: &'static str,
     },
-    /// A log format version whose layout this reader does not know.
+    /// Log format version with an unknown layout.
     #[error(
         "log format version {found:?} is not one of {supported}: read it with the darshan-util of the release that wrote it"
     )]
     Version {
         /// Version in the file.
         found: String,
-        /// Versions this reader knows.
+        /// Supported versions.
         supported: &'static str,
     },
-    /// A compression this reader does not know.
+    /// Unknown compression.
     #[error("compression type {found} is not 0 (zlib), 1 (bzip2) or 2 (none): the header is damaged")]
     Compression {
-        /// Type in the file.
+        /// Compression type in the file.
         found: u8,
     },
-    /// A module whose version is newer than this reader knows.
+    /// Module version newer than this reader supports.
     #[error("module {module} has version {found}, this reader knows 1 to {supported}: use a newer reader")]
     ModuleVersion {
-        /// The module.
+        /// Module.
         module: Module,
         /// Version in the file.
         found: u32,
-        /// Newest version this reader knows.
+        /// Newest supported version.
         supported: u32,
     },
-    /// Neither the official sizes of a module's records nor larger ones fit its region.
+    /// Region that neither the official sizes of a module's records nor larger ones fit.
     #[error(
         "unknown record layout: the {length} bytes of {module} are no records of the official size, nor of one with more bytes; a modified Darshan wrote them, and nothing is read of them"
     )]
     UnknownLayout {
-        /// The module.
+        /// Module.
         module: Module,
-        /// Bytes of its region in the file.
+        /// Size of the module's region in the file, in bytes.
         length: u64,
     },
-    /// The bytes end before the structure does.
+    /// Structure that extends past the end of the bytes.
     #[error("{what} at offset {offset} needs {needed} bytes, but only {available} are there: the file was cut short")]
     Truncated {
-        /// Structure that was being read.
+        /// Structure being read.
         what: &'static str,
-        /// Where in the file it, or the compressed bytes it is made from, begin.
+        /// Offset in the file of the structure, or of the compressed bytes that it is made from.
         offset: u64,
-        /// Its size in bytes.
+        /// Size of the structure, in bytes.
         needed: u64,
-        /// Bytes that are there.
+        /// Number of bytes available.
         available: u64,
     },
-    /// A compressed stream is damaged.
+    /// Damaged compressed stream.
     #[error("the {compression} stream of {what} is damaged near offset {offset}: {why}")]
     Stream {
-        /// Region that was being read.
+        /// Region being read.
         what: &'static str,
-        /// Where in the file, as far as can be said.
+        /// Approximate offset in the file.
         offset: u64,
         /// `zlib` or `bzip2`.
         compression: &'static str,
-        /// What the decompressor says.
+        /// Message of the decompressor.
         why: String,
     },
-    /// A length is over its limit.
+    /// Length over its limit.
     #[error("{what} of {value} near offset {offset} is over the limit of {limit}: the file is damaged")]
     Limit {
-        /// What the length is of.
+        /// Name of the length.
         what: &'static str,
-        /// The length in the file.
+        /// Length in the file.
         value: u64,
-        /// Its limit.
+        /// Limit of the length.
         limit: u64,
-        /// Where in the file, as far as can be said.
+        /// Approximate offset in the file.
         offset: u64,
     },
-    /// The structure could be read and makes no sense.
+    /// Invalid structure.
     #[error("{what} near offset {offset} makes no sense: {why}")]
     Malformed {
-        /// Structure that was being read.
+        /// Structure being read.
         what: &'static str,
-        /// Where in the file, as far as can be said.
+        /// Approximate offset in the file.
         offset: u64,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// The source of the bytes failed.
+    /// Failure of the source of the bytes.
     #[error("failed to read near offset {offset}: {source}")]
     Io {
-        /// Where in the file.
+        /// Offset in the file.
         offset: u64,
-        /// The operating system's reason.
+        /// Error from the operating system.
         source: std::io::Error,
     },
 }
 
-/// Something that could not be read, while the rest of the log could.
+/// Part of a log that could not be read, while the rest could.
 #[derive(Debug)]
 pub struct Problem {
-    /// Where in the file, in bytes; of compressed data, how far the decompressor had got.
+    /// Offset in the file, in bytes; for compressed data, the position of the decompressor.
     pub offset: u64,
-    /// Why.
+    /// Reason.
     pub error: Error,
 }

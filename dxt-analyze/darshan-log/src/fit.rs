@@ -1,9 +1,13 @@
-//! Sizes of a module's records. Sites change Darshan: their records have more numbers than the official ones, under the same versions.
+//! Detection of a module's record sizes. Sites modify Darshan: their records have additional numbers, under the official versions.
 //!
-//! The official size is taken where it fits: heads (id, rank, ...) lie where it says, up to the end of the region. Where it does not, sizes of 8 to
-//! [`MOST_EXTRA`] bytes more are tried, then a head in which the additional numbers of DXT count more segments. A size fits if the region is a whole
-//! number of records, each rank is from -1 to the job's last, and at least half of the ids are in the name table; of several the one with most names. Where
-//! none fits, and damage does not explain it, the layout is unknown.
+//! The official size is used if it fits, with a head (id, rank, ...) wherever it predicts one, up to the end of the region. Otherwise sizes
+//! of 8 to [`MOST_EXTRA`] bytes more are tried, then heads of DXT whose additional numbers count further segments. A size fits if
+//!
+//! * the region is a whole number of records,
+//! * each rank is from -1 to the job's last rank, and
+//! * at least half of the ids are in the name table.
+//!
+//! Among several sizes that fit, the one with the most names wins. If none fits and damage does not explain it, the layout is unknown.
 
 use crate::bytes::{Endian, until_nul};
 use crate::dxt::{SegmentKind, decode_head};
@@ -14,39 +18,39 @@ use crate::stream::Stream;
 use std::cmp::Reverse;
 use std::io::{Read, Seek};
 
-/// Bytes that a record, or the head of one, may have more than the official one.
+/// Maximum bytes by which a record, or its head, may exceed the official one.
 const MOST_EXTRA: usize = 128;
-/// Bytes of a DXT head that may be numbers of further segments.
+/// Maximum bytes of a DXT head that may count further segments.
 const MOST_COUNTS: usize = 32;
-/// Bytes passed that are enough to judge a size.
+/// Bytes passed that suffice to judge a size.
 const ENOUGH_BYTES: u64 = 1 << 20;
-/// Largest number of a rank where the job record does not say how many there are.
+/// Largest rank if the job record does not give the number of ranks.
 const LAST_RANK: i64 = i32::MAX as i64 - 1;
-/// Heads of which a name is enough for one of the official size: names, too, have a limit in Darshan.
+/// Maximum heads per name at which the official size is still credible: Darshan limits names, so some records have none.
 const HEADS_PER_NAME: u64 = 10;
 
 /// Sizes of a module's records in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fit {
-    /// Bytes of an official record, or of its head where the rest is of variable length.
+    /// Bytes of an official record, or of its head if the rest is of variable length.
     pub official: usize,
-    /// Bytes that follow these in each record of this log; they are not read.
+    /// Bytes that follow the official ones in each record of this log; not read.
     pub extra: usize,
-    /// True if these are numbers of further DXT segments, which are not read either.
+    /// True if the extra bytes count further DXT segments, which are not read either.
     pub counts_segments: bool,
-    /// Form of DXT segments.
+    /// Form of the DXT segments.
     pub(crate) kind: Option<SegmentKind>,
 }
 
 impl Fit {
-    /// Bytes of a record or its head.
+    /// Returns the size of a record, or of its head, in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         self.official + self.extra
     }
 
-    /// Bytes of segments that follow the reads of a DXT record.
+    /// Returns the bytes of further segments that follow the reads of a DXT record.
     pub(crate) fn further_bytes(self, head: &[u8], endian: Endian) -> Option<u64> {
         let counts = head.get(self.official..).filter(|_| self.counts_segments).unwrap_or_default();
         let size = self.kind.map_or(0, SegmentKind::bytes) as u64;
@@ -57,23 +61,23 @@ impl Fit {
     }
 }
 
-/// Content behind a record's head.
+/// Content after a record's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// Nothing.
     Nothing,
-    /// Segments.
+    /// DXT segments.
     Segments(SegmentKind),
-    /// OSTs of version 1.
+    /// OSTs of a Lustre record of version 1.
     Osts,
-    /// Components and OSTs of version 2.
+    /// Components and OSTs of a Lustre record of version 2.
     Components,
-    /// Bins of writes and reads.
+    /// Heat map bins of writes and reads.
     Bins,
 }
 
 impl Body {
-    /// Its length; `None` if the head cannot be one.
+    /// Returns the content's length in bytes, or `None` if `head` cannot be a head.
     fn bytes(self, fit: Fit, head: &[u8], endian: Endian) -> Option<u64> {
         let count = |at: usize, limit: u64| {
             let count = u64::try_from(endian.i64(head.get(at..)?)).ok()?;
@@ -99,27 +103,27 @@ impl Body {
 /// End of a walk from record to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// Behind a record, at the end of the region or where enough was seen.
+    /// After a record, at the end of the region or when enough bytes were seen.
     Fits,
-    /// Within a record: the region is damaged, was cut, or has records of another size.
+    /// Within a record: the region is damaged, was truncated, or has records of another size.
     Breaks,
-    /// At bytes that cannot be a head; only where heads say how long records are.
+    /// At bytes that cannot be a head; only if heads determine the length of records.
     Fails,
 }
 
-/// A walk with one size.
+/// Result of a walk with one size.
 #[derive(Clone, Copy, Debug)]
 struct Walk {
     fit: Fit,
     end: End,
-    /// True if the region cannot be unpacked to its end.
+    /// True if the region cannot be decompressed to its end.
     damaged: bool,
     heads: u64,
-    /// Heads that can be.
+    /// Plausible heads.
     sound: u64,
-    /// Heads with a name; all where there are to be none.
+    /// Heads with a name; all heads if the module has no names.
     named: u64,
-    /// Heads of which both is true.
+    /// Heads that are plausible and have a name.
     good: u64,
 }
 
@@ -133,28 +137,26 @@ impl Walk {
         2 * self.good >= self.heads
     }
 
-    /// Good heads of 2^20.
+    /// Returns the share of good heads, in units of 2^-20.
     fn share(&self) -> u64 {
         (self.good << 20) / self.heads.max(1)
     }
 }
 
-/// Finds the sizes of a module's records.
+/// Search for the sizes of a module's records.
 pub(crate) struct Probe<'a, F> {
-    /// The log.
     pub(crate) info: &'a Info,
     /// True if the log should have names of the module's ids.
     pub(crate) has_names: bool,
-    /// Bytes of an official record, or its head.
+    /// Bytes of an official record, or of its head.
     pub(crate) official: usize,
-    /// What follows a head.
     pub(crate) body: Body,
-    /// Begins the region anew, with a list for its problems.
+    /// Opens the region again, with a list for its problems.
     pub(crate) open: F,
 }
 
 impl<F> Probe<'_, F> {
-    /// The sizes that fit; `None` if the layout is unknown.
+    /// Returns the sizes that fit, or `None` if the layout is unknown.
     pub(crate) fn find<R: Read + Seek>(&mut self) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -162,10 +164,10 @@ impl<F> Probe<'_, F> {
         let kind = if let Body::Segments(kind) = self.body { Some(kind) } else { None };
         let one_length = self.body == Body::Nothing;
         let official = self.walk(Fit { official: self.official, extra: 0, counts_segments: false, kind });
-        // A region that was cut has good heads up to there.
+        // A truncated region has good heads up to its end.
         let ends = official.end == End::Fits || official.good > 1;
         let most = 2 * official.good > official.heads;
-        // Damage within the first record hides all that could tell.
+        // Damage within the first record hides all evidence.
         let hidden = official.heads == 0 || !one_length && official.damaged && official.end == End::Breaks;
         if hidden || ends && official.all_sound() && (!one_length || most) {
             return Some(official.fit);
@@ -174,7 +176,7 @@ impl<F> Probe<'_, F> {
         found.or_else(|| self.is_credible(&official).then_some(official.fit))
     }
 
-    /// True if damage explains what does not fit.
+    /// True if damage explains why the official size does not fit.
     fn is_credible<R: Read + Seek>(&mut self, official: &Walk) -> bool
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -185,18 +187,19 @@ impl<F> Probe<'_, F> {
         if self.body != Body::Nothing {
             return official.end == End::Breaks || official.named >= 2 || self.length().is_none();
         }
-        // Names, too, have a limit in Darshan: of some records there are none.
+        // Darshan limits names, so some records have none.
         let some = HEADS_PER_NAME * official.named >= official.heads || official.heads == 1;
         2 * official.named >= official.heads || official.end == End::Fits && official.all_sound() && some
     }
 
     fn extras(&self) -> impl Iterator<Item = usize> + use<F> {
-        // Two records of one length are not taken for one.
+        // Keeps two records from being taken for one.
         let most = if self.body == Body::Nothing { MOST_EXTRA.min(self.official) } else { MOST_EXTRA };
         (8..=most).step_by(8)
     }
 
-    /// The size of records of one length: of those that divide the region, or of all where none can, the one with the largest share of good heads.
+    /// Finds the size of records of fixed length: among the sizes that divide the region, or all sizes if none of these is possible, the
+    /// one with the largest share of good heads.
     fn longer_record<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -226,13 +229,14 @@ impl<F> Probe<'_, F> {
         best(found)
     }
 
-    /// The size of heads that say what follows: the first with which a walk ends where the region does, or of a damaged one that comes to two good heads.
+    /// Finds the size of heads that determine what follows: the first one whose walk ends where the region does, or, in a damaged region,
+    /// the first one that finds two good heads.
     fn longer_head<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
     {
         let fit = official.fit;
-        // The 96 bytes of an unofficial branch have the official head and versions.
+        // Segments of 96 bytes, of an unofficial branch, have the official head and versions.
         let plain = matches!(fit.kind, Some(SegmentKind::Plain | SegmentKind::NoOffset));
         let text = plain.then_some(Fit { kind: Some(SegmentKind::ThreadText), ..fit });
         let longer = self.extras().map(|extra| Fit { extra, ..fit });
@@ -249,7 +253,7 @@ impl<F> Probe<'_, F> {
         whole.or(cut).map(|walk| walk.fit)
     }
 
-    /// Bytes of the region; `None` if it is damaged.
+    /// Returns the decompressed length of the region in bytes, or `None` if it is damaged.
     fn length<R: Read + Seek>(&mut self) -> Option<u64>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -282,7 +286,7 @@ impl<F> Probe<'_, F> {
     }
 }
 
-/// Goes from head to head.
+/// Walks from head to head and counts them.
 fn step<R: Read + Seek>(stream: &mut Stream<'_, R>, info: &Info, has_names: bool, body: Body, walk: &mut Walk) {
     let endian = info.header.endian;
     let last =

@@ -1,10 +1,10 @@
-//! Record ids: Bob Jenkins' 64-bit hash of a name, "lookup8", which its author gave to the public domain
+//! Record ids: Bob Jenkins' 64-bit hash "lookup8" of a name, which its author gave to the public domain
 //! (<https://burtleburtle.net/bob/c/lookup8.c>).
 
-/// The golden ratio's fraction, an arbitrary start value.
+/// Arbitrary start value: the golden ratio's fraction.
 const START: u64 = 0x9e37_79b9_7f4a_7c13;
 
-/// The record id of a name: a path, or one of Darshan's own such as `<STDOUT>` and `heatmap:POSIX`.
+/// Returns the record id of a name: a path, or one of Darshan's own names such as `<STDOUT>` and `heatmap:POSIX`.
 ///
 /// ```
 /// assert_eq!(darshan_log::record_id(b"heatmap:POSIX"), 16_592_106_915_301_738_621);
@@ -23,17 +23,17 @@ pub fn record_id(name: &[u8]) -> u64 {
     let part = |from: usize, to: usize| word(rest.get(from..to.min(rest.len())).unwrap_or_default());
     a = a.wrapping_add(part(0, 8));
     b = b.wrapping_add(part(8, 16));
-    // The lowest byte of the last word is left to the length.
+    // The lowest byte of the last word is reserved for the length.
     c = c.wrapping_add(name.len() as u64).wrapping_add(part(16, 24) << 8);
     mix(a, b, c).2
 }
 
-/// Up to eight bytes as a little-endian number.
+/// Decodes up to 8 bytes as a little-endian number.
 fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
-/// Four rounds of three subtractions and a shift each; the shifts are the hash's definition.
+/// Mixes the state in four rounds of three subtractions, each with a shift; the shift counts define the hash.
 fn mix(mut a: u64, mut b: u64, mut c: u64) -> (u64, u64, u64) {
     for [right, left, last] in [[43, 9, 8], [38, 23, 5], [35, 49, 11], [12, 18, 22]] {
         a = a.wrapping_sub(b).wrapping_sub(c) ^ (c >> right);

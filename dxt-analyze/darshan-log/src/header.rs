@@ -1,13 +1,13 @@
-//! The header, the only part of a log that is never compressed: where the regions lie, and which versions they have.
+//! Header, the only part of a log that is never compressed: offsets and versions of the regions.
 //!
-//! Two layouts: 1,328 bytes with 64 places since 3.41, 360 bytes with 16 places before. Old places are moved to those of
-//! 3.41 here, so that nothing else need know of them.
+//! There are two layouts: 1,328 bytes with 64 module indices since 3.41, and 360 bytes with 16 before. Old indices are converted to those
+//! of 3.41 here, so that no other code needs to know them.
 
 use crate::bytes::{Endian, until_nul};
 use crate::error::{Error, Problem, Result};
 use crate::module::{Module, PLACES};
 
-/// The number at offset 8 that makes a file a log and tells its byte order.
+/// Magic number at offset 8. Its byte order is that of the log.
 pub const MAGIC: u64 = 6_567_223;
 /// Size of the header since 3.41, in bytes.
 pub const HEADER_BYTES: usize = 1328;
@@ -16,7 +16,7 @@ pub const OLD_HEADER_BYTES: usize = 360;
 const OLD_PLACES: usize = 16;
 const SUPPORTED: &str = "3.00, 3.10, 3.20, 3.21, 3.41";
 
-/// Version of the log format. It is not Darshan's release number: 3.41 is written by releases 3.4.1 to 3.5.0 at least.
+/// Version of the log format. It differs from Darshan's release number: 3.41 is written by releases 3.4.1 to 3.5.0 at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Version {
@@ -35,7 +35,7 @@ pub enum Version {
 impl Version {
     const ALL: [Self; 5] = [Self::V3_00, Self::V3_10, Self::V3_20, Self::V3_21, Self::V3_41];
 
-    /// As the header has it.
+    /// Returns the version as written in the header.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -47,66 +47,66 @@ impl Version {
         }
     }
 
-    /// Whether counters may be corrupt: Darshan's release 3.2.0, which alone wrote 3.20, damaged those of common accesses and
-    /// perhaps those before them. Its tools warn of it.
+    /// True if counters may be corrupt: Darshan's release 3.2.0, the only one that wrote 3.20, damaged the counters of common accesses and
+    /// perhaps those before them. Darshan's tools warn about it.
     #[must_use]
     pub fn has_doubtful_counters(self) -> bool {
         self == Self::V3_20
     }
 
-    /// The place in a 3.41 header of what is at `place` in a header of this version.
+    /// Converts a module index in a header of this version to the one in a 3.41 header.
     fn place_since_3_41(self, place: usize) -> usize {
         match self {
-            // No place for H5D nor PNETCDF_VAR yet.
+            // H5D and PNETCDF_VAR have no index yet.
             Self::V3_00 | Self::V3_10 if place >= 5 => place + 2,
             Self::V3_00 | Self::V3_10 if place == 4 => place + 1,
-            // No place for PNETCDF_VAR yet.
+            // PNETCDF_VAR has no index yet.
             Self::V3_20 | Self::V3_21 if place >= 6 => place + 1,
             _ => place,
         }
     }
 }
 
-/// How the regions are compressed.
+/// Compression of the regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// zlib streams, as the runtime writes.
+    /// zlib streams, as written by the runtime.
     Zlib,
-    /// bzip2 streams, as `darshan-convert --bzip2` writes.
+    /// bzip2 streams, as written by `darshan-convert --bzip2`.
     Bzip2,
     /// Raw bytes.
     None,
 }
 
-/// Where a region lies in the file; `length` 0 means that it is absent.
+/// Location of a region in the file; `length` 0 means that it is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Region {
-    /// First byte, from the start of the file.
+    /// Offset of the first byte in the file.
     pub offset: u64,
-    /// Compressed length in bytes, as far as the file has it.
+    /// Compressed length in bytes, up to the end of the file.
     pub length: u64,
 }
 
 impl Region {
-    /// The first byte behind it.
+    /// Returns the offset of the first byte after the region.
     #[must_use]
     pub fn end(self) -> u64 {
         self.offset.saturating_add(self.length)
     }
 }
 
-/// One place of the module table that says something.
+/// Entry in use in the module table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleEntry {
-    /// Its place in a 3.41 header.
+    /// Index of the module in a 3.41 header.
     pub place: usize,
-    /// The module; `None` if the place had no meaning when this reader was written.
+    /// Module; `None` if the index is unknown to this reader.
     pub module: Option<Module>,
-    /// Where its records lie; `length` 0 if it has none and is only said to be partial.
+    /// Location of the records; `length` 0 if there are none and the module is only marked as partial.
     pub region: Region,
-    /// Version of its records.
+    /// Version of the records.
     pub version: u32,
-    /// Whether it is incomplete: the runtime ran out of memory for its records and dropped some.
+    /// True if incomplete: the runtime ran out of memory for the module's records and dropped some.
     pub partial: bool,
 }
 
@@ -118,19 +118,19 @@ pub struct Header {
     pub version: Version,
     /// Byte order of every number in the log.
     pub endian: Endian,
-    /// How the regions are compressed.
+    /// Compression of the regions.
     pub compression: Compression,
-    /// Where the job region lies: it has no entry of its own, but begins behind the header and ends where the next begins.
+    /// Location of the job region, which has no entry of its own: it begins after the header and ends where the next region begins.
     pub job: Region,
-    /// Where the names lie.
+    /// Location of the names.
     pub names: Region,
-    /// The places of the module table that say something, ascending.
+    /// Entries in use in the module table, in ascending order of indices.
     pub modules: Vec<ModuleEntry>,
 }
 
 impl Header {
-    /// Decodes the first bytes of a file of `size` bytes: [`HEADER_BYTES`] of them, or all if there are fewer.
-    /// A region that reaches behind the end of the file is cut there, and said so in `problems`.
+    /// Decodes the first bytes of a file of `size` bytes: [`HEADER_BYTES`] of them, or all if there are fewer. A region that extends past
+    /// the end of the file is cut there, which is added to `problems`.
     ///
     /// # Errors
     /// [`Error::NotALog`], [`Error::Version`], [`Error::Compression`], [`Error::Truncated`].
@@ -173,14 +173,14 @@ impl Header {
         Ok(Self { version, endian, compression, job, names, modules })
     }
 
-    /// The entry of a module, if the log has it or says that it is partial.
+    /// Returns the entry of a module, if the log has the module or marks it as partial.
     #[must_use]
     pub fn module(&self, module: Module) -> Option<&ModuleEntry> {
         self.modules.iter().find(|entry| entry.module == Some(module))
     }
 }
 
-/// The byte order of a log that begins with `bytes`.
+/// Returns the byte order of a log that begins with `bytes`.
 pub(crate) fn byte_order(bytes: &[u8]) -> Result<Endian> {
     let found = bytes.get(8..).unwrap_or_default();
     let found = &found[..found.len().min(8)];
@@ -201,7 +201,7 @@ fn version(bytes: &[u8]) -> Result<Version> {
         .ok_or_else(|| Error::Version { found: String::from_utf8_lossy(found).into_owned(), supported: SUPPORTED })
 }
 
-/// Cuts a region at the end of the file.
+/// Cuts a region at the end of the file and records a problem if it extends past it.
 fn inside(what: &'static str, region: Region, size: u64, problems: &mut Vec<Problem>) -> Region {
     if region.length == 0 || region.offset.checked_add(region.length).is_some_and(|end| end <= size) {
         return region;
@@ -211,7 +211,7 @@ fn inside(what: &'static str, region: Region, size: u64, problems: &mut Vec<Prob
     Region { offset, length: available }
 }
 
-/// The job region ends where the names begin, or without names the first module, or without any the file.
+/// Returns the job region, which ends at the names, or without names at the first module, or without modules at the end of the file.
 fn job_region(begin: u64, names: Region, modules: &[ModuleEntry], size: u64, problems: &mut Vec<Problem>) -> Region {
     let first_module = || modules.iter().map(|entry| entry.region.offset).find(|&offset| offset > 0);
     let end = if names.offset > 0 { names.offset } else { first_module().unwrap_or(size) };

@@ -1,29 +1,28 @@
-//! Heat maps: how many bytes each rank read and wrote in each slice of the run, by API.
+//! Heat maps: bytes that each rank read and wrote in each time bin of the run, by API.
 
 use crate::bytes::Endian;
 use crate::limits;
 use crate::stream::Stream;
 use std::io::{Read, Seek};
 
-/// Bytes of a record's head.
 pub(crate) const HEAD_BYTES: usize = 48;
 
 /// Bytes over time of one rank through one API.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatmapRecord {
-    /// Record id: that of `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
+    /// Record id of `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
     pub id: u64,
     /// MPI rank.
     pub rank: i64,
-    /// Width of a bin in seconds; the first begins at the start of the process.
+    /// Width of a bin, in seconds; the first bin begins at the start of the process.
     pub bin_width_seconds: f64,
     /// Bytes written in each bin.
     pub write_bytes: Vec<i64>,
-    /// Bytes read in each bin; as many bins.
+    /// Bytes read in each bin, with as many bins as `write_bytes`.
     pub read_bytes: Vec<i64>,
 }
 
-/// Heat maps, in the log's order. Ends early at damage, which [`crate::Log::problems`] then has.
+/// Iterator over heat maps, in the log's order. It ends early at damage, which is then in [`crate::Log::problems`].
 pub struct Heatmaps<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
@@ -51,7 +50,7 @@ impl<R: Read + Seek> Iterator for Heatmaps<'_, R> {
 
     fn next(&mut self) -> Option<HeatmapRecord> {
         let endian = self.endian;
-        // The last 16 of the 48 bytes were pointers in the process that wrote them.
+        // The last 16 of the 48 bytes are pointers of the process that wrote them.
         let head = self.stream.head("a heat map record", self.head_bytes)?;
         let (id, rank) = (endian.u64(head), endian.i64(&head[8..]));
         let (bin_width_seconds, bins) = (endian.f64(&head[16..]), endian.i64(&head[24..]));
@@ -66,7 +65,7 @@ impl<R: Read + Seek> Iterator for Heatmaps<'_, R> {
         };
         let (mut write_bytes, mut read_bytes) = (self.numbers(bins)?, self.numbers(bins)?);
         let (first_width, first_bins) = *self.first.get_or_insert((bin_width_seconds, write_bytes.len()));
-        // Releases 3.4.0 to 3.4.3 could give ranks of one job one bin more or less; Darshan's tools even that out.
+        // Releases 3.4.0 to 3.4.3 could give ranks of one job one bin more or less; evened out as in Darshan's tools.
         if bin_width_seconds == first_width && write_bytes.len().abs_diff(first_bins) == 1 {
             write_bytes.resize(first_bins, 0);
             read_bytes.resize(first_bins, 0);

@@ -1,14 +1,18 @@
-//! Darshan logs: what Darshan's runtime records of a job's I/O, read into plain records, and written.
+//! Reader and writer for Darshan logs, in which Darshan's runtime records a job's I/O.
 //!
-//! This crate knows the log format and nothing of what is done with it. It reads formats 3.00 to 3.41 in either byte order,
-//! compressed with zlib, bzip2 or not; logs of Darshan 2.x are refused. Reading never panics, whatever the bytes, and holds
-//! neither a module nor a record in memory. What is damaged costs what is behind the damage in its region only.
+//! This crate knows the log format only, not its use. It reads formats 3.00 to 3.41 in either byte order, uncompressed or compressed with
+//! zlib or bzip2, and writes format 3.41; logs of Darshan 2.x are refused. Reading never panics, whatever the bytes, and holds neither a
+//! module nor a record in memory. Damage costs only the data after it in its region.
 //!
-//! * [`Log`]: an open log: header, job, mounts, names, and readers for its modules.
-//! * [`counters`]: counters by file of POSIX, MPI-IO, STDIO, HDF5 and PnetCDF, old versions as the newest.
-//! * [`dxt`]: every read and write as a segment. [`lustre`]: stripe layouts. [`heatmap`]: bytes over time.
-//! * [`mod@write`]: a log of format 3.41 that Darshan's tools read.
+//! * [`Log`]: an open log with its header, job, mounts and names, and readers for its modules.
+//! * [`counters`]: counters by file of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS; old versions are converted to the newest.
+//! * [`dxt`]: every read and write as a segment.
+//! * [`lustre`]: stripe layouts.
+//! * [`heatmap`]: bytes over time.
+//! * [`mod@write`]: writer of logs that Darshan's tools read.
 //! * [`text`]: the output of `darshan-dxt-parser` and the rows of `darshan-parser`.
+//!
+//! # Example
 //!
 //! ```no_run
 //! # fn main() -> Result<(), darshan_log::Error> {

@@ -1,54 +1,54 @@
-//! The one gate for lengths that come from a file: whatever a record claims, nothing is allocated before its size has
-//! passed here, and what passes is still read piece by piece, so that memory follows the bytes that are really there.
+//! Limits of lengths that come from a file. Whatever a record claims, nothing is allocated before its size has passed here. Even then data
+//! is read piece by piece, so that memory follows the bytes that are really there.
 //!
-//! Bytes that are really there can be many: compression makes gigabytes of a small file. So a region may unpack to so many times its
-//! length only, see [`unpacked`], and what a reader keeps is counted with what keeping it costs, not by its length alone.
+//! Compression makes gigabytes of a small file. Therefore a region may unpack only to a multiple of its length, see [`unpacked`]. Data that
+//! a reader keeps is counted with the cost of keeping it, not by its length alone.
 
 use crate::error::{Error, Result};
 
-/// Largest job region, decompressed, in bytes (`DARSHAN_JOB_RECORD_SIZE` of the format).
+/// Maximum size of the decompressed job region, in bytes (`DARSHAN_JOB_RECORD_SIZE` of the format).
 pub const JOB_BYTES: usize = 4096;
-/// Longest name of a record, in bytes. The format's own limit is 4,096 for what libdarshan can read back.
+/// Maximum length of a record's name, in bytes. The format's own limit is 4,096, which is what libdarshan can read back.
 pub const NAME_BYTES: u64 = 64 << 10;
-/// Most bytes of names that are kept, over all records, each with [`NAME_COST`].
+/// Maximum memory for the names of all records, in bytes, each counted with [`NAME_COST`].
 pub const NAMES_BYTES: u64 = 96 << 20;
-/// Bytes of memory that a name takes besides its own: its places in a table and a list, and its allocation.
+/// Memory overhead of a name, in bytes: its entries in a table and a list, and its allocation.
 pub const NAME_COST: u64 = 96;
 /// Bytes that any region may unpack to, however short it is.
 pub const UNPACKED_BYTES: u64 = 16 << 20;
-/// Bytes that a region may unpack to besides, for each of its own: more than zlib can reach, which is 1,032.
+/// Additional bytes that a region may unpack to, for each of its own. zlib reaches at most 1,032.
 pub const UNPACKED_FACTOR: u64 = 1_100;
-/// Most segments of one operation in one DXT record.
+/// Maximum number of segments of one operation in one DXT record.
 pub const SEGMENTS: u64 = 1 << 40;
-/// Most components in one Lustre layout.
+/// Maximum number of components in one Lustre layout.
 pub const COMPONENTS: u64 = 1 << 12;
-/// Most stripes in one Lustre layout, over all components. Lustre itself allows 2,000 each, more with overstriping.
+/// Maximum number of stripes in one Lustre layout, over all components. Lustre itself allows 2,000 each, more with overstriping.
 pub const STRIPES: u64 = 1 << 20;
-/// Most bytes of stripe layouts that are kept to be joined with DXT records.
+/// Maximum memory for stripe layouts that are joined with DXT records, in bytes.
 pub const JOINED_BYTES: u64 = 64 << 20;
-/// Most threads that are told apart in a DXT record.
+/// Maximum number of threads distinguished in a DXT record.
 pub const THREADS: usize = 1 << 16;
-/// Most bins of one heat map record. Darshan's runtime makes 200 at most.
+/// Maximum number of bins of one heat map record. Darshan's runtime makes 200 at most.
 pub const BINS: u64 = 1 << 16;
 
-/// Bytes that a region of `length` bytes may unpack to.
+/// Returns the number of bytes that a region of `length` bytes may unpack to.
 #[must_use]
 pub const fn unpacked(length: u64) -> u64 {
     UNPACKED_BYTES.saturating_add(length.saturating_mul(UNPACKED_FACTOR))
 }
 
-/// Passes `value` if it is at most `limit`.
+/// Fails if `value` exceeds `limit`.
 ///
 /// # Errors
-/// [`Error::Limit`] with both numbers and `offset`, where in the file the value stands.
+/// [`Error::Limit`] with both numbers and `offset`, the place of the value in the file.
 pub(crate) fn check(what: &'static str, value: u64, limit: u64, offset: u64) -> Result<()> {
     if value <= limit { Ok(()) } else { Err(Error::Limit { what, value, limit, offset }) }
 }
 
-/// As [`check`], for a count that the format keeps in a signed number.
+/// Checks a count that the format keeps in a signed number, and returns it.
 ///
 /// # Errors
-/// [`Error::Malformed`] if it is negative, else as [`check`].
+/// [`Error::Malformed`] if the count is negative, otherwise see [`check`].
 pub(crate) fn check_count(what: &'static str, value: i64, limit: u64, offset: u64) -> Result<u64> {
     let Ok(value) = u64::try_from(value) else {
         return Err(Error::Malformed { what, offset, why: format!("it is {value}, a negative number") });

@@ -1,4 +1,4 @@
-//! An open log: what its small parts say, and readers for its modules.
+//! Open log: its small regions, and readers for its modules.
 
 use crate::counters::Counters;
 use crate::counters::layout::Layout;
@@ -20,51 +20,51 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// A module of a log that this reader passes over.
+/// Module of a log that this reader skips.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
-    /// Its place in a 3.41 header.
+    /// Index of the module in a 3.41 header.
     pub place: usize,
-    /// The module, if it is a known one.
+    /// Module, if known.
     pub module: Option<Module>,
-    /// Version of its records.
+    /// Version of the module's records.
     pub version: u32,
-    /// Why.
+    /// Reason for skipping the module.
     pub reason: SkipReason,
 }
 
-/// Why a module is passed over.
+/// Reason why a module is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// The place had no meaning when this reader was written.
+    /// Module index unknown to this reader.
     Unknown,
-    /// This reader has no use for the module.
+    /// Known module that this reader does not decode.
     NotRead,
-    /// Its version is 0 or newer than this reader's newest.
+    /// Version 0, or newer than the newest one that this reader supports.
     Version,
 }
 
-/// What the small parts of a log say.
+/// Contents of a log's small regions.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Info {
-    /// The header: format version, byte order, compression, where the regions lie.
+    /// Header: format version, byte order, compression, offsets of the regions.
     pub header: Header,
-    /// The job; all zero and empty if its region could not be read.
+    /// Job; all zero and empty if its region could not be read.
     pub job: Job,
-    /// The mount table, and the rule for the mount of a file.
+    /// Mount table, which also finds the mount of a file.
     pub mounts: Mounts,
     /// Names by record id.
     pub names: Names,
-    /// Regions that a modified Darshan put zero bytes in front of, and how many; the header's regions begin behind these.
+    /// Regions that a modified Darshan prefixed with zero bytes, and the number of these bytes; the regions in `header` begin after them.
     pub padding: Vec<(&'static str, u64)>,
-    /// Sizes of records by place of the module, found when they are asked for first.
+    /// Record sizes by module index, determined on first use.
     fits: [OnceLock<Option<Fit>>; KNOWN],
 }
 
-/// An open log. Its readers borrow it, one at a time; what they cannot read is added to [`Self::problems`].
+/// Open log. Readers of modules borrow it, one at a time; data that they cannot read is reported in [`Self::problems`].
 #[derive(Debug)]
 pub struct Log<R> {
     source: R,
@@ -76,10 +76,10 @@ impl Log<File> {
     /// Opens the log at `path`.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// [`Error::Io`] if `path` is not a regular file; otherwise see [`Self::new`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let io = |source| Error::Io { offset: 0, source };
-        // Opening a FIFO would wait for its other end.
+        // Opening a FIFO would block until its other end is opened.
         if !path.as_ref().metadata().map_err(io)?.is_file() {
             return Err(io(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no regular file")));
         }
@@ -88,22 +88,21 @@ impl Log<File> {
 }
 
 impl<B: AsRef<[u8]>> Log<Cursor<B>> {
-    /// Reads a log that is in memory.
+    /// Opens a log that is in memory.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// See [`Self::new`].
     pub fn from_bytes(bytes: B) -> Result<Self> {
         Self::new(Cursor::new(bytes))
     }
 }
 
 impl<R: Read + Seek> Log<R> {
-    /// Reads header, job, mounts and names. Damage behind the header is not an error: it is in [`Self::problems`].
-    /// No buffering of `source` is needed.
+    /// Reads header, job, mounts and names. Damage after the header is no error; see [`Self::problems`]. `source` needs no buffering.
     ///
     /// # Errors
-    /// [`Error::NotALog`], [`Error::Darshan2`], [`Error::Packed`], [`Error::Version`], [`Error::Compression`], [`Error::Truncated`] if not even
-    /// the header is whole, [`Error::Io`].
+    /// [`Error::NotALog`], [`Error::Darshan2`], [`Error::Packed`], [`Error::Version`], [`Error::Compression`], [`Error::Truncated`] if not
+    /// even the header is complete, [`Error::Io`].
     pub fn new(mut source: R) -> Result<Self> {
         let io = |source| Error::Io { offset: 0, source };
         refuse_packed(&mut source)?;
@@ -120,48 +119,48 @@ impl<R: Read + Seek> Log<R> {
         Ok(Self { source, info: Arc::new(Info { header, job, mounts, names, padding, fits }), problems })
     }
 
-    /// The same log once more, read from `source`: header, job, mounts and names are shared and not read again.
+    /// Opens the same log again, reading from `source`; header, job, mounts and names are shared instead of read again.
     pub fn another<S: Read + Seek>(&self, source: S) -> Log<S> {
         Log { source, info: Arc::clone(&self.info), problems: Vec::new() }
     }
 
-    /// Header, job, mounts and names, to be kept while a reader borrows the log: cloning it is cheap.
+    /// Returns header, job, mounts and names, for use while a reader borrows the log; cheap to clone.
     #[must_use]
     pub fn info(&self) -> Arc<Info> {
         Arc::clone(&self.info)
     }
 
-    /// As [`Info::header`].
+    /// Returns [`Info::header`].
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.info.header
     }
 
-    /// As [`Info::job`].
+    /// Returns [`Info::job`].
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.info.job
     }
 
-    /// As [`Info::mounts`].
+    /// Returns [`Info::mounts`].
     #[must_use]
     pub fn mounts(&self) -> &Mounts {
         &self.info.mounts
     }
 
-    /// As [`Info::names`].
+    /// Returns [`Info::names`].
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.info.names
     }
 
-    /// What could not be read so far. Readers of modules add to it as they are used.
+    /// Returns the problems found so far; readers of modules add to them.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// The modules that have data which this reader passes over.
+    /// Returns the modules with data that this reader skips.
     #[must_use]
     pub fn skipped(&self) -> Vec<Skipped> {
         let entries = self.info.header.modules.iter().filter(|entry| entry.region.length > 0);
@@ -173,12 +172,12 @@ impl<R: Read + Seek> Log<R> {
             .collect()
     }
 
-    /// The modules whose records are not all there, because the runtime ran out of memory for them.
+    /// Returns the modules with incomplete records, for which the Darshan runtime ran out of memory.
     pub fn partial(&self) -> impl Iterator<Item = &ModuleEntry> {
         self.info.header.modules.iter().filter(|entry| entry.partial)
     }
 
-    /// The modules whose records are not those of a release of Darshan: their sizes, or `None` where no size fits and nothing is read.
+    /// Returns the modules whose record sizes are not those of a release, with the sizes found; `None` if none fits and nothing is read.
     pub fn unofficial(&mut self) -> Vec<(Module, Option<Fit>)> {
         let modules: Vec<Module> = self.info.header.modules.iter().filter_map(|entry| entry.module).collect();
         let known = self.problems.len();
@@ -194,8 +193,8 @@ impl<R: Read + Seek> Log<R> {
         out
     }
 
-    /// Counter records of POSIX, MPI-IO, STDIO, H5F, H5D, PNETCDF_FILE, PNETCDF_VAR, DFS or DAOS. `None` if the log has none that this
-    /// reader knows; a version that is too new and a layout that is unknown are also problems.
+    /// Returns the counter records of POSIX, MPI-IO, STDIO, H5F, H5D, PNETCDF_FILE, PNETCDF_VAR, DFS or DAOS; `None` if the log has none
+    /// that this reader can decode. An unsupported version or an unknown layout is also reported in [`Self::problems`].
     pub fn counters(&mut self, module: Module) -> Option<Counters<'_, R>> {
         Layout::of(module, 1)?;
         let (region, version, fit) = self.records(module)?;
@@ -203,21 +202,21 @@ impl<R: Read + Seek> Log<R> {
         Counters::new(self.stream(module.name(), region), endian, module, version, fit.extra)
     }
 
-    /// Stripe layouts of files on Lustre. `None` as [`Self::counters`].
+    /// Returns the stripe layouts of files on Lustre; `None` as for [`Self::counters`].
     pub fn lustre(&mut self) -> Option<Layouts<'_, R>> {
         let (region, version, fit) = self.records(Module::Lustre)?;
         let endian = self.info.header.endian;
         Some(Layouts::new(self.stream(Module::Lustre.name(), region), endian, version, fit.bytes()))
     }
 
-    /// Bytes over time by rank and API. `None` as [`Self::counters`].
+    /// Returns bytes over time by rank and API; `None` as for [`Self::counters`].
     pub fn heatmaps(&mut self) -> Option<Heatmaps<'_, R>> {
         let (region, _, fit) = self.records(Module::Heatmap)?;
         let endian = self.info.header.endian;
         Some(Heatmaps::new(self.stream(Module::Heatmap.name(), region), endian, fit.bytes()))
     }
 
-    /// Segments of an API's reads and writes. `None` as [`Self::counters`].
+    /// Returns the segments of an API's reads and writes; `None` as for [`Self::counters`].
     pub fn dxt(&mut self, api: Api) -> Option<Dxt<'_, R>> {
         let module = match api {
             Api::Posix => Module::DxtPosix,
@@ -228,7 +227,7 @@ impl<R: Read + Seek> Log<R> {
         Some(Dxt::new(self.stream(module.name(), region), endian, kind, fit))
     }
 
-    /// Where a module's records lie, their version and their sizes, if the log has it and this reader knows them.
+    /// Returns a module's region, version and record sizes, if the log has it and this reader knows the sizes.
     fn records(&mut self, module: Module) -> Option<(Region, u32, Fit)> {
         let (region, version) = self.readable(module)?;
         let fit = self.fit(module, version, region);
@@ -242,7 +241,7 @@ impl<R: Read + Seek> Log<R> {
         Some((region, version, fit?))
     }
 
-    /// Sizes of a module's records; `None` if none fits.
+    /// Returns the record sizes of a module; `None` if no size fits.
     fn fit(&mut self, module: Module, version: u32, region: Region) -> Option<Fit> {
         let info = self.info();
         let slot = info.fits.get(module.place())?;
@@ -260,13 +259,13 @@ impl<R: Read + Seek> Log<R> {
         let open = |problems: &mut Vec<Problem>, walk: &mut dyn FnMut(&mut Stream<'_, R>)| {
             walk(&mut Stream::new(source, problems, compression, module.name(), region));
         };
-        // Darshan gives these records no names.
+        // Darshan stores no names for the records of these modules.
         let has_names = !info.names.is_empty() && !matches!(module, Module::BgQ | Module::Daos);
         let found = Probe { info: &info, has_names, official, body, open }.find();
         *slot.get_or_init(|| found)
     }
 
-    /// Where a module's records lie and their version, if the log has it and this reader knows it.
+    /// Returns a module's region and version, if the log has it and this reader supports the version.
     fn readable(&mut self, module: Module) -> Option<(Region, u32)> {
         let entry = *self.info.header.module(module)?;
         if entry.region.length == 0 {
@@ -275,7 +274,7 @@ impl<R: Read + Seek> Log<R> {
         if skip_reason(&entry).is_some() {
             let (found, supported) = (entry.version, module.newest_version());
             let offset = entry.region.offset;
-            // Asking again does not make it two problems.
+            // Reported once per module.
             let known = |problem: &Problem| matches!(&problem.error, Error::ModuleVersion { module: known, .. } if *known == module);
             if !self.problems.iter().any(known) {
                 self.problems.push(Problem { offset, error: Error::ModuleVersion { module, found, supported } });
@@ -289,7 +288,7 @@ impl<R: Read + Seek> Log<R> {
         Stream::new(&mut self.source, &mut self.problems, self.info.header.compression, what, region)
     }
 
-    /// Forgets problems that a first pass over a module found, which the second will find again.
+    /// Drops the problems from number `first` on, found by a first pass over a module: the second pass finds them again.
     pub(crate) fn forget_problems_from(&mut self, first: usize) {
         self.problems.truncate(first);
     }
@@ -301,7 +300,7 @@ fn read_job<R: Read + Seek>(source: &mut R, header: &Header, problems: &mut Vec<
     }
     let mut stream = Stream::new(source, problems, header.compression, "the job region", header.job);
     let mut bytes = stream.exact("the job", Job::fixed_bytes(header.version))?.to_vec();
-    // Old logs do not have the NUL behind the text.
+    // Old logs lack the NUL after the text.
     let left = limits::JOB_BYTES - bytes.len();
     stream.rest("the command line and mounts", &mut bytes, left);
     Some(Job::decode(&bytes, header.version, header.endian))
@@ -315,7 +314,7 @@ fn read_names<R: Read + Seek>(source: &mut R, header: &Header, problems: &mut Ve
     Names::read(&mut stream, header.version, header.endian)
 }
 
-/// Lets regions begin where their first stream does: zero bytes begin none. Which they were, and how many.
+/// Moves the start of each region to its first stream, which never begins with a zero byte; returns the regions and bytes skipped.
 fn skip_padding<R: Read + Seek>(source: &mut R, header: &mut Header) -> Result<Vec<(&'static str, u64)>> {
     let mut out = Vec::new();
     if header.compression == Compression::None {
@@ -328,7 +327,7 @@ fn skip_padding<R: Read + Seek>(source: &mut R, header: &mut Header) -> Result<V
     let regions = [("the job region", &mut header.job), ("the names region", &mut header.names)];
     for (what, region) in regions.into_iter().chain(modules).filter(|(_, region)| region.length > 0) {
         let zeros = zeros(source, *region).map_err(|source| Error::Io { offset: region.offset, source })?;
-        // Nothing but zeros is damage.
+        // A region of nothing but zeros is damaged.
         if zeros > 0 && zeros < region.length {
             *region = Region { offset: region.offset + zeros, length: region.length - zeros };
             out.push((what, zeros));
@@ -337,14 +336,14 @@ fn skip_padding<R: Read + Seek>(source: &mut R, header: &mut Header) -> Result<V
     Ok(out)
 }
 
-/// Zero bytes that a region begins with.
+/// Counts the zero bytes at the start of a region.
 fn zeros<R: Read + Seek>(source: &mut R, region: Region) -> std::io::Result<u64> {
     source.seek(SeekFrom::Start(region.offset))?;
     let mut piece = [0; 512];
     let mut zeros = 0;
     loop {
         let most = usize::try_from(region.length - zeros).unwrap_or(usize::MAX).min(piece.len());
-        // One byte is enough of a region that has no padding.
+        // One byte suffices for a region without padding.
         let read = source.read(&mut piece[..if zeros == 0 { most.min(1) } else { most }])?;
         let found = piece[..read].iter().position(|&byte| byte != 0);
         zeros += found.unwrap_or(read) as u64;

@@ -1,4 +1,4 @@
-//! Stripe layouts of files on Lustre, and the storage targets that an access touches.
+//! Stripe layouts of files on Lustre, and the OSTs that an access touches.
 
 use crate::bytes::{Endian, Text, until_nul};
 use crate::error::Result;
@@ -6,53 +6,52 @@ use crate::limits;
 use crate::stream::{OUTPUT_BYTES, Stream};
 use std::io::{Read, Seek};
 
-/// Bytes of a record's head, by version.
+/// Size of a record's head by version, in bytes.
 pub(crate) const HEAD_BYTES: [usize; 2] = [56, 32];
-/// Bytes of a component in version 2.
+/// Size of a component in version 2, in bytes.
 const COMPONENT_BYTES: usize = 72;
 /// Numbers read at once.
 const PIECE: usize = OUTPUT_BYTES / 8;
 
-/// The layout of one file as one rank, or any, saw it.
+/// Layout of one file, as seen by one rank or for all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LustreRecord {
-    /// Record id; [`crate::Log::names`] has its name.
+    /// Record id; [`crate::Log::names`] has the name.
     pub id: u64,
     /// MPI rank; -1 if the record stands for all ranks.
     pub rank: i64,
-    /// The layout's components, in the log's order; one of all the file in records of version 1.
+    /// Components of the layout, in the log's order; in version 1 a single one for the whole file.
     pub components: Vec<Component>,
-    /// Stripes of all components together, as the record counts them.
+    /// Number of stripes of all components, as counted in the record.
     pub stripes: u64,
 }
 
-/// One component of a layout: a part of the file with one way of striping.
+/// Component of a layout: an extent of the file with one striping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Component {
-    /// Bytes of a stripe.
+    /// Stripe size, in bytes.
     pub stripe_size: i64,
-    /// Number of OSTs; 0 if the data lie on a metadata target.
+    /// Number of OSTs; 0 if the data is on a metadata target.
     pub stripe_count: i64,
-    /// 0 striped, 2 on a metadata target, 4 overstriped, 8 foreign; -1 unknown (version 1).
+    /// Pattern: 0 striped, 2 on a metadata target, 4 overstriped, 8 foreign; -1 unknown (version 1).
     pub pattern: i64,
-    /// Bits: 1 stale, 2 preferred for reads, 4 for writes, 8 offline, 16 initialized, 32 no sync, 64 extension; -1 unknown.
+    /// Flag bits: 1 stale, 2 preferred for reads, 4 for writes, 8 offline, 16 initialized, 32 no sync, 64 extension; -1 unknown.
     pub flags: i64,
-    /// First byte of the file in it.
+    /// First byte of the extent.
     pub extent_start: i64,
-    /// First byte of the file behind it; -1 if it reaches to the end of the file.
+    /// First byte after the extent; -1 if it reaches to the end of the file.
     pub extent_end: i64,
-    /// Mirror that it belongs to; -1 unknown (version 1).
+    /// Mirror id; -1 unknown (version 1).
     pub mirror_id: i64,
-    /// OST pool, empty if none.
+    /// OST pool; empty if none.
     pub pool: Text,
-    /// Indices of the OSTs, in stripe order; `stripe_count` of them unless the log has fewer.
+    /// Indices of the OSTs in stripe order: `stripe_count` of them unless the log has fewer.
     pub osts: Vec<i64>,
 }
 
 impl LustreRecord {
-    /// Calls `touch` with the OST of every stripe that the bytes `[offset, offset + length)` touch, in the order of the
-    /// bytes. As in Darshan's tools, an access names at most as many OSTs as a component has, and mirrors are passed in
-    /// the order of the components.
+    /// Calls `touch` with the OST of every stripe that the bytes `[offset, offset + length)` touch, in the order of the bytes. As in
+    /// Darshan's tools, an access names at most as many OSTs as a component has, and mirrors are visited in the order of the components.
     pub fn osts(&self, offset: i64, length: i64, mut touch: impl FnMut(i64)) {
         let end = offset.saturating_add(length);
         let mut at = offset;
@@ -79,7 +78,7 @@ impl LustreRecord {
     }
 }
 
-/// Layouts, in the log's order. Ends early at damage, which [`crate::Log::problems`] then has.
+/// Iterator over layouts, in the log's order. It ends early at damage, which is then in [`crate::Log::problems`].
 pub struct Layouts<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
@@ -92,7 +91,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
         Self { stream, endian, version, head_bytes }
     }
 
-    /// Id, rank, five numbers, then OSTs: one component that is all the file.
+    /// Reads id, rank, five numbers and OSTs: one component for the whole file.
     fn read_v1(&mut self) -> Option<Result<LustreRecord>> {
         let endian = self.endian;
         let head = self.stream.head("a Lustre record", self.head_bytes)?;
@@ -116,7 +115,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
         Some(Ok(LustreRecord { id, rank, components: vec![component], stripes }))
     }
 
-    /// Id, rank, two counts, components, then all their OSTs.
+    /// Reads id, rank, two counts, the components and all their OSTs.
     fn read_v2(&mut self) -> Option<Result<LustreRecord>> {
         let endian = self.endian;
         let head = self.stream.head("a Lustre record", self.head_bytes)?;
@@ -137,7 +136,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
             components.push(component(bytes, endian));
         }
         let mut osts = self.numbers(stripes)?.into_iter();
-        // The runtime reserves places for components and may leave the last unused.
+        // The runtime reserves components in advance and may leave the last ones unused.
         let unused = components.iter().position(|component| component.stripe_size == -1);
         components.truncate(unused.unwrap_or(components.len()));
         for component in &mut components {
@@ -153,7 +152,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
         limits::check_count("the number of Lustre stripes", count, limits::STRIPES, self.stream.offset())
     }
 
-    /// That many numbers, read in pieces so that memory follows what is there.
+    /// Reads `count` numbers, in pieces so that memory grows only with the data present.
     fn numbers(&mut self, count: u64) -> Option<Vec<i64>> {
         let mut numbers = Vec::new();
         let mut missing = usize::try_from(count).unwrap_or(usize::MAX);

@@ -1,14 +1,14 @@
-//! The modules of a log: their places in a 3.41 header, their names, and the versions this reader knows.
+//! Modules of a log: indices in a 3.41 header, names, and the versions that this reader supports.
 
 use std::fmt;
 
-/// A module of Darshan, by its place in the header of a 3.41 log.
+/// Module of Darshan; variants are in the order of the indices in a 3.41 header.
 ///
-/// Source: `DARSHAN_MODULE_IDS` in Darshan's `darshan-log-format.h`. Older logs have fewer places; see [`crate::header`].
+/// Source: `DARSHAN_MODULE_IDS` in Darshan's `darshan-log-format.h`. Older logs have fewer indices; see [`crate::header`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Module {
-    /// Place 0: made for Darshan's own tests.
+    /// Index 0: made for Darshan's own tests.
     Null,
     /// POSIX counters.
     Posix,
@@ -46,13 +46,13 @@ pub enum Module {
     Daos,
 }
 
-/// Places in the header of a 3.41 log.
+/// Number of module indices in a 3.41 header.
 pub(crate) const PLACES: usize = 64;
 
-/// Places that had a meaning when this was written.
+/// Number of module indices with a known meaning.
 pub(crate) const KNOWN: usize = 18;
 
-/// Every module, in the order of their places: name in Darshan's output, newest version this reader reads (0: none).
+/// All modules in the order of their indices: name in Darshan's output, newest version that this reader supports (0: none).
 const TABLE: [(Module, &str, u32); KNOWN] = [
     (Module::Null, "NULL", 0),
     (Module::Posix, "POSIX", 4),
@@ -75,25 +75,25 @@ const TABLE: [(Module, &str, u32); KNOWN] = [
 ];
 
 impl Module {
-    /// The module at a place of a 3.41 header; `None` for places that had no meaning when this was written.
+    /// Returns the module with an index in a 3.41 header; `None` if the index is unknown.
     #[must_use]
     pub fn at(place: usize) -> Option<Self> {
         TABLE.get(place).map(|row| row.0)
     }
 
-    /// Its place in a 3.41 header.
+    /// Returns the module's index in a 3.41 header.
     #[must_use]
     pub fn place(self) -> usize {
         self as usize
     }
 
-    /// Its name in the output of Darshan's tools.
+    /// Returns the module's name in the output of Darshan's tools.
     #[must_use]
     pub fn name(self) -> &'static str {
         TABLE[self.place()].1
     }
 
-    /// The newest version of its records that this reader knows; 0 if it reads none.
+    /// Returns the newest version of the module's records that this reader supports; 0 if none.
     #[must_use]
     pub fn newest_version(self) -> u32 {
         TABLE[self.place()].2

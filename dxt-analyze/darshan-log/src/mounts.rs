@@ -1,17 +1,17 @@
-//! The mount table, and Darshan's rule for the mount that a file lies on.
+//! Mount table, and Darshan's rule for the mount of a file.
 
 use crate::bytes::Text;
 
-/// A file system that was mounted on the node of rank 0.
+/// File system mounted on the node of rank 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Where.
+    /// Mount point.
     pub point: Text,
-    /// Its type, as in `/etc/mtab`.
+    /// File system type, as in `/etc/mtab`.
     pub fs_type: Text,
 }
 
-/// Mounts in Darshan's order: longest mount point first, else as in the log.
+/// Mounts in Darshan's order: longest mount point first, otherwise as in the log.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts(Vec<Mount>);
 
@@ -21,13 +21,13 @@ impl Mounts {
         Self(mounts)
     }
 
-    /// The mounts, longest mount point first.
+    /// Iterates over the mounts, longest mount point first.
     pub fn iter(&self) -> std::slice::Iter<'_, Mount> {
         self.0.iter()
     }
 
-    /// The mount that Darshan's tools name for a file: the first whose point is a prefix of the name. The prefix need not
-    /// end at a slash, so `/home2/x` is found on `/home` where `/home2` is no mount. `None` is their `UNKNOWN`.
+    /// Returns the mount that Darshan's tools report for a file: the first one whose point is a prefix of the name. The prefix need not end
+    /// at a slash, so `/home2/x` is found on `/home` if `/home2` is not a mount. `None` is the tools' `UNKNOWN`.
     #[must_use]
     pub fn of(&self, name: &[u8]) -> Option<&Mount> {
         self.0.iter().find(|mount| name.starts_with(mount.point.as_bytes()))

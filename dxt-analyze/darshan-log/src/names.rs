@@ -1,4 +1,4 @@
-//! The names region: which path, or other name, a record id stands for.
+//! Names region: paths and other names by record id.
 
 use crate::bytes::{Endian, Text};
 use crate::error::Error;
@@ -16,7 +16,7 @@ pub struct Names {
     order: Vec<u64>,
 }
 
-/// Names under their own ids, as a log has them that is not anonymized: see [`record_id`].
+/// Collects names under their own ids, as in a log that is not anonymized: see [`record_id`].
 impl<T: Into<Text>> FromIterator<T> for Names {
     fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
         let mut out = Self::default();
@@ -32,25 +32,25 @@ impl<T: Into<Text>> FromIterator<T> for Names {
 }
 
 impl Names {
-    /// The name of a record id, if the log has one that is not empty.
+    /// Returns the name of a record id, if the log has one that is not empty.
     #[must_use]
     pub fn get(&self, id: u64) -> Option<&Text> {
         self.by_id.get(&id)
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Ids and names in the log's order.
+    /// Iterates over ids and names in the log's order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Text)> {
         self.order.iter().filter_map(|&id| Some((id, self.get(id)?)))
     }
@@ -67,7 +67,7 @@ impl Names {
                 with_nul(stream, endian, &mut text)
             };
             let Some(id) = entry else { return names };
-            // Each rank may name a record; an empty name is no name.
+            // Each rank may name a record; an empty name counts as none.
             if text.is_empty() || names.by_id.contains_key(&id) {
                 continue;
             }
@@ -83,7 +83,7 @@ impl Names {
     }
 }
 
-/// Since 3.10: id, then a C string.
+/// Reads an entry since 3.10: id, then a C string.
 fn with_nul<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &mut Vec<u8>) -> Option<u64> {
     let id = endian.u64(stream.head("a record id of the names region", 8)?);
     text.clear();
@@ -91,7 +91,7 @@ fn with_nul<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &m
     Some(id)
 }
 
-/// 3.00: id, length, that many bytes.
+/// Reads an entry of 3.00: id, length, then that many bytes.
 fn with_length<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &mut Vec<u8>) -> Option<u64> {
     let head = stream.head("a record id of the names region", 12)?;
     let (id, length) = (endian.u64(head), u64::from(endian.u32(&head[8..])));

@@ -1,16 +1,16 @@
-//! Files that are one compressed stream: logs of Darshan 2.x, logs that somebody compressed, or something else altogether.
+//! Files that are one compressed stream: logs of Darshan 2.x, logs compressed afterwards, or something else altogether.
 
 use crate::error::{Error, Result};
 use crate::header::byte_order;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Bytes at the beginning of a log, of any version, in which its magic stands.
+/// Bytes at the beginning of a log, of any version, that contain its magic.
 const HEAD_BYTES: usize = 16;
-/// Bytes of a file that are unpacked to see them: bzip2 gives nothing before it has a block of 900,000, which compresses to not much
+/// Compressed bytes read to recognize the contents: bzip2 yields nothing before a whole block of 900,000 bytes, which packs to not much
 /// more.
 const LOOKED_AT: u64 = 2 << 20;
 
-/// Which stream a file is that begins with `head`, if it is one.
+/// Returns the compression of a file that begins with `head`, `gzip` or `bzip2`; `None` if it is neither.
 #[must_use]
 pub fn compression(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(&[0x1f, 0x8b]) {
@@ -22,7 +22,7 @@ pub fn compression(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The first bytes that a compressed file unpacks to; fewer if there are no more, or at damage.
+/// Returns the first bytes that a compressed file unpacks to; fewer if there are no more, or at damage.
 fn unpacked_head<R: Read>(source: R, compression: &str) -> Vec<u8> {
     let source = source.take(LOOKED_AT);
     let unpacked: Box<dyn Read + '_> = match compression {
@@ -30,12 +30,12 @@ fn unpacked_head<R: Read>(source: R, compression: &str) -> Vec<u8> {
         _ => Box::new(bzip2::read::BzDecoder::new(source)),
     };
     let mut head = Vec::new();
-    // What came before damage is there.
+    // Bytes before damage are kept.
     let _ = unpacked.take(HEAD_BYTES as u64).read_to_end(&mut head);
     head
 }
 
-/// Refuses a file that is one stream and a log inside: of Darshan 2.x, which wrote them so, or a newer one.
+/// Refuses a file that is one compressed stream with a log inside: a log of Darshan 2.x, which is stored this way, or a newer one.
 ///
 /// # Errors
 /// [`Error::Darshan2`], [`Error::Packed`], [`Error::Io`].

@@ -1,7 +1,7 @@
-//! A region as one sequence of bytes: it is a concatenation of compressed streams, one per rank that had data.
+//! Region as one sequence of bytes: a region is a concatenation of compressed streams, one per rank that had data.
 //!
-//! Memory is two fixed buffers, whatever a region claims or unpacks to, and it may unpack to so many bytes only. What precedes damage is delivered; the damage is told
-//! when the bytes before it are used up.
+//! Memory use is two fixed buffers, whatever a region claims or unpacks to, and the number of unpacked bytes is limited. Bytes in front of
+//! damage are delivered; the damage is reported once they are used up.
 
 use crate::decoder::Decoder;
 use crate::error::{Error, Problem};
@@ -11,10 +11,10 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
 /// Bytes read from the file at once.
 const INPUT_BYTES: usize = 64 << 10;
-/// Decompressed bytes held at once; the largest piece that can be asked for.
+/// Decompressed bytes held at once, and the largest piece that can be requested.
 pub(crate) const OUTPUT_BYTES: usize = 96 << 10;
 
-/// Reads one region's bytes, decompressed.
+/// Reader of one region's decompressed bytes.
 pub(crate) struct Stream<'a, R> {
     source: &'a mut R,
     problems: &'a mut Vec<Problem>,
@@ -22,7 +22,7 @@ pub(crate) struct Stream<'a, R> {
     input: Box<[u8]>,
     input_begin: usize,
     input_end: usize,
-    /// Where the next byte comes from that is not yet in `input`.
+    /// File offset of the next byte that is not yet in `input`.
     file_offset: u64,
     file_begin: u64,
     file_end: u64,
@@ -32,15 +32,15 @@ pub(crate) struct Stream<'a, R> {
     decoder: Decoder,
     /// Bytes that may still be unpacked.
     unpacked_left: u64,
-    /// Why no more bytes come; taken when it is told.
+    /// Reason why no more bytes come; taken when it is reported.
     failure: Option<Error>,
     ended: bool,
-    /// Whether the end was told.
+    /// True once the end has been reported.
     closed: bool,
 }
 
 impl<'a, R: Read + Seek> Stream<'a, R> {
-    /// Begins with a region's first byte. `what` names it in errors; problems go to `problems`.
+    /// Begins at the first byte of a region. `what` names the region in errors; problems are added to `problems`.
     pub(crate) fn new(
         source: &'a mut R,
         problems: &'a mut Vec<Problem>,
@@ -73,19 +73,19 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// How far into the file the decompressor has got.
+    /// Returns the decompressor's position in the file, in bytes.
     pub(crate) fn offset(&self) -> u64 {
         self.file_offset - (self.input_end - self.input_begin) as u64
     }
 
-    /// Records a problem of the caller's at the current offset.
+    /// Records a problem of the caller at the current offset.
     pub(crate) fn problem(&mut self, error: Error) {
         let offset = self.offset();
         self.problems.push(Problem { offset, error });
     }
 
-    /// The first bytes of a record, exactly `length`, at most [`OUTPUT_BYTES`]; `None` at the end of the region. An end within
-    /// them is a problem and is recorded as such, with `what` was wanted.
+    /// Returns the first `length` bytes of a record, at most [`OUTPUT_BYTES`], or `None` at the end of the region. An end within these
+    /// bytes is recorded as a problem with `what`.
     pub(crate) fn head(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
         self.fill(length);
         if self.output_end == self.output_begin {
@@ -95,12 +95,12 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         self.exact(what, length)
     }
 
-    /// More bytes of a record, exactly `length`; `None` if they are not there, which is a problem and is recorded.
+    /// Returns the next `length` bytes of a record, or `None` if they are missing, which is recorded as a problem.
     pub(crate) fn exact(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
         self.pieces(what, length, length)
     }
 
-    /// Whole pieces of `size` bytes, at least one and at most `most` bytes together; `None` as [`Self::exact`].
+    /// Returns whole pieces of `size` bytes, at least one and at most `most` bytes in total; `None` as for [`Self::exact`].
     pub(crate) fn pieces(&mut self, what: &'static str, size: usize, most: usize) -> Option<&[u8]> {
         self.fill(size);
         let available = self.output_end - self.output_begin;
@@ -114,7 +114,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         Some(&self.output[begin..begin + length])
     }
 
-    /// Passes over `length` bytes; whether they were there.
+    /// Skips `length` bytes; returns true if they were there.
     pub(crate) fn skip(&mut self, what: &'static str, mut length: u64) -> bool {
         while length > 0 {
             self.fill(1);
@@ -130,7 +130,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         true
     }
 
-    /// Bytes of all that is left.
+    /// Skips the rest of the region and returns its length, in bytes.
     pub(crate) fn length(&mut self) -> u64 {
         let mut length = 0;
         loop {
@@ -144,8 +144,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// Bytes up to and without the next NUL, appended to `text`, which may then have `limit` bytes; `None` at the end of
-    /// the region or when it gets longer.
+    /// Appends the bytes before the next NUL to `text`; returns `None` if the region ends first or `text` would exceed `limit` bytes.
     pub(crate) fn until_nul(&mut self, what: &'static str, text: &mut Vec<u8>, limit: u64) -> Option<()> {
         loop {
             self.fill(1);
@@ -171,7 +170,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// All that is left, appended to `bytes`; what is over `limit` bytes is left out and is a problem.
+    /// Appends the rest of the region to `bytes`; more than `limit` bytes are left out, which is recorded as a problem.
     pub(crate) fn rest(&mut self, what: &'static str, bytes: &mut Vec<u8>, limit: usize) {
         let mut left = limit;
         loop {
@@ -191,13 +190,13 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// Ends the stream for good: what comes cannot be understood.
+    /// Ends the stream for good: what follows cannot be interpreted.
     pub(crate) fn close(&mut self) {
         (self.ended, self.closed, self.failure) = (true, true, None);
         (self.output_begin, self.output_end) = (0, 0);
     }
 
-    /// At the end of the region: what ended it, or that the bytes of a structure are missing: what, needed, available.
+    /// Reports the end of the region: its cause, or that bytes of a structure are `missing` (structure, bytes needed, bytes available).
     fn tell_end(&mut self, missing: Option<(&'static str, u64, u64)>) {
         let offset = self.offset();
         if let Some(error) = self.failure.take() {
@@ -208,7 +207,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         self.close();
     }
 
-    /// Has at least `least` bytes ready, if the region has them.
+    /// Makes at least `least` bytes available, if the region has them.
     fn fill(&mut self, least: usize) {
         debug_assert!(least <= OUTPUT_BYTES, "a piece must fit the buffer");
         if self.output_end - self.output_begin >= least || self.ended {
@@ -254,7 +253,6 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         Ok(())
     }
 
-    /// Reads more of the region, if there is more.
     fn read(&mut self) -> Result<(), Error> {
         let most = usize::try_from(self.file_end - self.file_offset).unwrap_or(usize::MAX).min(self.input.len());
         (self.input_begin, self.input_end) = (0, 0);

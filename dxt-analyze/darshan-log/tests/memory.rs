@@ -1,4 +1,4 @@
-//! Memory does not grow with a log, whatever it holds or claims: the allocator gives no more than a fixed amount.
+//! Tests that memory does not grow with a log, whatever it holds or claims: the allocator gives no more than a fixed amount.
 
 use cap::Cap;
 use darshan_log::text::{DxtLayout, dxt_parser};
@@ -10,16 +10,16 @@ use std::sync::Mutex;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
-/// Tests of one process share the allocator.
+/// Lock for tests that share the allocator.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// What all buffers of a reader or writer need, and as much again.
+/// Memory limit in bytes: twice the size of all buffers of a reader or writer.
 const BOUND: usize = 2 << 20;
 
-/// The same with bzip2's tables and its block of 900,000 bytes.
+/// Memory limit in bytes with bzip2's tables and its block of 900,000 bytes.
 const BZIP2_BOUND: usize = 8 << 20;
 
-/// Runs with [`BOUND`] bytes more than are held now; an allocation beyond that ends the process and says its size.
+/// Runs `run` with [`BOUND`] bytes more than are allocated now; an allocation beyond that ends the process and reports its size.
 fn bounded<T>(run: impl FnOnce() -> T) -> T {
     bounded_by(BOUND, run)
 }
@@ -83,7 +83,7 @@ fn a_log_of_a_million_segments_is_written_and_read_in_small_buffers() {
     assert_eq!(count, SEGMENTS);
 }
 
-/// A log with one region, uncompressed or one zlib stream.
+/// Builds a log with one region, uncompressed or one zlib stream.
 fn log(place: usize, version: u32, region: &[u8], zlib: bool) -> Vec<u8> {
     if zlib {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
@@ -94,7 +94,7 @@ fn log(place: usize, version: u32, region: &[u8], zlib: bool) -> Vec<u8> {
     }
 }
 
-/// A log with one region, which is already compressed.
+/// Builds a log with one region that is already compressed.
 fn packed_log(place: usize, version: u32, compression: u8, region: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 1328];
     bytes[..4].copy_from_slice(b"3.41");
@@ -110,7 +110,7 @@ fn packed_log(place: usize, version: u32, compression: u8, region: &[u8]) -> Vec
     bytes
 }
 
-/// Counts what is printed of a log: how much work it was.
+/// Counter of the bytes printed, a measure of work.
 struct Counting(u64);
 
 impl Write for Counting {
@@ -127,27 +127,27 @@ impl Write for Counting {
 #[test]
 fn work_is_in_proportion_to_the_length_of_a_log_whatever_it_unpacks_to() {
     let _alone = ONE_AT_A_TIME.lock();
-    // bzip2 makes 60 bytes of 45 MB of zeros: streams of it, one behind another, are terabytes in a file of megabytes.
+    // bzip2 packs 45 MB of zeros into 60 bytes: concatenated streams in a file of megabytes unpack to terabytes.
     let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
     (0..45).for_each(|_| encoder.write_all(&vec![0; 1 << 20]).expect("writing to memory"));
     let stream = encoder.finish().expect("writing to memory");
     let region = stream.repeat(5_000 / stream.len());
     let most = darshan_log::limits::unpacked(region.len() as u64);
     assert!((region.len() / stream.len()) as u64 * (45 << 20) > most * 10, "{} bytes are no bomb", region.len());
-    // Names, POSIX, MPI-IO, Lustre, STDIO, DXT, heat maps: place and version. Bytes of a record, of which none fits less.
+    // Region, version and lower bound of a record's size in bytes, for names, POSIX, MPI-IO, Lustre, STDIO, DXT and heat maps.
     for (place, version, least) in
         [(0, 0, 9), (2, 4, 600), (3, 3, 500), (9, 2, 32), (10, 2, 100), (11, 1, 104), (16, 1, 48)]
     {
         let bytes = packed_log(place, version, 1, &region);
         let (records, problems) = bounded_by(BZIP2_BOUND, || count(&bytes));
-        // What one step unpacks may be above the limit.
+        // One decompression step may exceed the limit.
         assert!(records * least <= most + (128 << 10), "place {place}: {records} records");
         assert!(problems.iter().all(|problem| problem.contains("unpacked length")), "place {place}: {problems:?}");
         assert!(!problems.is_empty(), "place {place}");
     }
 }
 
-/// Records of every module, and what is said of the log.
+/// Returns the number of records of all modules, and the problems of the log.
 fn count(bytes: &[u8]) -> (u64, Vec<String>) {
     let mut log = Log::new(Cursor::new(bytes)).expect("a log");
     let mut records = 0;
@@ -168,13 +168,13 @@ fn count(bytes: &[u8]) -> (u64, Vec<String>) {
 #[test]
 fn names_and_layouts_that_are_kept_are_counted_with_what_they_cost() {
     let _alone = ONE_AT_A_TIME.lock();
-    // A name of one byte takes a hundred times its length.
+    // A name of one byte takes a hundred times its length in memory.
     let names: Vec<u8> = (1..1_500_000_u64).flat_map(|id| [id.to_le_bytes().as_slice(), b"x\0"].concat()).collect();
     let bytes = log(0, 0, &names, true);
     drop(names);
     let kept = bounded_by(160 << 20, || Log::new(Cursor::new(&bytes)).expect("a log").names().len());
     assert!((900_000..1_100_000).contains(&kept), "{kept}");
-    // Layouts without components, and segments, so that they are kept.
+    // Layouts without components; with segments, so that the layouts are kept.
     let layouts: Vec<u8> = (1..1_500_000_u64).flat_map(|id| [id, 0, 0, 0]).flat_map(u64::to_le_bytes).collect();
     let mut bytes = log(9, 2, &layouts, true);
     let end = bytes.len() as u64;
@@ -191,7 +191,7 @@ fn names_and_layouts_that_are_kept_are_counted_with_what_they_cost() {
     });
 }
 
-/// Reads all, prints all, and says how many problems there were.
+/// Reads and prints everything; returns the number of problems.
 fn read(bytes: &[u8]) -> usize {
     let mut log = Log::new(Cursor::new(bytes)).expect("a log");
     for api in [Api::Posix, Api::MpiIo] {
@@ -215,7 +215,7 @@ fn lengths_that_are_only_claimed_cost_nothing() {
     let _alone = ONE_AT_A_TIME.lock();
     let numbers = |numbers: &[i64]| -> Vec<u8> { numbers.iter().flat_map(|number| number.to_le_bytes()).collect() };
     let dxt = |writes: i64, reads: i64| numbers(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, writes, reads]);
-    // Place 0 is the region of names; a module's is one more than in the header.
+    // Region 0 is that of names; a module's region is its index in the header plus one.
     let claims = [
         ("DXT segments within the limit", 11, dxt(1 << 40, 1 << 40)),
         ("DXT segments beyond it", 11, dxt(i64::MAX, i64::MAX)),

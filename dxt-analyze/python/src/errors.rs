@@ -1,4 +1,4 @@
-//! The analyzer's errors as exceptions, with its words.
+//! Errors of the analyzer as exceptions, with the same messages.
 
 use dxt_analyze::exit::UsageError;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
@@ -6,11 +6,11 @@ use pyo3::prelude::*;
 
 pyo3::create_exception!(dxt, DxtError, PyException, "A trace or a log cannot be read.");
 
-/// `ValueError` if something makes no sense, `OSError` (`FileNotFoundError` and so on) if the system refused, `DxtError` otherwise.
+/// Converts to `ValueError` for an invalid argument, `OSError` (`FileNotFoundError` etc.) if the system refused, else `DxtError`.
 pub(crate) fn raised(error: &anyhow::Error) -> PyErr {
     let words = format!("{error:#}");
     if error.downcast_ref::<UsageError>().is_some() {
-        // Here options are arguments.
+        // Options of the command line are arguments here.
         return PyValueError::new_err(words.strip_prefix("--").map(str::to_owned).unwrap_or(words));
     }
     let number = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());

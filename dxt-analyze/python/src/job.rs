@@ -1,4 +1,4 @@
-//! A job that is open. Texts are JSON, which `../dxt/` reads.
+//! Open job. Texts are JSON, which `../dxt/` reads.
 
 use crate::segments::Segments;
 use crate::table::Table;
@@ -9,11 +9,11 @@ use dxt_analyze::session::{Inputs, LayerName};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// A job, or a part of one.
+/// Job, or a part of one.
 #[pyclass(frozen, module = "dxt._dxt")]
 pub(crate) struct Job(Opened);
 
-/// What is to be looked at, in the words of the command line.
+/// Selection of a part of a job, in the syntax of the command line.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Choice {
@@ -49,13 +49,13 @@ impl Job {
         wait(py, move || Opened::new(&inputs, layout)).map(Self)
     }
 
-    /// The part that is chosen.
+    /// Returns the selected part.
     fn part(&self, py: Python<'_>, choice: Choice) -> PyResult<Self> {
         let job = self.0.clone();
         wait(py, move || job.part(&choice.inputs()?)).map(Self)
     }
 
-    /// Whether nothing is known to be missing, and what there is to say.
+    /// Returns true if nothing is known to be missing, and the remarks on the job.
     fn remarks(&self, py: Python<'_>) -> (bool, Vec<String>) {
         py.detach(|| self.0.remarks())
     }

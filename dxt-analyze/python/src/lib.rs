@@ -1,8 +1,9 @@
-//! `dxt._dxt`: the analyzer for the Python package, whose other half is `../dxt/`. Long work is done on other threads while this one looks
-//! for signals. There is no unsafe code here; PyO3 and arrow make the capsules.
+//! `dxt._dxt`: the analyzer for the Python package, whose other half is `../dxt/`. Long work runs on other threads while the calling thread
+//! looks for signals. There is no unsafe code here; PyO3 and arrow make the capsules.
 //!
-//! * `job`: a job, and what is asked of it; `segments`, `table`: what other programs take as Arrow; `capsules`: how.
-//! * `rows`: small tables as dicts; `errors`: errors as exceptions; `wait`: waiting that a signal ends.
+//! * `job`: a job, and queries on it.
+//! * `segments`, `table`: objects that other programs take as Arrow; `capsules`: their Arrow capsules.
+//! * `rows`: small tables as dicts; `errors`: errors as exceptions; `wait`: waiting that a signal can end.
 
 #![forbid(unsafe_code)]
 
@@ -16,10 +17,10 @@ mod wait;
 
 use pyo3::prelude::*;
 
-/// The compiled half of the package.
+/// Compiled half of the package.
 #[pymodule]
 fn _dxt(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Standard error is Python's.
+    // Standard error belongs to Python.
     dxt_analyze::progress::be_quiet();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DxtError", module.py().get_type::<errors::DxtError>())?;

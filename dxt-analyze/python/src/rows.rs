@@ -1,4 +1,4 @@
-//! A small table as a list of dicts.
+//! Small tables as lists of dicts.
 
 use crate::errors::DxtError;
 use arrow_array::cast::AsArray;
@@ -8,7 +8,7 @@ use arrow_schema::{DataType, TimeUnit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// One dict for each row.
+/// Returns one dict for each row.
 pub(crate) fn dicts<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyList>> {
     let schema = batch.schema();
     let out = PyList::empty(py);
@@ -22,7 +22,7 @@ pub(crate) fn dicts<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound
     Ok(out)
 }
 
-/// One value; the tables have no other types.
+/// Converts one value; the tables have no other types.
 fn value<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));

@@ -1,4 +1,4 @@
-//! Segments, each time they are taken.
+//! Segments as Arrow streams, each of which reads the trace again.
 
 use crate::capsules;
 use crate::errors::raised;
@@ -8,16 +8,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use std::sync::{Mutex, PoisonError};
 
-/// Segments of a job, or of a part of one, with some columns or all: docs/interop.md says what they mean.
+/// Segments of a job, or of a part of one, with some columns or all; docs/interop.md explains the columns.
 ///
-/// Whatever takes Arrow streams takes it (``polars.DataFrame(it)``, ``pyarrow.table(it)``, ``pandas.DataFrame.from_arrow(it)``, DuckDB by its
-/// name in a query), as often as one likes: the trace is read anew each time, while it is taken.
+/// Anything that takes Arrow streams takes this object (``polars.DataFrame(it)``, ``pyarrow.table(it)``,
+/// ``pandas.DataFrame.from_arrow(it)``, DuckDB by its name in a query), any number of times: the trace is read again each time.
 #[pyclass(frozen, module = "dxt")]
 pub(crate) struct Segments {
     job: Opened,
     columns: Option<Vec<String>>,
     strict: bool,
-    /// Of the stream that was asked for last.
+    /// Losses of the stream that was requested last.
     losses: Mutex<Losses>,
 }
 
@@ -30,13 +30,13 @@ impl Segments {
 
 #[pymethods]
 impl Segments {
-    /// The columns as an Arrow schema.
+    /// Returns the columns as an Arrow schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = Opened::columns(self.columns.as_deref()).map_err(|error| raised(&error))?;
         capsules::schema(py, &schema)
     }
 
-    /// The rows as an Arrow stream. A schema that is asked for is not heeded, which the interface allows.
+    /// Returns the rows as an Arrow stream. A requested schema is ignored, which the interface allows.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -58,7 +58,7 @@ impl Segments {
         Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
     }
 
-    /// With ``strict=False``: what the last stream has left out so far, as a dict of ``segments``, ``blocks`` and ``problems`` (each with
+    /// Data that the last stream has left out so far with ``strict=False``: a dict of ``segments``, ``blocks`` and ``problems`` (each with
     /// ``file``, ``offset`` and ``what``).
     #[getter]
     fn lost<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

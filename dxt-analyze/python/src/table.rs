@@ -1,22 +1,22 @@
-//! Tables that are small enough to be there whole.
+//! Tables that are small enough to be held in memory.
 
 use crate::{capsules, rows};
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
 
-/// A table, for whatever takes Arrow; ``rows()`` are dicts.
+/// Table for anything that takes Arrow; ``rows()`` are dicts.
 #[pyclass(frozen, module = "dxt")]
 pub(crate) struct Table(pub(crate) RecordBatch);
 
 #[pymethods]
 impl Table {
-    /// The columns as an Arrow schema.
+    /// Returns the columns as an Arrow schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         capsules::schema(py, &self.0.schema())
     }
 
-    /// The rows as an Arrow stream. A schema that is asked for is not heeded, which the interface allows.
+    /// Returns the rows as an Arrow stream. A requested schema is ignored, which the interface allows.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -37,7 +37,7 @@ impl Table {
         self.0.num_rows()
     }
 
-    /// The rows as dicts; moments (``*_unix_ns``) are ints, ns since 1970.
+    /// Returns the rows as dicts; times (``*_unix_ns``) are ints, in ns since 1970.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         rows::dicts(py, &self.0)
     }

@@ -1,4 +1,4 @@
-//! Waiting for work on another thread: other threads of Python run meanwhile, and a signal's handler may end it.
+//! Waiting for work on another thread: other Python threads run meanwhile, and a signal's handler may end the wait.
 
 use crate::errors::{DxtError, raised};
 use anyhow::Result;
@@ -6,17 +6,17 @@ use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// How long a signal may have to wait.
+/// Maximum delay of a signal.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Does `work` and waits for it. If a signal's handler raises an exception, that is returned at once; the work is then done for nobody.
+/// Runs `work` on another thread and waits. Returns at once if a signal's handler raises an exception; the result is then discarded.
 pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, mut answer) = sync_channel(1);
     let work = move || {
-        // Who was interrupted no longer listens.
+        // An interrupted caller no longer listens.
         let _ = sender.send(work());
     };
     py.detach(|| std::thread::Builder::new().name("dxt".into()).spawn(work))?;

@@ -1,5 +1,5 @@
-//! Any bytes as the payload of a segment block, and any segments there and back. Checksums keep mutations of a whole file
-//! away from here.
+//! Fuzz target: any bytes as the payload of a segment block, and a round trip of any segments. Checksums shield this code from mutated
+//! files.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a `lustre.lov` attribute.
+//! Fuzz target: any bytes as a `lustre.lov` attribute.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

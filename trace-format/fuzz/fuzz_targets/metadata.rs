@@ -1,5 +1,5 @@
-//! Any bytes as a job block and as a process block; what was understood must survive being written. What is compared is what is
-//! written, since floats may be no numbers.
+//! Fuzz target: any bytes as a job block and as a process block; decoded blocks must survive a round trip. Floats may be NaN, so encodings
+//! are compared.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a trace: whatever can be read is read.
+//! Fuzz target: any bytes as a trace; everything that can be read is read.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Columns to segments.
+//! Decoder from columns to segments.
 
 use super::{
     COLUMNS, EXCEPTION_BYTES, HEAD_BYTES, HEADS_BYTES, MAX_EXCEPTIONS, PREDICTORS, column, prediction, unzigzag,
@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::segment::MAX_STREAMS;
 
-/// Rows that are worked on at once: their columns stay in the first-level cache.
+/// Rows decoded at once, so that their columns stay in the first-level cache.
 const TILE: usize = 512;
 
-/// Decoded segments, one vector per field; all have the same length. Times in ns since the process's epoch.
+/// Decoded segments, one vector per field, all of the same length. Times are in ns since the process's epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// Stream ids.
@@ -19,14 +19,14 @@ pub struct Columns {
     pub offset: Vec<i64>,
     /// Lengths in bytes.
     pub length: Vec<u64>,
-    /// Starts.
+    /// Start times.
     pub start: Vec<u64>,
-    /// Ends, never before the start.
+    /// End times, never before the start.
     pub end: Vec<u64>,
 }
 
 impl Columns {
-    /// Applies a block's [`crate::frame::BlockHead::rate`] to all times.
+    /// Applies a block's rate correction ([`crate::frame::BlockHead::rate`]) to all times.
     pub(crate) fn correct(&mut self, rate: i32) {
         if rate != 0 {
             let times = self.start.iter_mut().chain(&mut self.end);
@@ -34,19 +34,19 @@ impl Columns {
         }
     }
 
-    /// Number of segments.
+    /// Returns the number of segments.
     #[must_use]
     pub fn len(&self) -> usize {
         self.stream.len()
     }
 
-    /// Whether there is none.
+    /// True if there are no segments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stream.is_empty()
     }
 
-    /// Empty, with room for `count`.
+    /// Clears all columns and reserves room for `count` segments.
     fn begin(&mut self, count: usize) {
         self.stream.clear();
         self.offset.clear();
@@ -59,11 +59,10 @@ impl Columns {
     }
 }
 
-/// Working memory of the decoder, kept between blocks.
+/// Working memory of the decoder, reused between blocks.
 #[derive(Debug)]
 pub struct Unpacked {
     tile: Box<[[u64; TILE]; COLUMNS]>,
-    /// Starts and ends.
     times: Box<[[u64; TILE]; 2]>,
     predicted: Box<[i64; PREDICTORS]>,
 }
@@ -78,7 +77,7 @@ impl Default for Unpacked {
     }
 }
 
-/// One column as it lies in the payload.
+/// Column as stored in the payload.
 #[derive(Clone, Copy, Default)]
 struct Stored<'a> {
     base: u64,
@@ -89,8 +88,8 @@ struct Stored<'a> {
     planes: &'a [u8],
 }
 
-/// Decodes `count` segments from `raw`, the decompressed payload of the frame at file offset `at`, into `into`, whose
-/// memory is used again. After an error its contents mean nothing.
+/// Decodes `count` segments from `raw`, the decompressed payload of the frame at file offset `at`, into `into`, whose memory is reused.
+/// After an error the contents of `into` are meaningless.
 ///
 /// # Errors
 /// [`Error::Limit`] for too many segments, [`Error::Malformed`] if the sizes do not add up or a value is out of range.
@@ -101,9 +100,9 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
     let mut stored = split(raw, count).map_err(malformed)?;
     into.begin(count);
     work.predicted.fill(0);
-    // Asked before the first tile: `patch` takes exceptions off the list as it goes.
+    // Must precede the first tile: `patch` removes exceptions from the list.
     let one_stream = stored[column::STREAM].width == 0 && stored[column::STREAM].exceptions.is_empty();
-    // Lengths and streams mostly are: their values stand in the tile once for all.
+    // Constant columns, as lengths and streams mostly are, fill their tile once.
     let constant = stored.each_ref().map(|stored| stored.width == 0 && stored.exceptions.is_empty());
     for ((stored, values), _) in stored.iter().zip(work.tile.iter_mut()).zip(constant).filter(|(_, constant)| *constant)
     {
@@ -138,7 +137,7 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
     Ok(())
 }
 
-/// Finds the columns in the payload and checks that they fill it.
+/// Locates the columns in the payload and checks that they fill it exactly.
 fn split(raw: &[u8], count: usize) -> std::result::Result<[Stored<'_>; COLUMNS], String> {
     let Some((heads, mut rest)) = raw.split_at_checked(HEADS_BYTES) else {
         return Err(format!("{} bytes hold no column heads", raw.len()));
@@ -154,7 +153,7 @@ fn split(raw: &[u8], count: usize) -> std::result::Result<[Stored<'_>; COLUMNS],
             let Stored { width, prediction, .. } = *column;
             return Err(format!("a column of {width} bytes with prediction {prediction} and {exceptions} exceptions"));
         }
-        // Only the length counts until all heads have been seen.
+        // Only the length counts until all heads have been read.
         column.exceptions = rest.get(..exceptions * EXCEPTION_BYTES).ok_or("its exceptions are cut short")?;
     }
     for column in &mut columns {
@@ -171,7 +170,7 @@ fn split(raw: &[u8], count: usize) -> std::result::Result<[Stored<'_>; COLUMNS],
     Ok(columns)
 }
 
-/// Puts the bytes of rows `first..` together and adds the base.
+/// Assembles the values of rows `first..` from the planes and adds the base.
 fn gather(stored: &Stored<'_>, count: usize, first: usize, values: &mut [u64]) {
     match stored.width {
         0 => values.fill(stored.base),
@@ -186,8 +185,7 @@ fn gather(stored: &Stored<'_>, count: usize, first: usize, values: &mut [u64]) {
     }
 }
 
-/// Two planes at a time become numbers of twice as many bytes, many rows in one step of the processor: putting a row together byte by byte
-/// takes several times as many.
+/// Merges planes in pairs into numbers twice as wide, many rows per instruction; byte by byte takes several times as many instructions.
 #[inline]
 fn gather_planes<const WIDTH: usize>(stored: &Stored<'_>, count: usize, first: usize, values: &mut [u64]) {
     let rows = values.len().min(TILE);
@@ -206,7 +204,7 @@ fn gather_planes<const WIDTH: usize>(stored: &Stored<'_>, count: usize, first: u
     }
 }
 
-/// The numbers of 32 bits that up to four planes are, the lowest bytes first; `into` is 0, and as long as each of them.
+/// Merges up to four planes, lowest byte first, into 32-bit numbers. `into` must be zero and as long as each plane.
 #[inline]
 fn gather_four(
     first: Option<&[u8]>,
@@ -228,7 +226,7 @@ fn gather_four(
     }
 }
 
-/// As [`gather_four`], of two.
+/// Merges up to two planes, like [`gather_four`].
 #[inline]
 fn gather_two(first: Option<&[u8]>, second: Option<&[u8]>, into: &mut [u16]) {
     match (first, second) {
@@ -242,7 +240,7 @@ fn gather_two(first: Option<&[u8]>, second: Option<&[u8]>, into: &mut [u16]) {
     }
 }
 
-/// Puts in the exceptions of rows `first..`, and takes them off the list.
+/// Applies the exceptions of rows `first..` and removes them from the list.
 fn patch(stored: &mut Stored<'_>, first: usize, values: &mut [u64]) -> std::result::Result<(), String> {
     while let Some((row, rest)) = stored.exceptions.split_first_chunk::<4>() {
         let row = u32::from_le_bytes(*row) as usize;
@@ -266,7 +264,7 @@ fn restore_streams(values: &[u64], into: &mut Vec<u32>) -> std::result::Result<(
     Ok(())
 }
 
-/// Where all rows are of one stream, its predictor needs no table.
+/// Restores offsets if all rows are of one stream, whose predictor needs no table.
 fn restore_offsets_of_one(values: &[u64], lengths: &[u64], predicted: &mut i64, into: &mut Vec<i64>) {
     let mut next = *predicted;
     into.extend(values.iter().zip(lengths).map(|(&value, &length)| {
@@ -292,7 +290,7 @@ fn restore_offsets(
     }));
 }
 
-/// Returns the end of the last row.
+/// Restores start and end times; returns the end of the last row.
 fn restore_times(
     gaps: &[u64],
     durations: &[u64],

@@ -1,18 +1,18 @@
-//! Segments to columns.
+//! Encoder from segments to columns.
 
 use super::{COLUMNS, MAX_EXCEPTIONS, PREDICTORS, TickScale, column, prediction, width_of, zigzag};
 use crate::limits;
 use crate::segment::Segment;
 use std::ops::Range;
 
-/// Rows that are worked on at once: their columns stay in the first-level cache.
+/// Rows encoded at once, so that their columns stay in the first-level cache.
 const TILE: usize = 256;
-/// Blocks of fewer rows have no exceptions: they would take more than they save.
+/// Minimum rows in a block with exceptions, which would take more than they save in smaller blocks.
 const EXCEPTIONS_FROM: usize = 64;
-/// One exception per so many rows is cheaper than a plane for all.
+/// Minimum rows per exception, so that exceptions are cheaper than a plane for all rows.
 const ROWS_PER_EXCEPTION: usize = 512;
 
-/// Working memory of the encoder, kept between blocks.
+/// Working memory of the encoder, reused between blocks.
 #[derive(Debug, Default)]
 pub struct Scratch {
     columns: [Vec<u64>; COLUMNS],
@@ -20,37 +20,37 @@ pub struct Scratch {
     exceptions: Vec<(u32, u64)>,
 }
 
-/// What the encoder saw on its way, for the block head.
+/// Summary of the encoded segments, for the block head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Segments encoded.
+    /// Number of segments encoded.
     pub segments: u32,
-    /// Earliest start, ns.
+    /// Earliest start, in ns.
     pub min_start: u64,
-    /// Latest end, ns.
+    /// Latest end, in ns.
     pub max_end: u64,
     /// Lowest offset.
     pub min_offset: i64,
     /// Highest offset plus length.
     pub max_end_offset: i64,
-    /// Bit `id % 64` per stream.
+    /// Bit `id % 64` is set for each stream id.
     pub stream_mask: u64,
-    /// Sum of lengths, wrapping.
+    /// Sum of the lengths in bytes, wrapping.
     pub bytes: u64,
-    /// Whether stream and length are the same throughout: what the planes hold then hardly repeats.
+    /// True if stream and length are constant: the contents of the planes then hardly repeat.
     pub noise_only: bool,
-    /// Bytes before the planes, which have one byte per segment each.
+    /// Bytes before the planes, each of which has one byte per segment.
     pub planes_at: usize,
 }
 
-/// A run of rows and the highest values of their columns.
+/// Run of rows, with the highest value of each column.
 #[derive(Clone, Debug)]
 struct Tile {
     rows: Range<usize>,
     high: [u64; COLUMNS],
 }
 
-/// A column's head and which of its rows are exceptions.
+/// Head of a column, with its number of exceptions.
 #[derive(Clone, Copy, Default)]
 struct Shape {
     base: u64,
@@ -59,7 +59,7 @@ struct Shape {
     exceptions: usize,
 }
 
-/// Appends the columns of `segments` to `out`. Slots that were never filled (`end` of zero) are left out, marks are not looked at; at most
+/// Appends the columns of `segments` to `out`. Slots that were never filled (`end` is zero) are left out and marks are ignored; at most
 /// [`limits::BLOCK_SEGMENTS`] slots are taken.
 pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, out: &mut Vec<u8>) -> Summary {
     let segments = &segments[..segments.len().min(limits::BLOCK_SEGMENTS as usize)];
@@ -95,7 +95,7 @@ pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, ou
     summary
 }
 
-/// Fills the columns with what is left after the predictions; returns the lowest value of each.
+/// Fills the columns with the residuals of the predictions; returns the summary and the lowest value of each column.
 fn predict(
     segments: &[Segment],
     scale: &TickScale,
@@ -124,7 +124,7 @@ fn predict(
         for segment in tile.iter().filter(|segment| segment.end != 0) {
             let (stream, length) = (u64::from(segment.stream().0), segment.length());
             if last_word != Some(segment.word) {
-                // Runs of one stream and length are the rule: what follows from these two alone is done once per run.
+                // Runs of one stream and length are the rule: values that depend on these two only are computed once per run.
                 last_word = Some(segment.word);
                 low[column::STREAM] = low[column::STREAM].min(stream);
                 high[column::STREAM] = high[column::STREAM].max(stream);
@@ -151,7 +151,7 @@ fn predict(
             summary.max_end_offset = summary.max_end_offset.max(end_offset);
             summary.bytes = summary.bytes.wrapping_add(length);
         }
-        // Apart from the loop above, whose registers are all in use.
+        // Separate from the loop above, which uses all registers.
         for (number, column) in [(column::OFFSET, &*offsets), (column::GAP, gaps), (column::DURATION, durations)] {
             let (least, most) = range(&column[first..count]);
             low[number] = low[number].min(least);
@@ -163,7 +163,7 @@ fn predict(
     (summary, low)
 }
 
-/// Least and largest of the values, in four chains that do not wait for each other.
+/// Returns the minimum and maximum of the values, computed in four independent chains.
 fn range(values: &[u64]) -> (u64, u64) {
     let (mut low, mut high) = ([u64::MAX; 4], [0; 4]);
     let (fours, rest) = values.as_chunks::<4>();
@@ -177,7 +177,7 @@ fn range(values: &[u64]) -> (u64, u64) {
     (low.into_iter().fold(rest.0, u64::min), high.into_iter().fold(rest.1, u64::max))
 }
 
-/// Whether the offsets are so far from each other that their differences are longer than they are. Looks at a sample.
+/// True if the offsets are so scattered that their differences are longer than the offsets themselves. Looks at a sample.
 fn scattered(segments: &[Segment], differences: &[u64]) -> bool {
     const STEP: usize = 16;
     let bits = |value: u64| u64::from(u64::BITS - value.leading_zeros());
@@ -187,7 +187,7 @@ fn scattered(segments: &[Segment], differences: &[u64]) -> bool {
     of_offsets < of_differences
 }
 
-/// Makes the offset column one of offsets without prediction.
+/// Replaces the contents of the offset column by offsets without prediction.
 fn offsets_themselves(segments: &[Segment], column: &mut [u64]) -> Shape {
     let (mut low, mut high) = (i64::MAX, i64::MIN);
     for (value, segment) in column.iter_mut().zip(segments.iter().filter(|segment| segment.end != 0)) {
@@ -199,7 +199,7 @@ fn offsets_themselves(segments: &[Segment], column: &mut [u64]) -> Shape {
     Shape { base: low as u64, width, prediction: prediction::NONE, exceptions: 0 }
 }
 
-/// Finds the width that holds all values but a few, and takes those out of the column.
+/// Finds the width that holds all values but a few, and moves these few to the exceptions.
 fn narrow(number: usize, column: &mut [u64], base: u64, tiles: &[Tile], exceptions: &mut Vec<(u32, u64)>) -> Shape {
     if column.is_empty() {
         return Shape::default();
@@ -210,7 +210,7 @@ fn narrow(number: usize, column: &mut [u64], base: u64, tiles: &[Tile], exceptio
     let allowed = allowed.min(MAX_EXCEPTIONS);
     let begin = exceptions.len();
     while shape.width > 0 && allowed > 0 {
-        // Only tiles with a value that does not fit the narrower width are looked at, and few tiles have one.
+        // Only tiles with a value that does not fit the narrower width are searched, and few tiles have one.
         let fits = |value: u64| width_of(value.wrapping_sub(base)) < shape.width;
         let wide_tiles = tiles.iter().filter(|tile| !fits(tile.high[number].max(base)));
         if wide_tiles.clone().count() > allowed {
@@ -233,7 +233,7 @@ fn narrow(number: usize, column: &mut [u64], base: u64, tiles: &[Tile], exceptio
     shape
 }
 
-/// Appends `width` planes: the lowest byte of every value less `base`, then the next byte of every value, ...
+/// Appends `width` planes: the lowest byte of every value minus `base`, then the next byte of every value, and so on.
 fn shuffle(values: &[u64], base: u64, width: usize, out: &mut Vec<u8>) {
     let begin = out.len();
     out.resize(begin + width * values.len(), 0);
@@ -254,7 +254,7 @@ fn shuffle(values: &[u64], base: u64, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// A constant shift lets the compiler use vector instructions.
+/// Extracts one plane. The constant shift lets the compiler use vector instructions.
 fn one_plane<const SHIFT: u32>(values: &[u64], base: u64, bytes: &mut [u8]) {
     for (byte, value) in bytes.iter_mut().zip(values) {
         *byte = (value.wrapping_sub(base) >> SHIFT) as u8;

@@ -1,9 +1,8 @@
-//! The column encoding of a block of segments: five columns of small numbers, each stored as a base, planes of bytes and
-//! a few exceptions.
+//! Column encoding of a block of segments: five columns of small numbers, each stored as a base, byte planes and a few exceptions.
 //!
-//! Segments of one thread are alike: the same stream, the next offset, the same length, a short gap, a typical duration.
-//! So each column holds what is left after a prediction, takes as many bytes as nearly all of its values need, and lays
-//! equal bytes of all values side by side, where zstd finds them. Normative description: `FORMAT.md`, "Columns".
+//! Segments of one thread resemble each other: the same stream, the next offset, the same length, a short gap, a typical duration.
+//! Therefore each column holds the residuals of a prediction and takes as many bytes as nearly all of its values need. The same byte of all
+//! values is stored side by side, where zstd finds repetitions. Normative description: `FORMAT.md`, "Columns".
 
 #[cfg(feature = "read")]
 mod decode;
@@ -15,20 +14,20 @@ pub use decode::{Columns, Unpacked, decode};
 pub use encode::{Scratch, Summary, encode};
 pub use scale::TickScale;
 
-/// Columns of a block: stream, offset, length, gap, duration.
+/// Number of columns of a block: stream, offset, length, gap, duration.
 pub const COLUMNS: usize = 5;
-/// Bytes of one column's head: base (u64), width (u8), prediction (u8), number of exceptions (u16).
+/// Size of one column's head, in bytes: base (u64), width (u8), prediction (u8), number of exceptions (u16).
 const HEAD_BYTES: usize = 12;
-/// Bytes of all column heads.
+/// Size of all column heads, in bytes.
 pub const HEADS_BYTES: usize = COLUMNS * HEAD_BYTES;
-/// Bytes of one exception: row (u32) and value (u64).
+/// Size of one exception, in bytes: row (u32) and value (u64).
 pub(crate) const EXCEPTION_BYTES: usize = 12;
-/// Most exceptions of one column.
+/// Maximum number of exceptions of one column.
 pub const MAX_EXCEPTIONS: usize = 1024;
-/// Slots of the offset predictor; a stream uses slot `id % PREDICTORS`.
+/// Number of slots of the offset predictor; a stream uses slot `id % PREDICTORS`.
 pub const PREDICTORS: usize = 1024;
 
-/// Positions of the columns.
+/// Indices of the columns.
 mod column {
     pub(super) const STREAM: usize = 0;
     pub(super) const OFFSET: usize = 1;
@@ -37,15 +36,15 @@ mod column {
     pub(super) const DURATION: usize = 4;
 }
 
-/// How the offset column is to be read; 0 in all other columns.
+/// Predictions of the offset column; 0 in all other columns.
 mod prediction {
-    /// Signed difference from where the stream's last segment ended, zigzag.
+    /// End of the stream's previous segment: the column holds the signed difference, zigzag.
     pub(super) const LAST_END: u8 = 0;
-    /// None: the offset itself.
+    /// No prediction: the column holds the offset itself.
     pub(super) const NONE: u8 = 1;
 }
 
-/// Signed differences as small unsigned numbers: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4.
+/// Encodes signed differences as small unsigned numbers: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4.
 #[inline]
 const fn zigzag(value: u64) -> u64 {
     (value << 1) ^ ((value as i64 >> 63) as u64)
@@ -57,7 +56,7 @@ const fn unzigzag(value: u64) -> u64 {
     (value >> 1) ^ (value & 1).wrapping_neg()
 }
 
-/// Bytes needed for `value`: 0 to 8.
+/// Returns the number of bytes needed for `value`: 0 to 8.
 const fn width_of(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()).div_ceil(8) as usize
 }
@@ -77,7 +76,7 @@ mod tests {
         (summary, columns)
     }
 
-    /// No clock reaches the two highest bits of an end: they are the marks of `segment::MARKS`.
+    /// Generates any segment. The two highest bits of an end are the marks of `segment::MARKS`, which no clock reaches.
     fn any_segment() -> impl Strategy<Value = Segment> {
         (0..MAX_STREAMS, any::<i64>(), 0..=MAX_LENGTH, any::<u64>(), 1..1_u64 << 62).prop_map(
             |(stream, offset, length, start, end)| Segment::new(StreamId(stream), offset, length, start.min(end), end),
@@ -164,8 +163,7 @@ mod tests {
 
     #[test]
     fn one_call_of_another_stream_leaves_the_offsets_of_the_others_alone() {
-        // A long run of one stream and then a close, as every program's last block has it: one exception in the stream
-        // column, in the last of several tiles.
+        // Long run of one stream with a close, as in every program's last block: one exception in the stream column, in any tile.
         for close in [1, 700, 2000, 2999] {
             let segment = |i: u64| match i == close {
                 true => Segment::new(StreamId(8), -1, 0, i * 50 + 1, i * 50 + 9),

@@ -1,28 +1,28 @@
-//! Clock ticks as nanoseconds since the process's epoch.
+//! Conversion of clock ticks to nanoseconds since the process's epoch.
 
-/// Maps the clock ticks of segments in memory to nanoseconds since the process's epoch: `(ticks - base) * mult / 2^52`.
+/// Conversion of clock ticks of segments in memory to nanoseconds since the process's epoch: `(ticks - base) * mult / 2^52`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickScale {
     /// Ticks at the epoch; earlier ticks count as the epoch.
     pub base: u64,
-    /// Nanoseconds per tick in units of 2^-52.
+    /// Nanoseconds per tick, in units of 2^-52.
     pub mult: u64,
 }
 
 impl TickScale {
     const SHIFT: u32 = 52;
 
-    /// Ticks that already are nanoseconds since the epoch.
+    /// Scale of ticks that already are nanoseconds since the epoch.
     pub const IDENTITY: Self = Self { base: 0, mult: 1 << Self::SHIFT };
 
-    /// From two readings of the clock: `ticks` passed while `nanoseconds` did.
+    /// Measures the scale by two readings of the clock: `ticks` passed while `nanoseconds` did.
     #[must_use]
     pub fn measured(base: u64, ticks: u64, nanoseconds: u64) -> Self {
         let mult = (u128::from(nanoseconds) << Self::SHIFT) / u128::from(ticks.max(1));
         Self { base, mult: u64::try_from(mult).unwrap_or(u64::MAX) }
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns the nanoseconds since the epoch.
     #[inline]
     #[must_use]
     pub fn nanoseconds(&self, ticks: u64) -> u64 {

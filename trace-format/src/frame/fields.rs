@@ -1,9 +1,9 @@
-//! Fixed structures field by field, sealed by a CRC-32 in their last four bytes.
+//! Fixed structures written and read field by field, sealed by a CRC-32 in their last four bytes.
 
 use super::crc;
 use crate::error::{Error, Result};
 
-/// Writes fields one after another into a fixed structure and seals it with its CRC.
+/// Writer of the fields of a fixed structure, which it seals with a CRC.
 pub(super) struct Fields<const N: usize> {
     bytes: [u8; N],
     at: usize,
@@ -27,7 +27,7 @@ impl<const N: usize> Fields<N> {
     }
 }
 
-/// Reads fields one after another from a structure whose size and CRC have been checked.
+/// Reader of the fields of a structure whose size and CRC have been checked.
 pub(super) struct Parts<'a> {
     bytes: &'a [u8],
 }
@@ -46,7 +46,7 @@ impl<'a> Parts<'a> {
         Ok(Self { bytes: &bytes[..N - 4] })
     }
 
-    /// The next `M` bytes; zeros past the end, which the fixed sizes above rule out.
+    /// Returns the next `M` bytes; zeros past the end, which the fixed sizes above rule out.
     pub(super) fn take<const M: usize>(&mut self) -> [u8; M] {
         let mut out = [0; M];
         if let Some((head, rest)) = self.bytes.split_at_checked(M) {

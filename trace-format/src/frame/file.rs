@@ -1,30 +1,30 @@
-//! The structures that a file has once: header, index, trailer.
+//! Structures that occur once in a file: header, index, trailer.
 
 use super::fields::{Fields, Parts};
 use super::{FILE_HEADER_BYTES, INDEX_ENTRY_BYTES, MAGIC, TRAILER_BYTES, TRAILER_MAGIC, VERSION_MAJOR, VERSION_MINOR};
 use crate::error::{Error, Result};
 
-/// The file's first 64 bytes.
+/// File header: the first 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// Layout version of the writer.
+    /// Major version of the writer's format.
     pub major: u16,
-    /// Addition level of the writer.
+    /// Minor version of the writer's format.
     pub minor: u16,
-    /// Process regions in the file; 0 if it was not known when the header was written.
+    /// Number of process regions in the file; 0 if unknown when the header was written.
     pub regions: u32,
     /// Offset of the first process region: the end of the job frame.
     pub regions_offset: u64,
 }
 
 impl FileHeader {
-    /// A header of this version.
+    /// Creates a header of this version.
     #[must_use]
     pub fn new(regions: u32, regions_offset: u64) -> Self {
         Self { major: VERSION_MAJOR, minor: VERSION_MINOR, regions, regions_offset }
     }
 
-    /// Its bytes.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
         Fields::new()
@@ -36,7 +36,7 @@ impl FileHeader {
             .seal()
     }
 
-    /// From the file's first bytes.
+    /// Decodes the header from the file's first bytes.
     ///
     /// # Errors
     /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] or [`Error::Checksum`].
@@ -44,7 +44,7 @@ impl FileHeader {
         if !bytes.starts_with(&MAGIC) {
             return Err(Error::NotATrace { found: bytes[..bytes.len().min(8)].to_vec(), expected: MAGIC });
         }
-        // Size and checksum of the header are the same in every version, so a damaged one is not taken for a newer one.
+        // Size and checksum of the header are the same in every version, so a damaged header is not mistaken for a newer one.
         let mut parts = Parts::open::<FILE_HEADER_BYTES>(bytes, "the file header", 0)?;
         parts.take::<8>();
         let (major, minor) = (parts.u16(), parts.u16());
@@ -55,27 +55,27 @@ impl FileHeader {
     }
 }
 
-/// One process region in the index.
+/// Index entry of a process region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// Rank in `MPI_COMM_WORLD`, or the launcher's number of a process without MPI, or -1.
+    /// Rank in `MPI_COMM_WORLD`; for a process without MPI the launcher's process number, or -1.
     pub rank: i32,
     /// Process id.
     pub pid: u32,
-    /// Offset of the region in the file.
+    /// Offset of the region in the file, in bytes.
     pub offset: u64,
-    /// Its length in bytes.
+    /// Length of the region, in bytes.
     pub length: u64,
-    /// Segments on record in it.
+    /// Number of segments on record.
     pub segments: u64,
-    /// Segments that were recorded and then folded into counters.
+    /// Number of segments that were recorded and then folded into counters.
     pub missing: u64,
-    /// Segment frames in it.
+    /// Number of segment frames.
     pub blocks: u32,
 }
 
 impl IndexEntry {
-    /// Its bytes.
+    /// Encodes the entry.
     #[must_use]
     pub fn encode(&self) -> [u8; INDEX_ENTRY_BYTES] {
         Fields::new()
@@ -89,7 +89,7 @@ impl IndexEntry {
             .seal()
     }
 
-    /// From the bytes at file offset `offset`.
+    /// Decodes the entry at file offset `offset`.
     ///
     /// # Errors
     /// [`Error::Truncated`] or [`Error::Checksum`].
@@ -107,7 +107,7 @@ impl IndexEntry {
     }
 }
 
-/// The file's last 32 bytes: whoever finds it whole knows that the file is complete.
+/// Trailer: the last 32 bytes of a file; an intact trailer marks a complete file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
     /// Offset of the first index entry.
@@ -117,13 +117,13 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// Its bytes.
+    /// Encodes the trailer.
     #[must_use]
     pub fn encode(&self) -> [u8; TRAILER_BYTES] {
         Fields::new().put(&TRAILER_MAGIC).put(&self.index_offset.to_le_bytes()).put(&self.regions.to_le_bytes()).seal()
     }
 
-    /// From the file's last bytes, which begin at `offset`.
+    /// Decodes the trailer from the file's last bytes, which begin at `offset`.
     ///
     /// # Errors
     /// [`Error::Truncated`], [`Error::Malformed`] or [`Error::Checksum`].

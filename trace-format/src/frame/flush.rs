@@ -1,37 +1,37 @@
-//! The flush frame: how long a process took to write its part of the trace, stage by stage. It has one size and is stored as it is,
-//! so that it can be written once more when the stages behind the write are known.
+//! Flush frame: time that a process took to write its part of the trace, by stage. The frame has a fixed size and is not compressed, so
+//! that it can be written again once the stages after the write are known.
 
 use super::{FRAME_HEADER_BYTES, FrameHeader, codec, crc, kind};
 use serde::Serialize;
 
-/// A stage of writing a trace. At every moment of a flush exactly one is going on, so they add up to its time.
+/// Stage of writing a trace. At every moment of a flush exactly one stage is in progress, so the stages add up to the flush's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlushStage {
-    /// Collecting what was recorded, and leaving out what filters leave out.
+    /// Collecting recorded data and applying the filters.
     Gather,
-    /// Segments become columns; descriptions become bytes.
+    /// Converting segments to columns and descriptions to bytes.
     Encode,
-    /// zstd.
+    /// Compressing with zstd.
     Compress,
-    /// In what all ranks do together before the parts are written: above all waiting for the slowest.
+    /// Collective steps of all ranks before the parts are written, above all waiting for the slowest rank.
     Agree,
-    /// Making the file, and opening it.
+    /// Creating and opening the file.
     Open,
-    /// The parts get into the file; where all ranks write together, closing it and waiting for the slowest are part of it.
+    /// Writing the parts; if all ranks write together, also closing the file and waiting for the slowest rank.
     Write,
-    /// Looking whether MPI left in the file what it was given, writing what is not there, and the index.
+    /// Verify and repair: comparing the file with what MPI was given, writing what is missing, and writing the index.
     Mend,
-    /// Whatever else.
+    /// Everything else.
     Other,
 }
 
 impl FlushStage {
-    /// All, in the order of the frame.
+    /// All stages, in the order of the frame.
     pub const ALL: [Self; 8] =
         [Self::Gather, Self::Encode, Self::Compress, Self::Agree, Self::Open, Self::Write, Self::Mend, Self::Other];
 
-    /// Lower case.
+    /// Returns the name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,12 +47,12 @@ impl FlushStage {
     }
 }
 
-/// What a flush frame says of one process.
+/// Contents of a process's flush frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlushTimes {
-    /// Time in each stage of [`FlushStage::ALL`], in ns, up to the moment when the frame was written last.
+    /// Time in each stage of [`FlushStage::ALL`], in ns, up to the last time that the frame was written.
     pub stages_ns: [u64; FlushStage::ALL.len()],
-    /// Segments that had been encoded and compressed while the program ran, whose time is in no stage.
+    /// Number of segments encoded and compressed while the program ran, whose time is in no stage.
     pub packed_segments: u64,
 }
 
@@ -62,7 +62,7 @@ const PAYLOAD_BYTES: usize = 8 * (FlushStage::ALL.len() + 1);
 pub const FLUSH_FRAME_BYTES: usize = FRAME_HEADER_BYTES + PAYLOAD_BYTES;
 
 impl FlushTimes {
-    /// The frame, as one of region `region`.
+    /// Encodes the flush frame of region `region`.
     #[must_use]
     pub fn frame(&self, region: u32) -> [u8; FLUSH_FRAME_BYTES] {
         let mut out = [0; FLUSH_FRAME_BYTES];
@@ -77,7 +77,7 @@ impl FlushTimes {
         out
     }
 
-    /// From the payload of a flush frame; what a shorter one does not say is 0.
+    /// Decodes the payload of a flush frame; values missing in a shorter payload are 0.
     #[must_use]
     pub fn decode(payload: &[u8]) -> Self {
         let mut words = payload.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
@@ -85,13 +85,13 @@ impl FlushTimes {
         Self { stages_ns, packed_segments: words.next().unwrap_or(0) }
     }
 
-    /// Time in `stage`, in ns.
+    /// Returns the time in `stage`, in ns.
     #[must_use]
     pub fn of(&self, stage: FlushStage) -> u64 {
         self.stages_ns.get(stage as usize).copied().unwrap_or(0)
     }
 
-    /// Time of the whole flush, in ns.
+    /// Returns the time of the whole flush, in ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.stages_ns.iter().fold(0, |sum, ns| sum.saturating_add(*ns))

@@ -1,5 +1,5 @@
-//! The fixed structures of a trace file: file header, frame header, block head, index entry, trailer. Every one ends in
-//! a CRC-32 of the bytes before it, so a reader knows a whole one from a damaged one, wherever it finds it.
+//! Fixed structures of a trace file: file header, frame header, block head, index entry, trailer. Each ends in a CRC-32 of the bytes before
+//! it, so a reader can distinguish intact structures from damaged ones wherever it finds them.
 
 mod fields;
 mod file;
@@ -11,15 +11,15 @@ pub use flush::{FLUSH_FRAME_BYTES, FlushStage, FlushTimes};
 use crate::error::{Error, Result};
 use fields::{Fields, Parts};
 
-/// First bytes of every trace: not text, and changed by anything that converts line ends.
+/// Magic of a trace file: not text, and changed by any conversion of line ends.
 pub const MAGIC: [u8; 8] = *b"\x89DXT\r\n\x1a\n";
-/// Last structure's magic.
+/// Magic of the trailer.
 pub const TRAILER_MAGIC: [u8; 8] = *b"DXTend\r\n";
-/// First bytes of every frame.
+/// Magic of a frame.
 pub const FRAME_MAGIC: [u8; 4] = *b"\xd7FRM";
-/// Layout version: readers refuse a larger one.
+/// Major version of the format: readers refuse a larger one.
 pub const VERSION_MAJOR: u16 = 1;
-/// Raised when something is added that older readers may ignore.
+/// Minor version of the format, raised for additions that older readers may ignore.
 pub const VERSION_MINOR: u16 = 2;
 
 /// Size of [`FileHeader`] in bytes.
@@ -33,51 +33,51 @@ pub const INDEX_ENTRY_BYTES: usize = 64;
 /// Size of [`Trailer`] in bytes.
 pub const TRAILER_BYTES: usize = 32;
 
-/// CRC-32 (IEEE 802.3), as in zlib and gzip.
+/// Returns the CRC-32 (IEEE 802.3) of `bytes`, as in zlib and gzip.
 #[must_use]
 pub fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// What a frame holds. Readers skip kinds they do not know.
+/// Kinds of frames. Readers skip kinds they do not know.
 pub mod kind {
     /// Job block: sections of [`crate::meta::Job`].
     pub const JOB: u8 = 1;
     /// Process block: sections of [`crate::meta::Process`]; first frame of a region.
     pub const PROCESS: u8 = 2;
-    /// A block of segments: a block head, then columns.
+    /// Segment block: a block head, then columns.
     pub const SEGMENTS: u8 = 3;
-    /// How long the process's part took to be written: [`super::FlushTimes`]; last frame of a region.
+    /// Times that the process took to write its part, [`super::FlushTimes`]; last frame of a region.
     pub const FLUSH: u8 = 4;
 }
 
-/// How a frame's payload is stored.
+/// Encodings of a frame's payload.
 pub mod codec {
-    /// As it is.
+    /// Stored as is.
     pub const STORED: u8 = 0;
     /// One zstd frame (RFC 8878).
     pub const ZSTD: u8 = 1;
 }
 
-/// Precedes every payload, so that a file can be read without its index.
+/// Header that precedes every payload, so that a file can be read without its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// One of [`kind`].
+    /// Kind of the frame, one of [`kind`].
     pub kind: u8,
-    /// One of [`codec`].
+    /// Encoding of the payload, one of [`codec`].
     pub codec: u8,
-    /// Number of the process region it belongs to; 0 for the job.
+    /// Number of the process region that the frame belongs to; 0 for the job.
     pub region: u32,
     /// Payload bytes in the file, after this header (and after the block head in a segment frame).
     pub stored: u32,
-    /// Payload bytes once decoded.
+    /// Payload bytes after decoding.
     pub raw: u32,
     /// CRC-32 of the payload as stored.
     pub payload_crc: u32,
 }
 
 impl FrameHeader {
-    /// Its bytes.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> [u8; FRAME_HEADER_BYTES] {
         Fields::new()
@@ -90,10 +90,10 @@ impl FrameHeader {
             .seal()
     }
 
-    /// From the bytes at file offset `offset`.
+    /// Decodes the header at file offset `offset`.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where no frame begins, [`Error::Truncated`] or [`Error::Checksum`].
+    /// [`Error::Malformed`] if no frame begins here, [`Error::Truncated`] or [`Error::Checksum`].
     pub fn decode(bytes: &[u8], offset: u64) -> Result<Self> {
         let what = "a frame header";
         if bytes.len() >= 4 && !bytes.starts_with(&FRAME_MAGIC) {
@@ -106,7 +106,7 @@ impl FrameHeader {
         Ok(Self { kind, codec, region: parts.u32(), stored: parts.u32(), raw: parts.u32(), payload_crc: parts.u32() })
     }
 
-    /// Bytes from the start of this header to the start of the next one.
+    /// Returns the number of bytes from the start of this header to the start of the next one.
     #[must_use]
     pub fn frame_bytes(&self) -> u64 {
         let head = if self.kind == kind::SEGMENTS { BLOCK_HEAD_BYTES } else { 0 };
@@ -114,18 +114,18 @@ impl FrameHeader {
     }
 }
 
-/// Stands between the frame header and the columns of a segment frame, outside the compression: enough to skip a block.
+/// Uncompressed head between the frame header and the columns of a segment frame: enough to skip a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHead {
-    /// Segments in the block.
+    /// Number of segments in the block.
     pub segments: u32,
-    /// Thread that made the calls: index into the process's thread table.
+    /// Index of the calling thread in the process's thread table.
     pub thread: u32,
     /// Earliest start, in nanoseconds since the process's epoch.
     pub min_start: u64,
-    /// Latest end, same unit.
+    /// Latest end, in nanoseconds since the process's epoch.
     pub max_end: u64,
-    /// Lowest offset ([`crate::segment::NO_OFFSET`] included).
+    /// Lowest offset, [`crate::segment::NO_OFFSET`] included.
     pub min_offset: i64,
     /// Highest offset plus length.
     pub max_end_offset: i64,
@@ -133,15 +133,15 @@ pub struct BlockHead {
     pub stream_mask: u64,
     /// Sum of the lengths, in bytes (modulo 2^64).
     pub bytes: u64,
-    /// What the columns' times are to be corrected by, in units of 2^-42: see [`corrected`].
+    /// Correction of the columns' times, in units of 2^-42: see [`corrected`].
     pub rate: i32,
 }
 
-/// Bits of [`BlockHead::rate`] behind the binary point.
+/// Fractional bits of [`BlockHead::rate`].
 const RATE_SHIFT: u32 = 42;
 
-/// A time of the columns as it should be: `time * (1 + rate * 2^-42)`, rounded down. A block that was encoded while the
-/// program ran was encoded with the clock's rate as it was known then; the writer knows it better in the end.
+/// Corrects a time of the columns: returns `time * (1 + rate * 2^-42)`, rounded down. A block encoded while the program ran uses the clock
+/// rate known at that time; the writer knows the rate better in the end.
 #[inline]
 #[must_use]
 pub fn corrected(time: u64, rate: i32) -> u64 {
@@ -149,9 +149,8 @@ pub fn corrected(time: u64, rate: i32) -> u64 {
     time.wrapping_add(more as u64)
 }
 
-/// The rate that turns nanoseconds of `old` nanoseconds per tick into those of `new`; both in the same unit. Where they are
-/// more than 488 ppm apart (the clock was set meanwhile, adjtimex(2)), the nearest that can be told: times that are a little
-/// off are better than calls that are lost.
+/// Returns the correction from `old` to `new` nanoseconds per tick, both in the same unit. Rates more than 488 ppm apart (the clock was set
+/// meanwhile, adjtimex(2)) yield the nearest value possible: slightly wrong times are better than lost calls.
 fn rate_between(old: u64, new: u64) -> i32 {
     let difference = i128::from(new) - i128::from(old);
     let rate = (difference << RATE_SHIFT) / i128::from(old.max(1));
@@ -159,14 +158,14 @@ fn rate_between(old: u64, new: u64) -> i32 {
 }
 
 impl BlockHead {
-    /// The same with times of `new` nanoseconds per tick, where it was encoded with `old`; both in the same unit.
+    /// Returns this head with times of `new` nanoseconds per tick instead of the `old` ones it was encoded with; both in the same unit.
     #[must_use]
     pub fn at_rate(self, old: u64, new: u64) -> Self {
         let rate = rate_between(old, new);
         Self { min_start: corrected(self.min_start, rate), max_end: corrected(self.max_end, rate), rate, ..self }
     }
 
-    /// Its bytes.
+    /// Encodes the head.
     #[must_use]
     pub fn encode(&self) -> [u8; BLOCK_HEAD_BYTES] {
         Fields::new()
@@ -182,7 +181,7 @@ impl BlockHead {
             .seal()
     }
 
-    /// From the bytes at file offset `offset`.
+    /// Decodes the head at file offset `offset`.
     ///
     /// # Errors
     /// [`Error::Truncated`] or [`Error::Checksum`].

@@ -1,13 +1,13 @@
-//! CephFS's `ceph.file.layout` extended attribute: text, `stripe_unit=%u stripe_count=%u object_size=%u pool=%s` with an
-//! optional `pool_namespace=%s`. Source: the Linux kernel's `fs/ceph/xattr.c`.
+//! Parser of CephFS's `ceph.file.layout` extended attribute: text, `stripe_unit=%u stripe_count=%u object_size=%u pool=%s` with an optional
+//! `pool_namespace=%s`. Source: the Linux kernel's `fs/ceph/xattr.c`.
 
 use super::{Component, Layout};
 use crate::error::{Error, Result};
 
-/// Parses the attribute's bytes. Which storage daemon holds an object is up to CRUSH, so targets are not known.
+/// Parses the attribute's value. CRUSH determines the storage daemon of an object, so targets are unknown.
 ///
 /// # Errors
-/// [`Error::Malformed`] with what is wrong.
+/// [`Error::Malformed`] with the reason.
 pub fn parse_ceph(bytes: &[u8]) -> Result<Layout> {
     let text = std::str::from_utf8(bytes).map_err(|_| malformed("it is not text"))?;
     let text = text.trim_end_matches('\0');
@@ -29,7 +29,7 @@ pub fn parse_ceph(bytes: &[u8]) -> Result<Layout> {
     Ok(Layout { components: plain.components.into_iter().map(named).collect() })
 }
 
-/// `stripe_unit`; nothing is allocated.
+/// Returns `stripe_unit` without allocating.
 pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(bytes).ok()?.trim_end_matches('\0');
     let unit = text.split_ascii_whitespace().find_map(|field| field.strip_prefix("stripe_unit="))?;

@@ -1,5 +1,5 @@
-//! Lustre's `lustre.lov` extended attribute: `struct lov_user_md` v1 and v3, and `lov_comp_md_v1`, all little-endian and
-//! packed. Source: `include/uapi/linux/lustre/lustre_user.h`.
+//! Parser of Lustre's `lustre.lov` extended attribute: `struct lov_user_md` v1 and v3, and `lov_comp_md_v1`, all little-endian and packed.
+//! Source: `include/uapi/linux/lustre/lustre_user.h`.
 
 use super::{Component, Layout, Standing, flag, pattern};
 use crate::error::{Error, Result};
@@ -19,10 +19,10 @@ const ENTRY_BYTES: usize = 48;
 /// Lustre's own limit on stripes of one file (`LOV_MAX_STRIPE_COUNT`).
 const MAX_OBJECTS: usize = 2000;
 
-/// Parses the attribute's bytes.
+/// Parses the attribute's value.
 ///
 /// # Errors
-/// [`Error::Malformed`] with what is wrong; foreign layouts have no stripes and say so.
+/// [`Error::Malformed`] with the reason, also for foreign layouts, which have no stripes.
 pub fn parse_lustre(bytes: &[u8]) -> Result<Layout> {
     let components = match u32_at(bytes, 0)? {
         COMPOSITE | SELF_EXTENDING => composite(bytes)?,
@@ -37,7 +37,7 @@ fn plain(bytes: &[u8]) -> Result<Component> {
     let header = match magic {
         V1 => V1_BYTES,
         V3 | SPECIFIC => V3_BYTES,
-        // A foreign part of a composite layout: its bytes lie elsewhere, and say nothing that could be used here.
+        // Foreign component of a composite layout: its data lies elsewhere, and its bytes are of no use here.
         FOREIGN => return Ok(foreign()),
         other => return Err(malformed(&format!("unknown magic {other:#010x}"))),
     };
@@ -63,7 +63,7 @@ fn plain(bytes: &[u8]) -> Result<Component> {
         end: u64::MAX,
         stripe_size: stripe_size.max(1),
         stripe_count: stripe_count.max(1),
-        // Objects of an uninitialised component are not there, or not all.
+        // Objects of an uninitialized component are missing, or incomplete.
         targets: if targets.len() as u32 == stripe_count { targets } else { Vec::new() },
         pool,
         mirror: 0,
@@ -113,8 +113,7 @@ fn composite(bytes: &[u8]) -> Result<Vec<Component>> {
     Ok(components)
 }
 
-/// Stripe size of a plain layout, or of a composite one's first component that is in use and not with the metadata;
-/// nothing is allocated.
+/// Returns the stripe size of a plain layout, or of the first component in use that is not on the metadata target. Does not allocate.
 pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
     let word = |bytes: &[u8], at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let plain = |bytes: &[u8]| {

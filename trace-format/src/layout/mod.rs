@@ -1,4 +1,4 @@
-//! Stripe layouts: which storage target holds which bytes of a file.
+//! Stripe layouts: the mapping of a file's bytes to storage targets.
 
 mod ceph;
 mod lustre;
@@ -9,8 +9,7 @@ pub use ceph::parse_ceph;
 pub use lustre::parse_lustre;
 pub use standing::{Standing, flag, pattern};
 
-/// The stripe size in bytes that an attribute's value gives to the first bytes on storage targets, without allocating;
-/// `None` if it gives none.
+/// Returns the stripe size, in bytes, of the first bytes on storage targets, or `None` if the attribute gives none. Does not allocate.
 #[must_use]
 pub fn stripe_size(source: LayoutSource, bytes: &[u8]) -> Option<u64> {
     match source {
@@ -20,7 +19,7 @@ pub fn stripe_size(source: LayoutSource, bytes: &[u8]) -> Option<u64> {
     }
 }
 
-/// Where one byte lies.
+/// Location of one byte of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Stripe number, counted from the start of the file (Lustre's own arithmetic).
@@ -29,11 +28,11 @@ pub struct Location {
     pub stripe_start: u64,
     /// One past the last byte of the stripe, cut at the component's end.
     pub stripe_end: u64,
-    /// Storage target: OST index on Lustre. `None` where the layout does not say (not yet allocated, no objects given).
+    /// Storage target: OST index on Lustre. `None` if the layout does not give one (not yet allocated, no objects listed).
     pub target: Option<u32>,
 }
 
-/// A run of the file with one stripe size and one list of targets.
+/// Extent of a file with one stripe size and one list of targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
     /// First byte.
@@ -46,30 +45,30 @@ pub struct Component {
     pub stripe_count: u32,
     /// Storage target of each object, `stripe_count` of them, or empty if they are not known.
     pub targets: Vec<u32>,
-    /// Pool name, empty without one.
+    /// Pool name; empty if none.
     pub pool: String,
-    /// Mirror the component belongs to; 0 for files without mirrors.
+    /// Mirror of the component; 0 for files without mirrors.
     pub mirror: u16,
-    /// Whether the bytes lie with the metadata (DoM): no OST, nothing to audit.
+    /// True if the bytes are on the metadata target (DoM): no OST, nothing to audit.
     pub on_metadata: bool,
-    /// Whether the component has its objects and they hold the file's bytes: [`Component::standing`] says why not. Others
-    /// take no part in [`Layout::locate`].
+    /// True if the component has its objects and they hold the file's bytes; otherwise [`Component::standing`] gives the reason, and
+    /// [`Layout::locate`] ignores the component.
     pub active: bool,
-    /// Lustre's flags of the component, [`flag`]; [`flag::INIT`] for a plain file.
+    /// Component flags of Lustre, see [`flag`]; [`flag::INIT`] for a plain file.
     pub flags: u32,
-    /// Lustre's pattern bits, [`pattern`].
+    /// Pattern bits of Lustre, see [`pattern`].
     pub pattern: u32,
 }
 
-/// A file's layout. One component for a plain file, several for a composite one.
+/// Layout of a file: one component for a plain file, several for a composite one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Components in the order of their file system's list.
+    /// Components, in the order of the file system's list.
     pub components: Vec<Component>,
 }
 
 impl Layout {
-    /// A plain layout over the whole file.
+    /// Creates a plain layout over the whole file.
     #[must_use]
     pub fn plain(stripe_size: u64, stripe_count: u32, targets: Vec<u32>) -> Self {
         Self {
@@ -89,8 +88,8 @@ impl Layout {
         }
     }
 
-    /// The component that holds the byte at `offset`. Of several mirrors that hold it, the one that reads shall prefer, and
-    /// of these the lowest: which one a client really reads from, nobody says. A write leaves only one that is not stale.
+    /// Returns the component that holds the byte at `offset`. Among several mirrors, one that is preferred for reads wins, then the lowest;
+    /// the mirror that a client really reads from is not reported anywhere. A write leaves only one mirror that is not stale.
     #[inline]
     #[must_use]
     pub fn component(&self, offset: u64) -> Option<&Component> {
@@ -103,7 +102,7 @@ impl Layout {
             .min_by_key(|component| (component.flags & flag::PREFERRED_FOR_READING == 0, component.mirror))
     }
 
-    /// Mirrors that hold data which is not stale, in order. More than one: reads may have gone to any of them.
+    /// Returns the mirrors with data that is not stale, in order. If there are several, reads may have gone to any of them.
     #[must_use]
     pub fn mirrors_in_use(&self) -> Vec<u16> {
         let mut mirrors: Vec<u16> =
@@ -113,7 +112,7 @@ impl Layout {
         mirrors
     }
 
-    /// Where the byte at `offset` lies; `None` if no component holds it.
+    /// Returns the location of the byte at `offset`; `None` if no component holds it.
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> Option<Location> {
@@ -122,7 +121,7 @@ impl Layout {
 }
 
 impl Component {
-    /// Number of the stripe that the byte at `offset` lies in. Sizes are powers of two, nearly always, and a shift costs a tenth of a division.
+    /// Returns the stripe that holds the byte at `offset`. Sizes are mostly powers of two, for which a shift costs a tenth of a division.
     #[inline]
     #[must_use]
     pub fn stripe_of(&self, offset: u64) -> u64 {
@@ -130,7 +129,7 @@ impl Component {
         if size.is_power_of_two() { offset >> size.trailing_zeros() } else { offset / size.max(1) }
     }
 
-    /// Number of the object, an index into `targets`, that a stripe lies in.
+    /// Returns the number of the object that holds a stripe: an index into `targets`.
     #[inline]
     #[must_use]
     pub fn object_of(&self, stripe: u64) -> usize {
@@ -138,7 +137,7 @@ impl Component {
         (if count.is_power_of_two() { stripe & (count - 1) } else { stripe % count.max(1) }) as usize
     }
 
-    /// Where the byte at `offset`, which must lie inside the component, lies.
+    /// Returns the location of the byte at `offset`, which must be inside the component.
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> Location {

@@ -1,62 +1,62 @@
-//! What a component's flags and pattern say about whether its objects hold the file's bytes.
+//! Status of layout components: whether their objects hold the file's bytes, by flags and pattern.
 
 use super::Component;
 
 /// Flags of a component: `LCME_FL_*` in Lustre's `lustre_user.h`.
 pub mod flag {
-    /// Its bytes are out of date: another mirror was written.
+    /// Out of date: another mirror was written.
     pub const STALE: u32 = 0x1;
-    /// Reads shall prefer this mirror.
+    /// Preferred mirror for reads.
     pub const PREFERRED_FOR_READING: u32 = 0x2;
-    /// Writes shall prefer this mirror.
+    /// Preferred mirror for writes.
     pub const PREFERRED_FOR_WRITING: u32 = 0x4;
-    /// Its targets are not to be used.
+    /// Targets that are not to be used.
     pub const OFFLINE: u32 = 0x8;
-    /// It has objects.
+    /// Component with objects.
     pub const INIT: u32 = 0x10;
-    /// Room into which the component before it may grow (self-extending layouts); never has objects.
+    /// Room into which the previous component may grow (self-extending layouts); never has objects.
     pub const EXTENSION: u32 = 0x40;
-    /// It holds parity of another mirror, not the file's bytes.
+    /// Parity of another mirror instead of the file's bytes.
     pub const PARITY: u32 = 0x80;
 }
 
 /// Pattern bits of a component: `LOV_PATTERN_*` in Lustre's `lustre_user.h`.
 pub mod pattern {
-    /// Stripes over targets.
+    /// Striped over targets.
     pub const RAID0: u32 = 0x1;
-    /// On the metadata target.
+    /// Data on the metadata target.
     pub const METADATA: u32 = 0x100;
-    /// Several objects may lie on one target.
+    /// Several objects possible on one target.
     pub const OVERSTRIPED: u32 = 0x200;
-    /// Somewhere that is not Lustre's.
+    /// Data outside of Lustre.
     pub const FOREIGN: u32 = 0x400;
-    /// Its data were moved to an archive.
+    /// Data moved to an archive.
     pub const RELEASED: u32 = 0x8000_0000;
 }
 
-/// Whether a component takes part, and if not, why.
+/// Status of a component: in use, or the reason why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It has objects with the file's bytes.
+    /// Objects hold the file's bytes.
     InUse,
-    /// Nothing was written there yet: it has no objects.
+    /// No objects, since nothing was written there yet.
     NotInitialized,
-    /// Another mirror was written since.
+    /// Out of date: another mirror was written since.
     Stale,
-    /// Its targets are not to be used.
+    /// Targets that are not to be used.
     Offline,
-    /// Room for the component before it.
+    /// Room into which the previous component may grow.
     Extension,
     /// Parity of another mirror.
     Parity,
-    /// Its data lie outside of Lustre.
+    /// Data outside of Lustre.
     Foreign,
-    /// Its data were moved to an archive.
+    /// Data moved to an archive.
     Released,
 }
 
 impl Standing {
-    /// As reports write it.
+    /// Returns the name shown in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Standing {
         }
     }
 
-    /// From a component's flags and pattern.
+    /// Returns the status for a component's flags and pattern.
     #[must_use]
     pub const fn of(flags: u32, pattern: u32) -> Self {
         if pattern & pattern::FOREIGN != 0 {
@@ -95,13 +95,13 @@ impl Standing {
 }
 
 impl Component {
-    /// Whether it takes part, and if not, why.
+    /// Returns the status of the component: in use, or the reason why not.
     #[must_use]
     pub fn standing(&self) -> Standing {
         Standing::of(self.flags, self.pattern)
     }
 
-    /// Whether a target has several of its objects.
+    /// True if a target has several objects of the component.
     #[must_use]
     pub fn is_overstriped(&self) -> bool {
         let mut targets = self.targets.clone();

@@ -1,10 +1,10 @@
-//! The one file that names bincode: how a section's value becomes bytes and back. Configuration: bincode 2 "standard",
-//! that is little-endian, variable-length integers (bincode 2 specification, spec.md).
+//! Encoding of section values; the only file that uses bincode. Configuration: bincode 2 "standard", that is little-endian with
+//! variable-length integers (bincode 2 specification, spec.md).
 //!
 //! bincode is no longer maintained (RUSTSEC-2025-0141), which matters little while its input is metered here and its output is pinned by
-//! the test below. The way out is a serde codec of the same few rules: integers below 251 in a byte, else 251, 252 or 253 and 2, 4 or 8
-//! bytes; signed ones zigzag; lengths, variants as integers; options, booleans, single bytes in a byte. It has to pass that test, the golden
-//! traces and `tests/sections.rs`.
+//! the test below. The alternative is a serde codec of the same few rules: integers below 251 in one byte, else 251, 252 or 253 and 2, 4 or
+//! 8 bytes; signed integers as zigzag; lengths and variants as integers; options, booleans and single bytes in one byte. A replacement has
+//! to pass that test, the golden traces and `tests/sections.rs`.
 
 #[cfg(feature = "read")]
 use super::metered::Metered;
@@ -17,7 +17,7 @@ use serde::Serialize;
 #[cfg(feature = "read")]
 use serde::de::DeserializeOwned;
 
-/// Encodes `value` behind its tag and length. Values of this crate's types always encode.
+/// Appends tag, length and encoded `value` to `out`. Values of this crate's types always encode.
 pub(super) fn section<T: Serialize>(tag: u16, value: &T, out: &mut Vec<u8>) {
     let Ok(bytes) = bincode::serde::encode_to_vec(value, bincode::config::standard()) else { return };
     out.extend_from_slice(&tag.to_le_bytes());
@@ -25,14 +25,14 @@ pub(super) fn section<T: Serialize>(tag: u16, value: &T, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes);
 }
 
-/// As [`section`], but an empty list, which a missing section means too, takes no room.
+/// Appends a list like [`section`]; an empty list is left out, which has the same meaning.
 pub(super) fn list_section<T: Serialize>(tag: u16, list: &[T], out: &mut Vec<u8>) {
     if !list.is_empty() {
         section(tag, &list, out);
     }
 }
 
-/// Decodes one section's bytes, counting what they become; bytes after the value are a newer writer's and are ignored.
+/// Decodes one section's bytes, charging the memory to `meter`. Bytes after the value come from a newer writer and are ignored.
 #[cfg(feature = "read")]
 pub(super) fn value<T: DeserializeOwned>(
     what: &'static str,
@@ -48,7 +48,7 @@ pub(super) fn value<T: DeserializeOwned>(
     })
 }
 
-/// The sections of a metadata block: (tag, bytes). A section that is cut ends the list with an error.
+/// Yields the sections of a metadata block as (tag, bytes). A truncated section ends the iteration with an error.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "the writing half does not decode"))]
 pub(super) fn sections(mut block: &[u8], offset: u64) -> impl Iterator<Item = Result<(u16, &[u8])>> {
     std::iter::from_fn(move || {
@@ -92,7 +92,7 @@ mod tests {
         kinds: Vec<Kind>,
     }
 
-    /// Bytes by the specification, written by hand: what takes bincode's place must read and write these.
+    /// Compares with bytes written by hand from the specification; a replacement of bincode must read and write these.
     #[test]
     fn bytes_are_pinned() {
         let value_of = Everything {

@@ -1,14 +1,14 @@
-//! Data sets: the arrays inside a self-describing file (HDF5), and what of them each transfer selected. A data set is no
-//! file; its streams belong to the file that holds it, and the table here says which data set they are about.
+//! Data sets: the arrays inside a self-describing file (HDF5), and the selections of their transfers. A data set is not a file: its streams
+//! belong to the file that holds it, and the table here assigns them to data sets.
 
 use serde::{Deserialize, Serialize};
 
-/// What a transfer selected of a data set; its number is its place in [`DataSetAccess::selections`].
+/// Selection of a transfer in a data set. Its number is its index in [`DataSetAccess::selections`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selection {
-    /// Nothing, as processes without a part in a collective call do.
+    /// Nothing, as for processes without a part in a collective call.
     None,
-    /// All of it.
+    /// Whole data set.
     All,
     /// A regular hyperslab: one start, stride, count and block per dimension.
     RegularHyperslab,
@@ -16,19 +16,19 @@ pub enum Selection {
     IrregularHyperslab,
     /// A list of points.
     Points,
-    /// Something else.
+    /// Any other selection.
     Other,
 }
 
 impl Selection {
-    /// All kinds, by number.
+    /// All selections, by number.
     pub const ALL: [Self; Self::COUNT] =
         [Self::None, Self::All, Self::RegularHyperslab, Self::IrregularHyperslab, Self::Points, Self::Other];
 
-    /// Number of kinds, the unknown one included.
+    /// Number of selections, including [`Self::Other`].
     pub const COUNT: usize = 6;
 
-    /// What every output calls it.
+    /// Returns the name shown in all outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,28 +42,28 @@ impl Selection {
     }
 }
 
-/// What one stream did to a data set.
+/// Accesses of one stream to a data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSetAccess {
-    /// Stream id.
+    /// Id of the stream.
     pub stream: u32,
-    /// Calls by kind of selection, in the order of [`Selection`].
+    /// Number of calls by selection, in the order of [`Selection`].
     pub selections: [u64; Selection::COUNT],
     /// Elements selected, summed over the calls.
     pub elements: u64,
 }
 
-/// A data set.
+/// Data set inside a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSetDef {
     /// Index into the process's file table.
     pub file: u32,
-    /// Its path inside the file; empty if it has none, or it is not known.
+    /// Path inside the file; empty if there is none or it is unknown.
     pub path: Vec<u8>,
-    /// Size of an element in the file in bytes, 0 if unknown.
+    /// Size of an element in the file, in bytes; 0 if unknown.
     pub element_bytes: u32,
-    /// Its extent when it was last looked at, the slowest dimension first; empty for a scalar.
+    /// Extent when last looked at, in elements, slowest dimension first; empty for a scalar.
     pub extent: Vec<u64>,
-    /// Its streams.
+    /// Accesses by stream.
     pub accesses: Vec<DataSetAccess>,
 }

@@ -1,4 +1,4 @@
-//! The job block: what all processes of a file share.
+//! Job block: data shared by all processes of a file.
 
 use super::codec;
 use crate::op::OpDef;
@@ -13,33 +13,33 @@ mod tag {
     pub(super) const MOUNTS: u16 = 5;
 }
 
-/// Which MPI the job ran under.
+/// MPI implementation that the job ran under.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mpi {
-    /// Ranks in `MPI_COMM_WORLD`.
+    /// Number of ranks in `MPI_COMM_WORLD`.
     pub ranks: u32,
-    /// Family whose binary interface was found: `MPICH`, `Open MPI`, `MPI ABI`.
+    /// Family of the binary interface found: `MPICH`, `Open MPI`, `MPI ABI`.
     pub family: String,
     /// First line of `MPI_Get_library_version`.
     pub version: String,
 }
 
-/// Who ran what, where and when.
+/// Description of a job: user, program, arguments, time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobInfo {
-    /// Files with the same key belong to one job.
+    /// Key of the job: files with the same key belong to one job.
     pub key: String,
-    /// The scheduler's job id, as `SLURM_JOB_ID=123`; empty without one.
+    /// Job id of the scheduler, as `SLURM_JOB_ID=123`; empty without one.
     pub scheduler: String,
     /// User id.
     pub uid: u32,
     /// Path of the executable of the process that wrote this block.
     pub exe: Vec<u8>,
-    /// Its arguments, the program's name first.
+    /// Arguments of that process, the program's name first.
     pub args: Vec<Vec<u8>>,
-    /// Its working directory at start.
+    /// Working directory of that process at start.
     pub cwd: Vec<u8>,
-    /// When it started, wall clock, in ns since 1970-01-01 UTC.
+    /// Start of that process by the wall clock, in ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
     /// MPI, if the job used it.
     pub mpi: Option<Mpi>,
@@ -47,41 +47,41 @@ pub struct JobInfo {
     pub tracer: String,
 }
 
-/// A path that several processes know; their file tables give only its hash.
+/// Path used by several processes, whose file tables have only its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedName {
-    /// [`super::path_hash`] of the path.
+    /// Hash of the path, by [`super::path_hash`].
     pub hash: u64,
-    /// The path.
+    /// Path with this hash.
     pub path: Vec<u8>,
 }
 
-/// A mounted file system.
+/// Mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Where it is mounted.
+    /// Mount point.
     pub path: Vec<u8>,
-    /// Its type, as in mountinfo: `lustre`, `ext4`, ...
+    /// File system type, as in mountinfo: `lustre`, `ext4`, ...
     pub kind: String,
 }
 
-/// The job block.
+/// Job block: data shared by all processes of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Job {
-    /// Who, what, where, when.
+    /// Description of the job.
     pub info: JobInfo,
-    /// The operation table.
+    /// Operation table.
     pub ops: Vec<OpDef>,
     /// Paths stored once for all processes of the file.
     pub names: Vec<SharedName>,
-    /// Settings that shaped the trace: (variable, value).
+    /// Settings that shaped the trace, as (variable, value).
     pub settings: Vec<(String, String)>,
-    /// Mounted file systems that can hold data, as the process that wrote the block saw them, in the kernel's order.
+    /// Mounted file systems that can hold data, in the kernel's order, as seen by the process that wrote the block.
     pub mounts: Vec<Mount>,
 }
 
 impl Job {
-    /// The block's sections as bytes.
+    /// Encodes the block's sections.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -95,16 +95,16 @@ impl Job {
         out
     }
 
-    /// From the decompressed payload of the job frame at file offset `offset`.
+    /// Decodes the decompressed payload of the job frame at file offset `offset`.
     ///
     /// # Errors
-    /// [`crate::Error::Malformed`] if a section makes no sense, [`crate::Error::Limit`] if it becomes too much.
+    /// [`crate::Error::Malformed`] if a section is invalid, [`crate::Error::Limit`] if the tables take too much memory.
     #[cfg(feature = "read")]
     pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
         Self::decode_within(block, offset, &crate::read::Meter::new(&crate::read::Room::default()))
     }
 
-    /// As [`Self::decode`]; what is made counts.
+    /// Decodes like [`Self::decode`], charging the memory to `meter`.
     #[cfg(feature = "read")]
     pub(crate) fn decode_within(block: &[u8], offset: u64, meter: &crate::read::Meter<'_>) -> crate::Result<Self> {
         let mut job = Self::default();

@@ -1,52 +1,51 @@
-//! Where in memory the bytes of reads and writes came from or went to, as far as segments do not say: counts per stream, and what
-//! calls with aligned and with unaligned memory took.
+//! Alignment in memory of the buffers of reads and writes: counts per stream, and time of calls with aligned and with unaligned buffers.
 
 use crate::op::Layer;
 use serde::{Deserialize, Serialize};
 
-/// What a process tells of its memory.
+/// Memory alignment of a process's calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryDef {
-    /// Bytes at whose multiples memory counts as aligned; 0: the process tells nothing.
+    /// Alignment, in bytes: buffers are aligned if they begin at a multiple; 0 if the process recorded none of this.
     pub alignment: u64,
-    /// By stream; of calls with segments and of those that were folded into counters.
+    /// Calls by stream, including those that were folded into counters.
     pub streams: Vec<MemoryUse>,
-    /// By layer, direction and size.
+    /// Calls and their time, by layer, direction and size.
     pub costs: Vec<MemoryCost>,
 }
 
-/// Calls of a stream.
+/// Memory alignment of a stream's calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {
-    /// Its id.
+    /// Id of the stream.
     pub stream: u32,
-    /// Calls of which it is known where in memory they began.
+    /// Calls with a known buffer address.
     pub known: u64,
-    /// Those of them that began off a multiple of the alignment.
+    /// Calls with a known buffer address that is not at a multiple of the alignment.
     pub unaligned: u64,
 }
 
-/// Calls of one kind and size, and their time.
+/// Calls of one layer, direction and size, and their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryCost {
-    /// Layer.
+    /// Layer of the calls.
     pub layer: Layer,
-    /// 0 reads, 1 writes.
+    /// Direction: 0 reads, 1 writes.
     pub writes: u8,
-    /// Bin of [`crate::counters::SIZE_BOUNDS`].
+    /// Size bin, as in [`crate::counters::SIZE_BOUNDS`].
     pub size: u8,
-    /// Calls that began at a multiple of the alignment.
+    /// Calls with an aligned buffer.
     pub aligned: u64,
-    /// Sum of their durations, in ns.
+    /// Sum of the durations of aligned calls, in ns.
     pub aligned_ns: u64,
-    /// Calls that began off one.
+    /// Calls with an unaligned buffer.
     pub unaligned: u64,
-    /// Sum of their durations, in ns.
+    /// Sum of the durations of unaligned calls, in ns.
     pub unaligned_ns: u64,
 }
 
 impl MemoryDef {
-    /// Whether nothing is told.
+    /// True if nothing was recorded.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.alignment == 0

@@ -1,11 +1,11 @@
-//! A deserializer that counts what it makes: an element of a list counts with its size in memory and again with its fields, which
-//! covers that lists grow by doubling; texts count with their lengths. It ends with an error when there is no more room.
+//! Deserializer that counts the memory of the values it makes, and fails when there is no more room. An element of a list counts with its
+//! size in memory and again with its fields, which covers the growth of lists by doubling; texts count with their lengths.
 
 use crate::read::Meter;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// `inner`, counted by `meter`.
+/// Deserializer, visitor or access `inner`, counted by `meter`.
 pub(super) struct Metered<'m, 'r, T> {
     pub(super) inner: T,
     pub(super) meter: &'m Meter<'r>,
@@ -140,7 +140,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Metered<'_, '_, V> {
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        // The format's enums are numbers, and none of them holds a list.
+        // Enums of the format are numbers; none of them holds a list.
         self.inner.visit_enum(inner)
     }
 }

@@ -1,26 +1,26 @@
-//! What an MPI-IO program asked of the library beside moving bytes: hints, and the datatypes that describe file and memory.
+//! MPI-IO requests besides transfers: hints, and the datatypes that describe file and memory.
 
 use crate::coded::coded;
 use crate::counters::{SIZE_BINS, size_bin};
 use serde::{Deserialize, Serialize};
 
-/// Where a hint was seen.
+/// Source of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum HintOrigin {
-    /// The program asked for it when it opened the file.
+    /// Requested by the program when it opened the file.
     Asked,
-    /// The library told it of the open file.
+    /// Reported by the library for the open file.
     InEffect,
-    /// One that this version does not know.
+    /// Source unknown to this version.
     Other,
 }
 
 coded!(HintOrigin { Asked = 0, InEffect = 1, Other = 0xffff_ffff } else Other);
 
 impl HintOrigin {
-    /// What every output calls it.
+    /// Returns the name shown in all outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,40 +31,40 @@ impl HintOrigin {
     }
 }
 
-/// A hint of an open file (MPI 4.0, 14.2.8).
+/// Hint of a file opened through MPI-IO (MPI 4.0, 14.2.8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HintDef {
     /// Index into the process's file table.
     pub file: u32,
-    /// Asked for, or in effect.
+    /// Source of the hint.
     pub origin: HintOrigin,
-    /// Its key.
+    /// Key of the hint.
     pub key: Vec<u8>,
-    /// Its value.
+    /// Value of the hint.
     pub value: Vec<u8>,
 }
 
-/// What a datatype was used for.
+/// Use of a datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum DatatypeRole {
-    /// Elementary type of a view.
+    /// Elementary type of a file view.
     Etype,
-    /// Filetype of a view.
+    /// Filetype of a file view.
     Filetype,
-    /// Memory that was read into.
+    /// Memory datatype of a read.
     ReadBuffer,
-    /// Memory that was written from.
+    /// Memory datatype of a write.
     WriteBuffer,
-    /// One that this version does not know.
+    /// Use unknown to this version.
     Other,
 }
 
 coded!(DatatypeRole { Etype = 0, Filetype = 1, ReadBuffer = 2, WriteBuffer = 3, Other = 0xffff_ffff } else Other);
 
 impl DatatypeRole {
-    /// What every output calls it.
+    /// Returns the name shown in all outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,12 +77,12 @@ impl DatatypeRole {
     }
 }
 
-/// How a datatype was made (MPI 4.0, 5.1.13), in the numbers of this format: each MPI library has its own.
+/// Constructor of a datatype (MPI 4.0, 5.1.13), in the numbers of this format, since each MPI library has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum Combiner {
-    /// Predefined: `MPI_BYTE`, `MPI_DOUBLE`, ...
+    /// Predefined datatype: `MPI_BYTE`, `MPI_DOUBLE`, ...
     Named,
     /// `MPI_Type_dup`.
     Dup,
@@ -116,7 +116,7 @@ pub enum Combiner {
     Resized,
     /// `MPI_Type_get_value_index` (MPI 4.1).
     ValueIndex,
-    /// One that this version does not know.
+    /// Constructor unknown to this version.
     Other,
 }
 
@@ -127,10 +127,10 @@ coded!(Combiner {
 } else Other);
 
 impl Combiner {
-    /// Number of combiners known.
+    /// Number of known combiners.
     pub const COUNT: usize = 17;
 
-    /// What every output calls it: MPI's name in lower case.
+    /// Returns the name shown in all outputs: MPI's name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -156,31 +156,31 @@ impl Combiner {
     }
 }
 
-/// How often datatypes of one kind were used on a file.
+/// Number of uses of datatypes of one kind on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatatypeUse {
     /// Index into the process's file table.
     pub file: u32,
-    /// For what.
+    /// Use of the datatype.
     pub role: DatatypeRole,
-    /// How it was made.
+    /// Constructor of the datatype.
     pub combiner: Combiner,
-    /// In how many calls.
+    /// Number of calls.
     pub count: u64,
 }
 
-/// Extents of the datatypes that were used on a file in one role.
+/// Extents of the datatypes used on a file for one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatatypeExtents {
     /// Index into the process's file table.
     pub file: u32,
-    /// For what.
+    /// Use of the datatypes.
     pub role: DatatypeRole,
-    /// Calls by the datatype's extent in bytes, see [`extent_bin`].
+    /// Number of calls by the datatype's extent in bytes, in the bins of [`extent_bin`].
     pub extents: [u64; SIZE_BINS],
 }
 
-/// The bin of a datatype's extent: that of a size, and the first one where a resized type has an extent below 0.
+/// Returns the bin of a datatype's extent: the bin of that size, or the first bin for a negative extent of a resized type.
 #[must_use]
 pub fn extent_bin(extent: i64) -> usize {
     size_bin(u64::try_from(extent).unwrap_or(0))

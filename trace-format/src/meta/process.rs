@@ -1,4 +1,4 @@
-//! The process block: what one process says of itself, its files, its streams and what it has no segments of.
+//! Process block: the description of one process, its files and streams, and the data that has no segments.
 
 use super::codec;
 use super::communicators::CommunicatorDef;
@@ -36,7 +36,7 @@ mod tag {
     pub(super) const VIEWS: u16 = 18;
 }
 
-/// The clock behind the segments.
+/// Clock behind the times of segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
@@ -46,16 +46,16 @@ pub enum ClockSource {
     Monotonic,
     /// The processor's invariant counter (x86-64 TSC, aarch64 CNTVCT).
     Counter,
-    /// One that this version does not know.
+    /// Clock unknown to this version.
     Other,
 }
 
 coded!(ClockSource { Monotonic = 0, Counter = 1, Other = 0xffff_ffff } else Other);
 
-/// Identity and time of a process.
+/// Identity and times of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessInfo {
-    /// Rank in `MPI_COMM_WORLD`, or the launcher's number of a process without MPI, or -1.
+    /// Rank in `MPI_COMM_WORLD`; for a process without MPI the launcher's process number, or -1.
     pub rank: i32,
     /// Host name.
     pub node: String,
@@ -65,41 +65,41 @@ pub struct ProcessInfo {
     pub ppid: u32,
     /// Path of the executable.
     pub exe: Vec<u8>,
-    /// Wall clock at the process's time zero, in ns since 1970-01-01 UTC.
+    /// Wall clock at the process's time zero (its epoch), in ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
-    /// The clock.
+    /// Clock of all times.
     pub clock: ClockSource,
-    /// Its rate in ticks per second, as measured over the whole run.
+    /// Clock rate in ticks per second, measured over the whole run.
     pub clock_hz: u64,
-    /// When the process left the barrier that aligns the ranks, in ns since its epoch.
+    /// Time when the process left the barrier that aligns the ranks, in ns since its epoch.
     pub sync_ns: Option<u64>,
-    /// When recording ended, in ns since the epoch.
+    /// End of recording, in ns since the epoch.
     pub end_ns: u64,
-    /// What ended it: `MPI_Finalize`, `exit`, `_exit`, ...
+    /// Call that ended recording: `MPI_Finalize`, `exit`, `_exit`, ...
     pub ended_by: String,
-    /// Segments on record.
+    /// Number of segments on record.
     pub segments: u64,
-    /// Segments that were recorded and then folded into [`Missing`].
+    /// Number of segments that were recorded and then folded into [`Missing`].
     pub missing: u64,
-    /// Segment frames.
+    /// Number of segment frames.
     pub blocks: u32,
 }
 
-/// A thread that recorded something.
+/// Thread with recorded segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadDef {
-    /// Index that block heads give.
+    /// Index used by block heads.
     pub index: u32,
     /// Kernel thread id.
     pub tid: u32,
 }
 
-/// What kind of file a path is.
+/// Type of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum FileKind {
-    /// Not known: named through MPI-IO only, or gone.
+    /// Unknown: named through MPI-IO only, or no longer there.
     #[default]
     Unknown,
     /// Regular file.
@@ -112,14 +112,14 @@ pub enum FileKind {
 
 coded!(FileKind { Unknown = 0, Regular = 1, Block = 2, Character = 3 } else Unknown);
 
-/// A file.
+/// File used by a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDef {
-    /// [`super::path_hash`] of the path.
+    /// Hash of the path, by [`super::path_hash`].
     pub hash: u64,
-    /// Its absolute path; `None` if the job block's names hold it.
+    /// Absolute path; `None` if it is among the job block's shared names.
     pub path: Option<Vec<u8>>,
-    /// Kind.
+    /// File type.
     pub kind: FileKind,
     /// Device number (`st_dev`), 0 if unknown.
     pub device: u64,
@@ -131,26 +131,26 @@ pub struct FileDef {
 
 /// Bits of [`StreamDef::flags`].
 pub mod stream_flags {
-    /// The calls were made inside an MPI-IO call of the same thread.
+    /// Calls made inside an MPI-IO call of the same thread.
     pub const NESTED: u8 = 1;
-    /// The calls failed; [`super::StreamDef::errno`] says how.
+    /// Failed calls; [`super::StreamDef::errno`] holds the error number.
     pub const FAILED: u8 = 2;
-    /// The calls were made inside an HDF5 call of the same thread.
+    /// Calls made inside an HDF5 call of the same thread.
     pub const IN_HDF5: u8 = 8;
-    /// The segments' offsets are estimates: others may have moved the position, or the file's end, at the same time.
+    /// Estimated offsets: other processes may have moved the file position or the end of the file at the same time.
     pub const ESTIMATED: u8 = 16;
-    /// The calls returned when storage had the bytes: O_SYNC or O_DSYNC (open(2)), RWF_SYNC or RWF_DSYNC (pwritev2(2)).
+    /// Calls that returned after storage had the bytes: O_SYNC or O_DSYNC (open(2)), RWF_SYNC or RWF_DSYNC (pwritev2(2)).
     pub const THROUGH: u8 = 32;
-    /// The calls went past the page cache: O_DIRECT (open(2)).
+    /// Calls that bypassed the page cache: O_DIRECT (open(2)).
     pub const DIRECT: u8 = 64;
-    /// The calls wrote where the file ended at that moment: O_APPEND (open(2)), RWF_APPEND (pwritev2(2)).
+    /// Calls that wrote at the current end of the file: O_APPEND (open(2)), RWF_APPEND (pwritev2(2)).
     pub const APPENDED: u8 = 128;
 }
 
-/// A stream.
+/// Stream: all calls of one operation on one file with the same flags and error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamDef {
-    /// Id that segments carry.
+    /// Id used by segments.
     pub id: u32,
     /// Index into the process's file table.
     pub file: u32,
@@ -162,7 +162,7 @@ pub struct StreamDef {
     pub errno: u16,
 }
 
-/// Whose structure a layout is.
+/// Origin of a layout, which determines its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
@@ -171,37 +171,37 @@ pub enum LayoutSource {
     Lustre,
     /// Extended attribute `ceph.file.layout`: text.
     Ceph,
-    /// One that this version does not know.
+    /// Origin unknown to this version.
     Other,
 }
 
 coded!(LayoutSource { Lustre = 0, Ceph = 1, Other = 0xffff_ffff } else Other);
 
-/// When a layout was read.
+/// Moment at which a layout was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum LayoutMoment {
-    /// When the file was opened.
+    /// At open.
     Open,
-    /// When it was closed; a progressive layout has grown by then.
+    /// At close; a progressive layout has grown since the open.
     Close,
-    /// One that this version does not know.
+    /// Moment unknown to this version.
     Other,
 }
 
 coded!(LayoutMoment { Open = 0, Close = 1, Other = 0xffff_ffff } else Other);
 
-/// A file's stripe layout, as its file system gave it.
+/// Stripe layout of a file, as reported by its file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutDef {
     /// Index into the process's file table.
     pub file: u32,
-    /// When.
+    /// Moment at which the layout was read.
     pub moment: LayoutMoment,
-    /// Whose.
+    /// Origin of the layout.
     pub source: LayoutSource,
-    /// The bytes; [`crate::layout`] reads them.
+    /// Encoded layout, decoded by [`crate::layout`].
     pub bytes: Vec<u8>,
 }
 
@@ -210,121 +210,121 @@ pub struct LayoutDef {
 pub struct Missing {
     /// Stream id.
     pub stream: u32,
-    /// Times are in ns since the process's epoch.
+    /// Counters, with times in ns since the process's epoch.
     pub counters: Counters,
 }
 
-/// Something that was seen and not recorded, with how often.
+/// Event that was seen but not recorded, with its count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// What, in words for a report.
+    /// Description for reports.
     pub what: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// How a file was accessed through one layer, over the accesses that are not on record.
+/// Access profile of a file through one layer, over the accesses that are not on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileDef {
     /// Index into the process's file table.
     pub file: u32,
-    /// Layer.
+    /// Layer of the accesses.
     pub layer: Layer,
-    /// Times are in ns since the process's epoch.
+    /// Profile, with times in ns since the process's epoch.
     pub profile: Profile,
 }
 
-/// How ranks differ in a file through one layer.
+/// Differences between the ranks that used a file through one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpreadDef {
     /// Index into the process's file table.
     pub file: u32,
-    /// Layer.
+    /// Layer of the accesses.
     pub layer: Layer,
-    /// The numbers.
+    /// Statistics over the ranks.
     pub spread: Spread,
 }
 
-/// Bytes over time that a process moved through one layer, in one direction.
+/// Bytes that a process moved over time through one layer, in one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeatDef {
-    /// Layer.
+    /// Layer of the transfers.
     pub layer: Layer,
-    /// Whether they were written.
+    /// True for bytes written, false for bytes read.
     pub writes: bool,
-    /// Width of a bin in ns; bin 0 begins at the process's epoch.
+    /// Width of a bin, in ns; bin 0 begins at the process's epoch.
     pub width_ns: u64,
-    /// Number of the bin that `bytes` begins with.
+    /// Index of the first bin in `bytes`.
     pub first_bin: u64,
-    /// Bytes, bin by bin.
+    /// Bytes moved per bin.
     pub bytes: Vec<u64>,
 }
 
-/// What a process block says that stands for several ranks.
+/// Additional data of a process block that stands for several ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// Ranks that it stands for; 0 in the block of one process.
+    /// Number of ranks represented; 0 in the block of one process.
     pub ranks: u32,
-    /// Nodes on which they ran; 0 if that is not known.
+    /// Number of nodes on which these ranks ran; 0 if unknown.
     pub nodes: u32,
-    /// Per file and layer.
+    /// Spreads by file and layer.
     pub spreads: Vec<SpreadDef>,
 }
 
-/// The process block.
+/// Process block: everything about a process except its segments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Process {
-    /// Identity and time.
+    /// Identity and times.
     pub info: ProcessInfo,
-    /// Threads that recorded something.
+    /// Threads with recorded segments.
     pub threads: Vec<ThreadDef>,
-    /// Files, in the order in which they were first seen.
+    /// Files, in order of first use.
     pub files: Vec<FileDef>,
     /// Streams, by id.
     pub streams: Vec<StreamDef>,
-    /// Layouts.
+    /// Stripe layouts.
     pub layouts: Vec<LayoutDef>,
-    /// What has no segment, per stream.
+    /// Counters of segments that are not on record, by stream.
     pub missing: Vec<Missing>,
-    /// What was not recorded.
+    /// Events that were not recorded.
     pub notes: Vec<Note>,
-    /// Hints of files that were opened through MPI-IO.
+    /// Hints of files opened through MPI-IO.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<HintDef>,
     /// Datatypes of MPI-IO calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatypes: Vec<DatatypeUse>,
-    /// Extents of these datatypes.
+    /// Extents of the datatypes of MPI-IO calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatype_extents: Vec<DatatypeExtents>,
-    /// File views.
+    /// MPI-IO file views.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewDef>,
-    /// Data sets.
+    /// Data sets inside the files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
-    /// How files were accessed, as far as no segments say so.
+    /// Access profiles, for accesses without segments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileDef>,
-    /// What is only there if the block stands for several ranks.
+    /// Data present only if the block stands for several ranks.
     #[serde(skip_serializing_if = "Reduction::is_none")]
     pub reduction: Reduction,
-    /// Bytes over time, as far as no segments say so.
+    /// Bytes moved over time, for accesses without segments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heat: Vec<HeatDef>,
-    /// What another tool counted of all accesses, instead of what segments tell.
+    /// Counts of all accesses by another tool, which replace those derived from segments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub whole: Vec<WholeDef>,
-    /// Communicators of the layer MPI.
+    /// MPI communicators.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub communicators: Vec<CommunicatorDef>,
-    /// Where in memory reads and writes began.
+    /// Alignment in memory of the buffers of reads and writes.
     #[serde(skip_serializing_if = "MemoryDef::is_none")]
     pub memory: MemoryDef,
 }
 
 impl Reduction {
-    /// Whether the block is that of one process.
+    /// True if the block is that of one process.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.ranks == 0
@@ -332,7 +332,7 @@ impl Reduction {
 }
 
 impl Process {
-    /// Bytes of memory that its tables take, without what allocations round up.
+    /// Returns the memory held by the block's tables, in bytes, without allocator overhead.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         let paths: usize = self.files.iter().flat_map(|file| &file.path).map(Vec::len).sum();
@@ -365,7 +365,7 @@ impl Process {
         (info + lists.into_iter().sum::<usize>() + dimensions + paths + layouts + notes + heat + sets) as u64
     }
 
-    /// The block's sections as bytes.
+    /// Encodes the block's sections.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -396,16 +396,16 @@ impl Process {
         out
     }
 
-    /// From the decompressed payload of the process frame at file offset `offset`.
+    /// Decodes the decompressed payload of the process frame at file offset `offset`.
     ///
     /// # Errors
-    /// [`crate::Error::Malformed`] if a section makes no sense, [`crate::Error::Limit`] if it becomes too much.
+    /// [`crate::Error::Malformed`] if a section is invalid, [`crate::Error::Limit`] if the tables take too much memory.
     #[cfg(feature = "read")]
     pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
         Self::decode_within(block, offset, &crate::read::Meter::new(&crate::read::Room::default()))
     }
 
-    /// As [`Self::decode`]; what is made counts.
+    /// Decodes like [`Self::decode`], charging the memory to `meter`.
     #[cfg(feature = "read")]
     pub(crate) fn decode_within(block: &[u8], offset: u64, meter: &crate::read::Meter<'_>) -> crate::Result<Self> {
         let mut process = Self::default();
@@ -422,7 +422,7 @@ impl Process {
                 tag::PROFILES => process.profiles = codec::value("profiles", bytes, offset, meter)?,
                 tag::SPREADS => {
                     let reduction: Reduction = codec::value("spreads over ranks", bytes, offset, meter)?;
-                    // Of no ranks it says nothing.
+                    // A reduction of no ranks carries no information.
                     process.reduction = if reduction.is_none() { Reduction::default() } else { reduction };
                 }
                 tag::HINTS => process.hints = codec::value("hints", bytes, offset, meter)?,

@@ -1,33 +1,33 @@
-//! File views of MPI-IO: where in the file the bytes of a transfer lie.
+//! File views of MPI-IO, which determine where in the file the bytes of a transfer are.
 
 use serde::{Deserialize, Serialize};
 
-/// What calls of `MPI_File_set_view` on a file were given that came one after another (MPI 4.0, 14.3).
+/// Consecutive calls of `MPI_File_set_view` on a file with the same size of the etype and form of the filetype (MPI 4.0, 14.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewDef {
     /// Index into the process's file table.
     pub file: u32,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Size of the etype in bytes.
+    /// Size of the etype, in bytes.
     pub etype_bytes: u64,
-    /// Bytes of data in a filetype.
+    /// Data in a filetype, in bytes.
     pub size: u64,
-    /// Bytes from one filetype to the next.
+    /// Distance from one filetype to the next, in bytes.
     pub extent: i64,
-    /// Where a filetype's data begins, from its origin.
+    /// Offset of a filetype's data from its origin, in bytes.
     pub first: i64,
-    /// Bytes side by side; 0: it is not known how the filetype is made.
+    /// Contiguous bytes; 0 if the structure of the filetype is unknown.
     pub block: u64,
-    /// How blocks are repeated, the innermost first.
+    /// Repetitions of the block, innermost first.
     pub dimensions: Vec<DimensionDef>,
 }
 
-/// One way in which what is inside of it is repeated.
+/// Repetition of a block, or of the dimension inside of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DimensionDef {
-    /// How often.
+    /// Number of repetitions.
     pub count: u64,
-    /// Bytes from the start of one to the start of the next.
+    /// Distance from the start of one repetition to the start of the next, in bytes.
     pub stride: u64,
 }

@@ -1,23 +1,23 @@
-//! What another tool counted of all accesses of a file: a Darshan log says how they followed each other and how they lay, and has
-//! segments of some of them only, or in another order. Where it says so, it is believed.
+//! Counts of all accesses of a file by another tool. A Darshan log has the order and alignment of all accesses, but segments of only some
+//! of them, or in another order; where it has such counts, they take precedence.
 
 use crate::op::Layer;
 use crate::profile::Profile;
 use serde::{Deserialize, Serialize};
 
-/// How reads or writes followed each other.
+/// Order of reads or of writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Accesses of which it is known; 0: of none.
+    /// Accesses whose order is known; 0 if none.
     pub known: u64,
-    /// Those that began exactly where the one before ended.
+    /// Accesses that began exactly where the previous one ended.
     pub consecutive: u64,
-    /// Those that began there or behind.
+    /// Accesses that began at or after the end of the previous one.
     pub sequential: u64,
 }
 
 impl Order {
-    /// Adds other accesses.
+    /// Adds the counts of other accesses.
     pub fn merge(&mut self, other: &Self) {
         self.known = self.known.saturating_add(other.known);
         self.consecutive = self.consecutive.saturating_add(other.consecutive);
@@ -25,26 +25,25 @@ impl Order {
     }
 }
 
-/// What was counted of all reads and writes of a file through a layer, those on record among them: it stands in the place of what
-/// segments tell.
+/// Counts of all reads and writes of a file through a layer, including those on record. They replace the counts derived from segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WholeDef {
     /// Index into the process's file table.
     pub file: u32,
-    /// Layer.
+    /// Layer of the accesses.
     pub layer: Layer,
-    /// Order of the reads. If none is known, segments tell.
+    /// Order of the reads; if none is known, it follows from the segments.
     pub reads: Order,
-    /// Order of the writes, likewise.
+    /// Order of the writes; if none is known, it follows from the segments.
     pub writes: Order,
-    /// Bytes at whose multiples memory was counted as aligned; 0 unknown.
+    /// Alignment by which memory was counted as aligned, in bytes; 0 if unknown.
     pub memory_alignment: u64,
-    /// How they lay, in the file and in memory.
+    /// Profile of the accesses, including alignment in the file and in memory.
     pub profile: Profile,
 }
 
 impl WholeDef {
-    /// Order of the reads or the writes.
+    /// Returns the order of the writes or of the reads.
     #[must_use]
     pub const fn order(&self, writes: bool) -> &Order {
         if writes { &self.writes } else { &self.reads }

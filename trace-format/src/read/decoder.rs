@@ -1,4 +1,4 @@
-//! Decodes payloads; keeps its working memory between them. One per thread.
+//! Decoder of frame payloads. It reuses its working memory; use one per thread.
 
 use super::frames::BlockRef;
 use super::room::{Meter, Room};
@@ -10,17 +10,17 @@ use crate::limits;
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 
-/// Metadata of at most so many bytes is unpacked by the decoder that is kept, since making one costs more than that.
+/// Maximum size of metadata unpacked by the decompressor that is kept, in bytes: creating one costs more than unpacking this much.
 const SMALL: u32 = 1 << 20;
 
-/// Held while metadata beyond that is unpacked and decoded.
+/// Lock held while larger metadata is unpacked and decoded.
 static LARGE: Mutex<()> = Mutex::new(());
 
-/// Decodes frames.
+/// Decoder of frames.
 #[derive(Default)]
 pub struct Decoder {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
-    /// The payload as it is stored, and as it was, at the front of memory that only grows.
+    /// Payload as stored and as decoded, each at the front of memory that only grows.
     stored: Vec<u8>,
     raw: Vec<u8>,
     columns: Columns,
@@ -28,7 +28,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// The segments of a block.
+    /// Decodes the segments of a block.
     ///
     /// # Errors
     /// [`Error::Checksum`], [`Error::Malformed`] or [`Error::Io`]: the block's segments are lost.
@@ -46,10 +46,10 @@ impl Decoder {
         Ok(&self.columns)
     }
 
-    /// What `decode` makes of the payload of a metadata frame; buffers and what is made take `room`.
+    /// Returns the result of `decode` for the payload of a metadata frame; buffers and decoded values take `room`.
     ///
     /// # Errors
-    /// As [`Self::block`], [`Error::Limit`] if there is not enough room, and those of `decode`.
+    /// Errors of [`Self::block`] and of `decode`, and [`Error::Limit`] if there is not enough room.
     pub(super) fn metadata<S: Source + ?Sized, T>(
         &mut self,
         source: &S,
@@ -67,7 +67,7 @@ impl Decoder {
             let raw = if frame.codec == codec::STORED { &self.stored[..stored] } else { &self.raw[..raw] };
             return decode(raw, &Meter::new(room));
         }
-        // Large ones come one at a time: what fits then does not depend on what other threads do. Their buffers are not kept.
+        // Large metadata is decoded by one thread at a time: whether it fits does not depend on other threads. Its buffers are not kept.
         let _alone = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
         let buffers = u64::from(frame.stored).saturating_add(u64::from(frame.raw));
         let _lent = room.lend("a metadata block's buffers", buffers, offset)?;
@@ -76,21 +76,21 @@ impl Decoder {
         decoded
     }
 
-    /// The payload of a large metadata frame.
+    /// Reads and unpacks the payload of a large metadata frame.
     fn large<S: Source + ?Sized>(&mut self, source: &S, offset: u64, frame: &FrameHeader) -> Result<&[u8]> {
         self.fetch(source, offset, frame)?;
         let stored = &self.stored[..frame.stored as usize];
         if frame.codec == codec::STORED {
             return Ok(stored);
         }
-        // Grows with what really comes out, so that a claimed size costs nothing.
+        // Grows with the actual output, so that a claimed size costs nothing.
         self.raw.clear();
         let limit = u64::from(frame.raw);
         let undone = zstd::stream::read::Decoder::with_buffer(stored).and_then(|mut decoder| {
             decoder.window_log_max(limits::WINDOW_LOG)?;
             let mut unpacked = decoder.take(limit + 1);
             loop {
-                // By doubling, but never beyond what the frame claims.
+                // Doubles, but never exceeds the claimed size.
                 let more = self.raw.len().max(SMALL as usize).min((limit as usize + 1).saturating_sub(self.raw.len()));
                 self.raw.reserve_exact(more);
                 if unpacked.by_ref().take(more as u64).read_to_end(&mut self.raw)? < more || more == 0 {
@@ -148,7 +148,7 @@ impl Decoder {
     }
 }
 
-/// The first `bytes` of memory, which grows if it is shorter.
+/// Returns the first `bytes` bytes of `memory`, which grows if necessary.
 fn front(memory: &mut Vec<u8>, bytes: u32) -> &mut [u8] {
     let bytes = bytes as usize;
     if memory.len() < bytes {

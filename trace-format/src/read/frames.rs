@@ -1,28 +1,27 @@
-//! Walks the frames of a range of the file, header by header, and finds its feet again after a damaged one.
+//! Walk over the frames in a range of the file, header by header; it resynchronizes after damage.
 
 use super::source::{Source, fill};
 use crate::error::{Error, Result};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, kind};
 use crate::limits;
 
-/// A segment block that has been found and not yet decoded.
+/// Segment block that was found but not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRef {
-    /// Offset of its frame in the file.
+    /// Offset of the frame in the file, in bytes.
     pub offset: u64,
-    /// Its frame header.
+    /// Header of the frame.
     pub frame: FrameHeader,
-    /// What it says of its segments.
+    /// Head of the block, which summarizes its segments.
     pub head: BlockHead,
 }
 
-/// One step of the walk.
 pub(super) enum Step {
-    /// A segment block.
+    /// Segment block.
     Block(BlockRef),
-    /// Any other frame, at this offset.
+    /// Any other frame, with its offset.
     Other(u64, FrameHeader),
-    /// Bytes that are no frame, from this offset on: why.
+    /// Bytes that are not a frame, with their offset and the reason.
     Lost(u64, Error),
 }
 
@@ -34,7 +33,7 @@ pub(super) struct Frames<'a, S: ?Sized> {
 }
 
 impl<'a, S: Source + ?Sized> Frames<'a, S> {
-    /// The frames that begin in `at..end`; `end` is at most the source's size.
+    /// Walks over the frames that begin in `at..end`; `end` must not exceed the source's size.
     pub(super) fn new(source: &'a S, at: u64, end: u64) -> Self {
         Self { source, at, end }
     }
@@ -62,13 +61,13 @@ impl<'a, S: Source + ?Sized> Frames<'a, S> {
         Ok(Step::Block(BlockRef { offset: at, frame, head }))
     }
 
-    /// Offset of the next whole frame header after `from`, or the end.
+    /// Returns the offset of the next intact frame header at or after `from`, or the end.
     fn resynchronize(&self, from: u64) -> u64 {
-        // Grows, so that many small damages cost little each.
+        // Starts small and grows, so that each of many small damages costs little.
         let mut window = vec![0; 4 * 1024];
         let mut at = from;
         while at < self.end {
-            // A frame does not begin in a hole, and a hole may be terabytes long.
+            // Frames do not begin in holes, which may be terabytes long.
             match self.source.stored(at) {
                 Ok(Some(data)) if data.start < self.end => at = at.max(data.start),
                 _ => return self.end,

@@ -1,5 +1,5 @@
-//! The reading half: bytes in, segments out, in bounded memory. What can be read of a cut or damaged file is read; what
-//! cannot is a [`Problem`] with its place and, where known, the number of segments it cost.
+//! Reader: bytes in, segments out, in bounded memory. Intact parts of a truncated or damaged file are read; every other part is a
+//! [`Problem`] with its offset and, if known, the number of segments lost.
 
 mod decoder;
 mod frames;

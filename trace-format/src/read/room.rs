@@ -1,14 +1,14 @@
-//! How much memory what is read may take: a file of some kilobytes can unpack to tables of gigabytes. Every table of a run counts
-//! against one [`Room`]; what does not fit is a problem of its region, as damage is.
+//! Memory limit of the reader: a file of some kilobytes can unpack to tables of gigabytes. All tables of a run count against one [`Room`];
+//! a table that does not fit is a problem of its region, like damage.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that are taken from a room at once, so that decoders on several threads seldom meet.
+/// Bytes taken from a room at once, so that decoders on several threads rarely contend.
 const STEP: u64 = 64 << 10;
 
-/// Memory that the tables of some traces may take together.
+/// Memory that the tables of several traces may take together.
 #[derive(Debug)]
 pub struct Room {
     left: AtomicU64,
@@ -22,13 +22,13 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Of `limit` bytes.
+    /// Creates a room of `limit` bytes.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { left: AtomicU64::new(limit), limit }
     }
 
-    /// Takes `bytes`, if they are there.
+    /// Takes `bytes` if available; returns true on success.
     fn take(&self, bytes: u64) -> bool {
         let less = |left: u64| left.checked_sub(bytes);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
@@ -38,18 +38,18 @@ impl Room {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Takes `bytes` for `what` at `offset` for good.
+    /// Takes `bytes` for good; `what` and `offset` are for the error.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there is not so much.
+    /// [`Error::Limit`] if fewer bytes are left.
     pub(crate) fn keep(&self, what: &'static str, bytes: u64, offset: u64) -> Result<()> {
         if self.take(bytes) { Ok(()) } else { Err(self.spent(what, offset)) }
     }
 
-    /// Takes `bytes` as long as the result lives.
+    /// Takes `bytes` until the result is dropped.
     ///
     /// # Errors
-    /// As [`Self::keep`].
+    /// See [`Self::keep`].
     pub(crate) fn lend(&self, what: &'static str, bytes: u64, offset: u64) -> Result<Lent<'_>> {
         self.keep(what, bytes, offset)?;
         Ok(Lent { room: self, bytes })
@@ -60,7 +60,7 @@ impl Room {
     }
 }
 
-/// Room that is given back.
+/// Memory that is given back on drop.
 pub(crate) struct Lent<'a> {
     room: &'a Room,
     bytes: u64,
@@ -72,7 +72,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Counts what one decoder makes; what it has taken and not used goes back.
+/// Counter of the memory that one decoder uses; unused memory is given back on drop.
 pub(crate) struct Meter<'a> {
     room: &'a Room,
     step: Cell<u64>,
@@ -84,7 +84,7 @@ impl<'a> Meter<'a> {
         Self { room, step: Cell::new(0), spent: Cell::new(false) }
     }
 
-    /// Counts `bytes`; whether there is room for them.
+    /// Counts `bytes`; returns true if there is room for them.
     #[inline]
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let bytes = bytes as u64;
@@ -101,7 +101,7 @@ impl<'a> Meter<'a> {
         false
     }
 
-    /// Why decoding failed, if it was for want of room.
+    /// Returns the error if decoding failed for lack of room.
     pub(crate) fn error(&self, what: &'static str, offset: u64) -> Option<Error> {
         self.spent.get().then(|| self.room.spent(what, offset))
     }

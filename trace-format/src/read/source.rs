@@ -1,34 +1,34 @@
-//! Where the bytes come from: anything that can be read at an offset.
+//! Source of bytes: anything that can be read at an offset.
 
 use crate::error::{Error, Result};
 use std::ops::Range;
 
 /// Bytes that can be read at any offset, by several threads at once.
 pub trait Source: Sync {
-    /// Size in bytes.
+    /// Returns the size in bytes.
     ///
     /// # Errors
-    /// What the system said.
+    /// Error from the system.
     fn size(&self) -> std::io::Result<u64>;
 
-    /// Fills `buffer` from `offset`.
+    /// Fills `buffer` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// What the system said; `UnexpectedEof` if the source is shorter.
+    /// Error from the system; `UnexpectedEof` if the source is shorter.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()>;
 
-    /// Bytes that it takes where it is stored: less than its size where it has holes.
+    /// Returns the number of bytes allocated in storage, which is less than the size if there are holes.
     ///
     /// # Errors
-    /// What the system said.
+    /// Error from the system.
     fn allocated(&self) -> std::io::Result<u64> {
         self.size()
     }
 
-    /// The first bytes at or behind `offset` that are in no hole; `None` if there are none.
+    /// Returns the first range at or after `offset` outside any hole; `None` if there is none.
     ///
     /// # Errors
-    /// What the system said.
+    /// Error from the system.
     fn stored(&self, offset: u64) -> std::io::Result<Option<Range<u64>>> {
         let size = self.size()?;
         Ok((offset < size).then_some(offset..size))
@@ -48,7 +48,7 @@ impl<T: AsRef<[u8]> + Sync> Source for T {
     }
 }
 
-/// Fills `buffer` from `offset` of `source`, with the place in the error.
+/// Fills `buffer` from `offset` of `source`; errors carry the offset.
 pub(super) fn fill<S: Source + ?Sized>(source: &S, offset: u64, buffer: &mut [u8]) -> Result<()> {
     source.read_exact_at(offset, buffer).map_err(|source| Error::Io { offset, length: buffer.len() as u64, source })
 }

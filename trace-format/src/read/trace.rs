@@ -1,5 +1,5 @@
-//! A trace file: the job, its process regions, and what is wrong with it. Two ways in: the index at the end or, where
-//! that is missing or damaged, a walk over all frames.
+//! Trace file: the job, its process regions, and the problems found. Regions are located by the index at the end or, if it is missing or
+//! damaged, by a walk over all frames.
 
 use super::decoder::Decoder;
 use super::frames::{BlockRef, Frames, Step};
@@ -13,82 +13,82 @@ use crate::limits;
 use crate::meta::{Job, Process};
 use std::sync::Arc;
 
-/// Something that could not be read.
+/// Part of a file that could not be read.
 #[derive(Debug)]
 pub struct Problem {
-    /// Where in the file.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// Why.
+    /// Reason.
     pub error: Error,
 }
 
-/// Where a process region lies.
+/// Location of a process region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionRef {
-    /// Its number, as frames give it.
+    /// Number of the region, as in its frames.
     pub number: u32,
-    /// Offset in the file.
+    /// Offset in the file, in bytes.
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Its index entry, if the index could be read.
+    /// Index entry, if the index could be read.
     pub entry: Option<IndexEntry>,
 }
 
-/// A process region: its metadata, and where its blocks are.
+/// Process region: its metadata and the locations of its blocks.
 #[derive(Debug, Default)]
 pub struct Region {
-    /// The process block, unless it is lost.
+    /// Process block; `None` if it is lost.
     pub process: Option<Process>,
-    /// How long the process took to write it, if it says so.
+    /// Times that the process took to write the region, if recorded.
     pub flush: Option<FlushTimes>,
-    /// Segment blocks that can be asked for.
+    /// Segment blocks that can be decoded.
     pub blocks: Vec<BlockRef>,
-    /// Segments that should be in the region, if anything says so.
+    /// Number of segments that the region should have, if known.
     pub expected_segments: Option<u64>,
-    /// What could not be read.
+    /// Parts that could not be read.
     pub problems: Vec<Problem>,
 }
 
-/// What a block that was found takes, and a region, in lists that grow by doubling.
+/// Memory per block and per region found, in bytes, in lists that grow by doubling.
 const BLOCK_REF_BYTES: u64 = 2 * size_of::<BlockRef>() as u64;
 const REGION_REF_BYTES: u64 = 2 * size_of::<RegionRef>() as u64;
 
-/// Largest job block that is small, and what its tables may take.
+/// Maximum size of a small job block and maximum memory of its tables, in bytes.
 const SMALL_JOB: u32 = 64 << 10;
 const SMALL_JOB_BYTES: u64 = 4 << 20;
 
-/// An open trace.
+/// Open trace.
 #[derive(Debug)]
 pub struct Trace<S> {
     source: S,
     size: u64,
     room: Arc<Room>,
-    /// The job block; empty if it is lost.
+    /// Job block; empty if it is lost.
     pub job: Job,
     /// Process regions, in file order.
     pub regions: Vec<RegionRef>,
-    /// What could not be read of header, job block and index.
+    /// Parts of header, job block and index that could not be read.
     pub problems: Vec<Problem>,
-    /// Whether the file ends as a finished one does.
+    /// True if the file ends as a finished one does: trailer and index are valid.
     pub complete: bool,
-    /// Process regions that the file should have, as its header says; `None` if the header does not say or is damaged.
+    /// Number of process regions according to the header; `None` if it does not say or is damaged.
     pub expected_regions: Option<u32>,
 }
 
 impl<S: Source> Trace<S> {
-    /// Opens a trace. Damage behind the header is not an error: it is in [`Self::problems`].
+    /// Opens a trace. Damage after the header is not an error; it is reported in [`Self::problems`].
     ///
     /// # Errors
-    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] if not even the header is whole, [`Error::Io`].
+    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] if not even the header is complete, [`Error::Io`].
     pub fn open(source: S) -> Result<Self> {
         Self::open_within(source, Arc::default())
     }
 
-    /// As [`Self::open`]; what is read of it takes `room`, which other traces may share.
+    /// Opens a trace like [`Self::open`], taking the memory for its tables from `room`, which other traces may share.
     ///
     /// # Errors
-    /// As [`Self::open`], and [`Error::Limit`].
+    /// See [`Self::open`]; also [`Error::Limit`].
     pub fn open_within(source: S, room: Arc<Room>) -> Result<Self> {
         let size = source.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
         let mut bytes = [0; FILE_HEADER_BYTES];
@@ -120,12 +120,12 @@ impl<S: Source> Trace<S> {
         Ok(trace)
     }
 
-    /// The bytes this trace reads from.
+    /// Returns the source that this trace reads from.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// Reads trailer and index; returns where the index begins.
+    /// Reads trailer and index; returns the offset of the index.
     fn read_index(&mut self) -> Result<u64> {
         let at = self.size.saturating_sub(TRAILER_BYTES as u64);
         let mut bytes = [0; TRAILER_BYTES];
@@ -139,7 +139,7 @@ impl<S: Source> Trace<S> {
             let why = format!("it speaks of a file of {needed} bytes, this one has {}", self.size);
             return Err(Error::Malformed { what: "the trailer", offset: at, why });
         }
-        // An entry is on disk about as long as it is in memory.
+        // An entry takes about as much memory as it has bytes on disk.
         self.room.keep("the index", 3 * length, at)?;
         let mut index = vec![0; length as usize];
         fill(&self.source, trailer.index_offset, &mut index)?;
@@ -162,7 +162,7 @@ impl<S: Source> Trace<S> {
         Ok(trailer.index_offset)
     }
 
-    /// Finds the regions without the index: a region is a run of frames with one number.
+    /// Finds the regions without the index: a region is a run of frames with the same number.
     fn find_regions(&self) -> Vec<RegionRef> {
         let mut regions: Vec<RegionRef> = Vec::new();
         for step in Frames::new(&self.source, FILE_HEADER_BYTES as u64, self.size) {
@@ -181,7 +181,7 @@ impl<S: Source> Trace<S> {
         regions
     }
 
-    /// Reads the job frame: the first of its kind, and before any frame of a process.
+    /// Reads the job frame, which is the first of its kind and precedes all frames of processes.
     fn read_job(&mut self, end: u64) {
         let mut missing = (end, missing_job(end, "the file ends before it"));
         for step in Frames::new(&self.source, FILE_HEADER_BYTES as u64, end) {
@@ -189,7 +189,7 @@ impl<S: Source> Trace<S> {
                 Step::Other(offset, frame) if frame.kind == kind::JOB => {
                     let mut decoder = Decoder::default();
                     let decode = |raw: &[u8], meter: &Meter<'_>| Job::decode_within(raw, offset, meter);
-                    // Small ones, of which a job may have thousands, do not take the room of other tables.
+                    // Small job blocks do not take the room of other tables: a job may have thousands of them.
                     let own = Room::new(SMALL_JOB_BYTES);
                     let room = if frame.raw <= SMALL_JOB { &own } else { self.room.as_ref() };
                     match decoder.metadata(&self.source, offset, &frame, room, decode) {
@@ -217,13 +217,13 @@ impl<S: Source> Trace<S> {
         self.problems.push(Problem { offset, error });
     }
 
-    /// Reads a region's metadata and finds its blocks.
+    /// Reads a region's metadata and locates its blocks.
     #[must_use]
     pub fn region(&self, region: &RegionRef) -> Region {
         self.region_by(region, &mut Decoder::default())
     }
 
-    /// As [`Self::region`], with a decoder that is kept: for many regions.
+    /// Reads a region like [`Self::region`], with a decoder that is reused for many regions.
     #[must_use]
     pub fn region_by(&self, region: &RegionRef, decoder: &mut Decoder) -> Region {
         let mut out = Region { expected_segments: region.entry.map(|entry| entry.segments), ..Region::default() };

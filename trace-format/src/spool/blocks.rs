@@ -1,35 +1,35 @@
-//! Packed blocks one after another, as they lie in a chunk, in the spill or in a landing place.
+//! Packed blocks one after another, as in a chunk, a spill file or a staging slot.
 
 use super::block::{BYTES, FIRST, HEADER_BYTES, MARK, MULT, SEQUENCE, THREAD};
 use super::parts::{u32_at, u64_at};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES};
 use std::ops::Range;
 
-/// A packed block.
+/// Packed block.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     /// Index of the thread.
     pub thread: u32,
-    /// Which of the thread's chunks it was.
+    /// Sequence number of the chunk that was packed.
     pub sequence: u32,
-    /// Whether it is in a trace: one of [`super::block::mark`].
+    /// Status with respect to traces: one of [`super::block::mark`].
     pub mark: u32,
-    /// Nanoseconds per tick that it was encoded with.
+    /// Nanoseconds per tick that the block was encoded with.
     pub mult: u64,
-    /// Index of the slot that its first segment was in; the others were in those behind it.
+    /// Slot of the first segment in its chunk; the others were in the slots after it.
     pub first: u32,
-    /// What it says of its segments.
+    /// Head of the block, which summarizes its segments.
     pub head: BlockHead,
-    /// The segment frame.
+    /// Segment frame.
     pub frame: &'a [u8],
 }
 
-/// The blocks in `bytes`. A place that was taken and not filled yet, or never, hides no block behind it.
+/// Yields the blocks in `bytes`. Space that was reserved and is not filled, yet or ever, hides no block after it.
 pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = Block<'_>> {
     placed(bytes).map(|(_, block)| block)
 }
 
-/// The same, each with the bytes that it takes.
+/// Yields the blocks in `bytes`, each with the range that it takes.
 pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -45,7 +45,7 @@ pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<
     })
 }
 
-/// The block that begins `bytes`, if one does.
+/// Returns the block at the start of `bytes`, if there is one.
 pub(super) fn first(bytes: &[u8]) -> Option<Block<'_>> {
     let frame = bytes.get(HEADER_BYTES..)?.get(..u32_at(bytes, BYTES) as usize)?;
     let head = frame.get(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES)?;
@@ -75,7 +75,7 @@ mod tests {
             out
         };
         let (one, two) = (block(1), block(2));
-        // The length comes last: any part of the rest may be there.
+        // The length is stored last: any part of the rest may be present.
         for copied in 4..one.len() {
             let mut begun = one.clone();
             begun[copied..].fill(0);

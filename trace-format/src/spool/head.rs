@@ -1,4 +1,4 @@
-//! A spool's header: whose it is, its clocks, and what was not recorded.
+//! Header of a spool: its owner, its clocks, and the counts of events that were not recorded.
 
 use super::parts::{i64_at, u32_at, u64_at};
 use super::{HEADER_BYTES, MAGIC, MOST_NOTES, OLDEST_VERSION, VERSION, cut, folded, header};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::meta::{Note, Process};
 use crate::read::Source;
 
-/// Two readings of the clocks at one moment.
+/// Readings of two clocks at the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// Ticks of the spool's clock.
@@ -16,10 +16,10 @@ pub struct Clock {
     pub monotonic_ns: u64,
 }
 
-/// A trace that was being written.
+/// Trace that was being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Its path; it may have got a number before its ending, should that name have been taken.
+    /// Path of the trace; the file may have got a number before its extension if that name was taken.
     pub path: Vec<u8>,
     pid: u32,
     epoch_unix_ns: i64,
@@ -29,8 +29,8 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Whether the process's part is in `trace`, which was read from a file that may be it. A trace of all ranks has its name only
-    /// when all their parts are in it; what several ranks counted of one file is in the job's own record.
+    /// True if the process's part is in `trace`, which was read from a file that may be this trace. A trace of all ranks gets its name only
+    /// once all their parts are in it; counts of a file used by several ranks are in the job's own record.
     pub fn is_in<S: Source>(&self, trace: &crate::read::Trace<S>) -> bool {
         let tells = |process: Process| {
             let info = process.info;
@@ -41,15 +41,15 @@ impl Cut {
     }
 }
 
-/// A spool's header, as it was when it was read.
+/// Header of a spool, as of the time when it was read.
 #[derive(Clone, Debug)]
 pub struct Head(Vec<u8>);
 
 impl Head {
-    /// Reads it; `None` while its owner has not made the spool whole.
+    /// Reads the header; returns `None` while the owner has not completed the spool.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if it is no spool, or of a version that this reader does not know, [`Error::Truncated`], [`Error::Io`].
+    /// [`Error::Malformed`] if `source` is not a spool or of a version unknown to this reader, [`Error::Truncated`], [`Error::Io`].
     pub fn read<S: Source + ?Sized>(source: &S) -> Result<Option<Self>> {
         let what = "a spool";
         let size = size(source)?;
@@ -76,7 +76,7 @@ impl Head {
         Ok(Some(Self(bytes)))
     }
 
-    /// As much of it as is there, of a spool that never became whole.
+    /// Reads the part of the header that exists, for a spool that was never completed.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -88,40 +88,39 @@ impl Head {
         Ok(Self(bytes))
     }
 
-    /// Its bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Whether it is of a version before counters said what was about to be added to them.
+    /// True for version 4, whose counters do not record pending additions.
     pub(super) fn is_of_version_4(&self) -> bool {
         u32_at(&self.0, header::VERSION) == OLDEST_VERSION
     }
 
-    /// Bytes of an entry of its counters.
+    /// Returns the size of an entry of the counters, in bytes.
     pub(super) fn entry_bytes(&self) -> usize {
         if self.is_of_version_4() { folded::BYTES_4 } else { folded::BYTES }
     }
 
-    /// Process id of its owner.
+    /// Returns the process id of the owner.
     #[must_use]
     pub fn pid(&self) -> u32 {
         u32_at(&self.0, header::PID)
     }
 
-    /// When its owner started, in clock ticks since boot (proc(5), stat, field 22); 0 if it could not tell.
+    /// Returns the start time of the owner, in clock ticks since boot (proc(5), stat, field 22); 0 if unknown.
     #[must_use]
     pub fn started(&self) -> u64 {
         u64_at(&self.0, header::STARTED)
     }
 
-    /// Wall clock at its owner's time zero, in ns since 1970-01-01 UTC.
+    /// Returns the wall clock at the owner's time zero, in ns since 1970-01-01 UTC.
     #[must_use]
     pub fn epoch_unix_ns(&self) -> i64 {
         i64_at(&self.0, header::EPOCH_UNIX)
     }
 
-    /// Boot id of the machine it was made on.
+    /// Returns the boot id of the machine that the spool was made on.
     #[must_use]
     pub fn boot_id(&self) -> [u8; 16] {
         let mut id = [0; 16];
@@ -129,20 +128,20 @@ impl Head {
         id
     }
 
-    /// Whether its ticks are those of the processor's counter.
+    /// True if ticks are those of the processor's counter.
     #[must_use]
     pub fn uses_counter(&self) -> bool {
         u32_at(&self.0, header::COUNTER) != 0
     }
 
-    /// Device and inode (stat(2)) of the spill; `None` if there was none, or the tracer was older than this field.
+    /// Returns device and inode (stat(2)) of the spill file; `None` if there was none, or the tracer was older than this field.
     #[must_use]
     pub fn spill(&self) -> Option<(u64, u64)> {
         let file = (u64_at(&self.0, header::SPILL_DEVICE), u64_at(&self.0, header::SPILL_INODE));
         (file.1 != 0).then_some(file)
     }
 
-    /// The trace that was being written when the process ended, if one was and its name was known.
+    /// Returns the trace that was being written when the process ended, if there was one and its name was known.
     #[must_use]
     pub fn cut(&self) -> Option<Cut> {
         let length = u32_at(&self.0, header::CUT_PATH_BYTES) as usize;
@@ -158,7 +157,8 @@ impl Head {
         (under_way && length > 0).then_some(cut)
     }
 
-    /// From ticks to ns: by comparing clocks now with clocks at the process's start. `now` must be of the same boot.
+    /// Returns the conversion from ticks to ns, measured from the process's start to `now`, which must be of the same boot, or else to the
+    /// latest comparison of the clocks.
     #[must_use]
     pub fn scale(&self, now: Option<Clock>) -> TickScale {
         let base = u64_at(&self.0, header::BASE_TICKS);
@@ -175,16 +175,16 @@ impl Head {
         TickScale::measured(base, ticks, ns)
     }
 
-    /// The clocks when they were compared last.
+    /// Returns the clocks when they were last compared.
     pub(super) fn latest(&self) -> Clock {
         Clock { ticks: u64_at(&self.0, header::LATEST_TICKS), monotonic_ns: u64_at(&self.0, header::LATEST_MONOTONIC) }
     }
 
-    /// What was not recorded, and how often; `texts` are the journal's.
+    /// Returns the events that were not recorded, with their counts; `texts` are those of the journal.
     pub(super) fn notes(&self, texts: &[String]) -> Vec<Note> {
         let count = (u32_at(&self.0, header::NOTE_COUNT) as usize).min(MOST_NOTES);
         let of = |(i, what): (usize, &String)| {
-            // What was taken back before it was counted is below 0 for a moment.
+            // A count is negative for a moment if an event is taken back before it is counted.
             let count = u64_at(&self.0, header::NOTES + i * 8).cast_signed().max(0).cast_unsigned();
             (count > 0).then(|| Note { what: what.clone(), count })
         };

@@ -1,83 +1,84 @@
-//! The journal: what ids mean, in the order in which they were given. A record is a header of 16 bytes and a payload,
-//! padded to eight bytes. Several threads write records side by side, and any of them may be killed at any moment: a
-//! reader that meets something else than a whole record goes on eight bytes further.
+//! Journal: definitions of ids, in the order in which the ids were assigned.
+//!
+//! A record is a header of 16 bytes and a payload, padded to 8 bytes. Several threads write records concurrently, and any of them may be
+//! killed at any moment: a reader that does not find a complete record continues 8 bytes further.
 
 use crate::frame::crc;
 use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
 
-/// First four bytes of a record; stored last.
+/// Magic of a record, its first four bytes; stored last.
 pub const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"dxtJ");
-/// Bytes of a record's header: magic, length of the payload, kind, CRC-32 of the payload.
+/// Size of a record's header, in bytes: magic, length of the payload, kind, CRC-32 of the payload.
 pub const RECORD_BYTES: usize = 16;
-/// Longest payload, in bytes.
+/// Maximum size of a payload, in bytes.
 pub const MOST_PAYLOAD: usize = 1 << 24;
 
-/// What a record is.
+/// Kinds of records.
 pub mod kind {
-    /// The job block, as in a trace file; the last one counts.
+    /// Job block, as in a trace file; the last record counts.
     pub const JOB: u32 = 1;
-    /// A process block with its description only; the last one counts.
+    /// Process block with its description only; the last record counts.
     pub const PROCESS: u32 = 2;
-    /// A thread; the last one of its index counts.
+    /// Thread; the last record of an index counts.
     pub const THREAD: u32 = 3;
-    /// A file; the last one of its number counts.
+    /// File; the last record of a number counts.
     pub const FILE: u32 = 4;
-    /// A stream.
+    /// Stream.
     pub const STREAM: u32 = 5;
-    /// A layout.
+    /// Stripe layout.
     pub const LAYOUT: u32 = 6;
-    /// The texts of the notes, one line each.
+    /// Texts of the notes, one per line.
     pub const NOTES: u32 = 7;
-    /// A communicator.
+    /// MPI communicator.
     pub const COMMUNICATOR: u32 = 8;
-    /// A data set; the last one of its number counts.
+    /// Data set; the last record of a number counts.
     pub const DATA_SET: u32 = 9;
-    /// A stream that is about a data set.
+    /// Stream that uses a data set.
     pub const DATA_SET_STREAM: u32 = 10;
-    /// What a data set was when it was opened or made, from that moment to its next one.
+    /// Shape of a data set from the moment it was opened or created until its next record of this kind.
     pub const SHAPE: u32 = 11;
 }
 
-/// A data set, as the journal has it.
+/// Data set, as stored in the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataSet {
-    /// The file that holds it: its number in the journal.
+    /// Journal number of the file that holds the data set.
     pub file: u32,
-    /// Its path inside the file; empty if it has none, or it is not known.
+    /// Path inside the file; empty if there is none or it is unknown.
     pub path: Vec<u8>,
 }
 
-/// A stream that is about a data set, and what each of its transfers selects.
+/// Stream that uses a data set, and the selection of its transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSetStream {
-    /// Stream id.
+    /// Id of the stream.
     pub stream: u32,
     /// Number of the data set.
     pub data_set: u32,
-    /// What is selected; `None` for operations that move no data.
+    /// Selection of each transfer; `None` for operations that move no data.
     pub selection: Option<Selection>,
 }
 
-/// The size of a data set.
+/// Size of a data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Number of the data set.
     pub data_set: u32,
-    /// Dimensions; 0 for a scalar.
+    /// Number of dimensions; 0 for a scalar.
     pub dimensions: u32,
-    /// Elements.
+    /// Number of elements.
     pub elements: u64,
-    /// When the call that opened or made it returned, in ticks; 0 if that was not seen.
+    /// Time when the call that opened or created the data set returned, in ticks; 0 if not seen.
     pub since: u64,
 }
 
-/// Size of a record with this payload, with its header and padding.
+/// Returns the size of a record in bytes, with header and padding, for a payload of `payload` bytes.
 #[must_use]
 pub const fn record_bytes(payload: usize) -> usize {
     RECORD_BYTES + payload.next_multiple_of(8)
 }
 
-/// The header of a record.
+/// Encodes the header of a record.
 #[must_use]
 pub fn record_header(kind: u32, payload: &[u8]) -> [u8; RECORD_BYTES] {
     let mut out = [0; RECORD_BYTES];
@@ -88,7 +89,7 @@ pub fn record_header(kind: u32, payload: &[u8]) -> [u8; RECORD_BYTES] {
     out
 }
 
-/// Payload of a thread; `counted`: its segments only wait to be folded, and are to be by whoever finds them.
+/// Encodes the payload of a thread. `counted`: the thread's segments only wait to be folded, and a reader must fold them.
 #[must_use]
 pub fn thread(thread: ThreadDef, counted: bool) -> [u8; 12] {
     let mut out = [0; 12];
@@ -98,10 +99,10 @@ pub fn thread(thread: ThreadDef, counted: bool) -> [u8; 12] {
     out
 }
 
-/// Bytes of a file's payload before its path.
+/// Size of a file's payload before its path, in bytes.
 pub const FILE_BYTES: usize = 40;
 
-/// Payload of a file up to its path, which follows.
+/// Encodes the payload of a file up to its path, which follows.
 #[must_use]
 pub fn file(number: u32, file: &FileDef) -> [u8; FILE_BYTES] {
     let mut out = [0; FILE_BYTES];
@@ -114,7 +115,7 @@ pub fn file(number: u32, file: &FileDef) -> [u8; FILE_BYTES] {
     out
 }
 
-/// Payload of a stream; its file is a journal number.
+/// Encodes the payload of a stream, whose `file` is a journal number.
 #[must_use]
 pub fn stream(stream: &StreamDef) -> [u8; 16] {
     let mut out = [0; 16];
@@ -126,10 +127,10 @@ pub fn stream(stream: &StreamDef) -> [u8; 16] {
     out
 }
 
-/// Bytes of a layout's payload before the layout.
+/// Size of a layout's payload before the layout itself, in bytes.
 pub const LAYOUT_BYTES: usize = 16;
 
-/// Payload of a layout up to its bytes, which follow; its file is a journal number.
+/// Encodes the payload of a layout up to the layout itself, which follows; its `file` is a journal number.
 #[must_use]
 pub fn layout(layout: &LayoutDef) -> [u8; LAYOUT_BYTES] {
     let mut out = [0; LAYOUT_BYTES];
@@ -139,7 +140,7 @@ pub fn layout(layout: &LayoutDef) -> [u8; LAYOUT_BYTES] {
     out
 }
 
-/// Payload of a communicator.
+/// Encodes the payload of a communicator.
 #[must_use]
 pub fn communicator(communicator: &CommunicatorDef) -> [u8; 32] {
     let mut out = [0; 32];
@@ -152,10 +153,10 @@ pub fn communicator(communicator: &CommunicatorDef) -> [u8; 32] {
     out
 }
 
-/// Bytes of a data set's payload before its path.
+/// Size of a data set's payload before its path, in bytes.
 pub const DATA_SET_BYTES: usize = 8;
 
-/// Payload of a data set up to its path, which follows; its file is a journal number.
+/// Encodes the payload of a data set up to its path, which follows; `file` is a journal number.
 #[must_use]
 pub fn data_set(number: u32, file: u32) -> [u8; DATA_SET_BYTES] {
     let mut out = [0; DATA_SET_BYTES];
@@ -164,7 +165,7 @@ pub fn data_set(number: u32, file: u32) -> [u8; DATA_SET_BYTES] {
     out
 }
 
-/// Payload of a stream that is about a data set.
+/// Encodes the payload of a stream that uses a data set.
 #[must_use]
 pub fn data_set_stream(stream: DataSetStream) -> [u8; 12] {
     let mut out = [0; 12];
@@ -175,10 +176,10 @@ pub fn data_set_stream(stream: DataSetStream) -> [u8; 12] {
     out
 }
 
-/// Stands for the selection of operations that move no data.
+/// Code of the selection of operations that move no data.
 const NO_SELECTION: u32 = u32::MAX;
 
-/// Payload of a data set's size.
+/// Encodes the payload of a data set's shape.
 #[must_use]
 pub fn shape(shape: Shape) -> [u8; 24] {
     let mut out = [0; 24];
@@ -191,7 +192,7 @@ pub fn shape(shape: Shape) -> [u8; 24] {
 
 #[cfg(all(feature = "read", feature = "write"))]
 pub(super) mod read {
-    //! The way back.
+    //! Decoder of records.
     use super::{
         DATA_SET_BYTES, DataSet, DataSetStream, FILE_BYTES, LAYOUT_BYTES, MOST_PAYLOAD, RECORD_BYTES, RECORD_MAGIC,
         Shape, record_bytes,
@@ -200,17 +201,16 @@ pub(super) mod read {
     use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
     use crate::spool::parts::{u16_at, u32_at, u64_at};
 
-    /// Times the length of a journal that is checksummed for records that are none. A process that is killed leaves one for each of
-    /// its threads at most; where there are more, somebody made them, and reading ends before it takes much longer than the journal.
+    /// Bytes that may be checksummed in vain, as a multiple of the journal's length. A killed process leaves at most one unfinished record
+    /// per thread; more were put there on purpose, and reading ends before it takes much longer than the journal.
     const IN_VAIN: usize = 16;
 
-    /// The whole records of a journal: (kind, payload).
+    /// Returns the complete records of a journal as (kind, payload).
     pub(in crate::spool) fn records(journal: &[u8]) -> Records<'_> {
         let room = journal.len().saturating_mul(IN_VAIN).max(MOST_PAYLOAD);
         Records { rest: journal, room }
     }
 
-    /// See [`records`].
     pub(in crate::spool) struct Records<'a> {
         rest: &'a [u8],
         /// Bytes that may still be checksummed in vain.
@@ -218,13 +218,11 @@ pub(super) mod read {
     }
 
     impl Records<'_> {
-        /// Bytes behind the latest record.
         pub(in crate::spool) fn left(&self) -> usize {
             self.rest.len()
         }
     }
 
-    /// Bytes that a record of this payload takes.
     pub(in crate::spool) fn length(payload: &[u8]) -> usize {
         record_bytes(payload.len())
     }
@@ -248,22 +246,22 @@ pub(super) mod read {
         }
     }
 
-    /// The payload of what begins like a record.
+    /// Returns the payload of what looks like the start of a record.
     fn claimed(at: &[u8]) -> Option<&[u8]> {
         let length = u32_at(at, 4) as usize;
-        // An empty payload has a checksum of zero; no record is of kind 0.
+        // Rejects kind 0, which no record has: an empty payload has checksum 0, so a header of zeros after the magic would pass.
         if u32_at(at, 0) != RECORD_MAGIC || u32_at(at, 8) == 0 || length > MOST_PAYLOAD {
             return None;
         }
         at.get(RECORD_BYTES..RECORD_BYTES + length)
     }
 
-    /// The thread, and whether its segments are to be folded.
+    /// Decodes a thread and the flag that its segments are to be folded.
     pub(in crate::spool) fn thread(payload: &[u8]) -> (ThreadDef, bool) {
         (ThreadDef { index: u32_at(payload, 0), tid: u32_at(payload, 4) }, u32_at(payload, 8) != 0)
     }
 
-    /// The file's number, and the file.
+    /// Decodes a file and its number.
     pub(in crate::spool) fn file(payload: &[u8]) -> (u32, FileDef) {
         let file = FileDef {
             kind: u32_at(payload, 4).into(),
@@ -297,7 +295,7 @@ pub(super) mod read {
         }
     }
 
-    /// The data set's number, and the data set.
+    /// Decodes a data set and its number.
     pub(in crate::spool) fn data_set(payload: &[u8]) -> (u32, DataSet) {
         let path = payload.get(DATA_SET_BYTES..).unwrap_or_default().to_vec();
         (u32_at(payload, 0), DataSet { file: u32_at(payload, 4), path })
@@ -355,7 +353,7 @@ mod tests {
         }
     }
 
-    /// Whatever a journal claims, no more is checksummed than some times its length, and what stands before is read.
+    /// Bytes checksummed in vain are bounded by a multiple of the journal's length, and records in front of them are read.
     #[test]
     fn records_that_are_none_take_time_in_proportion_to_the_journal() {
         let mut journal = Vec::new();

@@ -1,4 +1,4 @@
-//! The journal, put in order: what the ids of a spool mean.
+//! Definitions of a spool's ids, as read from its journal.
 
 use super::MOST_NOTES;
 use super::journal::{DataSet, DataSetStream, Shape, kind, read as journal};
@@ -8,48 +8,48 @@ use crate::meta::{CommunicatorDef, FileDef, Job, LayoutDef, Process, StreamDef, 
 use crate::op::OpDef;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Path of the record that files beyond a limit share.
+/// Path of the record shared by all files beyond a limit.
 const OTHER_FILES: &[u8] = b"<other files>";
 
-/// What a journal tells.
+/// Definitions of a spool's ids.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// The job block.
+    /// Job block.
     pub job: Job,
-    /// The process block: its description only.
+    /// Process block with its description only.
     pub process: Process,
     /// Threads by index.
     pub threads: BTreeMap<u32, ThreadDef>,
-    /// Those whose segments are to be folded.
+    /// Indices of threads whose segments are to be folded.
     pub counted_threads: BTreeSet<u32>,
     /// Files by number.
     pub files: BTreeMap<u32, FileDef>,
-    /// Streams by id; their files are numbers of [`Self::files`].
+    /// Streams by id; their `file` is a key of [`Self::files`].
     pub streams: BTreeMap<u32, StreamDef>,
-    /// Layouts, as they were told.
+    /// Stripe layouts, in the order of the journal.
     pub layouts: Vec<LayoutDef>,
-    /// MPI's communicators by number.
+    /// MPI communicators by number.
     pub communicators: BTreeMap<u32, CommunicatorDef>,
     /// Data sets by number.
     pub data_sets: BTreeMap<u32, DataSet>,
-    /// Streams that are about data sets, by id.
+    /// Streams that use data sets, by stream id.
     pub data_set_streams: BTreeMap<u32, DataSetStream>,
-    /// What data sets were when they were opened or made, by number, in the order of these moments.
+    /// Shapes of data sets at the times when they were opened or created, by data set number, in order of time.
     pub shapes: BTreeMap<u32, Vec<Shape>>,
-    /// Texts of what may not be recorded.
+    /// Texts of the notes on events that were not recorded.
     pub notes: Vec<String>,
-    /// Files whose paths are known.
+    /// Number of files whose paths are kept.
     pub(super) paths: usize,
-    /// Bytes of all that was added.
+    /// Approximate memory used, in bytes.
     bytes: usize,
 }
 
-/// Bytes that a thing takes beside those of its record; and a stream, of which there are most.
+/// Bytes of memory that a definition takes in addition to its payload; streams, the most numerous ones, have a value of their own.
 const THING_BYTES: usize = 100;
 const STREAM_BYTES: usize = 24;
 
 impl Names {
-    /// What a trace tells: nothing of data sets.
+    /// Reads the definitions that go into a trace, which has none of data sets.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let mut all = Self::default();
         let of_data_sets = [kind::DATA_SET, kind::DATA_SET_STREAM, kind::SHAPE];
@@ -59,12 +59,12 @@ impl Names {
         Ok(all)
     }
 
-    /// Bytes of memory, about.
+    /// Returns the approximate memory used, in bytes.
     pub(super) const fn weight(&self) -> usize {
         self.bytes
     }
 
-    /// Forgets the paths of files, but for those of these numbers; returns how many.
+    /// Forgets the paths of all files except those numbered in `but`; returns the number forgotten.
     pub(super) fn forget_paths(&mut self, but: &BTreeSet<u32>) -> u64 {
         let mut forgotten = 0;
         for (_, file) in self.files.iter_mut().filter(|(number, _)| !but.contains(number)) {
@@ -77,26 +77,26 @@ impl Names {
         forgotten as u64
     }
 
-    /// The operation with this code.
+    /// Returns the operation with this code.
     #[must_use]
     pub fn op(&self, code: u16) -> Option<&OpDef> {
         self.job.ops.iter().find(|op| op.code == code)
     }
 
-    /// Whether the calls of a stream follow each other in one file.
+    /// True if all calls of a stream are on one file, so that their order means something.
     pub(super) fn has_order(&self, stream: u32) -> bool {
         let file = self.streams.get(&stream).and_then(|stream| self.files.get(&stream.file));
         file.is_none_or(|file| file.path.as_deref() != Some(OTHER_FILES))
     }
 
-    /// Fewest bytes of a read or write that stays a segment (`DXT_MIN_SIZE`); 0 if all do.
+    /// Returns the minimum size of a read or write that stays a segment (`DXT_MIN_SIZE`), in bytes; 0 if all do.
     #[must_use]
     pub fn least(&self) -> u64 {
         let set = self.job.settings.iter().find(|(name, _)| name == "DXT_MIN_SIZE");
         set.map_or(0, |(_, value)| bytes_of(value))
     }
 
-    /// Adds what a record tells; the last one of a thing counts. Shapes are in no order behind it.
+    /// Adds the definition in a record; the last record counts. Leaves shapes unsorted.
     fn add(&mut self, record: u32, payload: &[u8]) -> Result<()> {
         self.bytes += payload.len() + if record == kind::STREAM { STREAM_BYTES } else { THING_BYTES };
         match record {
@@ -138,7 +138,7 @@ impl Names {
             }
             kind::SHAPE => {
                 let shape = journal::shape(payload);
-                // A data set is told of before its sizes are.
+                // A data set is defined before its shapes are.
                 if self.data_sets.contains_key(&shape.data_set) {
                     let shapes = self.shapes.entry(shape.data_set).or_default();
                     if shapes.len() >= 2 * limits::DATA_SET_SHAPES {
@@ -155,11 +155,11 @@ impl Names {
         Ok(())
     }
 
-    /// Adds what stands in `bytes`, which begin at a record; returns how many of them need not be read again: those before the first
-    /// record that somebody is still writing.
+    /// Adds the records in `bytes`, which must begin at a record; returns the number of bytes that need not be read again, which ends
+    /// before the first record that is still being written.
     ///
     /// # Errors
-    /// [`crate::Error::Malformed`] if what the process said of itself makes no sense.
+    /// [`crate::Error::Malformed`] if the job or process block is invalid.
     pub(super) fn add_all(&mut self, bytes: &[u8]) -> Result<usize> {
         let (mut records, mut whole, mut at) = (journal::records(bytes), true, 0);
         let mut new_shapes = BTreeSet::new();
@@ -167,7 +167,7 @@ impl Names {
             let end = bytes.len() - records.left();
             whole &= at + journal::length(payload) == end;
             at = if whole { end } else { at };
-            // A list of nothings takes more memory than it has bytes.
+            // A list of empty elements takes more memory than its encoding has bytes.
             if matches!(record, kind::JOB | kind::PROCESS) && payload.len() > limits::SPOOL_JOB_BYTES {
                 continue;
             }
@@ -183,14 +183,15 @@ impl Names {
     }
 }
 
-/// What is there may change; beyond `most` nothing is added: the tracer's own tables hold no more, whatever a journal says.
+/// Inserts or replaces a definition. Beyond `most` nothing is added: the tracer's own tables hold no more, whatever a journal says.
 fn insert<T>(things: &mut BTreeMap<u32, T>, most: usize, number: u32, thing: T) {
     if things.len() < most || things.contains_key(&number) {
         things.insert(number, thing);
     }
 }
 
-/// Puts the shapes of a data set in order: threads write side by side, and a record may be read twice; of one moment the last one counts.
+/// Sorts the shapes of a data set by time and keeps the latest ones. Threads write concurrently, and a record may be read twice; of several
+/// shapes with the same time the last one counts.
 fn put_in_order(shapes: &mut Vec<Shape>) {
     shapes.sort_by_key(|shape| shape.since);
     shapes.reverse();
@@ -199,7 +200,7 @@ fn put_in_order(shapes: &mut Vec<Shape>) {
     shapes.reverse();
 }
 
-/// A size as the tracer's settings have it: bytes, or with `K`, `M`, `G`, `T`.
+/// Parses a size as in the tracer's settings: bytes, or with suffix `K`, `M`, `G` or `T`.
 fn bytes_of(text: &str) -> u64 {
     let (digits, unit) = text.trim().split_at(text.trim().trim_end_matches(|c: char| !c.is_ascii_digit()).len());
     let shift = match unit.trim().as_bytes().first().map(u8::to_ascii_uppercase) {
@@ -232,7 +233,7 @@ mod tests {
         journal.resize(journal.len().next_multiple_of(8), 0);
     }
 
-    /// A journal that is full of things that no tracer makes so many of.
+    /// Fills a journal with more definitions than any tracer makes.
     #[test]
     fn no_more_is_kept_than_the_tracer_has_room_for() {
         let mut journal = Vec::new();
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(all, [(5, 4), (6, 6), (7, 5), (9, 2), (10, 7)]);
     }
 
-    /// Whatever order somebody writes them in, and however many: in a second or so, where each used to move all others.
+    /// Shapes in any order and number take a second or so, where each one used to move all others.
     #[test]
     fn shapes_in_the_wrong_order_take_no_longer() {
         let count = 200_000_u64;

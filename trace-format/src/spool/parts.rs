@@ -1,4 +1,4 @@
-//! Little-endian numbers at offsets of untrusted bytes: zero where there are none.
+//! Little-endian numbers at offsets of untrusted bytes; 0 where bytes are missing.
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])

@@ -1,4 +1,4 @@
-//! Where the parts of a spool lie in its file, and how they are read.
+//! Regions of a spool's file: where they are, and how to read them.
 
 use super::parts::u64_at;
 use super::sparse::Sparse;
@@ -8,11 +8,10 @@ use crate::limits;
 use crate::read::Source;
 use std::ops::Range;
 
-/// The spool to read from.
 pub(super) struct SpoolReader<'a, S: ?Sized>(pub(super) &'a S);
 
 impl<S: Source + ?Sized> SpoolReader<'_, S> {
-    /// Where a part lies, and how much of it is in use by now and in the file.
+    /// Returns a region's offset, and the number of its bytes that are in use by now and in the file.
     pub(super) fn part(&self, part: Part) -> Result<(u64, u64)> {
         let [offset, capacity, used] = self.entry(part)?;
         let length = used.min(capacity).min(self.size()?.saturating_sub(offset));
@@ -21,13 +20,13 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok((offset, length))
     }
 
-    /// Bytes of a part that are not in use yet.
+    /// Returns the number of a region's bytes that are not in use yet.
     pub(super) fn room(&self, part: Part) -> Result<u64> {
         let [_, capacity, used] = self.entry(part)?;
         Ok(capacity.saturating_sub(used))
     }
 
-    /// Bytes that are in use and not in the file: it is made as long as it can ever become, so somebody has cut it.
+    /// Returns the bytes in use that are not in the file. A spool is created at its maximum length, so a shorter file was truncated.
     pub(super) fn missing(&self) -> Result<u64> {
         let (size, mut missing, mut entries) = (self.size()?, 0_u64, [0; PARTS * PART_BYTES]);
         self.read(header::PARTS as u64, &mut entries)?;
@@ -39,7 +38,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(missing)
     }
 
-    /// Offset, capacity and what is used of a part.
+    /// Returns offset, capacity and used bytes of a region.
     fn entry(&self, part: Part) -> Result<[u64; 3]> {
         let mut entry = [0; PART_BYTES];
         self.read(entry_offset(part), &mut entry)?;
@@ -50,7 +49,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })
     }
 
-    /// Parts do not overlap, so together they are no longer than the file.
+    /// Checks that the regions together are no longer than the file, since they do not overlap.
     pub(super) fn check(&self) -> Result<()> {
         let mut unclaimed = self.size()?;
         for part in ALL {
@@ -68,18 +67,18 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.0.read_exact_at(offset, into).map_err(|source| Error::Io { offset, length, source })
     }
 
-    /// Bytes of a part from `at` on.
+    /// Reads bytes of a region from `at` on.
     pub(super) fn fill(&self, part: Part, at: usize, into: &mut [u8]) -> Result<()> {
         self.read(self.part(part)?.0 + at as u64, into)
     }
 
-    /// The same of many bytes, which are zeros yet: holes are not read.
+    /// Reads many bytes of a region from `at` on into zeroed memory, without reading holes.
     pub(super) fn fill_zeros(&self, part: Part, at: usize, into: &mut [u8]) -> Result<()> {
         let offset = self.part(part)?.0 + at as u64;
         self.read_stored(offset, into).map(drop)
     }
 
-    /// As much of a part as is in use by now.
+    /// Copies the bytes of a region that are in use by now.
     pub(super) fn copy(&self, part: Part) -> Result<Sparse> {
         let (offset, length) = self.part(part)?;
         let mut bytes = zeros(offset, length)?;
@@ -87,8 +86,8 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
-    /// Records of so many bytes from the one of number `from` on that are not all in a hole: the number of the first one, and some of them.
-    /// `None` if there are no more.
+    /// Reads records of size `bytes` from number `from` on, skipping records in holes. Returns the number of the first record read, and a
+    /// batch of records; `None` if there are no more.
     pub(super) fn records(&self, part: Part, bytes: usize, from: usize) -> Result<Option<(usize, Vec<u8>)>> {
         let (offset, length) = self.part(part)?;
         let mut from = from as u64;
@@ -107,8 +106,8 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Some((from as usize, records)))
     }
 
-    /// Reads what is in no hole into zeros, and tells where that is. What a file claims to use costs who makes it nothing while it is a hole:
-    /// so it must cost no memory here. Where as much is on the disk as is claimed, nobody is asked for holes.
+    /// Reads the bytes outside holes into zeroed memory, and returns their ranges. A hole costs nothing to make, so it must cost no memory
+    /// here. If the file has as many bytes on disk as are claimed, holes are not looked up.
     fn read_stored(&self, offset: u64, into: &mut [u8]) -> Result<Vec<Range<usize>>> {
         if into.is_empty() {
             return Ok(Vec::new());
@@ -122,7 +121,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         let (mut all, mut at, end) = (Vec::new(), offset, offset.saturating_add(length));
         while let Some(stored) = self.0.stored(at).map_err(failed)?.filter(|stored| stored.start < end) {
             let place = stored.start.max(at)..stored.end.min(end);
-            // One that makes no way would be asked for ever.
+            // A range that makes no progress would be returned forever.
             if place.is_empty() {
                 break;
             }
@@ -135,20 +134,18 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
     }
 }
 
-/// All parts.
 const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Landing, Part::Meetings];
 
-/// Offset, capacity and what is used of a part, by its entry.
+/// Decodes a region's entry: offset, capacity and used bytes.
 fn numbers(entry: &[u8; PART_BYTES]) -> [u64; 3] {
     [0, 8, 16].map(|at| u64_at(entry, at))
 }
 
-/// Where a part's entry stands.
 const fn entry_offset(part: Part) -> u64 {
     (header::PARTS + part as usize * PART_BYTES) as u64
 }
 
-/// So many zeros, which take no memory before they are written to; `offset` is for the error.
+/// Allocates zeros, which take no memory before they are written to; `offset` is for the error.
 pub(super) fn zeros(offset: u64, length: u64) -> Result<Vec<u8>> {
     // A file with holes can be longer than memory.
     let no_room = |_| Error::Io { offset, length, source: std::io::ErrorKind::OutOfMemory.into() };
@@ -163,7 +160,7 @@ mod tests {
     use crate::spool::HEADER_BYTES;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// A file of 4 GiB with some bytes on the disk, which counts what is read.
+    /// File of 4 GiB with few bytes on disk, which counts the bytes read.
     struct Holes {
         header: Vec<u8>,
         data: (u64, Vec<u8>),
@@ -218,7 +215,7 @@ mod tests {
     fn what_is_used_and_not_in_the_file_is_missing() {
         for (entry, missing) in [
             ([65536, 1 << 40, 1000], 0),
-            // Only what nobody has used yet is cut off.
+            // Only bytes that are not in use are cut off.
             ([(4 << 30) - 1000, 2000, 1000], 0),
             ([(4 << 30) - 1000, 2000, 1001], 1),
             ([(4 << 30) + 1000, 2000, 1500], 1500),

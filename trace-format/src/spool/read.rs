@@ -1,4 +1,4 @@
-//! What a process had recorded, from its spool: whether it was killed, or is still running.
+//! Recovery of recordings from the spool of a process that was killed or is still running.
 
 use super::counters::{self, Counts};
 use super::head::{Clock, Head};
@@ -23,59 +23,60 @@ mod spilled;
 use segments::{Gone, Part, Pieces};
 use snapshot::Snapshot;
 
-/// The bytes of a spool.
+/// Copy of a spool's header and regions.
 #[derive(Debug)]
 pub struct Spool {
     head: Head,
     parts: Snapshot,
 }
 
-/// What a spool holds that is in no trace yet.
+/// Recordings of a spool that are not in any trace yet.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The job block as the process would have written it.
+    /// Job block, as the process would have written it.
     pub job: Job,
-    /// The process block; what follows from the segments is set when the region is encoded.
+    /// Process block; values that follow from the segments are set when the region is encoded.
     pub process: Process,
-    /// Calls that are on record as segments and may be in the counters too: it was killed while it counted them.
+    /// Number of calls that are on record as segments and may be in the counters too, since their process was counting them.
     pub uncertain: u64,
     threads: Vec<(u32, Pieces)>,
     scale: TickScale,
 }
 
 impl Spool {
-    /// Reads a spool, as much of it as is used. Its owner may be running: then all is there that it had recorded before, and no
-    /// part of a thing.
+    /// Reads the used parts of a spool. Its owner may be running: everything recorded before the call is read, and nothing in part.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if it is none, [`Error::Version`] if another version's tracer made it, [`Error::Io`].
+    /// [`Error::Malformed`] if `source` is not a spool, [`Error::Version`] if a tracer of another version made it, [`Error::Io`].
     pub fn read<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let Some(head) = Head::read(source)? else {
-            // Its owner was killed while it made it, before it had recorded anything.
+            // The owner was killed while it created the spool, before it had recorded anything.
             return Ok(Self { head: Head::unfinished(source)?, parts: Snapshot::default() });
         };
         let parts = Snapshot::of(source)?;
         Ok(Self { head, parts })
     }
 
-    /// What its header says.
+    /// Returns the header.
     #[must_use]
     pub const fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Bytes that the process had in use and that are not in the file: somebody has cut it. What they held is not known.
+    /// Returns the number of bytes in use that are missing because the file was truncated. Their contents are unknown.
     #[must_use]
     pub const fn missing_bytes(&self) -> u64 {
         self.parts.missing_bytes
     }
 
-    /// Puts together what is in no trace yet. `spill`: the file of packed blocks beside the spool, empty if there is none, which is
-    /// read block by block and once more by [`Recovered::write_region`]: of each, 16 bytes are kept. `now`: both clocks now, if this is the
-    /// machine and the boot of the spool; `in_trace`: whether the trace that was being written ([`Head::cut`]) is there, and whole.
+    /// Collects the recordings that are not in any trace yet.
+    ///
+    /// `spill` is the spill file beside the spool, empty if there is none. It is read block by block, and once more by
+    /// [`Recovered::write_region`]; 16 bytes per block are kept. `now` is the current reading of both clocks, if this is the spool's
+    /// machine and boot. `in_trace` is true if the trace that was being written ([`Head::cut`]) exists and is complete.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if what the process said of itself makes no sense, [`Error::Io`].
+    /// [`Error::Malformed`] if the description of the process is invalid, [`Error::Io`].
     pub fn recover(&self, spill: &dyn Source, now: Option<Clock>, in_trace: bool) -> Result<Recovered> {
         let scale = self.head.scale(now);
         let in_trace = in_trace || u32_at(self.head.bytes(), header::CUT) == cut::DONE;
@@ -123,7 +124,7 @@ impl Spool {
         Ok(Recovered { job: journal.job, process, uncertain, threads, scale })
     }
 
-    /// Fills in the times of the process's description.
+    /// Sets the times in the description of the process.
     fn date(&self, process: &mut Process, scale: &TickScale, latest_ns: u64) {
         let info = &mut process.info;
         info.epoch_unix_ns = i64_at(self.head.bytes(), header::EPOCH_UNIX);
@@ -138,7 +139,7 @@ impl Spool {
         info.ended_by = ENDED_BY.to_owned();
     }
 
-    /// Counters by stream, and where its last call ended.
+    /// Returns counters by stream, with the end of each stream's last call.
     fn folded(&self, scale: &TickScale, in_trace: bool) -> BTreeMap<u32, (Counters, Previous)> {
         let under_way = u32_at(self.head.bytes(), header::CUT) != 0;
         let counts = if in_trace { Counts::InNoTraceNorTaken } else { Counts::InNoTrace { under_way } };
@@ -157,17 +158,17 @@ impl Spool {
     }
 }
 
-/// What the trace says of how the process ended.
+/// Value of `ended_by` in the trace of a recovered process.
 pub const ENDED_BY: &str = "no end that it noticed (recovered from its spool)";
 
-/// What the trace says of a spool of which so many bytes that were in use are missing.
+/// Text of the note that counts the missing bytes of a truncated spool.
 pub const CUT_SHORT: &str =
     "bytes of the spool that are missing, with the calls that were in them: its file was cut short";
 
-/// What the trace says of calls of which it is not known whether they were counted already when the spool was read.
+/// Text of the note that counts calls which may have been in the counters already when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
-/// Fills in the streams that are used, and their files and layouts, with the files numbered anew.
+/// Adds the used streams with their files and layouts; renumbers the files.
 fn describe(
     process: &mut Process,
     mut files: BTreeMap<u32, FileDef>,
@@ -183,7 +184,7 @@ fn describe(
         });
         process.streams.push(StreamDef { file: number, ..stream });
     }
-    // A journal may say a thing twice; the last one counts.
+    // A journal may define a layout twice; the last record counts.
     let mut told: BTreeSet<(u32, u32)> = BTreeSet::new();
     let mut last: Vec<LayoutDef> = Vec::new();
     for layout in layouts.into_iter().rev() {
@@ -197,17 +198,17 @@ fn describe(
 }
 
 impl Recovered {
-    /// Whether nothing is in it.
+    /// True if there are no recordings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.process.streams.is_empty()
     }
 
-    /// Writes it to `out` as region `number` of a trace file; returns its index entry, without its offset. `spill` is what it was made with, of
-    /// which a block at a time is in memory.
+    /// Writes the recordings to `out` as region `number` of a trace file; returns the index entry without its offset. `spill` must be the
+    /// one passed to [`Spool::recover`]; one block of it at a time is in memory.
     ///
     /// # Errors
-    /// As [`Encoder::region`], and [`Error::Io`] also if `out` refuses.
+    /// See [`Encoder::region`]; also [`Error::Io`] if writing to `out` fails.
     pub fn write_region(
         &mut self,
         encoder: &mut Encoder,
@@ -241,10 +242,10 @@ impl Recovered {
         Ok(entry)
     }
 
-    /// The same in memory.
+    /// Encodes the region in memory, like [`Self::write_region`].
     ///
     /// # Errors
-    /// As [`Self::write_region`].
+    /// See [`Self::write_region`].
     pub fn region(&mut self, encoder: &mut Encoder, number: u32, spill: &dyn Source) -> Result<Region> {
         let mut bytes = Vec::new();
         let entry = self.write_region(encoder, number, spill, &mut bytes)?;
@@ -261,7 +262,7 @@ mod tests {
     use super::*;
     use crate::meta::{LayoutMoment, LayoutSource};
 
-    /// In the order in which the last of each was told; files that no stream is about have none.
+    /// Layouts keep the order of their last records; files without streams have none.
     #[test]
     fn the_last_layout_of_a_file_and_moment_counts() {
         let layout = |file, moment, byte| LayoutDef { file, moment, source: LayoutSource::Lustre, bytes: vec![byte] };

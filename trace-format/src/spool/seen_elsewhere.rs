@@ -1,6 +1,6 @@
-//! Which file systems other machines see too.
+//! Detection of file systems shared with other machines.
 
-/// Their magic numbers (statfs(2), and the file systems' own sources).
+/// Magic numbers of shared file systems (statfs(2), and the file systems' own sources).
 const KINDS: [u32; 11] = [
     0x6969,      // NFS
     0xff53_4d42, // CIFS
@@ -15,8 +15,8 @@ const KINDS: [u32; 11] = [
     0x6573_5546, // FUSE
 ];
 
-/// Whether other machines see what is on a file system of this `f_type` (statfs(2)). A mapped file there is slow and may fail in ways
-/// that a program cannot survive, and nobody here can tell whether the process runs that made it.
+/// True if other machines see the files on a file system of this `f_type` (statfs(2)). A mapped file there is slow and may fail in ways
+/// that a program cannot survive, and this machine cannot tell if the process that made it still runs.
 #[must_use]
 pub fn is_seen_elsewhere(kind: u32) -> bool {
     KINDS.contains(&kind)

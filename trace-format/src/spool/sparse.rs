@@ -1,19 +1,16 @@
-//! A part of a spool as it was copied, and where it is in no hole. What is a hole is all zeros, and costs who makes it nothing: so nobody walks
-//! over it.
+//! Copy of a spool's region, with the ranges outside holes. Holes are all zeros and cost nothing to make, so they are never walked over.
 
 use std::ops::Range;
 
-/// A copy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sparse {
-    /// All of it.
     pub(super) bytes: Vec<u8>,
-    /// What is in no hole, in its order.
+    /// Ranges outside holes, in order.
     pub(super) stored: Vec<Range<usize>>,
 }
 
 impl Sparse {
-    /// What begins at a multiple of `bytes` and is so long, and is not all in a hole: its number, and it.
+    /// Yields the records of size `bytes` that are not all in a hole, with their numbers.
     pub(super) fn records(&self, bytes: usize) -> impl Iterator<Item = (usize, &[u8])> {
         let mut next = 0;
         let numbers = self.stored.iter().flat_map(move |stored| {
@@ -24,13 +21,13 @@ impl Sparse {
         numbers.filter_map(move |number| Some((number, self.record(number, bytes)?)))
     }
 
-    /// The same, by its number.
+    /// Returns the record of size `bytes` with this number.
     pub(super) fn record(&self, number: usize, bytes: usize) -> Option<&[u8]> {
         let start = number.checked_mul(bytes)?;
         self.bytes.get(start..start.checked_add(bytes)?)
     }
 
-    /// Whoever goes on by `step` bytes where nothing is may go on from here.
+    /// Returns the position, at or after `at`, at which a walk in steps of `step` bytes may continue without crossing a hole.
     pub(super) fn next(&self, at: usize, step: usize) -> Option<usize> {
         let stored = self.stored.get(self.stored.partition_point(|stored| stored.end <= at))?;
         Some(at + stored.start.saturating_sub(at) / step * step)

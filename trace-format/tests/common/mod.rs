@@ -1,4 +1,4 @@
-//! Whole files from processes and segments, and back: a reader that takes all it can get. Shared by the test programs.
+//! Helpers shared by the test programs: whole files from processes and segments, and a reader that takes everything it can get.
 
 use trace_format::columns::TickScale;
 use trace_format::meta::{Job, Process};
@@ -6,14 +6,13 @@ use trace_format::read::{Columns, Decoder, Trace};
 use trace_format::write::{Encoder, Region, ThreadSegments};
 use trace_format::{Segment, StreamId};
 
-/// A process and the segments of its threads, by index.
+/// Process and the segments of its threads, by index.
 #[derive(Clone, Debug)]
 pub(crate) struct Rank {
     pub(crate) process: Process,
     pub(crate) threads: Vec<Vec<Segment>>,
 }
 
-/// Encodes the regions of `ranks`.
 pub(crate) fn regions(encoder: &mut Encoder, ranks: &mut [Rank]) -> Vec<Region> {
     let mut out = Vec::new();
     for (number, rank) in ranks.iter_mut().enumerate() {
@@ -27,33 +26,31 @@ pub(crate) fn regions(encoder: &mut Encoder, ranks: &mut [Rank]) -> Vec<Region> 
     out
 }
 
-/// The file that `job` and `ranks` make. Sets the counts in the processes.
+/// Encodes the file of `job` and `ranks`. Sets the counts in the processes.
 pub(crate) fn file(job: &Job, ranks: &mut [Rank]) -> Vec<u8> {
     let mut encoder = Encoder::new().expect("memory is there");
     let regions = regions(&mut encoder, ranks);
     trace_format::write::file(&mut encoder, job, regions).expect("memory is there")
 }
 
-/// One segment block as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Offset of its frame and of the frame's end.
+    /// Offsets of the frame's start and end.
     pub(crate) at: (u64, u64),
     pub(crate) thread: u32,
     pub(crate) segments: Vec<Segment>,
 }
 
-/// One region as it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SeenRegion {
     pub(crate) number: u32,
     pub(crate) process: Option<Process>,
     pub(crate) blocks: Vec<Block>,
-    /// Segments that should be there and are not, if it is known how many should be there.
+    /// Number of missing segments, if the expected number is known.
     pub(crate) lost: Option<i64>,
 }
 
-/// Everything that could be read, and how many things could not.
+/// Everything that could be read, and the number of problems.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) job: Job,
@@ -63,7 +60,6 @@ pub(crate) struct Seen {
     pub(crate) problems: usize,
 }
 
-/// Reads all there is.
 pub(crate) fn read(bytes: &[u8]) -> trace_format::Result<Seen> {
     let trace = Trace::open(bytes)?;
     let mut seen = Seen {

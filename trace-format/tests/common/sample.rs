@@ -1,4 +1,4 @@
-//! A small trace in which everything occurs once.
+//! Small trace that contains everything once.
 
 use super::common::Rank;
 use trace_format::counters::{Counters, Previous};
@@ -9,7 +9,7 @@ use trace_format::meta::{
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::{Segment, StreamId};
 
-/// The job block of the small trace: every layer, class and mode occurs.
+/// Returns the job block of the small trace, with every layer, class and mode.
 pub(crate) fn job() -> Job {
     let op = |code, layer, class, mode, name: &str| OpDef { code, layer, class, mode, name: name.into() };
     Job {
@@ -46,12 +46,11 @@ pub(crate) fn job() -> Job {
     }
 }
 
-/// The processes of the small trace.
 pub(crate) fn ranks() -> Vec<Rank> {
     (0..2).map(|rank| Rank { process: process(rank), threads: vec![regular(rank), scattered()] }).collect()
 }
 
-/// Open, 200 writes in sequence with a pause and a slow one among them, close.
+/// Returns an open, 200 sequential writes with one pause and one slow write among them, and a close.
 fn regular(rank: i32) -> Vec<Segment> {
     let mut now = 1_000_000_000 + rank as u64;
     let mut segment = |stream, offset, length, pause: u64, took: u64| {
@@ -68,7 +67,7 @@ fn regular(rank: i32) -> Vec<Segment> {
     out
 }
 
-/// 70 segments of two streams anywhere in a file, one inside the other, and the largest numbers there are.
+/// Returns 70 segments of two streams at scattered offsets, one inside the other, and the largest numbers possible.
 fn scattered() -> Vec<Segment> {
     let mut out = Vec::new();
     for i in 0..35_u64 {

@@ -1,16 +1,16 @@
-//! A spool built by hand: a file, a stream, and full chunks of segments. Shared by test programs, also those of the analyzer.
+//! Spool built by hand: a file, a stream, and full chunks of segments. Shared by test programs, including those of the analyzer.
 
 use trace_format::meta::{FileDef, StreamDef};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::spool::{HEADER_BYTES, MAGIC, PART_BYTES, Part, VERSION, chunk, header, journal};
 
-/// Bytes of the whole, and of each chunk.
+/// Size of the whole spool and of each chunk, in bytes.
 const BYTES: usize = 64 << 10;
 const CHUNK: usize = 4096;
-/// Where the arena begins: behind header and journal.
+/// Offset of the arena, after header and journal.
 const ARENA: usize = 2 * HEADER_BYTES;
 
-/// A spool of process 1 with chunks of one thread, each of this sequence and with segments that end so, 5 ticks after they began.
+/// Builds a spool of process 1 with chunks of one thread: (sequence number, ends of segments). Segments begin 5 ticks before their end.
 pub(crate) fn spool(chunks: &[(u32, Vec<u64>)]) -> Vec<u8> {
     let mut bytes = vec![0; BYTES];
     let mut put = |at: usize, some: &[u8]| bytes[at..at + some.len()].copy_from_slice(some);

@@ -1,5 +1,5 @@
-//! Any bytes as the region of any module: uncompressed, so that mutations reach the records, or repeated and compressed, so that few
-//! bytes are many; and as a whole log. The allocator gives no more than a bound, whatever they claim or unpack to.
+//! Fuzz target: any bytes as a whole log and as the region of any module. The region is uncompressed, so that mutations reach the records,
+//! or repeated and compressed, so that few bytes become many. The allocator enforces a bound, whatever the bytes claim or unpack to.
 #![no_main]
 
 use cap::Cap;
@@ -10,11 +10,11 @@ use libfuzzer_sys::fuzz_target;
 use std::alloc::System;
 use std::io::Write;
 
-/// What names and layouts may take, which are kept, and what buffers do.
+/// Bounded by the memory for names and layouts, which are kept, and for buffers.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, 320 << 20);
 
-/// Bytes that the input is repeated to, before it is compressed: thousands of times a bomb's length, and read in a second.
+/// Size that the input is repeated to before compression, in bytes: thousands of times a bomb's length, yet read within a second.
 const REPEATED_BYTES: usize = 1 << 20;
 
 fn read(bytes: &[u8]) {
@@ -25,7 +25,8 @@ fn read(bytes: &[u8]) {
     darshan_parser(&mut log, &mut std::io::sink()).expect("a sink takes all");
 }
 
-/// One stream of zlib (0) or bzip2 (1), or the bytes as they are (2). Half of all inputs stay as they are: packing takes time.
+/// Returns the compression type and the bytes: one stream of zlib (0) or bzip2 (1), or the bytes as they are (2). Most inputs stay as they
+/// are, since packing takes time.
 fn packed(how: u8, bytes: &[u8]) -> (u8, Vec<u8>) {
     let repeated = || bytes.iter().copied().cycle().take(REPEATED_BYTES).collect::<Vec<u8>>();
     match how % 32 {
@@ -47,7 +48,7 @@ fuzz_target!(|input: (u8, u8, &[u8])| {
     let (place, version, bytes) = input;
     read(bytes);
     let place = usize::from(place % 64);
-    // Half of it are names, half records.
+    // Half of the bytes are names, half are records.
     let (names, records) = bytes.split_at(bytes.len() / 2);
     let how = version / 8;
     let (compression, names) = packed(how, names);

@@ -1,29 +1,27 @@
-//! The fixed-size records: how many numbers each version has, and how old ones become new ones.
+//! Fixed-size records: number of counters in each version, and conversion of old versions to the newest.
 //!
-//! Every record is id, rank, in some modules the id of the file it belongs to, integers, floats; eight bytes each.
+//! A record consists of id, rank, in some modules the id of the file it belongs to, integers and floats, of 8 bytes each.
 
 use super::{daos, libraries, names};
 use crate::module::Module;
 
-/// A value that older logs do not have, as Darshan's own tools show it.
+/// Value of counters that older logs lack, as shown by Darshan's own tools.
 const UNKNOWN: i64 = -1;
 const UNKNOWN_TIME: f64 = -1.0;
 
-/// One version of one module's record.
+/// Record layout of one version of a module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    /// Integer counters.
     pub(crate) ints: usize,
-    /// Floating-point counters.
     pub(crate) floats: usize,
-    /// Whether the id of a file stands behind the rank.
+    /// True if the id of a file follows the rank.
     pub(crate) file_id: bool,
-    /// Bytes behind the counters that say where on DAOS the file or object is.
+    /// Bytes after the counters that locate the file or object on DAOS.
     pub(crate) tail: usize,
 }
 
 impl Layout {
-    /// The layout of a version, 1 to the newest.
+    /// Returns the layout of a version, from 1 to the newest.
     pub(crate) fn of(module: Module, version: u32) -> Option<Self> {
         let (ints, floats) = match (module, version) {
             (Module::Posix, 1) => (68, 15),
@@ -47,9 +45,9 @@ impl Layout {
             (Module::Daos, 1) => (64, 15),
             _ => return None,
         };
-        // Where BG/Q's version 1 has a number that means nothing.
+        // In version 1 of BG/Q, this number has no meaning.
         let file_id = matches!((module, version), (Module::H5D, 2) | (Module::PnetcdfVar | Module::BgQ, 1));
-        // Pool, container; and the number of an object.
+        // Pool and container; for objects also their number.
         let tail = match module {
             Module::Dfs => 32,
             Module::Daos => 48,
@@ -58,13 +56,12 @@ impl Layout {
         Some(Self { ints, floats, file_id, tail })
     }
 
-    /// Size of a record in bytes.
     pub(crate) fn bytes(self) -> usize {
         8 * (2 + usize::from(self.file_id) + self.ints + self.floats) + self.tail
     }
 }
 
-/// Names of the integer and of the float counters of the newest version; empty for other modules.
+/// Returns the names of the integer and float counters of the newest version; empty for other modules.
 pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'static [&'static str]) {
     match module {
         Module::Posix => (&names::POSIX, &names::POSIX_F),
@@ -81,7 +78,7 @@ pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'stati
     }
 }
 
-/// Makes an old record a newest one. False if it has to be left out.
+/// Converts an old record to the newest version. Returns false if the record has to be left out.
 pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bool {
     match module {
         Module::Posix => return upgrade_posix(version, ints, floats),
@@ -91,7 +88,7 @@ pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats:
             if version < 2 {
                 close_start_and_open_end(floats, 1);
             }
-            // FLUSHES and USE_MPIIO; META_TIME.
+            // Added: FLUSHES and USE_MPIIO; META_TIME.
             insert(ints, 1, &[UNKNOWN; 2]);
             insert(floats, 4, &[UNKNOWN_TIME]);
         }
@@ -103,7 +100,7 @@ pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats:
             let opens = ints.iter().fold(0i64, |sum, &opens| sum.wrapping_add(opens));
             *ints = vec![UNKNOWN; 9];
             ints[1] = opens;
-            // The timestamps of waiting; META_TIME and WAIT_TIME.
+            // Added: the timestamps of waiting; META_TIME and WAIT_TIME.
             insert(floats, 2, &[UNKNOWN_TIME]);
             insert(floats, 5, &[UNKNOWN_TIME; 3]);
         }
@@ -114,7 +111,7 @@ pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats:
 
 fn upgrade_posix(version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bool {
     if version < 2 {
-        // C streams were counted here, at 6 to 9; a file with any has them mixed into its other counters.
+        // Counters 6 to 9 of C streams; a file that has any has them mixed into its other counters.
         if ints[6] > 0 {
             return false;
         }
@@ -124,14 +121,14 @@ fn upgrade_posix(version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bo
         close_start_and_open_end(floats, 3);
     }
     if version < 4 {
-        // FILENOS and DUPS; RENAME_SOURCES, RENAME_TARGETS and RENAMED_FROM, which is an id and so has no -1.
+        // Added: FILENOS and DUPS; RENAME_SOURCES, RENAME_TARGETS and RENAMED_FROM, which is an id and therefore 0 instead of -1.
         insert(ints, 1, &[UNKNOWN; 2]);
         insert(ints, 10, &[UNKNOWN, UNKNOWN, 0]);
     }
     true
 }
 
-/// Two timestamps that newer versions have, from `at` on.
+/// Inserts two timestamps, which newer versions have, from `at` on.
 fn close_start_and_open_end(floats: &mut Vec<f64>, at: usize) {
     insert(floats, at, &[UNKNOWN_TIME; 2]);
 }

@@ -1,5 +1,5 @@
-//! Counter records of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS: one per file and rank, or one for a file that all ranks share.
-//! Records of older versions are given as those of the newest.
+//! Counter records of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS: one per file and rank, or one for a file that all ranks share. Records
+//! of older versions are converted to the newest one.
 
 mod daos;
 pub(crate) mod layout;
@@ -12,36 +12,36 @@ use crate::stream::Stream;
 use layout::Layout;
 use std::io::{Read, Seek};
 
-/// Counters of one file by one rank, or by all.
+/// Counters of one file by one rank, or by all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterRecord {
-    /// Record id; [`crate::Log::names`] has its name.
+    /// Record id; [`crate::Log::names`] has the name.
     pub id: u64,
     /// MPI rank; -1 if the record is the sum over all ranks.
     pub rank: i64,
-    /// Record id of the file that a data set or variable is in; only H5D (0 in its version 1) and PNETCDF_VAR.
+    /// Record id of the file that holds the data set or variable; only in H5D (0 in its version 1) and PNETCDF_VAR.
     pub file_id: Option<u64>,
-    /// Place of the file or object on DAOS; only in records of DFS and DAOS.
+    /// Location of the file or object on DAOS; only in records of DFS and DAOS.
     pub daos: Option<DaosPlace>,
-    /// Integer counters, as [`int_names`] names them. -1 is a counter that could not be monitored.
+    /// Integer counters, in the order of [`int_names`]; -1 for a counter that could not be monitored.
     pub ints: Vec<i64>,
-    /// Floating-point counters, as [`float_names`] names them: seconds, but for variances.
+    /// Floating-point counters, in the order of [`float_names`]; in seconds, except for variances.
     pub floats: Vec<f64>,
 }
 
-/// Place of a file or object on DAOS.
+/// Location of a file or object on DAOS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DaosPlace {
     /// UUID of the pool.
     pub pool: [u8; 16],
     /// UUID of the container.
     pub container: [u8; 16],
-    /// Upper and lower half of the object's number; only of the DAOS module, whose records have no names.
+    /// Upper and lower half of the object's number; only in the DAOS module, whose records have no names.
     pub object: Option<(u64, u64)>,
 }
 
 impl DaosPlace {
-    /// Decodes what follows the counters.
+    /// Decodes the bytes after the counters.
     fn decode(tail: &[u8], endian: Endian) -> Option<Self> {
         let (pool, rest) = tail.split_first_chunk()?;
         let (container, object) = rest.split_first_chunk()?;
@@ -49,14 +49,14 @@ impl DaosPlace {
         Some(Self { pool: *pool, container: *container, object })
     }
 
-    /// Pool and container, as `darshan-parser` shows them for a mount point.
+    /// Returns pool and container, as `darshan-parser` shows them in place of a mount point.
     #[must_use]
     pub fn pool_and_container(&self) -> String {
         format!("{}:{}", uuid(&self.pool), uuid(&self.container))
     }
 }
 
-/// A UUID as text.
+/// Formats a UUID.
 #[must_use]
 pub fn uuid(bytes: &[u8; 16]) -> String {
     let mut out = String::with_capacity(36);
@@ -69,24 +69,24 @@ pub fn uuid(bytes: &[u8; 16]) -> String {
     out
 }
 
-/// What the names of counters by size end in: `POSIX_SIZE_READ_0_100`. Upper bounds belong to a bin; K is 1,024.
+/// Suffixes of the names of counters by size, as in `POSIX_SIZE_READ_0_100`. Upper bounds are inclusive; K is 1,024.
 pub const SIZE_NAMES: [&str; 10] =
     ["0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS"];
 
-/// Names of a module's integer counters, in their order; empty for modules without counter records.
+/// Returns the names of a module's integer counters, in order; empty for modules without counter records.
 #[must_use]
 pub fn int_names(module: Module) -> &'static [&'static str] {
     layout::counter_names(module).0
 }
 
-/// Names of a module's floating-point counters, in their order; empty for modules without counter records.
+/// Returns the names of a module's floating-point counters, in order; empty for modules without counter records.
 #[must_use]
 pub fn float_names(module: Module) -> &'static [&'static str] {
     layout::counter_names(module).1
 }
 
 impl CounterRecord {
-    /// A record of `module` with all counters zero; `None` for modules without counter records.
+    /// Creates a record of `module` with all counters 0; `None` for modules without counter records.
     #[must_use]
     pub fn zero(module: Module, id: u64, rank: i64) -> Option<Self> {
         let layout = Layout::of(module, module.newest_version())?;
@@ -95,27 +95,27 @@ impl CounterRecord {
         Some(Self { id, rank, file_id: layout.file_id.then_some(0), daos, ints, floats })
     }
 
-    /// An integer counter by name, such as `POSIX_BYTES_READ`.
+    /// Returns an integer counter by name, such as `POSIX_BYTES_READ`.
     #[must_use]
     pub fn int(&self, module: Module, name: &str) -> Option<i64> {
         self.ints.get(int_names(module).iter().position(|&known| known == name)?).copied()
     }
 
-    /// A floating-point counter by name, such as `POSIX_F_READ_TIME`.
+    /// Returns a floating-point counter by name, such as `POSIX_F_READ_TIME`.
     #[must_use]
     pub fn float(&self, module: Module, name: &str) -> Option<f64> {
         self.floats.get(float_names(module).iter().position(|&known| known == name)?).copied()
     }
 }
 
-/// Counter records of one module, in the log's order. Ends early at damage, which [`crate::Log::problems`] then has.
+/// Iterator over the counter records of one module, in the log's order. It ends early at damage, which is then in [`crate::Log::problems`].
 pub struct Counters<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
     module: Module,
     version: u32,
     layout: Layout,
-    /// Bytes of each record that are passed over, of a modified Darshan.
+    /// Extra bytes in each record of a modified Darshan, which are skipped.
     extra: usize,
 }
 

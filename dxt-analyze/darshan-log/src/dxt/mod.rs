@@ -1,6 +1,6 @@
-//! DXT: every read and write of a file by a rank, with place, size and time.
+//! DXT: every read and write of a file by a rank, with offset, length and time.
 //!
-//! A record may have millions of segments, so they are given in pieces out of one buffer: memory does not grow with a log.
+//! A record may have millions of segments. They are delivered in pieces from one buffer, so that memory does not grow with the log.
 
 mod segment;
 
@@ -12,12 +12,10 @@ use crate::stream::Stream;
 pub use segment::{Segment, SegmentKind};
 use std::io::{Read, Seek};
 
-/// Bytes of a record's head.
 pub(crate) const HEAD_BYTES: usize = 104;
-/// Segments given at once, at most.
 const PIECE_SEGMENTS: usize = 1024;
 
-/// The API whose calls are on record.
+/// API of the recorded calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// POSIX calls: `read`, `pwrite` and so on.
@@ -26,42 +24,42 @@ pub enum Api {
     MpiIo,
 }
 
-/// What a segment did.
+/// Operation of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Wrote to the file.
+    /// Write to the file.
     Write,
     /// Read from the file.
     Read,
 }
 
-/// Accesses of one rank to one file: what precedes its segments.
+/// Head of a record, which precedes its segments: the accesses of one rank to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DxtRecord {
-    /// Record id; [`crate::Log::names`] has its name.
+    /// Record id; [`crate::Log::names`] has the name.
     pub id: u64,
     /// MPI rank.
     pub rank: i64,
-    /// Host that the rank ran on.
+    /// Host of the rank.
     pub hostname: Text,
-    /// Number of writes; their segments come first.
+    /// Number of writes, whose segments come first.
     pub write_count: u64,
     /// Number of reads.
     pub read_count: u64,
 }
 
-/// Some consecutive segments of a record, all of one operation.
+/// Consecutive segments of a record, all of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// What they did.
+    /// Operation of the segments.
     pub operation: Operation,
-    /// Number of the first among the record's segments of this operation.
+    /// Index of the first segment among the record's segments of this operation.
     pub first: u64,
-    /// The segments, in the order in which the calls began.
+    /// Segments, in the order in which the calls began.
     pub segments: &'a [Segment],
 }
 
-/// Reads the DXT records of one API, in the log's order.
+/// Reader of the DXT records of one API, in the log's order.
 pub struct Dxt<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
@@ -69,9 +67,9 @@ pub struct Dxt<'a, R> {
     fit: Fit,
     writes_left: u64,
     reads_left: u64,
-    /// Bytes behind the reads, of segments that a modified Darshan has besides.
+    /// Bytes after the reads, of further segments that a modified Darshan wrote.
     further: u64,
-    /// Segments of the current operation that were given.
+    /// Number of delivered segments of the current operation.
     given: u64,
     segments: Vec<Segment>,
 }
@@ -81,14 +79,14 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
         Self { stream, endian, kind, fit, writes_left: 0, reads_left: 0, further: 0, given: 0, segments: Vec::new() }
     }
 
-    /// How the log's segments are made.
+    /// Returns the encoding of the log's segments.
     #[must_use]
     pub fn kind(&self) -> SegmentKind {
         self.kind
     }
 
-    /// The next record; segments of the one before that were not taken are passed over. `None` at the end, or at damage,
-    /// which [`crate::Log::problems`] then has.
+    /// Returns the next record, skipping segments of the previous one that were not read. `None` at the end, or at damage, which is then in
+    /// [`crate::Log::problems`].
     pub fn next_record(&mut self) -> Option<DxtRecord> {
         let left = self.writes_left.saturating_add(self.reads_left) * self.kind.bytes() as u64 + self.further;
         (self.writes_left, self.reads_left, self.further, self.given) = (0, 0, 0, 0);
@@ -111,7 +109,7 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
         }
     }
 
-    /// The next segments of the current record; `None` when it has no more, or at damage, after which no record comes either.
+    /// Returns the next segments of the current record. `None` after the last, or at damage, after which there are no more records.
     pub fn next_piece(&mut self) -> Option<Piece<'_>> {
         if self.writes_left == 0 && self.reads_left == 0 {
             return None;
@@ -128,13 +126,12 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
         let count = self.segments.len() as u64;
         *left -= count;
         let (first, operation) = (self.given, if writing { Operation::Write } else { Operation::Read });
-        // Numbering begins again with the reads.
+        // Numbering restarts with the reads.
         self.given = if *left == 0 { 0 } else { first + count };
         Some(Piece { operation, first, segments: &self.segments })
     }
 }
 
-/// Decodes a record's head.
 pub(crate) fn decode_head(head: &[u8; HEAD_BYTES], endian: Endian, offset: u64) -> Result<DxtRecord> {
     let count = |what, at: usize| limits::check_count(what, endian.i64(&head[at..]), limits::SEGMENTS, offset);
     Ok(DxtRecord {

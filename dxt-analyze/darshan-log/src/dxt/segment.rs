@@ -1,45 +1,45 @@
-//! A segment, and the four ways in which logs have it.
+//! Segment, and its four encodings in logs.
 
 use crate::bytes::{Endian, until_nul};
 use crate::module::Module;
 
-/// What the offset of an MPI-IO call reads when the log does not have it.
+/// Offset of MPI-IO calls in logs that do not have it.
 const NO_OFFSET: i64 = -1;
-/// The text before a thread's number in the 96-byte form.
+/// Text before the thread id in the 96-byte encoding.
 const THREAD_TEXT: &[u8] = b"pthread_id=";
 
 /// One read or write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// First byte of the file; -1 if an MPI-IO log does not say.
+    /// First byte in the file; -1 if an MPI-IO log does not have it.
     pub offset: i64,
-    /// Bytes moved; 0 is a read at the end of a file. Failed calls are not on record.
+    /// Bytes moved; 0 for a read at the end of a file. Failed calls are not on record.
     pub length: i64,
-    /// Start of the call, in seconds since the process began to be traced.
+    /// Start of the call, in seconds since tracing of the process began.
     pub start: f64,
-    /// End of the call, as `start`.
+    /// End of the call, in the same unit.
     pub end: f64,
-    /// The thread's `pthread_self()`, in logs that have it.
+    /// Calling thread as given by `pthread_self()`, in logs that have it.
     pub thread: Option<u64>,
 }
 
-/// How a log's segments are made.
+/// Encoding of a log's segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SegmentKind {
-    /// 32 bytes: offset, length, start, end. DXT_POSIX 1, DXT_MPIIO 2.
+    /// 32 bytes: offset, length, start, end. In DXT_POSIX 1 and DXT_MPIIO 2.
     Plain,
-    /// 32 bytes, the offset without meaning. DXT_MPIIO 1.
+    /// 32 bytes with a meaningless offset. In DXT_MPIIO 1.
     NoOffset,
-    /// 40 bytes: a thread id more. DXT_POSIX 2, DXT_MPIIO 3, which no release of Darshan reads yet.
+    /// 40 bytes: a thread id in addition. In DXT_POSIX 2 and DXT_MPIIO 3, which no release of Darshan reads yet.
     Thread,
-    /// 96 bytes: 64 bytes of text more, `pthread_id=N`. Written by an unofficial branch under the versions of [`Self::Plain`];
+    /// 96 bytes: 64 bytes of text in addition, `pthread_id=N`. Written by an unofficial branch under the versions of [`Self::Plain`];
     /// Darshan's own tools misread such logs.
     ThreadText,
 }
 
 impl SegmentKind {
-    /// The kind that a module's version stands for.
+    /// Returns the encoding of a module's version.
     pub(crate) fn of(module: Module, version: u32) -> Option<Self> {
         match (module, version) {
             (Module::DxtMpiIo, 1) => Some(Self::NoOffset),
@@ -49,7 +49,7 @@ impl SegmentKind {
         }
     }
 
-    /// Size of a segment in bytes.
+    /// Returns the size of a segment, in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         match self {
@@ -59,13 +59,13 @@ impl SegmentKind {
         }
     }
 
-    /// Whether segments have a thread.
+    /// True if segments have a thread.
     #[must_use]
     pub fn has_threads(self) -> bool {
         matches!(self, Self::Thread | Self::ThreadText)
     }
 
-    /// Decodes all of `bytes` into `segments`, whose old content goes.
+    /// Decodes all of `bytes` into `segments`, replacing its contents.
     pub(crate) fn decode(self, bytes: &[u8], endian: Endian, segments: &mut Vec<Segment>) {
         match endian {
             Endian::Little => self.decode_as::<false>(bytes, segments),
@@ -73,7 +73,7 @@ impl SegmentKind {
         }
     }
 
-    /// The byte order is a constant, so that the loop has no branch for it.
+    /// Decodes with a constant byte order, so that the loop has no branch for it.
     fn decode_as<const BIG: bool>(self, bytes: &[u8], segments: &mut Vec<Segment>) {
         let endian = if BIG { Endian::Big } else { Endian::Little };
         let plain = |bytes: &[u8]| Segment {
@@ -98,7 +98,7 @@ impl SegmentKind {
     }
 }
 
-/// The number in the text of a 96-byte segment.
+/// Parses the thread id in the text of a 96-byte segment.
 fn thread(text: &[u8]) -> Option<u64> {
     let number = until_nul(text).strip_prefix(THREAD_TEXT)?;
     std::str::from_utf8(number).ok()?.trim().parse().ok()

@@ -1,4 +1,4 @@
-//! The rows of `darshan-parser`: one for each counter of each record.
+//! Rows of `darshan-parser`: one for each counter of each record.
 
 use super::number::fixed;
 use super::preamble::preamble;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Read, Seek, Write};
 
-/// Modules that are printed, in their order in a log.
+/// Modules that are printed, in the order of a log.
 const MODULES: [Module; 12] = [
     Module::Posix,
     Module::MpiIo,
@@ -28,15 +28,17 @@ const MODULES: [Module; 12] = [
     Module::Daos,
 ];
 
-/// Writes what `darshan-parser --show-incomplete` prints with `TZ=UTC`, without its explanations of columns and counters.
+/// Writes the output of `darshan-parser --show-incomplete` with `TZ=UTC`, without its explanations of columns and counters.
 ///
-/// The rows are the same, but for modules that this crate does not read, which are left out, and for float counters of old
-/// POSIX records that the tools of 3.5.0 lose and this crate has. Of versions 2 and 3: `POSIX_F_VARIANCE_RANK_TIME` and
-/// `_BYTES`, which they print as 0. Of versions 1 to 3 in big-endian logs: `POSIX_F_META_TIME`, `POSIX_F_MAX_READ_TIME` and
-/// `POSIX_F_MAX_WRITE_TIME`, whose bytes they leave unswapped.
+/// The rows are identical, with two exceptions. Modules that this crate does not read are left out. Some float counters of old POSIX
+/// records are lost by the tools of 3.5.0 but read by this crate:
+///
+/// * Versions 2 and 3: `POSIX_F_VARIANCE_RANK_TIME` and `POSIX_F_VARIANCE_RANK_BYTES`, which the tools print as 0.
+/// * Versions 1 to 3 in big-endian logs: `POSIX_F_META_TIME`, `POSIX_F_MAX_READ_TIME` and `POSIX_F_MAX_WRITE_TIME`, whose bytes the tools
+///   leave unswapped.
 ///
 /// # Errors
-/// Only of `out`. Damage in the log ends a module's records and is in [`Log::problems`].
+/// Errors of `out` only. Damage in the log ends a module's records and is reported in [`Log::problems`].
 pub fn darshan_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write) -> io::Result<()> {
     preamble(log, out)?;
     let info = log.info();
@@ -75,14 +77,14 @@ pub fn darshan_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// Rows of one module, collected before they are written.
+/// Rows of one module, buffered before they are written.
 struct Rows<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,
     module: Module,
-    /// Module, rank, record id.
+    /// Module, rank and record id.
     front: String,
-    /// File name, mount point, file system type.
+    /// File name, mount point and file system type.
     place: [Cow<'a, [u8]>; 3],
 }
 
@@ -92,7 +94,7 @@ impl<'a> Rows<'a> {
         self.place = place(info, id).map(Cow::Borrowed);
     }
 
-    /// Names pool and container for a mount point, and an object by its number.
+    /// Replaces the mount point by pool and container, and an object's name by its number.
     fn on_daos(&mut self, record: &CounterRecord) {
         let Some(daos) = record.daos else { return };
         let [name, mount, kind] = &mut self.place;
@@ -139,7 +141,7 @@ fn counters(rows: &mut Rows<'_>, record: &CounterRecord) -> io::Result<()> {
     let module = rows.module;
     for (name, &value) in int_names(module).iter().zip(&record.ints) {
         match *name {
-            // An id.
+            // Ids are unsigned.
             "POSIX_RENAMED_FROM" => rows.row(name, value.cast_unsigned())?,
             _ => rows.row(name, value)?,
         }
@@ -194,7 +196,7 @@ fn pattern(component: &Component) -> &'static str {
     }
 }
 
-/// Names of the flags, lowest bit first, as `lfs` has them.
+/// Names of the flags as in `lfs`, lowest bit first.
 const FLAGS: [&str; 12] = [
     "stale",
     "prefrd",

@@ -1,4 +1,4 @@
-//! The output of `darshan-dxt-parser --show-incomplete`, in UTC.
+//! Output of `darshan-dxt-parser --show-incomplete`, in UTC.
 
 use super::dxt_rows::Rows;
 use super::preamble::preamble;
@@ -11,7 +11,7 @@ use crate::module::Module;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Read, Seek, Write};
 
-/// Whose layout.
+/// Version of Darshan whose layout is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DxtLayout {
@@ -21,14 +21,13 @@ pub enum DxtLayout {
     Main,
 }
 
-/// Writes what `darshan-dxt-parser --show-incomplete` prints with `TZ=UTC`.
+/// Writes the output of `darshan-dxt-parser --show-incomplete` with `TZ=UTC`.
 ///
-/// Where that tool cannot read a log and this crate can, its layout is used for what it would have printed: for segments
-/// with thread ids in the layout of 3.5.0, which leaves the ids out, and for those of 96 bytes. A command line is printed also
-/// where the log has no mounts.
+/// Logs that the tool cannot read but this crate can are printed in the tool's layout as well: segments with thread ids in the layout of
+/// 3.5.0, which leaves the ids out, and segments of 96 bytes. As in the tool's output, the command line is empty if the log has no mounts.
 ///
 /// # Errors
-/// Only of `out`. Damage in the log ends a module's records and is in [`Log::problems`].
+/// Errors of `out` only. Damage in the log ends a module's records and is reported in [`Log::problems`].
 pub fn dxt_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write, layout: DxtLayout) -> io::Result<()> {
     preamble(log, out)?;
     let length = |module| log.header().module(module).map_or(0, |entry| entry.region.length);
@@ -55,10 +54,10 @@ pub fn dxt_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write, layout:
     Ok(())
 }
 
-/// Bytes that a layout takes besides its components.
+/// Bytes of memory that a layout takes besides its components.
 const RECORD_BYTES: u64 = 2 * size_of::<LustreRecord>() as u64;
 
-/// Layouts by record id: each rank may tell of a file, and the last one stays.
+/// Returns the layouts by record id. Each rank may report a file's layout; the last one counts.
 fn stripes<R: Read + Seek>(log: &mut Log<R>) -> FxHashMap<u64, LustreRecord> {
     let mut stripes = FxHashMap::default();
     let mut kept = 0;
@@ -72,7 +71,7 @@ fn stripes<R: Read + Seek>(log: &mut Log<R>) -> FxHashMap<u64, LustreRecord> {
     stripes
 }
 
-/// How many threads each record's segments have; not asked for where logs do not say.
+/// Returns the number of threads of each record's segments; only called for logs with thread ids.
 fn threads<R: Read + Seek>(mut dxt: Dxt<'_, R>) -> Vec<u32> {
     let (mut counts, mut distinct) = (Vec::new(), FxHashSet::default());
     while dxt.next_record().is_some() {
@@ -118,7 +117,7 @@ fn records<R: Read + Seek>(
     out.write_all(&text)
 }
 
-/// Writes out what was collected, if it is enough.
+/// Writes the collected text to `out`, if it is long enough.
 fn flush(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     if text.len() >= BUFFER_BYTES {
         out.write_all(text)?;

@@ -1,4 +1,4 @@
-//! The lines of a DXT record: its head in comments, and a row for each segment.
+//! Lines of a DXT record: its head in comments, and a row for each segment.
 
 use super::dxt::DxtLayout;
 use super::number::{fixed, signed};
@@ -8,17 +8,17 @@ use crate::lustre::LustreRecord;
 const COLUMNS: &[u8] = b"# Module    Rank  Wt/Rd  Segment          Offset       Length    Start(s)      End(s)";
 const COLUMNS_MAIN: &[u8] = b"# Module    Rank  Wt/Rd  Segment          Offset          Length    Start(s)      End(s)";
 
-/// What the lines of one record have in common.
+/// State shared by the lines of one record.
 pub(super) struct Rows<'a> {
     pub(super) api: Api,
     pub(super) layout: DxtLayout,
     pub(super) rank: i64,
-    /// The file's layout on Lustre; never for MPI-IO.
+    /// Layout of the file on Lustre; always `None` for MPI-IO.
     pub(super) stripes: Option<&'a LustreRecord>,
 }
 
 impl Rows<'_> {
-    /// The lines before the segments. `place` is the file's name, its mount point and the type of its file system.
+    /// Writes the lines before the segments. `place` is the file's name, its mount point and its file system type.
     pub(super) fn head(&self, text: &mut Vec<u8>, record: &DxtRecord, place: [&[u8]; 3], threads: u32) {
         let main = self.layout == DxtLayout::Main;
         let [name, mount, fs_type] = place;
@@ -43,7 +43,6 @@ impl Rows<'_> {
         text.extend_from_slice(if main { b"   Pthread-ID\n" } else { b"\n" });
     }
 
-    /// The row of one segment.
     pub(super) fn row(&self, text: &mut Vec<u8>, operation: Operation, number: u64, segment: &Segment) {
         text.extend_from_slice(match self.api {
             Api::Posix => b" X_POSIX",
@@ -54,7 +53,7 @@ impl Rows<'_> {
             Operation::Write => b"  write",
             Operation::Read => b"   read",
         });
-        // The tools count in a C int.
+        // The tools count segments in a C int.
         signed(text, i64::from(number as i32), 9);
         signed(text, segment.offset, 16);
         signed(text, segment.length, 16);
@@ -92,7 +91,6 @@ impl Rows<'_> {
     }
 }
 
-/// A line for each component of a layout.
 fn components(text: &mut Vec<u8>, stripes: &LustreRecord) {
     text.extend_from_slice(b"# DXT, Lustre stripe components:\n");
     for (number, component) in (1..).zip(&stripes.components) {
@@ -114,7 +112,7 @@ fn components(text: &mut Vec<u8>, stripes: &LustreRecord) {
 
 fn put(text: &mut Vec<u8>, before: &str, value: impl std::fmt::Display) {
     use std::io::Write;
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = write!(text, "{before}{value}");
 }
 

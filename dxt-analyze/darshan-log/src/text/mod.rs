@@ -1,4 +1,4 @@
-//! The output of Darshan's own tools, which other tools parse. Times are in UTC, whatever the machine's time zone and locale.
+//! Output of Darshan's own tools, for programs that parse it. Times are in UTC, regardless of the machine's time zone and locale.
 
 mod counters;
 mod dxt;
@@ -18,13 +18,13 @@ use std::io::{self, Write};
 /// Bytes collected before they are written out.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Name that the tools print for BG/Q's only record.
+/// Name that the tools print for the only record of BG/Q.
 const BGQ_NAME: &[u8] = b"darshan-bgq-record";
 
-/// Name, mount point and file system type of a record, as the tools print them.
+/// Returns name, mount point and file system type of a record, as the tools print them.
 fn place(info: &Info, id: u64) -> [&[u8]; 3] {
     const UNKNOWN: &[u8] = b"UNKNOWN";
-    // The runtime gives this record no name, the tools do.
+    // The runtime gives this record no name, but the tools do.
     let unnamed = || (id == record_id(BGQ_NAME)).then_some(BGQ_NAME);
     let name = info.names.get(id).map(Text::as_bytes).or_else(unnamed);
     match name.and_then(|name| info.mounts.of(name)) {
@@ -33,13 +33,13 @@ fn place(info: &Info, id: u64) -> [&[u8]; 3] {
     }
 }
 
-/// Above a module's records: its name between two lines of stars.
+/// Writes the banner above a module's records: its name between two lines of stars.
 fn banner(out: &mut dyn Write, module: Module, stars: usize) -> io::Result<()> {
     let stars = "*".repeat(stars);
     write!(out, "\n# {stars}\n# {} module data\n# {stars}\n", module.name())
 }
 
-/// Which tools' words about incomplete modules.
+/// Wording of the warning about incomplete modules.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Advice {
     /// Release 3.5.0, both tools.
@@ -48,7 +48,7 @@ enum Advice {
     Main,
 }
 
-/// What the tools say of a module whose records are not all there. The words, with their spelling, are part of the layout.
+/// Writes the tools' warning about a module with incomplete records. Its words and their spelling are part of the layout.
 fn incomplete(out: &mut dyn Write, module: Module, advice: Advice) -> io::Result<()> {
     write!(
         out,

@@ -1,11 +1,11 @@
-//! Numbers and times as C's `printf` and `ctime` write them.
+//! Formatting of numbers and times like C's `printf` and `ctime`.
 
 use std::io::Write;
 
-/// Values below this take the short way.
+/// Upper bound of the values that take the fast path.
 const SHORT: f64 = 1e9;
 
-/// `%{width}.{decimals}f`, for at most 9 decimals. Rounded as glibc does: correctly, ties to even.
+/// Writes `value` like `%{width}.{decimals}f`, for at most 9 decimals. Rounds like glibc: correctly, ties to even.
 pub(super) fn fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: u32) {
     if value.abs() < SHORT {
         let (power, digits) = (10u64.pow(decimals), decimals as usize);
@@ -26,7 +26,7 @@ pub(super) fn fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: u32) 
         return;
     }
     let decimals = decimals as usize;
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = if value.is_finite() {
         write!(out, "{value:width$.decimals$}")
     } else {
@@ -40,14 +40,13 @@ pub(super) fn fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: u32) 
     };
 }
 
-/// `value * power`, rounded to the nearest integer, ties to even, from the exact product. For values from 0 to [`SHORT`].
+/// Returns `value * power`, rounded from the exact product to the nearest integer, ties to even. For values from 0 to [`SHORT`].
 fn scaled(value: f64, power: u64) -> u64 {
     const FRACTION_BITS: u32 = 52;
     let bits = value.to_bits();
     let exponent = (bits >> FRACTION_BITS) as u32;
     let mantissa = bits & ((1 << FRACTION_BITS) - 1) | 1 << FRACTION_BITS;
-    // The value is mantissa / 2^shift. Where the shift is larger than the product it is far below one half, as are
-    // subnormal numbers.
+    // The value is mantissa / 2^shift. A shift beyond the length of the product leaves far less than one half, as do subnormal numbers.
     let shift = (1023 + FRACTION_BITS).saturating_sub(exponent);
     if exponent == 0 || shift > 100 {
         return 0;
@@ -58,7 +57,7 @@ fn scaled(value: f64, power: u64) -> u64 {
     whole + u64::from(rest > half || (rest == half && whole % 2 == 1))
 }
 
-/// `%{width}lld`: right-aligned, wider if it must be.
+/// Writes `value` like `%{width}lld`: right-aligned, wider if necessary.
 pub(super) fn signed(out: &mut Vec<u8>, value: i64, width: usize) {
     let mut digits = [b' '; 20];
     let mut at = digits.len();
@@ -79,12 +78,13 @@ pub(super) fn signed(out: &mut Vec<u8>, value: i64, width: usize) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Seconds of the 400 years after which the calendar repeats, days of the week and all.
+/// Seconds of the 400 years after which the calendar repeats, including days of the week.
 const ERA_SECONDS: i64 = 146_097 * 86_400;
 
-/// `ctime` in UTC, with its newline. Years that C's `struct tm` cannot hold are what `printf` makes of its null pointer.
+/// Returns the time like `ctime` in UTC, with its newline. Years that C's `struct tm` cannot hold yield `(null)`, as `printf` prints a null
+/// pointer.
 pub(super) fn ctime(seconds: i64) -> String {
-    // The calendar that computes it ends with the year 9999: in the years from 1970 to 2369 all days have a like one.
+    // The calendar library ends with the year 9999, so the time is mapped to the equivalent one in the years 1970 to 2369.
     let alike = jiff::Timestamp::from_second(seconds.rem_euclid(ERA_SECONDS)).unwrap_or_default();
     let alike = jiff::tz::Offset::UTC.to_datetime(alike);
     let year = i64::from(alike.year()) + 400 * seconds.div_euclid(ERA_SECONDS);

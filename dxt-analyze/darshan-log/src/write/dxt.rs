@@ -1,4 +1,4 @@
-//! DXT records: a head that says how many segments follow, then the segments, in pieces of any size.
+//! DXT records: a head with the number of segments, then the segments, in pieces of any size.
 
 use super::error::{Result, check, expect};
 use super::region::RegionWriter;
@@ -7,21 +7,21 @@ use crate::module::Module;
 use rustc_hash::FxHashSet;
 use std::io::Write;
 
-/// libdarshan keeps the size of a record's segments in a C int.
+/// Maximum size of a record's segments, in bytes: libdarshan keeps it in a C int.
 const RECORD_BYTES: u64 = i32::MAX as u64;
-/// Bytes of a host name, with its NUL.
+/// Size of a host name with its NUL, in bytes.
 const HOST_BYTES: usize = 64;
 
-/// How DXT segments are written.
+/// Version of the DXT segments to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DxtVersion {
-    /// DXT_POSIX 1, DXT_MPIIO 2: without threads; every release reads it.
+    /// DXT_POSIX 1, DXT_MPIIO 2: without threads; every release reads them.
     Plain,
-    /// DXT_POSIX 2, DXT_MPIIO 3: with thread ids, as Darshan's main branch after 3.5.0 writes and reads it.
+    /// DXT_POSIX 2, DXT_MPIIO 3: with thread ids, as written and read by Darshan's main branch after 3.5.0.
     WithThreads,
 }
 
-/// Writes the DXT records of one API. Nothing is held but a small buffer.
+/// Writer of the DXT records of one API. It holds only a small buffer.
 pub struct DxtWriter<'w, W> {
     pub(super) region: RegionWriter<'w, W>,
     pub(super) module: Module,
@@ -40,11 +40,11 @@ impl<'w, W: Write> DxtWriter<'w, W> {
         Self { region, module, ids, with_threads, missing: 0 }
     }
 
-    /// Begins a record. Its host name is cut to 63 bytes.
+    /// Begins a record. Its host name is truncated to 63 bytes.
     ///
     /// # Errors
-    /// [`super::Error::NoName`]; [`super::Error::TooLong`] for 2 GiB of segments, which are 67,108,863 without threads;
-    /// [`super::Error::Shape`] if the record before lacks segments; [`super::Error::Io`].
+    /// [`super::Error::NoName`]; [`super::Error::TooLong`] for 2 GiB of segments or more (without threads, 67,108,863 segments fit);
+    /// [`super::Error::Shape`] if the previous record lacks segments; [`super::Error::Io`].
     pub fn record(&mut self, record: &DxtRecord) -> Result<()> {
         self.complete()?;
         super::named(self.ids, self.module, record.id)?;
@@ -63,18 +63,18 @@ impl<'w, W: Write> DxtWriter<'w, W> {
         self.region.put(&head)
     }
 
-    /// Adds segments to the record: first all writes, then all reads, each in the order in which they began. Threads are left
-    /// out, or 0 where a segment has none, as [`super::DxtVersion`] says.
+    /// Adds segments to the record: first all writes, then all reads, each in the order in which they began. Depending on
+    /// [`super::DxtVersion`], threads are left out, or written as 0 for segments without one.
     ///
     /// # Errors
-    /// [`super::Error::Shape`] if the record has no room for them, [`super::Error::Io`].
+    /// [`super::Error::Shape`] if the record has fewer segments left, [`super::Error::Io`].
     pub fn segments(&mut self, segments: &[Segment]) -> Result<()> {
         let count = segments.len() as u64;
         if count > self.missing {
             expect(self.module, "segments left to write", self.missing, count)?;
         }
         self.missing -= count;
-        // In pieces, so that the buffer stays small whatever is given.
+        // Split, so that the buffer stays small whatever is given.
         for piece in segments.chunks(1024) {
             self.region.put_with(|bytes| {
                 for segment in piece {

@@ -1,94 +1,94 @@
-//! Why a log cannot be written.
+//! Errors of the log writer.
 
 use crate::module::Module;
 
-/// A result of the writer.
+/// Result type of the writer.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a log, or a part of one, cannot be written.
+/// Reason why a log, or a part of one, cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Something is longer than the format, or Darshan's tools, can have it.
+    /// Length over a limit of the format or of Darshan's tools.
     #[error("{what} of {length} bytes is over the limit of {limit} of Darshan's log format")]
     TooLong {
-        /// What.
+        /// Name of the length.
         what: &'static str,
-        /// Its length in bytes.
+        /// Length, in bytes.
         length: u64,
-        /// Most bytes it may have.
+        /// Maximum length, in bytes.
         limit: u64,
     },
-    /// A text has a byte that ends it in the format, or is empty.
+    /// Text that is empty or has a byte that ends it in the format.
     #[error("{what} {text:?} cannot be written: {why}")]
     BadText {
-        /// What.
+        /// Name of the text.
         what: &'static str,
-        /// The text.
+        /// Rejected text.
         text: String,
-        /// What is wrong with it.
+        /// Reason.
         why: &'static str,
     },
-    /// There is no mount, and without one Darshan's tools lose the command line.
+    /// Job without mounts: Darshan's tools would lose the command line.
     #[error("the job has no mount, and without one Darshan's tools lose the command line: give at least one")]
     NoMount,
-    /// The metadata lacks `lib_ver`, without which PyDarshan makes no summary.
+    /// Metadata without `lib_ver`, without which PyDarshan makes no summary.
     #[error(
         "the metadata has no lib_ver, without which PyDarshan makes no summary: give the version to be compatible with"
     )]
     NoLibraryVersion,
-    /// Two names have the same record id.
+    /// Two names with the same record id.
     #[error("the names {first:?} and {second:?} both have the record id {id}: leave one out")]
     SameId {
-        /// The id.
+        /// Record id.
         id: u64,
-        /// A name.
+        /// One of the names.
         first: String,
-        /// Another.
+        /// Other name.
         second: String,
     },
-    /// A record's id has no name.
+    /// Record id without a name.
     #[error(
         "a record of {module} has the id {id}, which no name has: Darshan's tools would drop it, so give its name to the writer"
     )]
     NoName {
-        /// The module.
+        /// Module of the record.
         module: Module,
-        /// The id.
+        /// Record id.
         id: u64,
     },
-    /// Modules are written in the order of their places in the header, each once.
+    /// Module out of order: modules are written in the order of their indices in the header, each once.
     #[error("{module} cannot be written after {last}: modules are in the order of the log format, each once")]
     Order {
-        /// The module.
+        /// Rejected module.
         module: Module,
-        /// The one before it.
+        /// Module written last.
         last: Module,
     },
-    /// The writer has no such module.
+    /// Module that the writer does not support.
     #[error("{module} records cannot be written")]
     NotWritten {
-        /// The module.
+        /// Rejected module.
         module: Module,
     },
-    /// A record has not the numbers that its module's newest version has.
+    /// Record that does not have the numbers of its module's newest version.
     #[error("a record of {module} has {found} {what}, not {expected}")]
     Shape {
-        /// The module.
+        /// Module of the record.
         module: Module,
-        /// What of it.
+        /// Name of the numbers.
         what: &'static str,
-        /// How many it should have.
+        /// Expected count.
         expected: u64,
-        /// How many it has.
+        /// Count found.
         found: u64,
     },
-    /// The sink failed.
+    /// Failure of the output.
     #[error("failed to write the log: {0}")]
     Io(#[from] std::io::Error),
 }
 
-/// Passes a length of at most `limit`.
+/// Fails if `length` exceeds `limit`.
 ///
 /// # Errors
 /// [`Error::TooLong`].
@@ -96,7 +96,7 @@ pub(super) fn check(what: &'static str, length: u64, limit: u64) -> Result<()> {
     if length <= limit { Ok(()) } else { Err(Error::TooLong { what, length, limit }) }
 }
 
-/// Passes a count that has to be another.
+/// Fails unless `found` equals `expected`.
 ///
 /// # Errors
 /// [`Error::Shape`].

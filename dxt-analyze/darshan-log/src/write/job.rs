@@ -1,16 +1,16 @@
-//! The job region of a log that is written: numbers, metadata, command line, mounts.
+//! Job region of a written log: numbers, metadata, command line, mounts.
 
 use super::error::{Error, Result, check};
 use crate::bytes::Text;
 use crate::job::{Job, METADATA_BYTES};
 use crate::mounts::Mount;
 
-/// Bytes of command line and mounts, without the NUL behind them.
+/// Maximum bytes of command line and mounts, without the NUL after them.
 const TEXT_BYTES: usize = 3015;
-/// What Darshan's runtime puts at the end of a command line that it cuts.
+/// Suffix by which Darshan's runtime marks a truncated command line.
 const CUT: &[u8] = b"<TRUNCATED>";
 
-/// The bytes of the region, and how many mounts had no room.
+/// Encodes the region; returns its bytes and the number of mounts left out for lack of room.
 pub(super) fn encode(job: &Job, mounts: &[Mount]) -> Result<(Vec<u8>, usize)> {
     let numbers = [job.uid, job.start_sec, job.start_nsec, job.end_sec, job.end_nsec, job.nprocs, job.jobid];
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -39,7 +39,7 @@ fn metadata(job: &Job) -> Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// A command line that is too long is cut, and mounts that do not fit are left out, as the runtime does; but one mount stays.
+/// Encodes command line and mounts. Like the runtime, truncates the command line and leaves out mounts that do not fit, but keeps one.
 fn text(exe: &Text, mounts: &[Mount]) -> Result<(Vec<u8>, usize)> {
     let mut lines = Vec::new();
     for mount in mounts {
@@ -61,7 +61,7 @@ fn text(exe: &Text, mounts: &[Mount]) -> Result<(Vec<u8>, usize)> {
     Ok((text, before - lines.len()))
 }
 
-/// The command line with blanks for the bytes that would end it, cut to `room` bytes.
+/// Returns the command line, truncated to `room` bytes, with blanks for bytes that would end it.
 fn command(exe: &[u8], room: usize) -> Vec<u8> {
     let blank = |&byte: &u8| if matches!(byte, b'\n' | 0) { b' ' } else { byte };
     let mut text: Vec<u8> = exe.iter().take(room + 1).map(blank).collect();
@@ -72,7 +72,7 @@ fn command(exe: &[u8], room: usize) -> Vec<u8> {
     text
 }
 
-/// Passes a text that is not empty and has none of `bad`.
+/// Fails if `text` is empty or has one of the bytes `bad`.
 pub(super) fn plain(what: &'static str, text: &Text, bad: &[u8]) -> Result<()> {
     let error = |why| Err(Error::BadText { what, text: text.to_string(), why });
     if text.as_bytes().is_empty() {

@@ -1,8 +1,8 @@
-//! Writing a log of format 3.41 that Darshan's tools of releases 3.4.1 to 3.5.0 and PyDarshan read.
+//! Writer of logs in format 3.41, for Darshan's tools of releases 3.4.1 to 3.5.0 and PyDarshan.
 //!
-//! Modules are written one after the other, in the order of the format, and records stream through: no module is held in memory. The
-//! versions are the newest that released tools read: POSIX 4, MPI-IO 3, STDIO 2, LUSTRE 1 or 2, DXT_POSIX 1, DXT_MPIIO 2
-//! (or those with thread ids, which no release reads yet), HEATMAP 1. Numbers are little-endian, regions one zlib stream each.
+//! Modules are written one after another in the order of the format, and records are streamed: no module is held in memory. Module versions
+//! are the newest that released tools read: POSIX 4, MPI-IO 3, STDIO 2, LUSTRE 1 or 2, DXT_POSIX 1, DXT_MPIIO 2 and HEATMAP 1. DXT with
+//! thread ids has newer versions, which no release reads yet. Numbers are little-endian; each region is one zlib stream.
 //!
 //! ```
 //! # fn main() -> Result<(), darshan_log::write::Error> {
@@ -49,15 +49,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Borrow;
 use std::io::{Seek, SeekFrom, Write};
 
-/// libdarshan reads names into a buffer of 4,096 bytes, NUL and all.
+/// Maximum length of a name, in bytes: libdarshan reads names into a buffer of 4,096 bytes, including the NUL.
 const NAME_BYTES: u64 = 4095;
-/// Offsets of the header of format 3.41.
+/// Offsets in the header of format 3.41.
 const PARTIAL_AT: usize = 24;
 const NAMES_AT: usize = 32;
 const MODULES_AT: usize = 48;
 const VERSIONS_AT: usize = 1072;
 
-/// Writes one log. Until [`Self::finish`] the file has no header and is no log.
+/// Writer of one log. Until [`Self::finish`] the file has no header and is not a valid log.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -70,11 +70,12 @@ pub struct Writer<W> {
 }
 
 impl<W: Write + Seek> Writer<W> {
-    /// Begins a log at the start of `out`, which has to be empty, with what precedes the modules.
+    /// Begins a log at the start of `out`, which must be empty, and writes everything that precedes the modules.
     ///
-    /// Of `job`, all but `run_time` is written, which the times say. `lib_ver` in its metadata is what PyDarshan asks for. A
-    /// command line that is too long is cut, and mounts that do not fit are left out; see [`Self::mounts_left_out`].
-    /// `names` has the name of every record that will be written; their ids are [`record_id`] of them. Heat maps need
+    /// All of `job` is written except `run_time`, which follows from the times. PyDarshan requires `lib_ver` in its metadata. A command
+    /// line that is too long is truncated, and mounts that do not fit are left out; see [`Self::mounts_left_out`].
+    ///
+    /// `names` must contain the name of every record that will be written; a record's id is the [`record_id`] of its name. Heat maps need
     /// `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
     ///
     /// # Errors
@@ -95,29 +96,29 @@ impl<W: Write + Seek> Writer<W> {
         position += region.finish()?;
         let mut region = RegionWriter::new(&mut out, "the names region");
         let ids = put_names(&mut region, names)?;
-        // The job region ends where the names begin, also where there are none.
+        // The job region ends where the names begin, even if there are none.
         let names = Region { offset: position, length: region.finish()? };
         position = names.end();
         Ok(Self { out, position, names, modules: Vec::new(), partial: 0, ids, mounts_left_out })
     }
 
-    /// Mounts that had no room, because command line and mounts share 3,015 bytes.
+    /// Returns the number of mounts left out for lack of room: command line and mounts share 3,015 bytes.
     #[must_use]
     pub fn mounts_left_out(&self) -> usize {
         self.mounts_left_out
     }
 
-    /// Says that a module's records are not all there. May be said at any time.
+    /// Marks a module's records as incomplete; may be called at any time.
     pub fn set_partial(&mut self, module: Module) {
         self.partial |= 1 << module.place();
     }
 
-    /// Writes the counters of a module of files, data sets, variables or objects, as many as the newest version has. Without records the log
-    /// will not have the module.
+    /// Writes the counters of a module of files, data sets, variables or objects. Records must have as many counters as the module's newest
+    /// version. Without records the log will not have the module.
     ///
     /// # Errors
-    /// [`Error::Order`], [`Error::NotWritten`] for other modules, [`Error::NoName`], [`Error::Shape`], [`Error::TooLong`] for a
-    /// region of 2 GiB or more in the file, [`Error::Io`]. After an error the log cannot be finished usefully.
+    /// [`Error::Order`], [`Error::NotWritten`] for other modules, [`Error::NoName`], [`Error::Shape`], [`Error::TooLong`] for a region of 2
+    /// GiB or more in the file, [`Error::Io`]. After an error the log is unusable.
     pub fn counters<T: Borrow<CounterRecord>>(
         &mut self,
         module: Module,
@@ -139,10 +140,10 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes stripe layouts. If there are any and DXT_POSIX follows, write DXT_MPIIO too: DXT Explorer 0.4 asks for it.
+    /// Writes stripe layouts. If there are any and DXT_POSIX follows, write DXT_MPIIO too: DXT Explorer 0.4 requires it.
     ///
     /// # Errors
-    /// As [`Self::counters`]; [`Error::Shape`] also for a layout of several components in version 1.
+    /// See [`Self::counters`]; [`Error::Shape`] also for a layout of several components in version 1.
     pub fn lustre<T: Borrow<LustreRecord>>(
         &mut self,
         version: LustreVersion,
@@ -158,10 +159,10 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes the segments of an API: `fill` is given a writer of records.
+    /// Writes the segments of an API; `fill` receives a writer of records.
     ///
     /// # Errors
-    /// As [`Self::counters`], those of [`DxtWriter`], and what `fill` returns.
+    /// Errors of [`Self::counters`] and of [`DxtWriter`], and those returned by `fill`.
     pub fn dxt<E: From<Error>>(
         &mut self,
         api: Api,
@@ -182,10 +183,10 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes heat maps. All of one API need the same width and number of bins.
+    /// Writes heat maps. All heat maps of one API need the same bin width and number of bins.
     ///
     /// # Errors
-    /// As [`Self::counters`].
+    /// See [`Self::counters`].
     pub fn heatmaps<T: Borrow<HeatmapRecord>>(&mut self, records: impl IntoIterator<Item = T>) -> Result<()> {
         let mut region = begin(&mut self.out, &self.modules, Module::Heatmap)?;
         for record in records {
@@ -197,7 +198,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes the header, which makes it a log.
+    /// Writes the header, which makes the file a log, and returns the output.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -219,7 +220,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(self.out)
     }
 
-    /// Enters a region that was written. One without bytes is absent.
+    /// Registers a region that was written; a region without bytes is left out.
     fn end(&mut self, module: Module, version: u32, length: u64) {
         let region = Region { offset: self.position, length };
         if length > 0 {
@@ -229,7 +230,7 @@ impl<W: Write + Seek> Writer<W> {
     }
 }
 
-/// A region for `module`, if it is its turn.
+/// Begins the region of `module`, which must come after all modules written so far.
 fn begin<'w, W: Write>(
     out: &'w mut W,
     modules: &[(Module, u32, Region)],
@@ -241,12 +242,12 @@ fn begin<'w, W: Write>(
     }
 }
 
-/// Passes an id that has a name.
+/// Fails unless `id` has a name.
 fn named(ids: &FxHashSet<u64>, module: Module, id: u64) -> Result<()> {
     if ids.contains(&id) { Ok(()) } else { Err(Error::NoName { module, id }) }
 }
 
-/// Ids and names; a name that comes twice is written once.
+/// Writes ids and names, each name once; returns the ids.
 fn put_names<W: Write, N: AsRef<[u8]>>(
     region: &mut RegionWriter<'_, W>,
     names: impl IntoIterator<Item = N>,

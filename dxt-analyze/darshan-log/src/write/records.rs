@@ -1,4 +1,4 @@
-//! Records of fixed shape: counters, stripe layouts, heat maps.
+//! Writers of counters, stripe layouts and heat maps.
 
 use super::error::{Error, Result, check, expect};
 use super::region::RegionWriter;
@@ -8,17 +8,17 @@ use crate::lustre::LustreRecord;
 use crate::module::Module;
 use std::io::Write;
 
-/// Bytes of a pool's name, with its NUL.
+/// Size of a pool's name with its NUL, in bytes.
 const POOL_BYTES: usize = 16;
-/// What version 1 cannot be told of a file: OSTs and MDTs of the file system, first OST asked for.
+/// Value of the fields of version 1 that are not known here: OSTs and MDTs of the file system, first OST requested.
 const UNKNOWN: i64 = -1;
 
-/// How stripe layouts are written.
+/// Version of the stripe layouts to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LustreVersion {
-    /// One component that is all of the file; every Darshan since 3.1 reads it.
+    /// Single component for the whole file; every Darshan since 3.1 reads it.
     V1,
-    /// Any number of components; Darshan reads it since 3.4.6, and `darshan-dxt-parser` before that stops at it.
+    /// Any number of components; Darshan reads it since 3.4.6, and earlier versions of `darshan-dxt-parser` stop at it.
     V2,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn heatmap<W: Write>(region: &mut RegionWriter<'_, W>, record: &Heatm
     region.put_i64(record.rank)?;
     region.put_f64(record.bin_width_seconds)?;
     region.put_u64(bins)?;
-    // Pointers, in the process that makes a record.
+    // Pointers of the process that makes a record.
     region.put(&[0; 16])?;
     region.put_with(|bytes| {
         bytes.extend(record.write_bytes.iter().chain(&record.read_bytes).flat_map(|count| count.to_le_bytes()));

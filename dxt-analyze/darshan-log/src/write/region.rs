@@ -1,17 +1,16 @@
-//! One region: a zlib stream into the file, through two fixed buffers.
+//! Writer of one region: a zlib stream into the file, through two fixed buffers.
 
 use super::error::{Result, check};
 use flate2::{Compress, Compression, FlushCompress, Status};
 use std::io::{self, Write};
 
-/// Compressed bytes held before they are written.
+/// Size of the buffer of compressed bytes.
 const OUTPUT_BYTES: usize = 64 << 10;
-/// Records are collected up to this before they are compressed.
+/// Bytes collected before they are compressed.
 const PENDING_BYTES: usize = 64 << 10;
-/// PyDarshan keeps lengths of regions in a C int.
+/// Maximum length of a region, in bytes: PyDarshan keeps it in a C int.
 const REGION_BYTES: u64 = i32::MAX as u64;
 
-/// Compresses what is put into it.
 pub(super) struct RegionWriter<'w, W> {
     out: &'w mut W,
     compress: Compress,
@@ -23,14 +22,13 @@ pub(super) struct RegionWriter<'w, W> {
 }
 
 impl<'w, W: Write> RegionWriter<'w, W> {
-    /// A region of which errors say that it is `what`.
+    /// Begins a region, which is named `what` in errors.
     pub(super) fn new(out: &'w mut W, what: &'static str) -> Self {
         let compress = Compress::new(Compression::default(), true);
         let (output, pending) = (vec![0; OUTPUT_BYTES], Vec::with_capacity(2 * PENDING_BYTES));
         Self { out, compress, output, pending, what, written: 0, begun: false }
     }
 
-    /// Adds bytes.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.pending.extend_from_slice(bytes);
         self.drain()
@@ -48,13 +46,13 @@ impl<'w, W: Write> RegionWriter<'w, W> {
         self.put(&value.to_le_bytes())
     }
 
-    /// Adds what `fill` appends to the buffer it is given.
+    /// Adds the bytes that `fill` appends to the buffer.
     pub(super) fn put_with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         fill(&mut self.pending);
         self.drain()
     }
 
-    /// Ends the region; its length in the file, 0 if nothing was put into it.
+    /// Ends the region; returns its length in the file, 0 if nothing was put into it.
     pub(super) fn finish(mut self) -> Result<u64> {
         if self.begun || !self.pending.is_empty() {
             self.run(FlushCompress::Finish)?;
@@ -66,7 +64,6 @@ impl<'w, W: Write> RegionWriter<'w, W> {
         if self.pending.len() >= PENDING_BYTES { self.run(FlushCompress::None) } else { Ok(()) }
     }
 
-    /// Compresses all that is pending.
     fn run(&mut self, flush: FlushCompress) -> Result<()> {
         self.begun = true;
         let mut input = self.pending.as_slice();

@@ -1,4 +1,4 @@
-//! Truncated and changed logs: a result or one clear error, never a panic, never without end.
+//! Truncated and changed logs: a result or one clear error, never a panic or an endless loop.
 
 use crate::repack::repacked;
 use crate::samples::{self, Sample};
@@ -7,17 +7,16 @@ use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
 use darshan_log::{Api, Error, Log, Module};
 use std::io::Cursor;
 
-/// Largest log that is read again for every one of its truncations.
+/// Maximum size of logs that are read again for each of their truncations, in bytes.
 const SMALL_BYTES: usize = 30_000;
 const MUTATIONS: u64 = 1000;
 
-/// What was read: segments, and whether there were problems.
+/// Numbers of segments and of problems found in a log.
 struct Outcome {
     segments: u64,
     problems: usize,
 }
 
-/// Reads all there is.
 fn read(bytes: &[u8]) -> Result<Outcome, Error> {
     let mut log = Log::new(Cursor::new(bytes))?;
     let mut segments = 0;
@@ -42,7 +41,6 @@ fn read(bytes: &[u8]) -> Result<Outcome, Error> {
     Ok(Outcome { segments, problems: log.problems().len() })
 }
 
-/// Prints all there is.
 fn print(bytes: &[u8]) {
     let Ok(mut log) = Log::new(Cursor::new(bytes)) else { return };
     for layout in [DxtLayout::Release3_5, DxtLayout::Main] {
@@ -82,7 +80,7 @@ fn every_truncation_gives_what_precedes_it() {
     }
 }
 
-/// Marsaglia's xorshift: the same numbers on every machine.
+/// Marsaglia's xorshift generator: the same numbers on every machine.
 struct Random(u64);
 
 impl Random {
@@ -113,7 +111,7 @@ fn a_thousand_changes_of_each_log_are_no_panic() {
     }
 }
 
-/// Reads so many changed copies of a log.
+/// Reads `mutations` changed copies of a log.
 pub(crate) fn change(log: &[u8], mutations: u64) {
     for seed in 1..=mutations {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));

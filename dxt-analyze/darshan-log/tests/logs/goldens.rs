@@ -1,4 +1,4 @@
-//! What Darshan's own tools print of a log, this crate prints too.
+//! Comparison of this crate's text output with that of Darshan's own tools.
 
 use crate::samples::Sample;
 use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
@@ -25,7 +25,7 @@ fn same(name: &str, ours: &[u8], golden: &[u8]) {
     }
 }
 
-/// Logs that the tool of a layout cannot read, where its output ends in the middle.
+/// True for logs that the tool of a layout cannot read, so that its output ends in the middle.
 fn tool_fails(name: &str, layout: DxtLayout) -> bool {
     match name {
         // Segments of 96 bytes.
@@ -56,8 +56,7 @@ fn dxt_text_is_that_of_darshan_dxt_parser_byte_for_byte() {
     }
 }
 
-/// Float counters of POSIX records of version 3 that Darshan's tools lose: the first three keep the byte order of the log,
-/// the other two become 0.
+/// Float counters of POSIX version 3 that Darshan's tools lose: the first three keep the byte order of the log, the others become 0.
 const LOST: [&str; 5] = [
     "POSIX_F_META_TIME",
     "POSIX_F_MAX_READ_TIME",
@@ -65,7 +64,7 @@ const LOST: [&str; 5] = [
     "POSIX_F_VARIANCE_RANK_TIME",
     "POSIX_F_VARIANCE_RANK_BYTES",
 ];
-/// The one log that has such records.
+/// Name of the only log with such records.
 const VERSION_3: &str = "ppc64-3.1.5-bigendian";
 
 fn counter(row: &[u8]) -> &str {

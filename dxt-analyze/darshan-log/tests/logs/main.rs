@@ -1,4 +1,4 @@
-//! Tests on whole logs: what Darshan's tools print of them, what they contain, what damage does to them, what is written.
+//! Tests on whole logs: comparison with Darshan's tools, contents, damage, and writing.
 
 mod damage;
 mod facts;

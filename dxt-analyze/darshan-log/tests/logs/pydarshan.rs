@@ -1,4 +1,4 @@
-//! PyDarshan finds the same numbers in what the writer writes.
+//! Comparison of written logs with the numbers that PyDarshan reads from them.
 
 use crate::samples::skip;
 use crate::written::{Content, made_up, write};
@@ -7,7 +7,7 @@ use darshan_log::{Log, Module, Segment};
 use std::fs::File;
 use std::path::Path;
 
-/// Reads a log with PyDarshan and prints its numbers, one to a line.
+/// Script that reads a log with PyDarshan and prints its numbers, one per line.
 const SCRIPT: &str = r#"
 import sys, darshan
 from darshan.backend import cffi_backend
@@ -50,7 +50,7 @@ if "HEATMAP" in report.modules:
         print("heatmap", name, int(heatmap.to_numpy().sum()))
 "#;
 
-/// The same lines from the records.
+/// Returns the lines that the script must print, from the records.
 fn expected(log: &Log<File>, content: &Content) -> Vec<String> {
     let job = log.job();
     let mut lines = vec![

@@ -1,10 +1,9 @@
-//! Real logs with their regions compressed otherwise, and with changed headers.
+//! Real logs with other compressions or changed headers.
 
 use darshan_log::header::{Compression, Region, Version};
 use darshan_log::{Endian, Log};
 use std::io::{Cursor, Read, Write};
 
-/// A log's header, to be changed.
 pub(crate) struct Header {
     pub(crate) bytes: Vec<u8>,
     endian: Endian,
@@ -12,7 +11,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header of a log, or `None` if it is none.
+    /// Returns the header of a log, or `None` if `log` is not a log.
     pub(crate) fn of(log: &[u8]) -> Option<Self> {
         let header = Log::new(Cursor::new(log)).ok()?.header().clone();
         let new = header.version >= Version::V3_41;
@@ -20,22 +19,22 @@ impl Header {
         Some(Self { bytes, endian: header.endian, new })
     }
 
-    /// Places of the module table.
+    /// Returns the number of entries in the module table.
     pub(crate) fn places(&self) -> usize {
         if self.new { 64 } else { 16 }
     }
 
-    /// Where the map of the names stands.
+    /// Returns the offset of the names' entry.
     pub(crate) fn names_at(&self) -> usize {
         if self.new { 32 } else { 24 }
     }
 
-    /// Where the map of a place of the module table stands.
+    /// Returns the offset of an entry in the module table.
     pub(crate) fn map_at(&self, place: usize) -> usize {
         self.names_at() + 16 + 16 * place
     }
 
-    /// Where the version of a place stands.
+    /// Returns the offset of a module's version.
     pub(crate) fn version_at(&self, place: usize) -> usize {
         self.map_at(self.places()) + 4 * place
     }
@@ -59,13 +58,13 @@ impl Header {
         self.bytes[at..at + 4].copy_from_slice(&bytes);
     }
 
-    /// Sets the bit that says of a place that its records are not all there.
+    /// Sets the bit that marks a module's records as incomplete.
     pub(crate) fn set_partial(&mut self, place: usize) {
         if self.new { self.set_u64(24, 1 << place) } else { self.set_u32(20, 1 << place) }
     }
 }
 
-/// A zlib log with every region in one stream of another compression; `None` for logs that are none or not zlib.
+/// Returns a zlib log with every region in another compression; `None` if `log` is not a log or not zlib.
 pub(crate) fn repacked(log: &[u8], compression: Compression) -> Option<Vec<u8>> {
     let mut header = Header::of(log)?;
     let job = Log::new(Cursor::new(log)).ok()?.header().job;
@@ -105,7 +104,7 @@ pub(crate) fn unpack(log: &[u8], region: Region) -> Option<Vec<u8>> {
 }
 
 pub(crate) fn pack(bytes: &[u8], compression: Compression) -> Vec<u8> {
-    // Two streams, as a log of two ranks has.
+    // Two streams, as in a log of two ranks.
     let halves = bytes.split_at(bytes.len() / 2);
     let mut packed = Vec::new();
     for half in [halves.0, halves.1] {

@@ -1,31 +1,29 @@
-//! Where the logs are that tests read, and how their golden files are unpacked.
+//! Logs that the tests read, and their golden files.
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Folder of logs that are not part of the repository.
+/// Environment variable with the folder of logs that are not in the repository.
 const FOLDER: &str = "DXT_DARSHAN_LOGS";
 
-/// A log with golden files beside it.
+/// Log with golden files beside it.
 pub(crate) struct Sample {
-    /// The log.
     pub(crate) path: PathBuf,
 }
 
 impl Sample {
-    /// Name without its ending.
+    /// Returns the file name without its ending.
     pub(crate) fn name(&self) -> String {
         let name = self.path.file_name().expect("a file").to_string_lossy().into_owned();
         name.split(".darshan").next().expect("a name").into()
     }
 
-    /// The bytes of the log.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         std::fs::read(&self.path).expect("a readable log")
     }
 
-    /// A golden file unpacked: `kind` as in `dxt.txt`.
+    /// Returns an unpacked golden file; `kind` is its ending, as in `dxt.txt`.
     pub(crate) fn golden(&self, kind: &str) -> Option<Vec<u8>> {
         let path = self.path.with_file_name(format!("{}.{kind}.xz", self.name()));
         let file = std::fs::File::open(path).ok()?;
@@ -34,7 +32,7 @@ impl Sample {
         Some(text)
     }
 
-    /// What an independent decoder counted.
+    /// Returns the facts found by an independent decoder.
     pub(crate) fn facts(&self) -> Option<serde_json::Value> {
         let path = self.path.with_file_name(format!("{}.facts.json", self.name()));
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
@@ -51,24 +49,24 @@ fn in_folder(folder: &Path) -> Vec<Sample> {
     paths.into_iter().map(|path| Sample { path }).collect()
 }
 
-/// The logs of this repository: small ones, which may be copied.
+/// Returns the logs of this repository: small ones, which may be copied.
 pub(crate) fn own() -> Vec<Sample> {
     let samples = in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/darshan"));
     assert_eq!(samples.len(), 7, "testdata/darshan");
     samples
 }
 
-/// Says that something is not tested, for want of what can be installed, also where the output of tests that pass is not shown.
+/// Reports that something is not tested for lack of software that could be installed, even if the output of passing tests is hidden.
 pub(crate) fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
-/// The same, where this machine has nothing to test it with.
+/// Reports that something is not tested because this machine lacks what the test needs.
 pub(crate) fn skip_here(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped here: {what}");
 }
 
-/// Those, and those that the environment names.
+/// Returns the logs of this repository and those in the folder that the environment names.
 pub(crate) fn all() -> Vec<Sample> {
     let mut samples = own();
     match std::env::var_os(FOLDER) {

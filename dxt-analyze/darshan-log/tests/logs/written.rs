@@ -1,4 +1,4 @@
-//! What the writer writes, the reader reads back.
+//! Round trips: the reader reads back what the writer writes.
 
 use crate::samples;
 use darshan_log::dxt::SegmentKind;
@@ -23,7 +23,7 @@ pub(crate) struct Content {
     pub(crate) lustre: Vec<LustreRecord>,
     pub(crate) dxt: [Vec<(DxtRecord, Vec<Segment>)>; 2],
     pub(crate) heatmaps: Vec<HeatmapRecord>,
-    /// Of [`LIBRARIES`], then [`DAOS`].
+    /// Records of [`LIBRARIES`], then of [`DAOS`].
     pub(crate) others: Vec<(Module, Vec<CounterRecord>)>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn write<W: std::io::Write + Seek>(
         writer.dxt(api, version, |dxt| {
             for (record, segments) in records {
                 dxt.record(record)?;
-                // In odd pieces, and across the border of writes and reads.
+                // Odd pieces, some across the border of writes and reads.
                 segments.chunks(7).try_for_each(|piece| dxt.segments(piece))?;
             }
             Ok::<(), Error>(())
@@ -88,7 +88,7 @@ pub(crate) fn write<W: std::io::Write + Seek>(
     writer.finish()
 }
 
-/// A job of two ranks that is not in any log.
+/// Returns a synthetic job of two ranks that is not in any log.
 pub(crate) fn made_up() -> (Job, Vec<Mount>, Vec<Vec<u8>>, Content) {
     let mut job = Job::default();
     (job.uid, job.nprocs, job.jobid) = (1000, 2, 4711);
@@ -188,7 +188,7 @@ fn a_made_up_log_is_read_back_the_same() {
         assert_eq!(read, names);
         let mut content_out = content(&mut log);
         if version == LustreVersion::V1 {
-            // It has no pool, and neither pattern, flags nor mirror.
+            // Version 1 has no pool, pattern, flags or mirror.
             let part = &mut content_out.lustre[0].components[0];
             assert_eq!((part.pattern, part.flags, part.mirror_id), (-1, -1, -1));
             (part.pattern, part.flags, part.mirror_id, part.pool) = (0, 16, 0, "flash".into());
@@ -201,7 +201,7 @@ fn a_made_up_log_is_read_back_the_same() {
 fn real_logs_are_the_same_when_they_are_written_again() {
     let mut written = 0;
     for sample in samples::all() {
-        // Its ids are not those of its names.
+        // Ids of anonymized logs do not match their names.
         if sample.name().contains("anonymized") {
             continue;
         }
@@ -267,14 +267,14 @@ fn what_the_format_cannot_have_is_an_error() {
     assert!(matches!(with_threads, Err(Error::TooLong { .. })));
 }
 
-/// The operation is not in a segment: it follows from the record.
+/// Operations follow from the record's counts: segments do not store them.
 #[test]
 fn writes_come_before_reads() {
     let (job, mounts, names, content) = made_up();
     let bytes = write(Cursor::new(Vec::new()), &job, &mounts, &names, &content, LustreVersion::V2).expect("a log");
     let mut log = Log::new(bytes).expect("a log");
     let mut dxt = log.dxt(Api::Posix).expect("segments");
-    // Its segments are not asked for.
+    // Skips the record's segments.
     assert_eq!(dxt.next_record().expect("a record").write_count, 5000);
     let second = dxt.next_record().expect("another");
     assert_eq!((second.rank, second.write_count, second.read_count), (1, 40, 30));

@@ -1,5 +1,5 @@
-//! The chunks of an arena, looked at one after another. What a header says is looked at before the slots and behind them: a chunk that is
-//! somebody else's by then was packed, and its block comes.
+//! Chunks of an arena, read one after another. A chunk's header is read before and after its slots: if the owner has changed, the chunk was
+//! packed, and its block will be delivered.
 
 use super::{Follower, Looking, in_ns};
 use crate::error::{Error, Result};
@@ -10,12 +10,11 @@ use crate::spool::parts::{i64_at, u32_at, u64_at};
 use crate::spool::place::SpoolReader;
 use crate::spool::{Part, chunk};
 
-/// Bytes of a slot.
 const SLOT: usize = size_of::<Segment>();
-/// Slots that are read at once where a thread is still filling them.
+/// Slots read at once from a chunk that is still being filled.
 const STEP: usize = 64;
 
-/// A chunk that was cut stays where it is.
+/// Chunk found earlier; chunks never move.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     at: usize,
@@ -24,15 +23,13 @@ struct Known {
     taken: usize,
 }
 
-/// The chunks of one arena.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     known: Vec<Known>,
-    /// Nothing comes from so many of the first ones, as long as no chunk is packed.
+    /// Number of leading chunks that deliver nothing more, unless chunks are packed.
     settled: usize,
 }
 
-/// A chunk's header.
 struct Header([u8; chunk::HEADER_BYTES]);
 
 impl Header {
@@ -44,7 +41,7 @@ impl Header {
         (u32_at(&self.0, chunk::THREAD), u32_at(&self.0, chunk::SEQUENCE))
     }
 
-    /// The chunk's length if it is one.
+    /// Returns the length of the chunk, or `None` if `bytes` is not a valid header.
     fn length(bytes: &[u8], most: usize) -> Option<usize> {
         let length = u32_at(bytes, chunk::BYTES) as usize;
         let whole = u64_at(bytes, chunk::MAGIC) == chunk::MAGIC_VALUE;
@@ -53,7 +50,7 @@ impl Header {
     }
 }
 
-/// A part of the spool, with its place read once.
+/// Region of the spool with its offset, which is read once.
 struct Arena<'a, S: ?Sized> {
     place: SpoolReader<'a, S>,
     offset: u64,
@@ -64,7 +61,7 @@ impl<S: Source + ?Sized> Arena<'_, S> {
         self.place.read(self.offset + at as u64, into)
     }
 
-    /// The next byte from `at` on that is in no hole.
+    /// Returns the first position from `at` on outside any hole.
     fn stored(&self, at: usize) -> Result<Option<usize>> {
         let offset = self.offset + at as u64;
         let stored = self.place.0.stored(offset).map_err(|source| Error::Io { offset, length: 0, source })?;
@@ -79,12 +76,12 @@ impl<S: Source + ?Sized> Arena<'_, S> {
 }
 
 impl Chunks {
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub(super) const fn weight(&self) -> usize {
         self.known.capacity() * size_of::<Known>()
     }
 
-    /// Takes what is new in slots and blocks; not from chunks that are being packed.
+    /// Delivers new segments in slots and blocks, except from chunks being packed.
     pub(super) fn look<S: Source + ?Sized>(
         &mut self,
         part: Part,
@@ -95,7 +92,7 @@ impl Chunks {
         let (offset, used) = place.part(part)?;
         let arena = Arena { place, offset };
         self.find(&arena, used as usize)?;
-        // A chunk is packed where there is no room for another one.
+        // Chunks are packed only when there is no room for another one.
         if arena.place.room(part)? < 2 * chunk::HEADER_BYTES as u64 || to.last {
             self.settled = 0;
         }
@@ -120,7 +117,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Slots of chunks that their process was packing when it was killed, and whose blocks are nowhere.
+    /// Delivers the slots of chunks that a killed process was packing and whose blocks are nowhere.
     pub(super) fn look_at_packing<S: Source + ?Sized>(
         &self,
         part: Part,
@@ -138,7 +135,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Finds chunks that were cut since: behind the last one, and where a thread had not come to write its header.
+    /// Finds chunks allocated since the last look: after the last known chunk, and where a header had not been written yet.
     fn find<S: Source + ?Sized>(&mut self, arena: &Arena<'_, S>, used: usize) -> Result<()> {
         let (mut found, mut at, mut next) = (Vec::new(), 0, 0);
         let mut room = limits::SPOOL_SEARCH_BYTES;
@@ -153,7 +150,7 @@ impl Chunks {
                 Some(known) => {
                     found.push(known);
                     at = known.at + known.bytes;
-                    // What was taken for chunks inside of it was none.
+                    // Earlier finds inside this chunk were not chunks.
                     while self.known.get(next).is_some_and(|other| other.at < at) {
                         self.known.remove(next);
                     }
@@ -171,7 +168,7 @@ impl Chunks {
     }
 }
 
-/// The first chunk that begins between `at` and `end`, if there is `room` for looking through so many bytes.
+/// Finds the first chunk that begins between `at` and `end`; `room` limits the bytes searched.
 fn first_in<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     at: usize,
@@ -181,7 +178,7 @@ fn first_in<S: Source + ?Sized>(
     const PIECE: usize = 64 << 10;
     let mut from = at;
     while from + chunk::HEADER_BYTES <= end {
-        // Mostly one is right here.
+        // Usually a chunk begins right here.
         let wanted = if from == at { chunk::HEADER_BYTES } else { PIECE.min(end - from) };
         let mut bytes = vec![0; wanted];
         arena.fill(from, &mut bytes)?;
@@ -196,7 +193,7 @@ fn first_in<S: Source + ?Sized>(
             let Some(left) = room.checked_sub(wanted) else { return Ok(None) };
             *room = left;
         }
-        // A hole costs who makes it nothing.
+        // Holes cost nothing to make, so they must cost nothing to read.
         if end - from.min(end) > limits::SPOOL_HOLES_BYTES as usize && bytes.iter().all(|byte| *byte == 0) {
             let Some(next) = arena.stored(from)? else { return Ok(None) };
             from += next.saturating_sub(from) / chunk::HEADER_BYTES * chunk::HEADER_BYTES;
@@ -205,7 +202,7 @@ fn first_in<S: Source + ?Sized>(
     Ok(None)
 }
 
-/// Takes new blocks of a chunk; returns how many of its bytes need not be read again.
+/// Delivers new blocks of a chunk; returns the number of its bytes that need not be read again.
 fn take_blocks<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     known: Known,
@@ -217,14 +214,14 @@ fn take_blocks<S: Source + ?Sized>(
     if packed <= known.taken {
         return Ok(known.taken);
     }
-    // A block is whole once its length is there; a copy may meet that before the rest, so the rest comes from a second one.
+    // A block is complete once its length is stored. One copy may have the length but not yet the rest, which comes from a second copy.
     let mut lengths = vec![0; packed - known.taken];
     let mut bytes = lengths.clone();
     let at = known.at + chunk::HEADER_BYTES + known.taken;
     arena.fill(at, &mut lengths)?;
     arena.fill(at, &mut bytes)?;
     for (first, second) in lengths.chunks(8).zip(bytes.chunks_mut(8)) {
-        // Where nothing was there before, nothing is now.
+        // Words that were empty in the first copy count as empty.
         if first.iter().all(|byte| *byte == 0) {
             second.fill(0);
         }
@@ -232,7 +229,7 @@ fn take_blocks<S: Source + ?Sized>(
     Ok(known.taken + follower.take_blocks(&bytes, to))
 }
 
-/// Takes new segments of a chunk; returns whether none will come from it any more.
+/// Delivers new segments of a chunk; returns true if it will deliver no more.
 fn take_slots<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     known: Known,
@@ -246,13 +243,13 @@ fn take_slots<S: Source + ?Sized>(
     }
     let least = follower.names.least();
     let count = (known.bytes - chunk::HEADER_BYTES) / SLOT;
-    // Segments may move forward where short ones are taken out.
+    // Removing short segments moves the later ones forward.
     let from = if least > 0 || to.last { 0 } else { follower.shown.first_unknown(thread, sequence) };
     let grows = header.state() == chunk::ACTIVE && !to.last;
     let mut slots: Vec<Segment> = Vec::new();
     let mut at = from;
     while at < count {
-        // Where segments may move, all are read at once: what has moved then is in no two places.
+        // One read covers all segments if they may move, so that none appears in two reads.
         let here = if grows && least == 0 { STEP.min(count - at) } else { count - at };
         let read = slots_twice(arena, known.at + chunk::HEADER_BYTES + at * SLOT, here)?;
         let empty = read.iter().all(|slot| slot.end == 0);
@@ -262,7 +259,7 @@ fn take_slots<S: Source + ?Sized>(
             break;
         }
     }
-    // Whose were they? Slots are erased once their block is there, the end not before the rest.
+    // Checks the owner again. Slots are erased after their block is stored, and `end` is not erased before the other fields.
     let now = arena.header(known.at)?;
     let erased = now.state() == chunk::HOLDS_BLOCKS || now.state() == chunk::PACKING && !to.last;
     if now.owner() != header.owner() || erased {
@@ -289,8 +286,8 @@ fn take_slots<S: Source + ?Sized>(
     Ok(done)
 }
 
-/// As above, with DXT_MIN_SIZE: a segment is known by how many that are long enough stand before it. They stay in order while
-/// short ones are taken out, and what stands twice then stands side by side.
+/// Delivers new segments if DXT_MIN_SIZE is set. A segment's key is the number of sufficiently long segments before it: removing short
+/// segments preserves their order, and duplicates caused by moving are adjacent.
 fn take_long<S: ?Sized>(
     slots: &[Segment],
     (thread, sequence): (u32, u32),
@@ -319,8 +316,7 @@ fn take_long<S: ?Sized>(
     }
 }
 
-/// `count` slots; those that are not the same in two readings one after the other count as empty: a copy may meet a slot's end before the
-/// rest of it.
+/// Reads `count` slots twice; slots that differ count as empty, since one copy may have a slot's end but not yet the rest.
 fn slots_twice<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, count: usize) -> Result<Vec<Segment>> {
     let mut bytes = vec![0; count * SLOT];
     arena.fill(at, &mut bytes)?;
@@ -335,7 +331,7 @@ fn slots_twice<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, count: usize
     Ok(second)
 }
 
-/// The slots in `bytes`, without marks.
+/// Decodes the slots in `bytes`, without marks.
 pub(super) fn slots(bytes: &[u8]) -> Vec<Segment> {
     let slot = |at: &[u8]| {
         let (offset, word, start) = (i64_at(at, 0), u64_at(at, 8), u64_at(at, 16));

@@ -1,9 +1,9 @@
-//! A spool that is looked at again and again while its owner runs: each segment is given once, with the place that it is known by.
+//! Follows a spool while its owner runs, delivering each segment once together with a stable key.
 //!
-//! A segment is known by its thread, by which of the thread's chunks it was recorded into, and by its slot there; packing keeps all
-//! three, so whatever has become of a chunk since, what was given before is told from what is new, by a reader that was started anew
-//! too ([`Shown`]). Segments that were folded into counters have no place any more: they are in [`Follower::counted`] only. What is
-//! written into the spool while it is looked at comes with a later look; once its owner has ended, a last look gives the rest.
+//! The key is (thread, sequence number of the thread's chunk, slot in that chunk). Packing preserves all three, so segments delivered
+//! earlier are recognized whatever has become of their chunk, also by a restarted reader ([`Shown`]). Segments folded into counters have no
+//! key; they appear only in [`Follower::counted`]. Data written during a look is delivered by a later one; a last look after the owner's
+//! end delivers the rest.
 
 mod chunks;
 mod shown;
@@ -31,67 +31,67 @@ use crate::segment::{MARKS, Segment, StreamId, pack};
 use chunks::Chunks;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// SpoolReader of scratches in a thread's order, as in a recovered trace.
+/// First sequence number of scratch buffers, which follow all chunks of their thread, as in a recovered trace.
 const BEHIND_CHUNKS: u32 = 1 << 31;
-/// Blocks hold times in ns at the rate that was known when they were packed: by so much may the end of a call differ from the same moment
-/// elsewhere. HDF5 opens nothing in less.
+/// Tolerance for comparing the end of a call with the same moment elsewhere, in ns: packed blocks hold times at the clock rate known when
+/// they were packed. No HDF5 open is shorter.
 const ROUNDED_NS: u64 = 100;
-/// Looks after which a record of the journal that was begun and never finished is passed over.
+/// Looks after which an unfinished journal record is skipped.
 const MOST_WAITS: u32 = 100;
 
-/// A segment that was not given before.
+/// Segment that was not delivered before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Index of the thread.
     pub thread: u32,
-    /// Which of the thread's chunks.
+    /// Sequence number of the thread's chunk.
     pub sequence: u32,
-    /// Which slot of it. With `DXT_MIN_SIZE`, which of the segments that are long enough.
+    /// Index of the slot in that chunk; with `DXT_MIN_SIZE`, index among the segments that reach the minimum size.
     pub slot: u32,
-    /// The segment; times in ns since the process's epoch.
+    /// Segment, with times in ns since the process's epoch.
     pub segment: Segment,
-    /// It is in [`Follower::counted`] too.
+    /// True if the call is in [`Follower::counted`] too.
     pub is_counted: bool,
 }
 
-/// What one look met.
+/// Result of one look.
 #[derive(Debug, Default)]
 pub struct Look {
-    /// Segments that were not given before: in the order of one chunk, chunks in any order.
+    /// Segments not delivered before: in order within a chunk, chunks in any order.
     pub segments: Vec<Seen>,
-    /// There is more already than was asked for: look again.
+    /// True if more is available already: look again.
     pub more: bool,
 }
 
-/// Follows one spool.
+/// Incremental reader of one spool.
 #[derive(Default)]
 pub struct Follower {
     shown: Shown,
     names: Names,
-    /// Bytes of the journal that need not be read again, and how often those behind them have been.
+    /// Bytes of the journal that are done, and the number of attempts to read the record after them.
     journal: (usize, u32),
-    /// How the latest look read times.
+    /// Time scale of the latest look.
     scale: Option<TickScale>,
     arena: Chunks,
     meetings: Chunks,
     spill_read: u64,
     counted: BTreeMap<u32, Counters>,
     folded: u64,
-    /// Those that are too short to be given, and will not be folded any more while the process runs.
+    /// Counters of segments below the minimum size, which are not delivered and will not be folded while the process runs.
     short: BTreeMap<u32, Counters>,
     decoder: Decoder,
     taken_back: u64,
     damaged: u64,
 }
 
-/// What a look is given.
+/// State of one look.
 struct Looking<'a, S: ?Sized> {
     spool: &'a S,
     head: Head,
     scale: TickScale,
     last: bool,
     most: usize,
-    /// Segments of blocks that were decoded.
+    /// Segments in the blocks decoded so far.
     decoded: usize,
     out: Look,
 }
@@ -104,18 +104,19 @@ impl<S: ?Sized> Looking<'_, S> {
 }
 
 impl Follower {
-    /// Follows a spool from its beginning, without what is `shown`.
+    /// Follows a spool from its beginning, leaving out the segments in `shown`.
     #[must_use]
     pub fn new(shown: Shown) -> Self {
         Self { shown, ..Self::default() }
     }
 
-    /// Looks for what is new: at most some more than `most` segments. `spill` is the file of packed blocks beside the spool, if there is
-    /// one; `now` are both clocks now, if this is the machine and the boot of the spool. `last`: the owner has ended, or what it recorded is in
-    /// its trace.
+    /// Looks for new segments and delivers at most slightly more than `most`.
+    ///
+    /// `spill` is the spill file of packed blocks, if there is one. `now` is the current reading of both clocks, if this is the spool's
+    /// machine and boot. `last` is true once the owner has ended or its recordings are in its trace.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if it is no spool, [`Error::Io`]. What was not read is given by a later look.
+    /// [`Error::Malformed`] if `spool` is not a spool, [`Error::Limit`], [`Error::Io`]. A later look delivers what was not read.
     pub fn look<S: Source + ?Sized>(
         &mut self,
         spool: &S,
@@ -134,7 +135,7 @@ impl Follower {
             looking.out.more = true;
             return Ok(looking.out);
         }
-        // Each is taken out, so that it can use the rest.
+        // Taken out of `self` so that it can use the other fields.
         for part in [Part::Arena, Part::Meetings] {
             let mut chunks = std::mem::take(self.chunks_of(part));
             let done = chunks.look(part, self, &mut looking);
@@ -155,37 +156,37 @@ impl Follower {
         }
         self.count(&place, &mut looking)?;
         looking.out.more |= self.read_journal(&place)?;
-        // Some MB of each spool whose blocks were decoded.
+        // Frees some MB per spool whose blocks were decoded.
         self.decoder = Decoder::default();
         Ok(looking.out)
     }
 
-    /// Bytes of memory that are kept of the spool, about.
+    /// Returns the approximate memory use, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         let counters = (self.counted.len() + self.short.len()) * size_of::<(u32, Counters)>() * 2;
         self.names.weight() + self.shown.weight() + self.arena.weight() + self.meetings.weight() + counters
     }
 
-    /// Files whose paths are known.
+    /// Returns the number of files whose paths are kept.
     #[must_use]
     pub const fn paths(&self) -> usize {
         self.names.paths
     }
 
-    /// Forgets the paths of files, but for those of these numbers; returns how many.
+    /// Forgets the paths of all files except those numbered in `but`; returns the number forgotten.
     pub fn forget_paths(&mut self, but: &BTreeSet<u32>) -> u64 {
         self.names.forget_paths(but)
     }
 
-    /// What the ids mean. Everything that was given has its meaning here.
+    /// Returns the definitions of ids, complete for all segments delivered so far.
     #[must_use]
     pub const fn names(&self) -> &Names {
         &self.names
     }
 
-    /// How large a data set was when a call that returned at `end` (in ns, as the latest look gave it) used it: what it was when it was opened
-    /// last. `None` if that is not known.
+    /// Returns the shape that a data set had for a call that used it, which is the shape at the data set's latest open. `end` is the end of
+    /// the call in ns, as delivered by the latest look. `None` if the shape is unknown.
     #[must_use]
     pub fn shape(&self, data_set: u32, end: u64) -> Option<Shape> {
         let (shapes, scale) = (self.names.shapes.get(&data_set)?, self.scale?);
@@ -193,37 +194,37 @@ impl Follower {
         shapes.get(known.checked_sub(1)?).copied()
     }
 
-    /// What was given, to go on with another time.
+    /// Returns the keys of delivered segments, for resuming later with [`Self::new`].
     #[must_use]
     pub const fn shown(&self) -> &Shown {
         &self.shown
     }
 
-    /// What calls have been folded into counters, or wait for it, by stream: sums that only grow, times in ns.
+    /// Returns the counters of calls that were folded or wait to be, by stream; sums only grow, times are in ns.
     #[must_use]
     pub const fn counted(&self) -> &BTreeMap<u32, Counters> {
         &self.counted
     }
 
-    /// Calls that have been folded: they are in no segment that was or will be given.
+    /// Returns the number of folded calls; none of them was or will be delivered as a segment.
     #[must_use]
     pub const fn folded(&self) -> u64 {
         self.folded
     }
 
-    /// Segments that were given, and whose calls turned out to have come after the trace: they are in the next spool of the process.
+    /// Returns the number of delivered segments whose calls turned out to have come after the trace; they are in the process's next spool.
     #[must_use]
     pub const fn taken_back(&self) -> u64 {
         self.taken_back
     }
 
-    /// Blocks that could not be decoded.
+    /// Returns the number of blocks that could not be decoded.
     #[must_use]
     pub const fn damaged(&self) -> u64 {
         self.damaged
     }
 
-    /// What the process did not record, and how often, by the header as it is now.
+    /// Returns the events that the process did not record, with their counts in the current header.
     #[must_use]
     pub fn notes(&self, head: &Head) -> Vec<Note> {
         head.notes(&self.names.notes)
@@ -233,7 +234,7 @@ impl Follower {
         if part == Part::Meetings { &mut self.meetings } else { &mut self.arena }
     }
 
-    /// Reads on in the journal; returns whether there is more of it.
+    /// Continues reading the journal; returns true if more is available.
     fn read_journal<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>) -> Result<bool> {
         let used = place.part(Part::Journal)?.1 as usize;
         let (at, waits) = &mut self.journal;
@@ -247,7 +248,7 @@ impl Follower {
         Ok(whole > 0 && length < left)
     }
 
-    /// Whether a segment is left out of the chunks as too short, and gets into the counters sooner or later.
+    /// True if a segment is below the minimum size, so that it is removed from its chunk and eventually folded into counters.
     fn is_short(&self, least: u64, segment: &Segment) -> bool {
         let stream = self.names.streams.get(&segment.stream().0);
         let succeeded = stream.filter(|stream| stream.flags & stream_flags::FAILED == 0);
@@ -255,18 +256,18 @@ impl Follower {
         segment.length() < least && op.is_some_and(|op| op.class.is_data())
     }
 
-    /// Counts a segment that is too short to be given; times in ns.
+    /// Counts a segment that is too short to be delivered; times in ns.
     fn count_short(&mut self, segment: &Segment) {
         let counters = self.short.entry(segment.stream().0).or_default();
         counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
     }
 
-    /// Takes the segments of a block; false if it is not whole.
+    /// Delivers the segments of a block; returns false if the block is incomplete.
     fn take_block<S: ?Sized>(&mut self, block: &blocks::Block<'_>, looking: &mut Looking<'_, S>) -> bool {
         if self.shown.is_done(block.thread, block.sequence) {
             return true;
         }
-        // A block is of one chunk.
+        // A block holds segments of one chunk only.
         if block.first as usize > limits::SPOOL_CHUNK_BYTES / size_of::<Segment>() {
             return false;
         }
@@ -292,7 +293,7 @@ impl Follower {
         true
     }
 
-    /// Gives a segment, times in ns, unless it was given before.
+    /// Delivers a segment, times in ns, unless it was delivered before.
     fn give<S: ?Sized>(&mut self, thread: u32, sequence: u32, slot: u32, segment: Segment, to: &mut Looking<'_, S>) {
         if self.shown.mark(thread, sequence, slot) {
             to.out.segments.push(Seen { thread, sequence, slot, segment, is_counted: false });
@@ -300,7 +301,7 @@ impl Follower {
     }
 
     fn look_at_spill<S: Source + ?Sized>(&mut self, spill: &S, looking: &mut Looking<'_, S>) -> Result<()> {
-        // Longer than any block.
+        // Exceeds the size of any block.
         const STEP: u64 = 4 << 20;
         let size = spill.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
         while self.spill_read < size && !looking.is_full() {
@@ -313,7 +314,7 @@ impl Follower {
             })?;
             let whole = self.take_blocks(&bytes, looking);
             self.spill_read += whole as u64;
-            // The block is being written, or there is none.
+            // The next block is being written, or there is none.
             if whole == 0 {
                 break;
             }
@@ -321,7 +322,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Takes the blocks in `bytes`; returns how many of those need not be read again.
+    /// Delivers the blocks in `bytes`; returns the number of bytes that need not be read again.
     fn take_blocks<S: ?Sized>(&mut self, bytes: &[u8], looking: &mut Looking<'_, S>) -> usize {
         let (mut whole, mut at) = (true, 0);
         for (place, block) in blocks::placed(bytes) {
@@ -341,7 +342,7 @@ impl Follower {
         at
     }
 
-    /// Blocks of a process that was killed while it moved them. Those that are in their place by now were given.
+    /// Delivers blocks that a killed process left in staging slots. Blocks already copied to their destination were delivered before.
     fn look_at_landing<S: Source + ?Sized>(
         &mut self,
         place: &SpoolReader<'_, S>,
@@ -359,7 +360,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads the counters, and the scratches behind them: a fold in between is missed by this look, and no call counts twice.
+    /// Reads the counters, then the scratch buffers: this look misses folds that happen in between, and no call counts twice.
     fn count<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
         let mut now = self.short.clone();
         self.folded = now.values().map(|counters| counters.segments).sum();
@@ -387,7 +388,7 @@ impl Follower {
         }
         from = 0;
         while let Some((first, before)) = place.records(Part::Scratch, scratch::BYTES, from)? {
-            // Looked at twice, as all slots are.
+            // Read twice, like all slots.
             let mut again = vec![0; before.len()];
             place.fill(Part::Scratch, first * scratch::BYTES, &mut again)?;
             from = first + before.len() / scratch::BYTES;
@@ -406,7 +407,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Counts what stands in a scratch that was read twice.
+    /// Counts the segments of a scratch buffer that was read twice.
     fn count_scratch<S: ?Sized>(
         &mut self,
         number: usize,
@@ -436,7 +437,7 @@ impl Follower {
                 self.folded += u64::from(looking.last);
                 continue;
             }
-            // They stay in the trace as segments.
+            // Kept as segments in the trace.
             let sequence = BEHIND_CHUNKS + number as u32;
             if looking.last && self.shown.mark(thread, sequence, slot as u32) {
                 looking.out.segments.push(Seen { thread, sequence, slot: slot as u32, segment, is_counted: true });
@@ -445,12 +446,12 @@ impl Follower {
     }
 }
 
-/// Only so many streams are told apart by their counters: a spool of more is not followed.
+/// Fails above [`limits::SPOOL_COUNTED`] streams with counters: such a spool is not followed.
 fn check_counted(now: &BTreeMap<u32, Counters>) -> Result<()> {
     limits::check("streams in a spool's counters", now.len() as u64, limits::SPOOL_COUNTED, 0)
 }
 
-/// The segments of a block, times in ns since the epoch.
+/// Returns the segments of a block, times in ns since the process's epoch.
 fn rows(columns: &Columns) -> Vec<Segment> {
     let sizes = columns.stream.iter().zip(&columns.length).map(|(stream, length)| pack(StreamId(*stream), *length));
     let times = columns.start.iter().zip(&columns.end);
@@ -458,9 +459,9 @@ fn rows(columns: &Columns) -> Vec<Segment> {
     all.map(|((offset, word), (start, end))| Segment { offset: *offset, word, start: *start, end: *end }).collect()
 }
 
-/// The segment with times in ns since the epoch.
+/// Converts a segment's times to ns since the process's epoch.
 fn in_ns(segment: &Segment, scale: &TickScale) -> Segment {
-    // The highest bits of a start tell of its memory in counters mode, and are of no interest here.
+    // In counters mode the top bits of `start` describe the memory buffer; they are not needed here.
     let (start, end) = (scale.nanoseconds(segment.start & !MARKS), scale.nanoseconds(segment.ended()));
     Segment { start, end, ..*segment }
 }

@@ -1,10 +1,9 @@
-//! Which segments of a spool were given.
+//! Set of a spool's delivered segments.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which segments of a spool were given: by thread, chunk and slot. Small, since chunks end: what is kept by slot are those that threads
-/// are filling.
+/// Set of a spool's delivered segments, by thread, chunk and slot. It stays small: slots are kept only for chunks still being filled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     threads: BTreeMap<u32, Thread>,
@@ -12,34 +11,34 @@ pub struct Shown {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Thread {
-    /// All chunks below this one are done.
+    /// Sequence number below which all chunks are done.
     below: u32,
-    /// Those above that are.
+    /// Sequence numbers of other chunks that are done.
     done: BTreeSet<u32>,
-    /// A bit for each slot of those that are not.
+    /// One bit for each slot of the chunks that are not done.
     slots: BTreeMap<u32, Vec<u64>>,
 }
 
 impl Shown {
-    /// Bytes of memory, about.
+    /// Returns the approximate memory used, in bytes.
     pub(super) fn weight(&self) -> usize {
         let of_slots = |one: &Thread| one.slots.values().map(|bits| 64 + bits.len() * 8).sum::<usize>();
         self.threads.values().map(|one| 128 + one.done.len() * 16 + of_slots(one)).sum()
     }
 
-    /// Whether all of a chunk was given.
+    /// True if all segments of a chunk were delivered.
     pub(super) fn is_done(&self, thread: u32, sequence: u32) -> bool {
         self.threads.get(&thread).is_some_and(|one| sequence < one.below || one.done.contains(&sequence))
     }
 
-    /// Whether a segment was.
+    /// True if a segment was delivered.
     pub(super) fn has(&self, thread: u32, sequence: u32, slot: u32) -> bool {
         let Some(one) = self.threads.get(&thread) else { return false };
         let bits = one.slots.get(&sequence).and_then(|bits| bits.get(slot as usize / 64));
         self.is_done(thread, sequence) || bits.is_some_and(|bits| bits >> (slot % 64) & 1 != 0)
     }
 
-    /// Notes that a segment is given; false if it was before.
+    /// Marks a segment as delivered; returns false if it was before.
     pub(super) fn mark(&mut self, thread: u32, sequence: u32, slot: u32) -> bool {
         if self.has(thread, sequence, slot) {
             return false;
@@ -53,7 +52,7 @@ impl Shown {
         true
     }
 
-    /// Nothing will come from a chunk any more.
+    /// Marks a chunk as done: it delivers nothing more.
     pub(super) fn finish(&mut self, thread: u32, sequence: u32) {
         let one = self.threads.entry(thread).or_default();
         one.slots.remove(&sequence);
@@ -65,7 +64,7 @@ impl Shown {
         }
     }
 
-    /// The first slot behind which there may be some that were not given.
+    /// Returns the first slot from which on segments may not have been delivered.
     pub(super) fn first_unknown(&self, thread: u32, sequence: u32) -> usize {
         let bits = self.threads.get(&thread).and_then(|one| one.slots.get(&sequence));
         let Some(bits) = bits else { return 0 };

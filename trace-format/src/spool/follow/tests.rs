@@ -1,4 +1,4 @@
-//! An owner that records, packs and folds step by step, while it is followed: some steps before each reading.
+//! Property tests of the follower: an owner records, packs and folds step by step, and some steps run before each read.
 
 use super::*;
 use crate::spool::{self, HEADER_BYTES, MAGIC, PART_BYTES, VERSION, block, chunk, folded, header};
@@ -15,14 +15,14 @@ const FOLDED: usize = SCRATCH + scratch::BYTES;
 const LANDING: usize = FOLDED + folded::BYTES;
 const SIZE: usize = LANDING + landing::BYTES;
 
-/// Bytes that are stored at once.
+/// Bytes stored at once, with their offset.
 type Store = (usize, Vec<u8>);
 
-/// What the process would do next, and what it has recorded.
+/// Simulated process: its next steps, and the segments recorded so far.
 struct Owner {
     bytes: Vec<u8>,
     steps: VecDeque<Store>,
-    /// Ends of segments that are on record by their step's number, so that a killed process is asked for no more.
+    /// Ends of the segments recorded by the steps that ran; the follower of a killed process must deliver exactly these.
     done: Vec<u64>,
     random: u64,
 }
@@ -36,7 +36,7 @@ impl Source for Live {
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
         let mut owner = self.0.lock().expect("no panic");
-        // What is read at once may be cut anywhere.
+        // Steps may run in the middle of any read.
         let cut = if buffer.len() > 64 { owner.next() as usize % buffer.len() / 8 * 8 } else { buffer.len() };
         let (one, other) = buffer.split_at_mut(cut);
         owner.run();
@@ -53,7 +53,7 @@ impl Owner {
     }
 
     fn run(&mut self) {
-        // Mostly few, sometimes a chunk's whole life.
+        // Mostly a few steps, sometimes a chunk's whole life.
         let most = if self.next().is_multiple_of(8) { 400 } else { 6 };
         let count = self.next() % most;
         (0..count).for_each(|_| self.step());
@@ -62,7 +62,7 @@ impl Owner {
     fn step(&mut self) {
         let Some((at, new)) = self.steps.pop_front() else { return };
         self.bytes[at..at + new.len()].copy_from_slice(&new);
-        // An end is the third word behind its offset, which is the same number.
+        // A segment is recorded once its end is stored: the third word after its offset, and the same number here.
         let offset = at.checked_sub(24).and_then(|at| self.bytes.get(at..at + 8));
         let of_slots = (ARENA..FOLDED).contains(&at) && at % 32 == 24 && offset == Some(&new[..]);
         if of_slots && new.iter().any(|byte| *byte != 0) {
@@ -79,16 +79,16 @@ fn u64_le(value: u64) -> Vec<u8> {
     value.to_le_bytes().to_vec()
 }
 
-/// What the process does, as stores in their order.
+/// Stores of a process, in order.
 struct Plan {
     steps: VecDeque<Store>,
-    /// Of each chunk: owner and the ends in it.
+    /// Full chunks: position, sequence number and the ends of their segments.
     full: VecDeque<(usize, u32, Vec<u64>)>,
     free: Vec<usize>,
     cut: usize,
     sequence: u32,
     end: u64,
-    /// Chunk that takes blocks, and how many bytes it has.
+    /// Chunk that takes blocks, and the number of its bytes in use.
     takes: Option<(usize, usize)>,
 }
 
@@ -106,7 +106,7 @@ impl Plan {
         self.end
     }
 
-    /// A thread fills a chunk; the spare slot stays empty.
+    /// Fills a chunk except for its spare slot and `leave` more slots.
     fn fill(&mut self, leave: usize) {
         let at = match self.free.pop() {
             Some(at) => at,
@@ -158,7 +158,6 @@ impl Plan {
         }
     }
 
-    /// The length comes last.
     fn put(&mut self, at: usize, block: &[u8]) {
         for (i, word) in block.chunks(8).enumerate() {
             let skip = if i == 0 { 4 } else { 0 };
@@ -167,7 +166,6 @@ impl Plan {
         self.store(at, block[..4].to_vec());
     }
 
-    /// A scratch is filled and folded.
     fn fold(&mut self, count: u64, so_far: u64) -> u64 {
         for slot in 0..count as usize {
             self.slot(SCRATCH + scratch::FIRST + slot * 32);
@@ -226,7 +224,7 @@ fn spool() -> Vec<u8> {
     bytes
 }
 
-/// A run of a process: chunks that are filled, packed where there is no room, and a few segments behind them that are folded.
+/// Returns the stores of a run and the number of folded segments: chunks are filled, and packed for lack of room; then some are folded.
 fn plan(chunks: usize, folds: usize, left: usize) -> (VecDeque<Store>, u64) {
     let mut plan = Plan {
         steps: VecDeque::new(),
@@ -258,7 +256,7 @@ fn plan(chunks: usize, folds: usize, left: usize) -> (VecDeque<Store>, u64) {
     (plan.steps, folded)
 }
 
-/// Follows it to its end, where `killed` of the steps stay undone; the reader is started anew now and then.
+/// Follows a run to its end, leaving out the last `killed` steps; the reader is restarted now and then.
 fn follow(chunks: usize, folds: usize, left: usize, seed: u64, killed: usize) {
     let (mut steps, _) = plan(chunks, folds, left);
     steps.truncate(steps.len().saturating_sub(killed));
@@ -294,7 +292,7 @@ fn follow(chunks: usize, folds: usize, left: usize, seed: u64, killed: usize) {
     given.dedup();
     assert_eq!(given.len(), before, "given twice");
     assert!(given.iter().all(|end| owner.done.contains(end)), "given and not recorded");
-    // Killed while it folds, a few are here and there, as recover says.
+    // A process killed while it folds leaves a few calls both in slots and in counters, as `recover` reports.
     let uncertain = if killed > 0 && folds > 0 { 9 } else { 0 };
     assert!(total.abs_diff(owner.done.len() as u64) <= uncertain, "{total} of {}", owner.done.len());
     assert_eq!(follower.damaged(), 0);

@@ -1,4 +1,4 @@
-//! The segments of a spool: chunks, packed blocks and scratches, put in the order of their threads.
+//! Segments of a spool: chunks, packed blocks and scratch buffers, merged in the order of their threads.
 
 use crate::columns::TickScale;
 use crate::error::Result;
@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::snapshot::{Arena, owner};
 use super::spilled::{self, Place, Places};
 
-/// A piece of a thread's buffer.
 #[derive(Debug)]
 enum Piece {
     Slots(Vec<Segment>),
@@ -33,7 +32,7 @@ impl Piece {
     }
 }
 
-/// What is in a trace already: what is marked as written, and what is marked as taken if the trace it was taken for is there.
+/// Marks of data that is already in a trace: written, and also taken if the trace it was taken for exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gone {
     Written,
@@ -50,23 +49,22 @@ impl Gone {
     }
 }
 
-/// The pieces of one thread, by their place in its order. A packed block goes before the slots it was made of.
+/// Pieces of one thread, by sequence number. A packed block takes precedence over the slots it was made from.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     kept: BTreeMap<u32, Piece>,
     spilled: Vec<Place>,
-    /// Segments of those in the spill, once their streams have been noted.
+    /// Number of segments in `spilled`, once their streams have been noted.
     spilled_segments: u64,
 }
 
-/// What stands behind one another in the region of a process.
+/// Consecutive part of a process's region.
 pub(super) enum Part {
     Bytes(Vec<u8>),
     Spilled(Vec<Place>),
 }
 
 impl Part {
-    /// How long it is.
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -75,7 +73,7 @@ impl Part {
     }
 }
 
-/// One of them.
+/// Piece in memory, or block in the spill file.
 enum Either<'a> {
     Kept(&'a Piece),
     Spilled(Place),
@@ -84,7 +82,7 @@ enum Either<'a> {
 type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
-    /// Of all threads, from the arenas, the blocks on their way and those in the spill; without what is `gone`.
+    /// Collects the pieces of all threads from arenas, staging slots and spill file, without data already in a trace (`gone`).
     pub(super) fn of_chunks(arenas: &[&Arena], landed: &Sparse, spilled: Places, gone: Gone) -> Threads {
         let of_thread = |(thread, spilled)| (thread, Self { spilled, ..Self::default() });
         let mut threads: Threads = spilled.into_iter().map(of_thread).collect();
@@ -103,7 +101,7 @@ impl Pieces {
             let bytes = place.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
             add_blocks(bytes, gone, &mut threads);
         }
-        // Segments that are being packed count as long as their block is nowhere. Slots may be half erased by then.
+        // Chunks being packed count only if their block is found nowhere: their slots may be partly erased once it exists.
         for (header, body) in packing {
             let (thread, sequence) = owner(header);
             if !threads.get(&thread).is_some_and(|pieces| pieces.kept.contains_key(&sequence)) {
@@ -113,12 +111,11 @@ impl Pieces {
         threads
     }
 
-    /// Whether one of its blocks in the spill was that chunk.
+    /// True if the spill file holds the block of that chunk.
     fn has_spilled(&self, sequence: u32) -> bool {
         self.spilled.binary_search_by_key(&sequence, |place| place.sequence).is_ok()
     }
 
-    /// All, in their order.
     fn all(&self) -> impl Iterator<Item = Either<'_>> {
         let (mut kept, mut spilled) = (self.kept.iter().peekable(), self.spilled.iter().peekable());
         std::iter::from_fn(move || match (kept.peek(), spilled.peek()) {
@@ -126,7 +123,7 @@ impl Pieces {
                 spilled.next().copied().map(Either::Spilled)
             }
             (Some((sequence, _)), place) => {
-                // The same block, in memory once more.
+                // Duplicate of a block that is still in memory.
                 if place.is_some_and(|place| place.sequence == **sequence) {
                     spilled.next();
                 }
@@ -136,7 +133,7 @@ impl Pieces {
         })
     }
 
-    /// Notes the streams of all segments in `used`; returns the latest end, in ns.
+    /// Adds the streams of all segments to `used`; returns the latest end, in ns.
     pub(super) fn note_streams(
         &mut self,
         spill: &dyn Source,
@@ -176,13 +173,12 @@ impl Pieces {
         Ok(latest)
     }
 
-    /// Which of the thread's they are.
     #[cfg(test)]
     pub(super) fn sequences(&self) -> Vec<u32> {
         self.kept.keys().copied().collect()
     }
 
-    /// The ends of its segments, piece by piece.
+    /// Returns the ends of the segments, piece by piece.
     #[cfg(test)]
     pub(super) fn ends(&self) -> Vec<Vec<u64>> {
         let ends = |piece: &Piece| match piece {
@@ -196,7 +192,7 @@ impl Pieces {
         self.kept.values().map(ends).collect()
     }
 
-    /// Its segments that are in slots, with their times in ns: those of a thread whose segments only wait to be folded all are.
+    /// Yields the segments in slots, with times in ns: all segments of a thread whose segments only wait to be folded.
     pub(super) fn waiting(&self, scale: &TickScale) -> impl Iterator<Item = Segment> {
         let slots = self.kept.values().filter_map(|piece| match piece {
             Piece::Slots(slots) => Some(slots),
@@ -209,8 +205,8 @@ impl Pieces {
         })
     }
 
-    /// Encodes what is in memory as blocks of `thread` of region `number`, and counts all blocks in `info`: those in the spill are copied when
-    /// the region is written.
+    /// Encodes the pieces in memory as blocks of `thread` in region `number`, and counts all blocks in `info`. Blocks in the spill file are
+    /// copied when the region is written.
     pub(super) fn encode(
         &self,
         (number, thread): (u32, u32),
@@ -245,7 +241,7 @@ impl Pieces {
 }
 
 fn slots(body: &[u8], gone: Gone) -> Vec<Segment> {
-    // The highest bits of a start tell of its memory in counters mode, and are of no interest here.
+    // In counters mode the top bits of `start` describe the memory buffer; they are not needed here.
     let slot = |at: &[u8]| Segment {
         offset: i64_at(at, 0),
         word: u64_at(at, 8),
@@ -273,10 +269,10 @@ fn add_blocks(bytes: &[u8], gone: Gone, threads: &mut Threads) {
     }
 }
 
-/// Place of a thread's scratches in its order: it begins to use them when it gets no more chunks.
+/// First sequence number of scratch buffers: a thread begins to use them when it gets no more chunks.
 const BEHIND_CHUNKS: u32 = 1 << 31;
 
-/// Adds the segments that wait to be folded; returns how many of them may have been counted already.
+/// Adds the segments that wait to be folded; returns the number of them that may already be in the counters.
 pub(super) fn of_scratches(scratches: &Sparse, is_of_version_4: bool, gone: Gone, threads: &mut Threads) -> u64 {
     let mut uncertain = 0;
     for (number, scratch) in scratches.records(scratch::BYTES) {
@@ -351,7 +347,7 @@ mod tests {
         landed[landing::FIRST..landing::FIRST + packed.len()].copy_from_slice(&packed);
         let erased = chunk_of(chunk::PACKING, 4, &[0; 64]);
         assert_eq!(count(&erased, &landed), [4]);
-        // A header that was never written, a block that was never copied: what stands behind them is found.
+        // Data after an unwritten chunk header or an uncopied block is still found.
         let holes = [vec![0; 64], chunk_of(chunk::HOLDS_BLOCKS, 0, &[vec![0; 48], packed].concat())].concat();
         assert_eq!(count(&holes, &[]), [4]);
     }
@@ -372,7 +368,7 @@ mod tests {
             assert!(latest.abs_diff(second) <= 2, "{latest}");
             let Piece::Frame { bytes, head, .. } = &pieces.kept[&0] else { panic!("a block is a block") };
             let frame = FrameHeader::decode(bytes, 0).unwrap();
-            // As the writer passes it on.
+            // Head as the writer stores it.
             let block = BlockRef { offset: 0, frame, head: head.at_rate(rate, TickScale::IDENTITY.mult) };
             assert_eq!(Decoder::default().block(bytes, &block).unwrap().end, [latest]);
         }

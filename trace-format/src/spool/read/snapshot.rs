@@ -1,7 +1,9 @@
-//! A spool's parts, copied while its owner may be running. Things move meanwhile, always in one direction: from slots to blocks, by way of
-//! a landing place; from scratches to counters. They are copied in that order, so each is met at least once, and a thing that is
-//! met twice is known by its thread and sequence number. What a thing means is in the journal before it is there, so that comes last.
-//! `chunks.rs` of the tracer's models is this for one chunk. Where the owner does not run, all copies are the same.
+//! Copies of a spool's regions, taken while the owner may still be running.
+//!
+//! While the owner runs, data moves in one direction only: from slots through a staging slot to packed blocks, and from scratch buffers to
+//! counters. Regions are copied in this order, so every segment is seen at least once; duplicates are recognized by thread and sequence
+//! number. The journal is copied last, because an id is defined there before it is used anywhere else. `chunks.rs` in the tracer's models
+//! checks this protocol for one chunk. If the owner does not run, all copies are identical.
 
 use crate::error::Result;
 use crate::read::Source;
@@ -14,12 +16,11 @@ use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 const SLOT: usize = size_of::<Segment>();
-/// Where the end of a segment lies in its slot.
+/// Byte range of a segment's `end` within its slot.
 const END: Range<usize> = SLOT - 8..SLOT;
-/// Bytes that are copied once more at a time.
+/// Bytes read at once for the second copy.
 const PIECE: usize = 1 << 20;
 
-/// The parts.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) journal: Vec<u8>,
@@ -28,29 +29,28 @@ pub(super) struct Snapshot {
     pub(super) scratches: Sparse,
     pub(super) folded: Sparse,
     pub(super) landing: Sparse,
-    /// Segments of the scratches that may have been taken into the counters before these were copied.
+    /// Segments in the copied scratch buffers that may have been folded into the counters before the counters were copied.
     pub(super) folded_meanwhile: u64,
-    /// Bytes that were in use and are not in the file.
+    /// Bytes in use according to the header that lie past the end of the file.
     pub(super) missing_bytes: u64,
 }
 
-/// An arena's part.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    /// With slots as they were; what chunks of blocks hold is below.
+    /// Chunks with their slots as copied; packed blocks are in `blocks`.
     part: Sparse,
-    /// Where chunks are whose slots are to be read.
+    /// Byte ranges of the chunks whose slots are valid.
     slots: Vec<Range<usize>>,
-    /// What is in chunks of blocks, copied later.
+    /// Contents of chunks that hold packed blocks, copied after the slots.
     blocks: Vec<Vec<u8>>,
 }
 
-/// Whose chunk it is, and which of that thread's.
+/// Returns the index of the owning thread and the chunk's sequence number within that thread.
 pub(super) fn owner(header: &[u8]) -> (u32, u32) {
     (u32_at(header, chunk::THREAD), u32_at(header, chunk::SEQUENCE))
 }
 
-/// Where chunks are. A chunk that was cut stays where it is.
+/// Yields the byte ranges of chunks. A chunk never moves once it is allocated.
 fn chunks(part: &Sparse) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -64,7 +64,7 @@ fn chunks(part: &Sparse) -> impl Iterator<Item = Range<usize>> {
                 at += length;
                 return Some(here..at);
             }
-            // Cut by a thread that has not come to write its header: nothing is in it yet.
+            // Allocated by a thread that has not written the header yet: the chunk is still empty.
             at += chunk::HEADER_BYTES;
         }
     })
@@ -77,7 +77,7 @@ fn holds_blocks(header: &[u8]) -> bool {
 impl Arena {
     fn of<S: Source + ?Sized>(spool: &SpoolReader<'_, S>, part: Part) -> Result<Self> {
         let copy = spool.slots(part)?;
-        // A chunk that is somebody else's by now was packed and emptied while its slots were copied, and its block is elsewhere.
+        // If the owner has changed, the chunk was packed and reused while its slots were copied; its block is elsewhere.
         let mut slots = Vec::new();
         for place in chunks(&copy).filter(|place| !holds_blocks(&copy.bytes[place.clone()])) {
             let mut now = [0; chunk::HEADER_BYTES];
@@ -89,7 +89,7 @@ impl Arena {
         Ok(Self { part: copy, slots, blocks: Vec::new() })
     }
 
-    /// The blocks: behind everything that they may have come from.
+    /// Copies the packed blocks; must follow the copies of everything that blocks are made from.
     fn add_blocks<S: Source + ?Sized>(&mut self, spool: &SpoolReader<'_, S>, part: Part) -> Result<()> {
         let copy = spool.copy(part)?;
         for place in chunks(&copy) {
@@ -102,7 +102,7 @@ impl Arena {
         Ok(())
     }
 
-    /// One that nobody changes.
+    /// Builds an arena from bytes that do not change.
     #[cfg(test)]
     pub(super) fn at_rest(bytes: &[u8]) -> Self {
         let mut arena = Self { part: bytes.into(), ..Self::default() };
@@ -116,22 +116,21 @@ impl Arena {
         arena
     }
 
-    /// Headers and slots of the chunks that have some.
+    /// Yields (header, slots) of the chunks that hold slots.
     pub(super) fn slots(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.slots.iter().map(|place| self.part.bytes[place.clone()].split_at(chunk::HEADER_BYTES))
     }
 
-    /// Packed blocks, chunk by chunk.
     pub(super) fn blocks(&self) -> impl Iterator<Item = &[u8]> {
         self.blocks.iter().map(Vec::as_slice)
     }
 }
 
 impl Snapshot {
-    /// Copies them.
+    /// Copies all regions.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if they cannot be parts of one file, [`Error::Limit`] if one is too long, [`Error::Io`].
+    /// [`Error::Malformed`] if the regions cannot belong to one file, [`Error::Limit`] if one is too long, [`Error::Io`].
     pub(super) fn of<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let spool = SpoolReader(source);
         spool.check()?;
@@ -149,14 +148,15 @@ impl Snapshot {
     }
 }
 
-/// Segments in the scratches `before` that are no longer in them `after`, or that a fold has begun to take from them.
+/// Counts the segments of `before` that have changed or vanished in `after`; all segments of a scratch buffer count if a fold has
+/// progressed between the two copies.
 fn touched_since(before: &Sparse, after: &Sparse) -> u64 {
     let ends = |scratch: &[u8]| -> Vec<u64> {
         let slots = scratch.get(scratch::FIRST..).unwrap_or_default();
         slots.chunks_exact(size_of::<Segment>()).map(|slot| u64_at(slot, END.start) & !MARKS).collect()
     };
     let touched = |(before, after): (&[u8], &[u8])| {
-        // A fold that had begun before may have come further, too.
+        // A fold already in progress in `before` may have advanced.
         let is_folded = u32_at(after, scratch::FOLDED) != 0 || u64_at(after, scratch::COUNTING) != 0;
         let folding = is_folded && after[scratch::FOLDED..scratch::FIRST] != before[scratch::FOLDED..scratch::FIRST];
         let is_touched = |(before, after): &(u64, u64)| *before != 0 && (folding || before != after);
@@ -168,8 +168,8 @@ fn touched_since(before: &Sparse, after: &Sparse) -> u64 {
 }
 
 impl<S: Source + ?Sized> SpoolReader<'_, S> {
-    /// The same, of a part with slots: a slot is whole if it has an end and is the same in two copies, one behind the other; others are left
-    /// out. (A copy may meet the end of one segment and the rest of the next: `copies.rs` of the tracer's models.)
+    /// Copies a region of slots twice, one copy after the other, and keeps the slots that have an end and are equal in both. Other slots
+    /// are emptied: one copy may combine the end of a segment with the rest of the next (`copies.rs` in the tracer's models).
     fn slots(&self, part: Part) -> Result<Sparse> {
         let Sparse { mut bytes, stored } = self.copy(part)?;
         fence(Ordering::Acquire);
@@ -198,7 +198,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
-    /// Landing places whose block has not changed while it was copied: it is in its place else.
+    /// Copies the staging slots and empties those that changed while they were copied: their blocks have reached their destination.
     fn landing(&self) -> Result<Sparse> {
         let mut first = self.copy(Part::Landing)?;
         let second = self.copy(Part::Landing)?;
@@ -235,21 +235,21 @@ mod tests {
     const SCRATCH: usize = LANDING + landing::BYTES;
     const FOLDED: usize = SCRATCH + scratch::BYTES;
     const NEXT_END: u64 = 70;
-    /// So a slot of the first chunk is cut before its end, and the third chunk behind its header.
+    /// Splits a slot of the first chunk before its end, and the third chunk after its header.
     const PIECE: usize = 536;
     const CUT_SLOT: usize = ARENA + (PIECE & !31);
-    /// More than there are.
+    /// Upper bound of the reads made by one snapshot.
     const READINGS: usize = 64;
 
     type Step = Box<dyn Fn(&mut Vec<u8>) + Send>;
 
-    /// A file that its owner changes: some steps before one reading, the others before a later one. What is read at once is short.
+    /// File that its owner changes: some steps run before one read, the others before a later one. Reads are split into short pieces.
     struct Live(Mutex<LiveState>);
 
     struct LiveState {
         bytes: Vec<u8>,
         steps: std::vec::IntoIter<Step>,
-        /// Readings until then, and how many steps.
+        /// Pairs of read number and steps to run before that read.
         plan: [(usize, usize); 2],
         readings: usize,
     }
@@ -289,7 +289,7 @@ mod tests {
         [0, word, end - 1, end].iter().flat_map(|field| field.to_le_bytes()).collect()
     }
 
-    /// Three chunks: one of blocks, with room, and one that is full on either side.
+    /// Builds a spool of three chunks: one for packed blocks, with free room, between two full ones.
     fn spool() -> Vec<u8> {
         let mut file = vec![0; FOLDED + 8];
         let parts = [(JOURNAL, 64, 8), (ARENA, 3 * ROOM, 3 * ROOM), (SCRATCH, scratch::BYTES, scratch::BYTES)];
@@ -333,7 +333,8 @@ mod tests {
         store(at, value.to_le_bytes().to_vec())
     }
 
-    /// What the owner does with chunk `number`, which becomes `block`, and then with its next owner's first segment.
+    /// Returns the owner's steps that pack chunk `number` into `block`: into the chunk of blocks (`elsewhere`), after which another thread
+    /// reuses the chunk, or in place.
     fn life(number: usize, block: &[u8], elsewhere: bool) -> Vec<Step> {
         let (at, blocks, block) = (ARENA + number * ROOM, ARENA + ROOM, block.to_vec());
         let (body, length) = (at + chunk::HEADER_BYTES, block.len() as u32);
@@ -343,7 +344,7 @@ mod tests {
             steps.push(word(blocks + chunk::PACKED, length));
             steps.push(store(blocks + chunk::HEADER_BYTES, block));
             steps.push(erase());
-            // The next one is thread 1, which records into a stream that there was not before.
+            // The next owner is thread 1, which records into a new stream.
             steps.push(store(JOURNAL + 8, b"stream".to_vec()));
             steps.push(word(header::PARTS + 16, 16));
             steps.push(word(at + chunk::THREAD, 1));
@@ -438,7 +439,7 @@ mod tests {
         assert!(uncertain.contains(&0) && uncertain.contains(&1));
     }
 
-    /// A file of a header and nothing else, whose parts claim to be long and in use.
+    /// File that consists of a header only, whose regions claim to be long and in use.
     struct Hollow(Vec<u8>);
 
     const CLAIMED: u64 = 2 << 30;
@@ -466,7 +467,7 @@ mod tests {
         }
     }
 
-    /// What is claimed costs nothing: nobody walks over it.
+    /// Holes cost no time, however long the header claims them to be.
     #[test]
     fn nobody_walks_over_holes() {
         let mut file = vec![0; HEADER_BYTES];
@@ -486,7 +487,7 @@ mod tests {
         );
         assert_eq!(segments::of_scratches(&snapshot.scratches, false, Gone::Written, &mut threads), 0);
         assert!(threads.is_empty());
-        // Whoever goes through a part goes from one of these places to the next.
+        // Every walk over a region steps through these positions.
         for part in [&snapshot.arena.part, &snapshot.meetings.part] {
             assert_eq!(part.next(0, chunk::HEADER_BYTES), None);
         }

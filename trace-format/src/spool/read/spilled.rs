@@ -1,4 +1,4 @@
-//! Blocks of a spill, which may be far larger than memory: of each it is known where it lies, and it is read when it is needed.
+//! Blocks of a spill file, which may be far larger than memory: only their locations are kept, and blocks are read on demand.
 
 use crate::error::{Error, Result};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FrameHeader};
@@ -9,21 +9,20 @@ use crate::spool::blocks::first;
 use crate::spool::parts::u64_at;
 use std::collections::BTreeMap;
 
-/// Where a block lies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Which of the thread's chunks it was.
+    /// Sequence number of the chunk that was packed.
     pub(super) sequence: u32,
-    /// Bytes of its frame.
+    /// Size of the frame, in bytes.
     bytes: u32,
-    /// Its header's offset.
+    /// Offset of the block's header.
     at: u64,
 }
 
-/// The blocks of each thread, in the order of its chunks. Of two that were the same chunk the last counts.
+/// Locations of each thread's blocks, in the order of its chunks. Of two blocks of one chunk the last one counts.
 pub(super) type Places = BTreeMap<u32, Vec<Place>>;
 
-/// Finds the blocks from `from` on; `is_gone` tells by its mark which are in a trace already.
+/// Locates the blocks from offset `from` on, without those that are in a trace already; `is_gone` decides by the mark.
 pub(super) fn places(spill: &dyn Source, from: u64, is_gone: impl Fn(u32) -> bool) -> Result<Places> {
     let mut places = Places::new();
     let mut reading = Reading { spill, end: size(spill)?, offset: from, window: Vec::new(), at: 0 };
@@ -34,7 +33,7 @@ pub(super) fn places(spill: &dyn Source, from: u64, is_gone: impl Fn(u32) -> boo
     }
     for of_thread in places.values_mut() {
         of_thread.reverse();
-        // Stable: of equal ones the last comes first now.
+        // The sort is stable: of equal ones, the last now comes first.
         of_thread.sort_by_key(|place| place.sequence);
         of_thread.dedup_by_key(|place| place.sequence);
         of_thread.shrink_to_fit();
@@ -51,21 +50,21 @@ fn fill(spill: &dyn Source, offset: u64, buffer: &mut [u8]) -> Result<()> {
     spill.read_exact_at(offset, buffer).map_err(|source| Error::Io { offset, length, source })
 }
 
-/// Goes through a spill from its beginning to its end.
+/// Scan of a spill file from beginning to end.
 struct Reading<'a> {
     spill: &'a dyn Source,
     end: u64,
-    /// Where the window begins, and the place in it that was reached.
+    /// Offset of the window in the file; `at` is the position reached in the window.
     offset: u64,
     window: Vec<u8>,
     at: usize,
 }
 
-/// Bytes that are read at once: some blocks of any size.
+/// Bytes read at once: several blocks of any size.
 const WINDOW: usize = 4 * limits::SPILLED_BYTES;
 
 impl Reading<'_> {
-    /// The next block's thread, mark and place.
+    /// Returns thread, mark and location of the next block.
     fn next(&mut self) -> Result<Option<(u32, u32, Place)>> {
         loop {
             if self.window.len() - self.at < HEADER_BYTES + limits::SPILLED_BYTES {
@@ -81,12 +80,12 @@ impl Reading<'_> {
                 let place = Place { sequence: block.sequence, bytes: block.frame.len() as u32, at };
                 return Ok(Some((block.thread, block.mark, place)));
             }
-            // What was taken and never filled hides no block behind it.
+            // Space that was reserved and never filled hides no block after it.
             self.at += 8;
         }
     }
 
-    /// Moves the window on to where it was reached.
+    /// Moves the window forward to the position reached.
     fn go_on(&mut self) -> Result<()> {
         let here = self.offset + self.at as u64;
         let known = self.window.len() as u64 + self.offset;
@@ -101,7 +100,7 @@ impl Reading<'_> {
 }
 
 impl Place {
-    /// Reads the block into `buffer`; returns the nanoseconds per tick that it was encoded with, and its frame.
+    /// Reads the block into `buffer`; returns its frame and the nanoseconds per tick it was encoded with.
     pub(super) fn read<'a>(&self, spill: &dyn Source, buffer: &'a mut Vec<u8>) -> Result<(u64, &'a [u8])> {
         buffer.resize(HEADER_BYTES + self.bytes as usize, 0);
         fill(spill, self.at, buffer)?;
@@ -109,20 +108,19 @@ impl Place {
         Ok((u64_at(header, MULT), frame))
     }
 
-    /// Bytes that it takes in a trace.
+    /// Returns the bytes that the block takes in a trace.
     pub(super) const fn frame_bytes(&self) -> u64 {
         self.bytes as u64
     }
 }
 
-/// The rate, the head and, if it can be read, the streams of the segments of a block.
+/// Rate, head and streams of a block; no streams if its segments cannot be decoded.
 pub(super) struct Look<'a> {
     pub(super) mult: u64,
     pub(super) head: BlockHead,
     pub(super) streams: &'a [u32],
 }
 
-/// Looks into a block.
 pub(super) fn look<'a>(
     place: Place,
     spill: &dyn Source,
