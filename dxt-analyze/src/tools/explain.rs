@@ -4,9 +4,11 @@ use crate::exit::UsageError;
 use crate::findings::{Code, Explanation};
 use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
+use crate::thresholds::Threshold;
 use crate::topics::codes;
 use anyhow::Result;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// `explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,6 +19,9 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Other thresholds, TOML, whose values are shown (docs/analyses.md lists them)
+    #[arg(long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
 }
 
 /// One explanation, or all.
@@ -24,6 +29,8 @@ pub struct Args {
 pub struct Explained {
     /// Requested explanation, or all.
     pub codes: Vec<Explanation>,
+    /// Thresholds in force that the requested rule names; empty if all codes were requested.
+    pub thresholds: Vec<Threshold>,
     /// True if one was requested.
     #[serde(skip)]
     pub one: bool,
@@ -32,15 +39,20 @@ pub struct Explained {
 /// Looks up the requested code.
 ///
 /// # Errors
-/// [`UsageError`] if there is no such code.
+/// [`UsageError`] if there is no such code, or the thresholds make no sense.
 pub fn explain(args: &Args) -> Result<Explained> {
     let Some(name) = &args.code else {
-        return Ok(Explained { codes: codes().into_iter().map(Code::explanation).collect(), one: false });
+        let codes = codes().into_iter().map(Code::explanation).collect();
+        return Ok(Explained { codes, thresholds: Vec::new(), one: false });
     };
     let found = find(name).ok_or_else(|| {
         UsageError(format!("there is no finding {}: `dxt-analyze explain` lists them all", name.escape_debug()))
     })?;
-    Ok(Explained { codes: vec![found.explanation()], one: true })
+    let explanation = found.explanation();
+    let mut thresholds = crate::session::thresholds(args.thresholds.as_deref())?.all();
+    let words = |text: &'static str| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    thresholds.retain(|threshold| words(explanation.computed).any(|word| word == threshold.name));
+    Ok(Explained { codes: vec![explanation], thresholds, one: true })
 }
 
 /// Finds a code by name, in upper or lower case, with or without `DXT-`.
@@ -69,6 +81,13 @@ impl Report for Explained {
                 ("what to do", code.remedy.into()),
                 ("source", code.source.into()),
             ]));
+            let table = Table::of("thresholds", "Thresholds in force", &self.thresholds)
+                .column("Threshold", "name", |threshold| Cell::text(threshold.name))
+                .column("Value", "value", |threshold| Cell::text(threshold.value.to_string()))
+                .column("Unit", "unit", |threshold| Cell::text(threshold.unit))
+                .column("Meaning", "threshold_meaning", |threshold| Cell::text(threshold.meaning))
+                .done();
+            parts.push(Part::Table(table));
         }
         View { parts, max_width: None }
     }

@@ -1,5 +1,5 @@
-//! `--ranks`, `--files`, `--layer` and `--time` on every verb: what is left is what the whole says of it. Thresholds from a
-//! file, and `explain`.
+//! Tests of `--ranks`, `--files`, `--layer` and `--time` with every command: selected rows equal those of the whole. Also: thresholds from
+//! a file, and `explain`.
 
 use crate::common::{job, json, op, process, put, run, small, stdout, trace};
 use tempfile::tempdir;
@@ -21,7 +21,7 @@ fn a_choice_of_ranks_files_and_layers_is_that_part_of_the_whole() {
     assert_eq!(lines(&["--ranks", "1,3:", &path]), some(&|line| matches!(rank(line), 1 | 3)));
     assert_eq!(lines(&["--files", "*.h5", &path]), some(&has("/scratch/out.h5")));
     assert_eq!(lines(&["--files", "/etc/**", "--files", "nothing", &path]), some(&has("/etc/conf")));
-    // Segment numbers count within what is looked at: of a layer they are the same.
+    // Segment numbers count within the selection: for a whole layer, they are unchanged.
     assert_eq!(lines(&["--layer", "mpiio", &path]), some(&has(",MPIIO,")));
 
     let whole = json(&["summary", "--format", "json", &path], 0);
@@ -97,6 +97,10 @@ fn thresholds_from_a_file_change_verdicts() {
 fn codes_are_explained() {
     let text = stdout(&["explain", "o002"], 0);
     assert!(text.contains("DXT-O002") && text.contains("Iglewicz") && text.contains("modified_z"), "{text}");
+    // With the values that count.
+    let folder = tempfile::tempdir().unwrap();
+    let other = put(folder.path(), "t.toml", b"modified_z = 7.25\n");
+    assert!(text.contains("3.5") && stdout(&["explain", "o002", "--thresholds", &other], 0).contains("7.25"), "{text}");
     assert!(stdout(&["explain"], 0).lines().count() > 10);
     assert_eq!(run(&["explain", "DXT-X999"]).status.code(), Some(2));
 }
