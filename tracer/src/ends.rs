@@ -16,7 +16,9 @@ use crate::flush::Outcome;
 use crate::mpi::World;
 use crate::record::State;
 use crate::say::say;
-use crate::{buffer, clock, flush, gate, handles, late, memory, record, signals, spool, state, stranded, threads, tls};
+use crate::{
+    buffer, clock, exec_watchdog, flush, gate, handles, late, memory, record, signals, spool, state, threads, tls,
+};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Fate of the process after its trace has been written.
@@ -82,7 +84,7 @@ fn as_before() -> Stay {
 /// Called by threads that have waited for some time: resumes recording if the thread in exec(3) does something else by now. That thread
 /// itself resumes when it makes a call ([`left_behind`]).
 pub(crate) fn look_after() {
-    if is_becoming() && stranded::is_certain(clock::compare().1) {
+    if is_becoming() && exec_watchdog::is_certain(clock::compare().1) {
         let blocked = memory::Blocked::all();
         go_on(&as_before());
         drop(blocked);
@@ -92,7 +94,7 @@ pub(crate) fn look_after() {
 /// Resets the state in a forked child, where no trace is being written.
 pub(crate) fn in_child() {
     flush::in_child();
-    stranded::wait_no_more();
+    exec_watchdog::wait_no_more();
     BECOMES.thread.store(0, Ordering::Relaxed);
     BECOMING.store(false, Ordering::Relaxed);
     WRITING.store(false, Ordering::Relaxed);
@@ -250,7 +252,7 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
     BECOMES.set_aside.store(stay.set_aside, Ordering::Relaxed);
     BECOMES.frame.store(crate::inside::here(), Ordering::Relaxed);
     BECOMES.thread.store(tls::number(), Ordering::Release);
-    stranded::wait_for_this_thread();
+    exec_watchdog::wait_for_this_thread();
     BECOMING.store(true, Ordering::Release);
     Some(stay)
 }
@@ -274,7 +276,7 @@ fn go_on(stay: &Stay) {
     if !BECOMING.swap(false, Ordering::AcqRel) {
         return;
     }
-    stranded::wait_no_more();
+    exec_watchdog::wait_no_more();
     if stay.set_aside {
         spool::take_back();
     }

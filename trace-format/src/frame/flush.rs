@@ -21,7 +21,7 @@ pub enum FlushStage {
     /// Writing the parts; if all ranks write together, also closing the file and waiting for the slowest rank.
     Write,
     /// Verify and repair: comparing the file with what MPI was given, writing what is missing, and writing the index.
-    Mend,
+    Repair,
     /// Everything else.
     Other,
 }
@@ -29,7 +29,7 @@ pub enum FlushStage {
 impl FlushStage {
     /// All stages, in the order of the frame.
     pub const ALL: [Self; 8] =
-        [Self::Gather, Self::Encode, Self::Compress, Self::Agree, Self::Open, Self::Write, Self::Mend, Self::Other];
+        [Self::Gather, Self::Encode, Self::Compress, Self::Agree, Self::Open, Self::Write, Self::Repair, Self::Other];
 
     /// Returns the name in lower case.
     #[must_use]
@@ -41,7 +41,7 @@ impl FlushStage {
             Self::Agree => "agree",
             Self::Open => "open",
             Self::Write => "write",
-            Self::Mend => "mend",
+            Self::Repair => "mend",
             Self::Other => "other",
         }
     }
@@ -113,6 +113,6 @@ mod tests {
         assert_eq!(FlushTimes::decode(payload), times);
         assert_eq!(FlushTimes::decode(&[payload, &[7; 20]].concat()), times);
         assert_eq!(FlushTimes::decode(&payload[..20]).stages_ns, [1, 2, 0, 0, 0, 0, 0, 0]);
-        assert_eq!((times.of(FlushStage::Mend), times.total_ns()), (7, u64::MAX));
+        assert_eq!((times.of(FlushStage::Repair), times.total_ns()), (7, u64::MAX));
     }
 }

@@ -134,8 +134,8 @@ pub enum Part {
     Scratch = 2,
     /// Counters by stream: [`folded`].
     Folded = 3,
-    /// Staging slots of packed blocks: [`landing`].
-    Landing = 4,
+    /// Staging slots of packed blocks: [`staging`].
+    Staging = 4,
     /// Chunks of collective MPI calls: [`chunk`].
     Meetings = 5,
 }
@@ -270,7 +270,7 @@ pub mod folded {
 }
 
 /// Layout of a staging slot, which holds a packed block until it is copied to its destination: a header of 8 bytes, then the block.
-pub mod landing {
+pub mod staging {
     /// Number of staging slots.
     pub const PLACES: usize = 16;
     /// Size of a staging slot, in bytes.

@@ -134,7 +134,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
     }
 }
 
-const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Landing, Part::Meetings];
+const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Staging, Part::Meetings];
 
 /// Decodes a region's entry: offset, capacity and used bytes.
 fn numbers(entry: &[u8; PART_BYTES]) -> [u64; 3] {

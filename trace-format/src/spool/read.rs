@@ -84,7 +84,7 @@ impl Spool {
         let spilled = if in_trace { header::SPILL_TAKEN } else { header::SPILL_WRITTEN };
         let spilled = spilled::places(spill, u64_at(self.head.bytes(), spilled), |mark| gone.has(mark))?;
         let mut pieces =
-            Pieces::of_chunks(&[&self.parts.arena, &self.parts.meetings], &self.parts.landing, spilled, gone);
+            Pieces::of_chunks(&[&self.parts.arena, &self.parts.meetings], &self.parts.staging, spilled, gone);
         let is_of_version_4 = self.head.is_of_version_4();
         let uncertain = segments::of_scratches(&self.parts.scratches, is_of_version_4, gone, &mut pieces)
             + self.parts.folded_meanwhile;

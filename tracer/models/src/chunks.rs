@@ -1,5 +1,5 @@
 //! Model of a chunk's life: filled by its thread (`record.rs`), full (`arena.rs`, `filled`), claimed (`claim_full`; `chunk.rs`,
-//! `is_complete`), packed (`packed.rs`, `store`, `put`; `landing.rs`), then reused or made a chunk of blocks (`erase`, `give`,
+//! `is_complete`), packed (`packed.rs`, `store`, `put`; `staging.rs`), then reused or made a chunk of blocks (`erase`, `give`,
 //! `become_packed`). Meanwhile a reader outside of the process follows the guarantees of `trace-format/SPOOL.md`. At any time it must
 //! find each segment at least once, under its thread and sequence number, by which it recognizes a segment found twice.
 //!
@@ -32,7 +32,7 @@ enum Fault {
     None,
     ClaimsIncomplete,
     ErasesFirst,
-    NoLanding,
+    NoStaging,
     NoFence,
     ReadsBlocksFirst,
     TakenForAnothers,
@@ -77,7 +77,7 @@ struct Spool {
     slots: [AtomicU64; 2],
     own_block: Block,
     other_block: Block,
-    landing: Block,
+    staging: Block,
 }
 
 impl Spool {
@@ -115,13 +115,13 @@ impl Spool {
         let ends = [0, 1].map(|slot| self.slots[slot].load(Ordering::Relaxed));
         assert_eq!(ends, ENDS, "packed before it was complete");
         if goes == Goes::Here {
-            if self.fault != Fault::NoLanding {
-                self.landing.put(ends);
+            if self.fault != Fault::NoStaging {
+                self.staging.put(ends);
             }
             self.erase();
             self.state.store(PACKED, Ordering::Release);
             self.own_block.put(ends);
-            self.landing.length.store(0, Ordering::Release);
+            self.staging.length.store(0, Ordering::Release);
             return;
         }
         if self.fault == Fault::ErasesFirst {
@@ -144,7 +144,7 @@ impl Spool {
 
     /// Returns the segments of thread 0 that a reader finds.
     fn read(&self) -> Vec<u64> {
-        let blocks = || [&self.landing, &self.own_block, &self.other_block].map(Block::read).concat();
+        let blocks = || [&self.staging, &self.own_block, &self.other_block].map(Block::read).concat();
         let mut found = if self.fault == Fault::ReadsBlocksFirst { blocks() } else { Vec::new() };
         let [state, thread, sequence] = self.header();
         let slots = [0, 1].map(|slot| self.slots[slot].load(Ordering::Acquire));
@@ -172,7 +172,7 @@ fn life(fault: Fault, goes: Goes, is_filled: bool) {
         slots: [AtomicU64::new(ENDS[0]), AtomicU64::new(0)],
         own_block: Block::default(),
         other_block: Block::default(),
-        landing: Block::default(),
+        staging: Block::default(),
     });
     let [other, packer] = std::array::from_fn(|_| Arc::clone(&spool));
     if is_filled {
@@ -225,7 +225,7 @@ fn a_chunk_is_erased_when_its_block_is_there() {
 #[test]
 #[should_panic(expected = "was not found")]
 fn a_block_lands_before_its_chunk_becomes_its_place() {
-    explore(2, || life(Fault::NoLanding, Goes::Here, true));
+    explore(2, || life(Fault::NoStaging, Goes::Here, true));
 }
 
 #[test]

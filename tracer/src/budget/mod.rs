@@ -1,6 +1,6 @@
 //! DXT_JOB_BYTES: budget for the bytes that a job leaves in files.
 //! - Upper bound per rank: job bytes / ranks. Per other process: job bytes / nodes ([`part`]).
-//! - Within it, a process reserves what it needs ([`drawing`]) from the node quota ([`pot`]), a file shared by all of the job's processes
+//! - Within it, a process reserves what it needs ([`reservation`]) from the node quota ([`quota`]), a file shared by all of the job's processes
 //!   on a node. At its end it returns what its traces did not take. A killed process returns nothing. So the sum is bounded for any
 //!   number of processes.
 //! - While there is no quota file, or another process blocks it, each process has its share, and the sum is not checked.
@@ -8,15 +8,15 @@
 //! A process that ends normally leaves a trace (`flush::budget`). A killed process leaves a spool and perhaps a spill file: 1/4 of the
 //! share is for names, without which nothing can be recovered, and the rest minus the counters is for segments.
 
-mod drawing;
 mod part;
-mod pot;
+mod quota;
+mod reservation;
 
-pub(crate) use drawing::{asks_anew, prepare};
+pub(crate) use reservation::{asks_anew, prepare};
 
 use crate::held::{self, For};
 use crate::{config, mpi, registry, spool};
-use drawing::{Beginning, covers, source};
+use reservation::{Beginning, covers, source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes of segments in the traces of this process so far.
@@ -69,7 +69,7 @@ pub(crate) fn covers_trace(bytes: u64) -> bool {
 /// and may grow if the quota was not exhausted.
 pub(crate) fn begin_spool(bytes: u64) -> bool {
     let Some(share) = share() else { return true };
-    let begun = drawing::begin(LEFT.load(Ordering::Relaxed) + bytes, LEAST_BEGINNING.min(share));
+    let begun = reservation::begin(LEFT.load(Ordering::Relaxed) + bytes, LEAST_BEGINNING.min(share));
     IS_LEAST.store(begun == Beginning::Nothing, Ordering::Relaxed);
     begun == Beginning::Whole
 }
@@ -91,27 +91,27 @@ pub(crate) fn give_back() {
         return;
     }
     let spool = SEGMENTS.load(Ordering::Relaxed) + OTHERS.load(Ordering::Relaxed);
-    drawing::keep_only(LEFT.load(Ordering::Relaxed) + spool);
+    reservation::keep_only(LEFT.load(Ordering::Relaxed) + spool);
 }
 
 /// Retries a reservation that failed because the quota was not accessible. Called before a trace is written, which reports the outcome.
 pub(crate) fn ask_again() {
     if share().is_some() {
         let spool = SEGMENTS.load(Ordering::Relaxed) + OTHERS.load(Ordering::Relaxed);
-        drawing::ask_again(LEFT.load(Ordering::Relaxed) + spool);
+        reservation::ask_again(LEFT.load(Ordering::Relaxed) + spool);
     }
 }
 
 /// Returns the quota's job number and the bytes that it counts for this process's spool; zeros if none. The spool stays when the process
 /// executes another program, and the process that removes it returns those bytes ([`is_gone`]).
 pub(crate) fn known_of_spool() -> (u64, u64) {
-    share().and_then(|_| drawing::known_beside(LEFT.load(Ordering::Relaxed))).unwrap_or_default()
+    share().and_then(|_| reservation::known_beside(LEFT.load(Ordering::Relaxed))).unwrap_or_default()
 }
 
 /// Returns the bytes of a removed spool with this record. A process that is not traced may have a quota but no settings.
 pub(crate) fn is_gone((job, bytes): (u64, u64)) {
-    if share().is_some() || drawing::is_prepared() {
-        drawing::is_gone(job, bytes);
+    if share().is_some() || reservation::is_prepared() {
+        reservation::is_gone(job, bytes);
     }
 }
 
@@ -215,5 +215,5 @@ pub(crate) fn in_child() {
     LEFT.store(0, Ordering::Relaxed);
     GOING.store(0, Ordering::Relaxed);
     IS_LEAST.store(false, Ordering::Relaxed);
-    drawing::in_child();
+    reservation::in_child();
 }

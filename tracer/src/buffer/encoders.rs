@@ -18,7 +18,7 @@ struct Place {
 unsafe impl Sync for Place {}
 
 /// Number of encoders, each with a staging place for its block in the spool.
-const PLACES: usize = trace_format::spool::landing::PLACES;
+const PLACES: usize = trace_format::spool::staging::PLACES;
 
 static ENCODERS: [Place; PLACES] =
     [const { Place { taken: AtomicUsize::new(0), tools: UnsafeCell::new(None) } }; PLACES];

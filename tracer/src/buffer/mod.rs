@@ -4,21 +4,21 @@ mod arena;
 mod chunk;
 pub(crate) mod counting;
 mod encoders;
-mod landing;
 mod marks;
+mod min_size;
 mod packed;
 mod policy;
 mod scratch;
 mod slot;
-mod thin;
+mod staging;
 
 pub(crate) use arena::Arena;
 pub(crate) use marks::{is_filled, settle, take, taken};
+pub(crate) use min_size::least_length;
 pub(crate) use packed::{Block, blocks, spilled};
 pub(crate) use policy::{chunk_full, next_plain, scratch_full};
 pub(crate) use scratch::SCRATCHES;
 pub(crate) use slot::Slot;
-pub(crate) use thin::least_length;
 
 /// Places segments in the spool from now on. None may exist yet.
 #[expect(unsafe_code, reason = "says that nothing is recorded yet")]
@@ -29,7 +29,7 @@ pub(crate) fn lend(arena: &'static Arena, meetings: &'static Arena, parts: &crat
     unsafe { meetings.lend(parts.meetings) };
     // SAFETY: as above.
     unsafe { SCRATCHES.lend(parts.scratch) };
-    landing::lend(parts.landing);
+    staging::lend(parts.staging);
 }
 
 /// Allocates space for later records, before allocation becomes impossible: the whole arena, and scratches to fold in.
@@ -46,7 +46,7 @@ pub(crate) fn back_ahead(arena: &Arena) {
 pub(crate) fn start_empty(arenas: [&Arena; 2]) {
     // SAFETY: in a forked child, which has only this thread and holds no reference into the arenas.
     arenas.into_iter().for_each(|arena| unsafe { arena.clear() });
-    landing::forget();
+    staging::forget();
     encoders::after_fork();
     // SAFETY: as above.
     unsafe { SCRATCHES.clear() };

@@ -6,7 +6,7 @@ use super::arena::Arena;
 use super::chunk::Chunk;
 use super::marks::{is_filled, is_new};
 use super::slot::Slot;
-use super::{encoders, landing};
+use super::{encoders, staging};
 use crate::clock;
 use crate::config::{self, Overflow};
 use crate::registry;
@@ -145,12 +145,12 @@ fn store(arena: &Arena, chunk: Chunk, block: &[u8], number: usize) -> Stored {
     if block.len() > chunk.bytes() / 2 {
         return Stored::Nowhere;
     }
-    landing::put(number, block);
+    staging::put(number, block);
     chunk.become_packed();
     if let Some(place) = chunk.take(block.len()) {
         put(place, block);
     }
-    landing::clear(number);
+    staging::clear(number);
     arena.takes.store(chunk.first(), Ordering::Release);
     Stored::Here
 }

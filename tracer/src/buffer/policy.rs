@@ -33,7 +33,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
             // The min-size filter does not apply to MPI collective calls, which have no file and no size. A thread with no other calls may
             // have no index, which the filter needs for its scratch.
             let is_io = std::ptr::eq(lane, &raw const thread.io);
-            if let Some(free) = is_io.then(|| super::thin::thin(chunk, thread)).flatten() {
+            if let Some(free) = is_io.then(|| super::min_size::drop_short(chunk, thread)).flatten() {
                 lane.cursor.set(free + size_of::<Segment>());
                 return free;
             }

@@ -1,7 +1,7 @@
 //! Collective writing of one trace file by all ranks.
 //!
 //! Each rank encodes its own part, one Exscan yields its position, and a collective write stores the parts. Once MPI writes no more on any
-//! rank, each rank verifies and repairs its part and adds its index entries ([`super::mend`]). Then all ranks agree on the outcome. A rank
+//! rank, each rank verifies and repairs its part and adds its index entries ([`super::repair`]). Then all ranks agree on the outcome. A rank
 //! whose own part failed still joins every call.
 //!
 //! If the last agreement fails on one rank, that rank checks if rank 0 has given the file its final name; rank 0 does so if its own part
@@ -161,9 +161,9 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
         // A rank that hears of a failure still joins the last agreement, since another rank may not have heard.
         let [failed] = during(FlushStage::Write, || mine.agree(world, [mine.failed()]));
         if failed.max(mine.failed()) == 0 {
-            let mended = during(FlushStage::Mend, || here(|| sink.mend(&spans)).and_then(std::convert::identity));
-            let mended = mine.note(mended.and_then(|bytes| sink.describe(&spans).map(|()| bytes)));
-            if let Some(bytes @ 1..) = mended.filter(|_| config.verbose > 0) {
+            let repaired = during(FlushStage::Repair, || here(|| sink.repair(&spans)).and_then(std::convert::identity));
+            let repaired = mine.note(repaired.and_then(|bytes| sink.describe(&spans).map(|()| bytes)));
+            if let Some(bytes @ 1..) = repaired.filter(|_| config.verbose > 0) {
                 say(&[
                     b"MPI left bytes of the trace other than they were given, which were written again: up to ",
                     bytes.to_string().as_bytes(),

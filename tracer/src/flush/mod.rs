@@ -6,18 +6,18 @@ mod counted;
 mod details;
 mod directory;
 mod gather;
+mod keep;
 mod left_out;
-mod mend;
 mod names;
 mod output;
+mod output_filter;
 mod plan;
 mod reduce;
-mod sift;
+mod repair;
 mod stages;
 mod together;
 mod unfinished;
 mod unpack;
-mod worth;
 
 use crate::buffer::Arena;
 use crate::config::{self, Config, FlushMode};
@@ -75,7 +75,7 @@ pub(crate) fn settle(written: bool) {
     }
     notes::settle(written);
     budget::settle(written);
-    worth::settle(written);
+    keep::settle(written);
     spool::cut_is_over();
     if written && !buffer::counting::is_on() {
         registry::forget_counts();
@@ -152,14 +152,14 @@ pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
 
 /// True if the process, by everything taken so far, did too little to get a trace.
 pub(crate) fn is_left_out(config: &Config) -> bool {
-    config.site.judges_processes() && stack::at_end(|| worth::is_left_out(&config.site)) == Some(true)
+    config.site.judges_processes() && stack::at_end(|| keep::is_left_out(&config.site)) == Some(true)
 }
 
 /// Resets the state in a forked child, which has written nothing.
 pub(crate) fn in_child() {
     RANK_0_SPEAKS.store(false, Ordering::Relaxed);
     budget::in_child();
-    worth::in_child();
+    keep::in_child();
 }
 
 fn give_back_unless(written: bool, counted: Option<&Counted>) {

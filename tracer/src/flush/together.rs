@@ -1,8 +1,8 @@
 //! Placement of the ranks' parts in the file that rank 0 has created.
 
 use super::collective::Mine;
-use super::mend::mend;
 use super::plan::Plan;
+use super::repair::repair;
 use super::stages;
 use super::unfinished::Unfinished;
 use crate::mpi::{Handle, SUCCESS, World, api};
@@ -104,10 +104,10 @@ impl Sink {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn mend(&self, spans: &Spans) -> Result<u64, String> {
+    pub(super) fn repair(&self, spans: &Spans) -> Result<u64, String> {
         let file = self.file.as_ref().ok_or("the file is not open")?;
         file.share_between_nodes();
-        mend(file, spans, MOST_BYTES)
+        repair(file, spans, MOST_BYTES)
     }
 
     /// Rewrites this rank's flush frame with the current times. Call once nobody else writes there.

@@ -23,7 +23,7 @@ use crate::memory::{Lent, PAGE_BYTES};
 use crate::notes;
 use crate::stack;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, landing, scratch};
+use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, scratch, staging};
 
 /// Life cycle of the spool.
 #[repr(u8)]
@@ -48,7 +48,7 @@ pub(crate) struct Parts {
     /// Counters of folded segments.
     pub(crate) folded: Lent,
     /// Packed blocks in transit (staging).
-    pub(crate) landing: Lent,
+    pub(crate) staging: Lent,
 }
 
 /// Maximum sizes of the parts.
@@ -170,11 +170,11 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     sizes[Part::Arena as usize] = page(arena_bytes);
     sizes[Part::Scratch as usize] = page(SCRATCHES / scale * scratch::BYTES);
     sizes[Part::Folded as usize] = page(counters * folded::BYTES);
-    sizes[Part::Landing as usize] = page(landing::PLACES * landing::BYTES);
+    sizes[Part::Staging as usize] = page(staging::PLACES * staging::BYTES);
     sizes[Part::Meetings as usize] = page(meetings_bytes);
     let Some(start) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>()) else { return false };
     let clock = clock::base();
-    let [mut journal, mut arena, mut scratch, mut folded, landing, meetings] =
+    let [mut journal, mut arena, mut scratch, mut folded, staging, meetings] =
         header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
     // If not even this much can be allocated, process memory is used instead.
     let parts = [&mut journal, &mut arena, &mut scratch, &mut folded].into_iter().zip(firsts);
@@ -190,7 +190,7 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let meetings = Lent { capacity: meetings_bytes, ..meetings };
     journal::lend(journal);
     notes::keep_in(header::counts(start));
-    use_parts(&Parts { arena, meetings, scratch, folded, landing });
+    use_parts(&Parts { arena, meetings, scratch, folded, staging });
     note_clock();
     header::publish(start);
     true

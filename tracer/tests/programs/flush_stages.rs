@@ -1,10 +1,10 @@
-//! What a trace says of its own making: the stages of the flush, in trace and counters mode, alone and together.
+//! Tests of flush times in a trace: the stages of the flush, in trace and counters mode, alone and with other ranks.
 
 use crate::harness::{Compiler, Launch, Scratch, workload, workload_with};
 use trace_format::frame::{FlushStage, FlushTimes};
 use trace_format::read::Trace;
 
-/// Rank, whether the region is of all ranks, and its stages, of every region of a run's traces.
+/// Returns rank, true for a region of all ranks, and flush times, for every region in a run's traces.
 fn regions(scratch: &Scratch) -> Vec<(i32, bool, Option<FlushTimes>)> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(scratch.traces()).expect("the traces") {
@@ -38,7 +38,7 @@ fn each_rank_says_how_long_its_part_took() {
         assert_eq!(regions.len(), 3, "{mpi:?}");
         for (rank, _, times) in regions {
             let times = times.unwrap_or_else(|| panic!("rank {rank} says nothing"));
-            // All but `other` can be relied on to take some time.
+            // All stages but `other` are certain to take some time.
             for stage in &FlushStage::ALL[..7] {
                 assert!(times.of(*stage) > 0, "{mpi:?}, rank {rank}: {stage:?} in {times:?}");
             }
@@ -58,7 +58,7 @@ fn alone_and_in_counters_mode_whoever_writes_says_so() {
         assert_eq!(alone.len(), 3, "{mpi:?}");
         for (_, _, times) in alone {
             let times = times.expect("stages");
-            assert_eq!((times.of(FlushStage::Agree), times.of(FlushStage::Mend)), (0, 0));
+            assert_eq!((times.of(FlushStage::Agree), times.of(FlushStage::Repair)), (0, 0));
             let taken =
                 [FlushStage::Gather, FlushStage::Encode, FlushStage::Compress, FlushStage::Open, FlushStage::Write];
             assert!(taken.iter().all(|stage| times.of(*stage) > 0), "{times:?}");
@@ -67,7 +67,7 @@ fn alone_and_in_counters_mode_whoever_writes_says_so() {
         let scratch = Scratch::new();
         run(&scratch, mpi, &[("DXT_ENABLE", "counters")]);
         let counted = regions(&scratch);
-        // A rank that writes two regions says it once, in its last.
+        // A rank that writes two regions stores the times once, in its last region.
         let told = counted.iter().filter(|(_, _, times)| times.is_some()).count();
         let common = counted.iter().filter(|(_, common, _)| *common).count();
         let own = counted.len() - common;

@@ -19,7 +19,7 @@ use super::journal::Shape;
 use super::names::Names;
 use super::parts::u32_at;
 use super::place::{SpoolReader, zeros};
-use super::{Part, blocks, landing, scratch, scratches};
+use super::{Part, blocks, scratch, scratches, staging};
 use crate::columns::{Columns, TickScale};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
@@ -146,7 +146,7 @@ impl Follower {
             self.look_at_spill(spill, &mut looking)?;
         }
         if last && !looking.out.more {
-            self.look_at_landing(&place, &mut looking)?;
+            self.look_at_staging(&place, &mut looking)?;
             for part in [Part::Arena, Part::Meetings] {
                 let chunks = std::mem::take(self.chunks_of(part));
                 let done = chunks.look_at_packing(part, self, &mut looking);
@@ -343,19 +343,19 @@ impl Follower {
     }
 
     /// Delivers blocks that a killed process left in staging slots. Blocks already copied to their destination were delivered before.
-    fn look_at_landing<S: Source + ?Sized>(
+    fn look_at_staging<S: Source + ?Sized>(
         &mut self,
         place: &SpoolReader<'_, S>,
         to: &mut Looking<'_, S>,
     ) -> Result<()> {
         let mut from = 0;
-        while let Some((first, landed)) = place.records(Part::Landing, landing::BYTES, from)? {
-            for landed in landed.chunks_exact(landing::BYTES) {
-                let length = u32_at(landed, landing::LENGTH) as usize;
-                let bytes = landed.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
+        while let Some((first, staged)) = place.records(Part::Staging, staging::BYTES, from)? {
+            for staged in staged.chunks_exact(staging::BYTES) {
+                let length = u32_at(staged, staging::LENGTH) as usize;
+                let bytes = staged.get(staging::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
                 self.take_blocks(bytes, to);
             }
-            from = first + landed.len() / landing::BYTES;
+            from = first + staged.len() / staging::BYTES;
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ const CHUNKS: usize = 5;
 const ARENA: usize = HEADER_BYTES;
 const SCRATCH: usize = ARENA + CHUNKS * CHUNK;
 const FOLDED: usize = SCRATCH + scratch::BYTES;
-const LANDING: usize = FOLDED + folded::BYTES;
-const SIZE: usize = LANDING + landing::BYTES;
+const STAGING: usize = FOLDED + folded::BYTES;
+const SIZE: usize = STAGING + staging::BYTES;
 
 /// Bytes stored at once, with their offset.
 type Store = (usize, Vec<u8>);
@@ -146,14 +146,14 @@ impl Plan {
             self.steps.extend(erase);
             self.free.push(at);
         } else {
-            self.store(LANDING + landing::FIRST, block.clone());
-            self.store(LANDING + landing::LENGTH, u32_le(block.len()));
+            self.store(STAGING + staging::FIRST, block.clone());
+            self.store(STAGING + staging::LENGTH, u32_le(block.len()));
             self.steps.extend(erase);
             self.store(at + chunk::PACKED, u32_le(0));
             self.store(at + chunk::STATE, u32_le(chunk::HOLDS_BLOCKS as usize));
             self.store(at + chunk::PACKED, u32_le(block.len()));
             self.put(body, &block);
-            self.store(LANDING + landing::LENGTH, u32_le(0));
+            self.store(STAGING + staging::LENGTH, u32_le(0));
             self.takes = Some((at, block.len()));
         }
     }
@@ -211,7 +211,7 @@ fn spool() -> Vec<u8> {
         (Part::Arena, ARENA, CHUNKS * CHUNK, 0),
         (Part::Scratch, SCRATCH, scratch::BYTES, scratch::BYTES),
         (Part::Folded, FOLDED, folded::BYTES, folded::BYTES),
-        (Part::Landing, LANDING, landing::BYTES, landing::BYTES),
+        (Part::Staging, STAGING, staging::BYTES, staging::BYTES),
         (Part::Meetings, SIZE, 0, 0),
     ];
     for (part, offset, capacity, used) in parts {

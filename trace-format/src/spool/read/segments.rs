@@ -10,7 +10,7 @@ use crate::spool::block::mark;
 use crate::spool::parts::{i64_at, u32_at, u64_at};
 use crate::spool::scratches::{Fold, fold};
 use crate::spool::sparse::Sparse;
-use crate::spool::{blocks, chunk, landing, scratch};
+use crate::spool::{blocks, chunk, scratch, staging};
 use crate::write::Encoder;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
     /// Collects the pieces of all threads from arenas, staging slots and spill file, without data already in a trace (`gone`).
-    pub(super) fn of_chunks(arenas: &[&Arena], landed: &Sparse, spilled: Places, gone: Gone) -> Threads {
+    pub(super) fn of_chunks(arenas: &[&Arena], staged: &Sparse, spilled: Places, gone: Gone) -> Threads {
         let of_thread = |(thread, spilled)| (thread, Self { spilled, ..Self::default() });
         let mut threads: Threads = spilled.into_iter().map(of_thread).collect();
         let mut packing = Vec::new();
@@ -96,9 +96,9 @@ impl Pieces {
         for blocks in arenas.iter().flat_map(|arena| arena.blocks()) {
             add_blocks(blocks, gone, &mut threads);
         }
-        for (_, place) in landed.records(landing::BYTES) {
-            let length = u32_at(place, landing::LENGTH) as usize;
-            let bytes = place.get(landing::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
+        for (_, place) in staged.records(staging::BYTES) {
+            let length = u32_at(place, staging::LENGTH) as usize;
+            let bytes = place.get(staging::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
             add_blocks(bytes, gone, &mut threads);
         }
         // Chunks being packed count only if their block is found nowhere: their slots may be partly erased once it exists.
@@ -333,8 +333,8 @@ mod tests {
         put(&mut packed, block::SEQUENCE, 4);
         packed.resize(packed.len().next_multiple_of(8), 0);
         let packing = chunk_of(chunk::PACKING, 4, &segment(7));
-        let count = |arena: &[u8], landed: &[u8]| -> Vec<u32> {
-            Pieces::of_chunks(&[&Arena::at_rest(arena)], &landed.into(), Places::new(), Gone::Written)
+        let count = |arena: &[u8], staged: &[u8]| -> Vec<u32> {
+            Pieces::of_chunks(&[&Arena::at_rest(arena)], &staged.into(), Places::new(), Gone::Written)
                 .values()
                 .flat_map(|pieces| pieces.kept.keys().copied())
                 .collect()
@@ -342,11 +342,11 @@ mod tests {
         assert_eq!(count(&packing, &[]), [4]);
         let both = [packing.clone(), chunk_of(chunk::HOLDS_BLOCKS, 0, &packed)].concat();
         assert_eq!(count(&both, &[]), [4]);
-        let mut landed = vec![0; landing::BYTES];
-        put(&mut landed, landing::LENGTH, packed.len() as u32);
-        landed[landing::FIRST..landing::FIRST + packed.len()].copy_from_slice(&packed);
+        let mut staged = vec![0; staging::BYTES];
+        put(&mut staged, staging::LENGTH, packed.len() as u32);
+        staged[staging::FIRST..staging::FIRST + packed.len()].copy_from_slice(&packed);
         let erased = chunk_of(chunk::PACKING, 4, &[0; 64]);
-        assert_eq!(count(&erased, &landed), [4]);
+        assert_eq!(count(&erased, &staged), [4]);
         // Data after an unwritten chunk header or an uncopied block is still found.
         let holes = [vec![0; 64], chunk_of(chunk::HOLDS_BLOCKS, 0, &[vec![0; 48], packed].concat())].concat();
         assert_eq!(count(&holes, &[]), [4]);

@@ -11,7 +11,7 @@ use crate::segment::{MARKS, Segment};
 use crate::spool::parts::{u32_at, u64_at};
 use crate::spool::place::SpoolReader;
 use crate::spool::sparse::Sparse;
-use crate::spool::{HEADER_BYTES, PART_BYTES, PARTS, Part, chunk, header, landing, scratch};
+use crate::spool::{HEADER_BYTES, PART_BYTES, PARTS, Part, chunk, header, scratch, staging};
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
@@ -28,7 +28,7 @@ pub(super) struct Snapshot {
     pub(super) meetings: Arena,
     pub(super) scratches: Sparse,
     pub(super) folded: Sparse,
-    pub(super) landing: Sparse,
+    pub(super) staging: Sparse,
     /// Segments in the copied scratch buffers that may have been folded into the counters before the counters were copied.
     pub(super) folded_meanwhile: u64,
     /// Bytes in use according to the header that lie past the end of the file.
@@ -137,14 +137,14 @@ impl Snapshot {
         let missing_bytes = spool.missing()?;
         let mut arena = Arena::of(&spool, Part::Arena)?;
         let mut meetings = Arena::of(&spool, Part::Meetings)?;
-        let landing = spool.landing()?;
+        let staging = spool.staging()?;
         arena.add_blocks(&spool, Part::Arena)?;
         meetings.add_blocks(&spool, Part::Meetings)?;
         let scratches = spool.slots(Part::Scratch)?;
         let folded = spool.copy(Part::Folded)?;
         let folded_meanwhile = touched_since(&scratches, &spool.copy(Part::Scratch)?);
         let journal = spool.copy(Part::Journal)?.bytes;
-        Ok(Self { journal, arena, meetings, scratches, folded, landing, folded_meanwhile, missing_bytes })
+        Ok(Self { journal, arena, meetings, scratches, folded, staging, folded_meanwhile, missing_bytes })
     }
 }
 
@@ -199,13 +199,13 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
     }
 
     /// Copies the staging slots and empties those that changed while they were copied: their blocks have reached their destination.
-    fn landing(&self) -> Result<Sparse> {
-        let mut first = self.copy(Part::Landing)?;
-        let second = self.copy(Part::Landing)?;
-        let is_changed = |(at, one): &(usize, &[u8])| second.record(*at, landing::BYTES) != Some(*one);
-        let changed: Vec<usize> = first.records(landing::BYTES).filter(is_changed).map(|(at, _)| at).collect();
+    fn staging(&self) -> Result<Sparse> {
+        let mut first = self.copy(Part::Staging)?;
+        let second = self.copy(Part::Staging)?;
+        let is_changed = |(at, one): &(usize, &[u8])| second.record(*at, staging::BYTES) != Some(*one);
+        let changed: Vec<usize> = first.records(staging::BYTES).filter(is_changed).map(|(at, _)| at).collect();
         for at in changed {
-            first.bytes[at * landing::BYTES..][..landing::BYTES].fill(0);
+            first.bytes[at * staging::BYTES..][..staging::BYTES].fill(0);
         }
         Ok(first)
     }
@@ -231,8 +231,8 @@ mod tests {
     const ARENA: usize = HEADER_BYTES;
     const ROOM: usize = chunk::HEADER_BYTES + 1024;
     const JOURNAL: usize = ARENA + 3 * ROOM;
-    const LANDING: usize = JOURNAL + 64;
-    const SCRATCH: usize = LANDING + landing::BYTES;
+    const STAGING: usize = JOURNAL + 64;
+    const SCRATCH: usize = STAGING + staging::BYTES;
     const FOLDED: usize = SCRATCH + scratch::BYTES;
     const NEXT_END: u64 = 70;
     /// Splits a slot of the first chunk before its end, and the third chunk after its header.
@@ -293,7 +293,7 @@ mod tests {
     fn spool() -> Vec<u8> {
         let mut file = vec![0; FOLDED + 8];
         let parts = [(JOURNAL, 64, 8), (ARENA, 3 * ROOM, 3 * ROOM), (SCRATCH, scratch::BYTES, scratch::BYTES)];
-        let parts = parts.into_iter().chain([(FOLDED, 8, 8), (LANDING, landing::BYTES, landing::BYTES)]);
+        let parts = parts.into_iter().chain([(FOLDED, 8, 8), (STAGING, staging::BYTES, staging::BYTES)]);
         for (number, part) in parts.enumerate() {
             for (i, value) in [part.0, part.1, part.2].into_iter().enumerate() {
                 put(&mut file, header::PARTS + number * PART_BYTES + i * 8, value as u32);
@@ -352,13 +352,13 @@ mod tests {
             steps.push(word(at + chunk::STATE, chunk::ACTIVE));
             steps.push(store(body, segment(NEXT_END)));
         } else {
-            steps.push(store(LANDING + landing::FIRST, block.clone()));
-            steps.push(word(LANDING + landing::LENGTH, length));
+            steps.push(store(STAGING + staging::FIRST, block.clone()));
+            steps.push(word(STAGING + staging::LENGTH, length));
             steps.push(erase());
             steps.push(word(at + chunk::STATE, chunk::HOLDS_BLOCKS));
             steps.push(word(at + chunk::PACKED, length));
             steps.push(store(body, block));
-            steps.push(word(LANDING + landing::LENGTH, 0));
+            steps.push(word(STAGING + staging::LENGTH, 0));
         }
         steps
     }
@@ -375,7 +375,7 @@ mod tests {
                 let snapshot = Snapshot::of(&live).unwrap();
                 let threads = Pieces::of_chunks(
                     &[&snapshot.arena, &snapshot.meetings],
-                    &snapshot.landing,
+                    &snapshot.staging,
                     BTreeMap::new(),
                     Gone::Written,
                 );
@@ -481,7 +481,7 @@ mod tests {
         let snapshot = Snapshot::of(&Hollow(file)).unwrap();
         let mut threads = Pieces::of_chunks(
             &[&snapshot.arena, &snapshot.meetings],
-            &snapshot.landing,
+            &snapshot.staging,
             BTreeMap::new(),
             Gone::Written,
         );
@@ -491,7 +491,7 @@ mod tests {
         for part in [&snapshot.arena.part, &snapshot.meetings.part] {
             assert_eq!(part.next(0, chunk::HEADER_BYTES), None);
         }
-        for part in [&snapshot.scratches, &snapshot.folded, &snapshot.landing] {
+        for part in [&snapshot.scratches, &snapshot.folded, &snapshot.staging] {
             assert_eq!(part.records(1 << 10).count(), 0);
         }
     }

@@ -20,7 +20,7 @@ use trace_format::meta::path_hash;
 
 /// Location of a quota file and the job that it belongs to.
 #[derive(Debug)]
-pub(super) struct Pot {
+pub(super) struct Quota {
     directory: CString,
     path: CString,
     /// Number that distinguishes the job's quota file from others.
@@ -51,7 +51,7 @@ pub(super) enum Making {
     /// The file and its directory.
     All,
     /// The file.
-    Pot,
+    Quota,
     /// Nothing; the reserved number is then 0.
     Nothing,
 }
@@ -201,7 +201,7 @@ fn check(words: &[u64; WORDS]) -> u64 {
     path_hash(&bytes)
 }
 
-impl Pot {
+impl Quota {
     /// Returns the quota file called `name` in `directory`, for this job number.
     pub(super) fn new(directory: CString, name: &str, job: u64) -> Option<Self> {
         let path = CString::new([directory.to_bytes(), b"/", name.as_bytes()].concat()).ok()?;

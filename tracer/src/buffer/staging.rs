@@ -4,7 +4,7 @@
 
 use crate::memory::{Area, Lent};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use trace_format::spool::landing::{BYTES, FIRST, LENGTH, PLACES};
+use trace_format::spool::staging::{BYTES, FIRST, LENGTH, PLACES};
 
 static AREA: Area = Area::new();
 static USED: AtomicBool = AtomicBool::new(false);

@@ -19,7 +19,7 @@ pub(crate) fn least_length(stream: StreamId) -> u64 {
 
 /// Filters a full chunk of the calling thread; returns the address of the first free slot if at least half of the slots are free. Segments
 /// move one at a time, so if the process is killed, a reader finds each exactly once, except for the one being moved.
-pub(super) fn thin(chunk: Chunk, thread: &Thread) -> Option<usize> {
+pub(super) fn drop_short(chunk: Chunk, thread: &Thread) -> Option<usize> {
     // An allocated but unfilled slot belongs to a call that a signal handler has interrupted; a slot marked as taken waits for its trace
     // to be written. A chunk with either stays as it is.
     let (slots, all) = (chunk.filled_slots(), chunk.slots().len());

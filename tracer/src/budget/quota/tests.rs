@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn place(name: &str) -> PathBuf {
-    let place = std::env::temp_dir().join(format!("dxt-pot-{name}-{}", std::process::id()));
+    let place = std::env::temp_dir().join(format!("dxt-quota-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir(&place).unwrap();
     place
 }
 
-impl Pot {
+impl Quota {
     /// Changes the number with full patience, creating everything.
     fn asked(&self, change: impl FnOnce(u64) -> u64) -> Result<(u64, u64), Trouble> {
         self.change(Making::All, Patience::Waits(MOST_WAITS), change)
     }
 }
 
-fn pot(place: &Path) -> Pot {
-    Pot::new(CString::new(place.to_str().unwrap()).unwrap(), "pot", 7).unwrap()
+fn quota(place: &Path) -> Quota {
+    Quota::new(CString::new(place.to_str().unwrap()).unwrap(), "quota", 7).unwrap()
 }
 
 #[test]
@@ -33,20 +33,20 @@ fn a_pot_keeps_its_number() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("number");
     let below = place.join("spools");
-    let one = pot(&below);
+    let one = quota(&below);
     assert_eq!(one.asked(|reserved| reserved + 5), Ok((0, 5)));
     assert_eq!(one.asked(|reserved| reserved + 6), Ok((5, 11)));
-    let about = below.join("pot").metadata().unwrap();
+    let about = below.join("quota").metadata().unwrap();
     assert_eq!((about.mode() & 0o777, about.len(), below.metadata().unwrap().mode() & 0o777), (0o600, 32, 0o700));
     // The file is deleted when nothing is reserved.
     assert_eq!(one.asked(|_| 0), Ok((11, 0)));
-    assert!(!below.join("pot").exists());
+    assert!(!below.join("quota").exists());
     assert_eq!(one.asked(|reserved| reserved + 3), Ok((0, 3)));
     // A deleted file restarts at 0; a file of another job is rejected.
-    std::fs::remove_file(below.join("pot")).unwrap();
+    std::fs::remove_file(below.join("quota")).unwrap();
     assert_eq!(one.asked(|reserved| reserved), Ok((0, 0)));
     assert_eq!(one.asked(|reserved| reserved + 1), Ok((0, 1)));
-    assert_eq!(Pot { job: 8, ..pot(&below) }.asked(|_| 1), Err(Trouble::ForGood));
+    assert_eq!(Quota { job: 8, ..quota(&below) }.asked(|_| 1), Err(Trouble::ForGood));
     assert_eq!(one.asked(|reserved| reserved + 1), Ok((1, 2)));
     std::fs::remove_dir_all(place).unwrap();
 }
@@ -55,8 +55,8 @@ fn a_pot_keeps_its_number() {
 fn what_others_put_there_is_left_alone() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("planted");
-    let (path, other) = (place.join("pot"), place.join("other"));
-    let pot = pot(&place);
+    let (path, other) = (place.join("quota"), place.join("other"));
+    let quota = quota(&place);
     for planted in ["link", "hard link", "fifo", "directory", "garbage", "long", "open", "owner", "loose link"] {
         std::fs::write(&other, b"").unwrap();
         std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -82,7 +82,7 @@ fn what_others_put_there_is_left_alone() {
             }
         }
         let before = path.symlink_metadata().unwrap();
-        assert_eq!(pot.asked(|_| 1), Err(Trouble::ForGood), "{planted}");
+        assert_eq!(quota.asked(|_| 1), Err(Trouble::ForGood), "{planted}");
         let after = path.symlink_metadata().unwrap();
         assert_eq!((before.len(), before.ino()), (after.len(), after.ino()), "{planted}");
         assert_eq!((other.metadata().unwrap().len(), place.join("nothing").exists()), (0, false), "{planted}");
@@ -100,17 +100,17 @@ fn what_others_put_there_is_left_alone() {
 fn a_lock_that_is_never_given_up_is_not_waited_for() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("locked");
-    let pot = pot(&place);
-    assert_eq!(pot.asked(|_| 9), Ok((0, 9)));
-    let held = Opened::open(&pot.path, 0).unwrap();
+    let quota = quota(&place);
+    assert_eq!(quota.asked(|_| 9), Ok((0, 9)));
+    let held = Opened::open(&quota.path, 0).unwrap();
     held.wait_for_lock(&mut 0).unwrap();
     errno::set(4711);
-    assert_eq!((pot.asked(|_| 10), errno::save().value()), (Err(Trouble::ForNow), 4711));
+    assert_eq!((quota.asked(|_| 10), errno::save().value()), (Err(Trouble::ForNow), 4711));
     // A copy of the descriptor, as in a forked child, does not keep the lock.
     // SAFETY: the descriptor is ours.
     let copy = unsafe { libc::dup(held.file) };
     drop(held);
-    assert_eq!(pot.asked(|_| 10), Ok((9, 10)));
+    assert_eq!(quota.asked(|_| 10), Ok((9, 10)));
     // SAFETY: as above.
     unsafe { libc::close(copy) };
     std::fs::remove_dir_all(place).unwrap();
@@ -140,7 +140,7 @@ const WAIT: Duration = Duration::from_millis(MOST_WAITS as u64);
 fn somebody_elses_lock_is_not_waited_for() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("others");
-    let (pot, path) = (pot(&place), place.join("pot"));
+    let (quota, path) = (quota(&place), place.join("quota"));
     for is_owner in [false, true] {
         std::fs::write(&path, b"").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(if is_owner { 0o600 } else { 0o666 })).unwrap();
@@ -151,7 +151,7 @@ fn somebody_elses_lock_is_not_waited_for() {
             std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
         }
         let held = hold(&path);
-        let (done, took) = shortest(|| pot.asked(|_| 1));
+        let (done, took) = shortest(|| quota.asked(|_| 1));
         assert!(done == Err(Trouble::ForGood) && took < WAIT, "{is_owner} {done:?} {took:?}");
         drop(held);
         std::fs::remove_file(&path).unwrap();
@@ -163,15 +163,15 @@ fn somebody_elses_lock_is_not_waited_for() {
 fn who_need_not_have_an_answer_does_not_wait() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("patience");
-    let pot = pot(&place);
-    assert_eq!(pot.asked(|_| 9), Ok((0, 9)));
-    let held = hold(&place.join("pot"));
-    let (done, took) = shortest(|| pot.change(Making::All, Patience::Hardly, |_| 1));
+    let quota = quota(&place);
+    assert_eq!(quota.asked(|_| 9), Ok((0, 9)));
+    let held = hold(&place.join("quota"));
+    let (done, took) = shortest(|| quota.change(Making::All, Patience::Hardly, |_| 1));
     assert!(done == Err(Trouble::ForNow) && took < WAIT, "{done:?} {took:?}");
-    let (done, took) = shortest(|| pot.asked(|_| 1));
+    let (done, took) = shortest(|| quota.asked(|_| 1));
     assert!(done == Err(Trouble::ForNow) && took >= WAIT, "{done:?} {took:?}");
     drop(held);
-    assert_eq!(pot.change(Making::All, Patience::Hardly, |_| 1), Ok((9, 1)));
+    assert_eq!(quota.change(Making::All, Patience::Hardly, |_| 1), Ok((9, 1)));
     std::fs::remove_dir_all(place).unwrap();
 }
 
@@ -179,10 +179,10 @@ fn who_need_not_have_an_answer_does_not_wait() {
 fn a_forked_child_has_no_pot_open_that_another_thread_waits_for() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("forked");
-    let pot = pot(&place);
-    assert_eq!(pot.asked(|_| 9), Ok((0, 9)));
-    let held = hold(&place.join("pot"));
-    let waits = Opened::open(&pot.path, 0).unwrap();
+    let quota = quota(&place);
+    assert_eq!(quota.asked(|_| 9), Ok((0, 9)));
+    let held = hold(&place.join("quota"));
+    let waits = Opened::open(&quota.path, 0).unwrap();
     // SAFETY: the child calls nothing but system calls.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -204,36 +204,36 @@ fn a_forked_child_has_no_pot_open_that_another_thread_waits_for() {
 fn nothing_is_made_to_give_back() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("making");
-    let pot = pot(&place.join("spools"));
+    let quota = quota(&place.join("spools"));
     assert_eq!(
-        pot.change(Making::Nothing, Patience::Waits(MOST_WAITS), |reserved| reserved.saturating_sub(5)),
+        quota.change(Making::Nothing, Patience::Waits(MOST_WAITS), |reserved| reserved.saturating_sub(5)),
         Ok((0, 0))
     );
-    assert_eq!(pot.change(Making::Pot, Patience::Waits(MOST_WAITS), |_| 5), Err(Trouble::ForGood));
+    assert_eq!(quota.change(Making::Quota, Patience::Waits(MOST_WAITS), |_| 5), Err(Trouble::ForGood));
     assert!(!place.join("spools").exists());
     std::fs::create_dir(place.join("spools")).unwrap();
     assert_eq!(
-        pot.change(Making::Nothing, Patience::Waits(MOST_WAITS), |reserved| reserved.saturating_sub(5)),
+        quota.change(Making::Nothing, Patience::Waits(MOST_WAITS), |reserved| reserved.saturating_sub(5)),
         Ok((0, 0))
     );
-    assert!(!place.join("spools/pot").exists());
-    assert_eq!(pot.change(Making::Pot, Patience::Waits(MOST_WAITS), |_| 5), Ok((0, 5)));
+    assert!(!place.join("spools/quota").exists());
+    assert_eq!(quota.change(Making::Quota, Patience::Waits(MOST_WAITS), |_| 5), Ok((0, 5)));
     assert_eq!(
-        pot.change(Making::Nothing, Patience::Waits(MOST_WAITS), |reserved| reserved.saturating_sub(5)),
+        quota.change(Making::Nothing, Patience::Waits(MOST_WAITS), |reserved| reserved.saturating_sub(5)),
         Ok((5, 0))
     );
-    assert!(!place.join("spools/pot").exists());
+    assert!(!place.join("spools/quota").exists());
     std::fs::remove_dir_all(place).unwrap();
 }
 
 /// A thread that holds the lock while the program confines itself releases lock and descriptor before that takes effect.
 #[test]
 fn who_confines_itself_keeps_no_lock() {
-    let name = "budget::pot::tests::who_confines_itself_keeps_no_lock";
+    let name = "budget::quota::tests::who_confines_itself_keeps_no_lock";
     if let Ok(directory) = std::env::var("DXT_TEST_SHUT") {
-        let pot = pot(Path::new(&directory));
+        let quota = quota(Path::new(&directory));
         let leave = crate::sys::claim().unwrap();
-        let opened = Opened::open(&pot.path, 0).unwrap();
+        let opened = Opened::open(&quota.path, 0).unwrap();
         opened.wait_for_lock(&mut 0).unwrap();
         let (file, shuts) = (opened.file, std::thread::spawn(crate::sys::shut));
         while !crate::sys::is_shut() {
@@ -244,8 +244,8 @@ fn who_confines_itself_keeps_no_lock() {
         shuts.join().unwrap();
         // SAFETY: no preconditions.
         assert_eq!(unsafe { libc::fcntl(file, libc::F_GETFD) }, -1);
-        drop(hold(&Path::new(&directory).join("pot")));
-        assert_eq!(pot.asked(|_| 1), Err(Trouble::ForNow));
+        drop(hold(&Path::new(&directory).join("quota")));
+        assert_eq!(quota.asked(|_| 1), Err(Trouble::ForNow));
         // `finish!` makes no system calls any more.
         // SAFETY: no preconditions.
         assert_eq!(unsafe { crate::sys::finish!(libc::SYS_getpid) }, -1);
@@ -253,7 +253,7 @@ fn who_confines_itself_keeps_no_lock() {
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place("shut");
-    assert_eq!(pot(&place).asked(|_| 9), Ok((0, 9)));
+    assert_eq!(quota(&place).asked(|_| 9), Ok((0, 9)));
     let mut again = std::process::Command::new(std::env::current_exe().unwrap());
     let output = again.args(["--exact", name]).env("DXT_TEST_SHUT", &place).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -264,9 +264,9 @@ fn who_confines_itself_keeps_no_lock() {
 #[test]
 fn many_processes_take_no_more_than_there_is() {
     const PART: u64 = 1_000_000;
-    let name = "budget::pot::tests::many_processes_take_no_more_than_there_is";
+    let name = "budget::quota::tests::many_processes_take_no_more_than_there_is";
     if let Ok(directory) = std::env::var("DXT_TEST_POT") {
-        let pot = pot(Path::new(&directory));
+        let quota = quota(Path::new(&directory));
         let (mut seed, mut left) = (u64::from(std::process::id()) | 1, 0);
         let mut number = |most: u64| {
             seed ^= seed << 13;
@@ -277,7 +277,7 @@ fn many_processes_take_no_more_than_there_is() {
         // Transient failures are retried: the sum must be exact.
         let change = |by: &dyn Fn(u64) -> u64| {
             loop {
-                match pot.asked(by) {
+                match quota.asked(by) {
                     Ok(done) => break done,
                     Err(why) => assert_eq!(why, Trouble::ForNow),
                 }
@@ -316,6 +316,6 @@ fn many_processes_take_no_more_than_there_is() {
         })
         .sum();
     assert!(left > 0);
-    assert_eq!(pot(&place).asked(|reserved| reserved), Ok((left, left)));
+    assert_eq!(quota(&place).asked(|reserved| reserved), Ok((left, left)));
     std::fs::remove_dir_all(place).unwrap();
 }

@@ -36,7 +36,7 @@ fn in_nanoseconds(segment: &Segment, scale: &TickScale) -> Segment {
 }
 
 /// Moves segments excluded by filters from `threads` into `left_out`.
-pub(super) fn sift(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
+pub(super) fn apply(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     let triggers = filters::triggers().filter(|triggers| !triggers.keep_all_of(rank()));
     // Files without names for lack of budget keep no segments: such files could not be distinguished.
     let others = registry::other_files_record();

@@ -20,14 +20,14 @@ const PIECE_BYTES: usize = 8 << 10;
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn mend(file: &Unfinished, spans: &Spans, given: usize) -> Result<u64, String> {
+pub(super) fn repair(file: &Unfinished, spans: &Spans, given: usize) -> Result<u64, String> {
     let (at, body) = (spans.body.0, spans.body.1.as_slice());
     let (given, rest) = body.split_at_checked(given).unwrap_or((body, &[]));
-    let mut mended = 0;
+    let mut repaired = 0;
     for (place, piece) in (at..).step_by(PIECE_BYTES).zip(given.chunks(PIECE_BYTES)) {
         if !is_there(file, place, piece) {
             file.write_at(piece, place)?;
-            mended += piece.len() as u64;
+            repaired += piece.len() as u64;
         }
     }
     file.write_at(rest, at + given.len() as u64)?;
@@ -35,7 +35,7 @@ pub(super) fn mend(file: &Unfinished, spans: &Spans, given: usize) -> Result<u64
     if let Some(length) = spans.length {
         file.end_at(length)?;
     }
-    Ok(mended)
+    Ok(repaired)
 }
 
 fn is_there(file: &Unfinished, at: u64, piece: &[u8]) -> bool {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     /// Returns a file that held `found`, after repair to hold `body` at `at` and an index behind it.
-    fn mended(name: &str, found: &[u8], (at, body): (u64, &[u8]), given: usize) -> (u64, Vec<u8>) {
+    fn repaired(name: &str, found: &[u8], (at, body): (u64, &[u8]), given: usize) -> (u64, Vec<u8>) {
         let place: PathBuf = std::env::temp_dir().join(format!("dxt-mend-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir(&place).unwrap();
@@ -66,7 +66,7 @@ mod tests {
         let index = (at + body.len() as u64, b"index".to_vec());
         let length = Some(index.0 + 5);
         let count =
-            mend(&file, &Spans { body: (at, body.to_vec()), index, length, ..Spans::default() }, given).unwrap();
+            repair(&file, &Spans { body: (at, body.to_vec()), index, length, ..Spans::default() }, given).unwrap();
         let bytes = std::fs::read(std::str::from_utf8(&file.finish("x").unwrap()).unwrap()).unwrap();
         std::fs::remove_dir_all(place).unwrap();
         (count, bytes)
@@ -91,9 +91,9 @@ mod tests {
                     states.extend([(before.clone(), some), (longer, 0..=0)]);
                 }
                 for (found, count) in states {
-                    let (mended, held) = mended("states", &found, (at, &body), bytes);
+                    let (repaired, held) = repaired("states", &found, (at, &body), bytes);
                     assert_eq!(held, [&right[..], b"index"].concat(), "{bytes} at {at}");
-                    assert!(count.contains(&mended), "{mended} of {bytes} at {at}");
+                    assert!(count.contains(&repaired), "{repaired} of {bytes} at {at}");
                 }
             }
         }
@@ -103,7 +103,7 @@ mod tests {
     fn what_mpi_was_not_given_is_written_and_is_not_called_mended() {
         let body = noise(PIECE_BYTES * 2);
         for given in [0, 1, PIECE_BYTES, body.len(), body.len() + 1] {
-            let (count, held) = mended("given", &body[..given.min(body.len())], (0, &body), given);
+            let (count, held) = repaired("given", &body[..given.min(body.len())], (0, &body), given);
             assert_eq!((count, held), (0, [&body[..], b"index"].concat()), "{given}");
         }
     }
@@ -122,7 +122,7 @@ mod tests {
         );
         let body = noise(100);
         let spans = Spans { body: (1000, body.clone()), index: (1100, Vec::new()), ..Spans::default() };
-        assert_eq!(mend(&other.unwrap(), &spans, 100).unwrap(), 100);
+        assert_eq!(repair(&other.unwrap(), &spans, 100).unwrap(), 100);
         let mut found = vec![0; 100];
         let path = file.path();
         let held = std::fs::File::open(std::str::from_utf8(&path).unwrap()).unwrap();

@@ -8,7 +8,7 @@
 #![expect(unsafe_code, reason = "shares what is leaked")]
 
 use super::part;
-use super::pot::{self, MOST_WAITS as MOST_WAIT, Making, Patience, Pot, Trouble};
+use super::quota::{self, MOST_WAITS as MOST_WAIT, Making, Patience, Quota, Trouble};
 use crate::config::{Config, Environment};
 use crate::memory::Blocked;
 use crate::notes::Note;
@@ -21,7 +21,7 @@ static RESERVED: AtomicU64 = AtomicU64::new(0);
 
 /// Quota that this process may reserve from.
 pub(super) struct Source {
-    pot: Pot,
+    quota: Quota,
     /// Bytes of the job's budget that belong to this node.
     part: u64,
     /// Upper bound for this process, in bytes, by what is known before MPI_Init.
@@ -79,16 +79,16 @@ pub(crate) fn prepare(config: &Config, environment: &impl Environment) {
         false => format!("{:016x}", random::scattered(&text)),
     };
     let name = format!("dxt-{}-{hash}.budget", job::effective_user());
-    let Some(pot) = Pot::new(directory, &name, random::scattered(hash.as_bytes())) else { return };
+    let Some(quota) = Quota::new(directory, &name, random::scattered(hash.as_bytes())) else { return };
     let part = job / part::nodes(environment);
     let share = part.min(job / part::ranks(environment).unwrap_or(1));
-    SOURCE.store(Box::into_raw(Box::new(Source { pot, part, share })), Ordering::Release);
+    SOURCE.store(Box::into_raw(Box::new(Source { quota, part, share })), Ordering::Release);
 }
 
 impl Source {
     /// Returns the directory of the quota file.
     pub(super) fn directory(&self) -> &CStr {
-        self.pot.directory()
+        self.quota.directory()
     }
 }
 
@@ -175,7 +175,7 @@ impl Source {
     fn ask(&self, making: Making, wait: Wait, change: &dyn Fn(u64) -> u64) -> Result<(u64, u64), Trouble> {
         let in_vain = IN_VAIN.load(Ordering::Relaxed);
         let patience = if in_vain < wait.most_in_vain { Patience::Waits(wait.ms) } else { Patience::Hardly };
-        let changed = self.pot.change(making, patience, change);
+        let changed = self.quota.change(making, patience, change);
         match changed {
             Ok(_) => {
                 STANDING.store(USED, Ordering::Relaxed);
@@ -205,7 +205,7 @@ impl Source {
             let most = super::share().unwrap_or(u64::MAX).saturating_sub(have);
             let take = |reserved: u64| reserved + self.portion(lacking, least.min(lacking), most, reserved);
             // A process that has reserved before had a directory.
-            let making = if STANDING.load(Ordering::Relaxed) == USED { Making::Pot } else { Making::All };
+            let making = if STANDING.load(Ordering::Relaxed) == USED { Making::Quota } else { Making::All };
             match self.ask(making, wait, &take) {
                 Ok((before, after)) => {
                     RESERVED.fetch_add(after - before, Ordering::Relaxed);
@@ -249,7 +249,7 @@ impl Source {
 /// True if this process may leave `bytes` in total: the quota covers them, or does not exist, or is not accessible and was not exhausted
 /// at its last answer. Only if there is a budget.
 pub(super) fn covers(bytes: u64) -> bool {
-    let Some(pot) = source() else { return true };
+    let Some(quota) = source() else { return true };
     if Source::has(bytes) {
         return true;
     }
@@ -257,16 +257,16 @@ pub(super) fn covers(bytes: u64) -> bool {
     if skips > 0 {
         SKIPS.store(skips - 1, Ordering::Relaxed);
     } else {
-        pot.draw(bytes, u64::MAX, TO_TAKE);
+        quota.draw(bytes, u64::MAX, TO_TAKE);
     }
     source().is_none() || Source::has(bytes) || !IS_EMPTY.load(Ordering::Relaxed)
 }
 
 /// Retries to reserve `bytes` in total if the quota was not accessible. Only if there is a budget.
 pub(super) fn ask_again(bytes: u64) {
-    let Some(pot) = source().filter(|_| NOTED.load(Ordering::Relaxed)) else { return };
+    let Some(quota) = source().filter(|_| NOTED.load(Ordering::Relaxed)) else { return };
     if !Source::has(bytes) {
-        pot.draw(bytes, u64::MAX, TO_SETTLE);
+        quota.draw(bytes, u64::MAX, TO_SETTLE);
     } else if NOTED.swap(false, Ordering::Relaxed) {
         Note::OwnShare.take_back();
     }
@@ -321,7 +321,7 @@ pub(super) fn keep_only(needed: u64) {
         let making = match STANDING.load(Ordering::Relaxed) {
             // Without a quota file there is nothing to return.
             _ if needed <= have => Making::Nothing,
-            USED => Making::Pot,
+            USED => Making::Quota,
             _ => Making::All,
         };
         match source.ask(making, TO_SETTLE, &change) {
@@ -340,12 +340,12 @@ pub(super) fn keep_only(needed: u64) {
 /// Returns the quota's job number and the bytes reserved for this process beyond `bytes`, for the program that it executes next.
 pub(super) fn known_beside(bytes: u64) -> Option<(u64, u64)> {
     let source = source()?;
-    Some((source.pot.job(), RESERVED.load(Ordering::Relaxed).saturating_sub(bytes)))
+    Some((source.quota.job(), RESERVED.load(Ordering::Relaxed).saturating_sub(bytes)))
 }
 
 /// Returns the `bytes` that the quota of `job` had reserved for a file that no longer exists, as [`known_beside`] reported them.
 pub(super) fn is_gone(job: u64, bytes: u64) {
-    let Some(source) = source().filter(|source| source.pot.job() == job && bytes > 0) else { return };
+    let Some(source) = source().filter(|source| source.quota.job() == job && bytes > 0) else { return };
     changing(|| {
         let give_back = |reserved: u64| reserved.saturating_sub(bytes);
         if source.ask(Making::Nothing, TO_TAKE, &give_back) == Err(Trouble::ForNow) {
@@ -359,7 +359,7 @@ pub(super) fn is_gone(job: u64, bytes: u64) {
 /// Resets the state in a forked child, which has reserved nothing and finds out itself if the quota is usable. If its parent has waited
 /// in vain, the child does not wait.
 pub(super) fn in_child() {
-    pot::in_child();
+    quota::in_child();
     CHANGING.store(0, Ordering::Relaxed);
     RESERVED.store(0, Ordering::Relaxed);
     SKIPS.store(0, Ordering::Relaxed);
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn portions_are_neither_too_small_nor_all_there_is() {
-        let source = |part: u64| Source { pot: Pot::new(CString::default(), "x", 0).unwrap(), part, share: part };
+        let source = |part: u64| Source { quota: Quota::new(CString::default(), "x", 0).unwrap(), part, share: part };
         let (k, all) = (1 << 10, u64::MAX);
         let gigabytes = source(1 << 30);
         // Whole quanta; the last portion is the rest.
