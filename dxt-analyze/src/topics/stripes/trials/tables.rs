@@ -86,7 +86,7 @@ pub(crate) fn trial_lines(files: &[FileTrials]) -> Vec<String> {
     }
     out.push(
         "Contested: stripes of which several processes wrote a part, at any time. Cost: by a simple model that ranks layouts and \
-         predicts no times (docs/analyses.md)."
+         predicts no times (docs/stripes.md)."
             .into(),
     );
     out
