@@ -1,5 +1,5 @@
-//! Small files that unpack to much: whatever a log or a trace holds or claims, reading and analyzing it takes at most 512 MiB, which
-//! the allocator sees to, and says what is left out.
+//! Tests of small files that unpack to much data: reading and analyzing any log or trace takes at most 512 MiB, as enforced by the
+//! allocator. The analyzer reports the parts left out.
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 #[path = "../../trace-format/tests/common/spool.rs"]
@@ -25,7 +25,7 @@ use std::sync::{Mutex, PoisonError};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
-/// Tests of one process share the allocator.
+/// Lock that serializes the tests: they share the process's allocator.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 const BOUND: usize = 512 << 20;
@@ -41,12 +41,12 @@ fn within<T>(bound: usize, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A log of format 3.41 of one job on `ranks` ranks: the records of one module, as `fill` writes them, in one zlib stream.
+/// Writes a log of format 3.41 of a job on `ranks` ranks: records of one module, written by `fill`, in one zlib stream.
 fn log(path: &Path, ranks: i64, place: usize, version: u32, fill: impl FnOnce(&mut dyn Write)) {
     log_of_size(path, ranks, place, version, 8 << 20, fill);
 }
 
-/// The same of less than `most` bytes.
+/// Writes a log as [`log`] does, of less than `most` bytes.
 fn log_of_size(path: &Path, ranks: i64, place: usize, version: u32, most: usize, fill: impl FnOnce(&mut dyn Write)) {
     let zlib = |fill: &mut dyn FnMut(&mut dyn Write)| {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -80,12 +80,12 @@ fn put(out: &mut dyn Write, numbers: &[i64]) {
     out.write_all(&bytes).unwrap();
 }
 
-/// POSIX records, each of a file of its own.
+/// Writes POSIX records, each of its own file.
 fn posix(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         let mut record = vec![3_i64; 2 + 69 + 17];
         record[71..].fill(1.0_f64.to_bits().cast_signed());
-        // Of a rank that every job has, or the records would be set aside.
+        // Rank 0, which every job has; otherwise the records would be set aside.
         for (name, value) in darshan_log::counters::int_names(Module::Posix).iter().zip(&mut record[2..]) {
             if name.ends_with("_RANK") {
                 *value = 0;
@@ -98,7 +98,7 @@ fn posix(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     }
 }
 
-/// Heat maps of as many bins as are read.
+/// Writes heat maps with the maximum number of bins that are read.
 fn heat(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         let bins = vec![1_i64; 2 << 16];
@@ -110,7 +110,7 @@ fn heat(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     }
 }
 
-/// A DXT record of so many writes, with a thread for each.
+/// Writes a DXT record of `writes` writes, each by its own thread.
 fn threads(writes: i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         put(out, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, writes, 0]);
@@ -120,7 +120,7 @@ fn threads(writes: i64) -> impl FnOnce(&mut dyn Write) {
     }
 }
 
-/// DXT records without end, each of a file of its own with one write.
+/// Writes `count` DXT records, each of its own file with one write.
 fn files(count: i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         for number in 0..count {
@@ -130,7 +130,7 @@ fn files(count: i64) -> impl FnOnce(&mut dyn Write) {
     }
 }
 
-/// Everything that a report is made of.
+/// Runs all analyses of a report; returns the number of problems, and true if the data are complete.
 fn analyze(path: &Path) -> (u64, bool) {
     let source = || vec![Source::Path(path.to_owned())];
     let run = load(source(), None).unwrap();
@@ -139,7 +139,7 @@ fn analyze(path: &Path) -> (u64, bool) {
     let _ = checks_of(&run, &checks::Options::default());
     let _ = layers_of(&run, &Options::default());
     let _ = timeline_of(&run, 100);
-    // What is left out is what there is no room for.
+    // Records may be left out for lack of room only.
     let damaged = summary.missing.problems.iter().find(|problem| problem.what.contains("set aside"));
     assert_eq!(damaged, None, "the log is not as it was meant");
     drop(run);
@@ -167,7 +167,7 @@ fn bombs_of_every_module_are_read_within_the_bound() {
     assert_eq!(logs.len(), 8);
     for path in &logs {
         let (problems, complete) = bounded(|| analyze(path));
-        // Threads are put together, and nothing is left out.
+        // Threads are merged, and nothing is left out.
         let whole = path.ends_with("threads.darshan");
         assert_eq!((problems == 0, complete), (whole, whole), "{}", path.display());
     }
@@ -198,7 +198,7 @@ fn a_compressed_table_is_no_log() {
     };
     let table = said("table.csv.gz", b"rank,file\n0,/a\n");
     assert!(!table.contains("Darshan") && table.contains("compressed by gzip"), "{table}");
-    // What is named as a log is told as one.
+    // A file named as a log is reported as one.
     let named = said("table.darshan", b"rank,file\n0,/a\n");
     assert!(named.contains("not a Darshan log") && named.contains("compressed by gzip"), "{named}");
     assert!(!named.contains("DXT trace"), "{named}");
@@ -213,7 +213,7 @@ fn a_compressed_table_is_no_log() {
     assert!(packed.contains("decompress it first"), "{packed}");
 }
 
-/// Records of which no two are alike, as measured ones are: so many make a log of more than 8 MiB, which may take more memory.
+/// Writes records that all differ, as measured ones do: the log exceeds 8 MiB, and reading it may take more memory.
 fn measured(count: i64, rank: impl Fn(i64) -> i64) -> impl FnOnce(&mut dyn Write) {
     move |out| {
         let names = darshan_log::counters::int_names(Module::Posix);
@@ -245,7 +245,7 @@ fn a_large_log_that_was_measured_is_complete() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.darshan");
-    // Of one rank, and of many: the bounds of small logs are some 25,000 records of a rank and 100,000 of all.
+    // One rank, and many: small logs are limited to some 25,000 records of a rank and 100,000 in total.
     for (ranks, count) in [(1, 60_000), (500, 120_000)] {
         log_of_size(&path, ranks, 1, 4, usize::MAX, measured(count, |number| number * ranks / count));
         let length = std::fs::metadata(&path).unwrap().len();
@@ -255,7 +255,7 @@ fn a_large_log_that_was_measured_is_complete() {
     }
 }
 
-/// Modules that are not known are named as passed over, and take nothing from the others.
+/// Unknown modules are reported as skipped, and affect no others.
 #[test]
 fn modules_that_are_not_known_are_passed_over_by_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -269,7 +269,7 @@ fn modules_that_are_not_known_are_passed_over_by_name() {
     }
 }
 
-/// What a process had no room for in memory may be far more than there is here.
+/// Spilled segments may be far larger than this machine's memory.
 #[test]
 fn a_spill_is_never_in_memory_as_a_whole() {
     use trace_format::columns::TickScale;

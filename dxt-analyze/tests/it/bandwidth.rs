@@ -1,4 +1,4 @@
-//! Bandwidths in three forms, on calls whose times are known and on Darshan logs of which Darshan says the published number.
+//! Tests of the three definitions of bandwidth, on calls with known times and on Darshan logs with published numbers.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -9,7 +9,7 @@ use trace_format::meta::stream_flags;
 
 const FILE: &str = "/scratch/shared";
 
-/// Three ranks write a MiB each in 100 us (rank 2: in 200), pause for half a second, and do it again; rank 0 closes for 50 us.
+/// Encodes a trace of three ranks that write 1 MiB each in 100 µs (rank 2: 200), pause for 0.5 s, and repeat this; rank 0 closes for 50 µs.
 fn paused() -> Vec<u8> {
     let ranks = (0..3_i32).map(|rank| {
         let mut process = process(rank, "n");
@@ -48,7 +48,7 @@ fn a_pause_is_in_the_span_and_not_in_the_time_of_the_slowest() {
         close(&writes["over_span"], bytes / 0.5002);
         close(&writes["effective"], bytes / 800e-6);
         close(&writes["of_peak"], 0.5);
-        // The close is rank 0's, which has 250 us then: still not the slowest. It lies behind the writes.
+        // The close belongs to rank 0, which then has 250 µs: still not the slowest. It follows the writes.
         let all = row(&found[list], "POSIX", "program", "all");
         assert_eq!(
             (&all["slowest_ns"], &all["span_ns"], &all["calls"]),
@@ -77,22 +77,22 @@ fn bandwidths_are_of_each_layer_and_caller() {
     let path = put(folder.path(), "a.dxt", &trace(&job("layered", 1), vec![process]));
     let found = json(&["layers", "--format", "json", &path], 0);
     let rows = &found["layers"];
-    // 200 bytes in 200 us of calls within 2 ms.
+    // 200 bytes in 200 µs of calls within 2 ms.
     let mpiio = row(rows, "MPIIO", "program", "write");
     assert_eq!(
         [&mpiio["effective"], &mpiio["by_slowest"], &mpiio["over_span"]],
         [1e6, 1e6, 1e5].map(Value::from).each_ref()
     );
     let posix = row(rows, "POSIX", "MPI-IO", "write");
-    // 800 bytes in 60 us; from 50 us after the first call's start to 80 us after the second's.
+    // 800 bytes in 60 µs; from 50 µs after the first call's start to 80 µs after the second's.
     assert_eq!(posix["span_ns"], 1_930_000);
     close(&posix["effective"], 800.0 * 1e9 / 60_000.0);
     let all = row(rows, "POSIX", "MPI-IO", "all");
     assert_eq!((&all["bytes"], &all["slowest_ns"]), (&1600.into(), &80_000.into()));
 }
 
-/// What `darshan-parser --perf` (3.4) prints as `agg_perf_by_slowest`, MiB/s. Ranks of these logs have records of their own, share records,
-/// and share records whose reads and writes DXT has besides.
+/// Compares with `agg_perf_by_slowest` of `darshan-parser --perf` (3.4), in MiB/s. The logs have records per rank, shared records, and
+/// shared records with DXT segments of their reads and writes.
 #[test]
 fn of_darshan_logs_it_is_what_darshan_says() {
     let said = [

@@ -18,7 +18,7 @@ const IN_HDF5: u8 = stream_flags::IN_HDF5;
 const NESTED: u8 = stream_flags::NESTED;
 const FILE: &str = "/scratch/data.h5";
 
-/// Returns the report on a job of these processes with a run time of `run_ms` ms.
+/// Reports on a job of these processes with a run time of `run_ms` ms.
 fn report(mut processes: Vec<Builder>, run_ms: u64) -> Value {
     let mut job = job("published", processes.len() as u32);
     let def =
@@ -33,8 +33,8 @@ fn finding<'a>(report: &'a Value, code: &str) -> Option<&'a Value> {
     report["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == code)
 }
 
-/// Returns the report on eight ranks with `small` reads of 512 bytes each in the first 20 KiB, 2 ms each, and ten large reads of data sets.
-/// With `data`, the small reads belong to small reads of data sets.
+/// Reports on eight ranks with `small` reads of 512 bytes each in the first 20 KiB, 2 ms each, and ten large reads of data sets. With
+/// `data`, the small reads belong to small reads of data sets.
 fn hdf5(small: u64, data: bool) -> Value {
     let rank = |rank: i32| {
         let mut one = process(rank, "n");
@@ -74,15 +74,14 @@ fn metadata_of_hdf5_that_each_rank_reads_is_named() {
     assert!(finding(&hdf5(100, true), "DXT-V010").is_none(), "these are the data sets' own reads");
 }
 
-/// Returns the report on eight ranks that write 1 MiB every 10 ms to a file on eight OSTs, each rank into its own block of 64 MiB.
-/// All begin at the same OST or, with `shift`, at different ones. With `queues`, a write waits for those before it on its OST; otherwise it
-/// takes 1 ms.
+/// Reports on eight ranks that write 1 MiB every 10 ms to a file on eight OSTs, each rank into its own block of 64 MiB. All begin at the
+/// same OST or, with `shift`, at different ones. With `queues`, writes queue on their OST; otherwise each takes 1 ms.
 fn striped(shift: bool, queues: bool) -> Value {
     let at = |rank: u64, step: u64| (rank * 64 + if shift { step / 8 * 8 + (step + rank) % 8 } else { step }) * MIB;
     striped_at(&at, MIB, queues)
 }
 
-/// Returns the report on requests of `length` bytes at offsets given by `at`.
+/// Reports on requests of `length` bytes at offsets given by `at`.
 fn striped_at(at: &dyn Fn(u64, u64) -> u64, length: u64, queues: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -119,7 +118,7 @@ fn ranks_that_meet_on_one_target_after_another_are_named() {
     assert!(finding(&shared, "DXT-V011").is_none(), "{:?}", finding(&shared, "DXT-V011"));
 }
 
-/// Returns the report on four ranks with ten collective writes of 16 MiB each, for which rank 0 writes 64 MiB in pieces of `buffer`.
+/// Reports on four ranks with ten collective writes of 16 MiB each, for which rank 0 writes 64 MiB in pieces of `buffer`.
 fn collective(buffer: u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -160,8 +159,7 @@ fn a_buffer_that_cuts_collective_calls_is_named_with_the_size_to_set() {
         "{title}"
     );
     assert!(found["hint"].as_str().unwrap().contains("cb_buffer_size=67108864"), "{found}");
-    // Of 450 ms in each of ten calls, rank 0 writes for 64 ms and needs 67 ms to move 64 MiB at 1 GB/s; of the rest, 15 of 16 rounds are
-    // saved.
+    // Rank 0 writes for 64 of 450 ms per call, and needs 67 ms to move 64 MiB at 1 GB/s; of the rest, 15 of 16 rounds are saved.
     let saves = found["saves_ns"].as_u64().unwrap();
     assert!((2950 * MS..=3000 * MS).contains(&saves), "{saves}");
     assert!(finding(&collective(64 * MIB), "DXT-L009").is_none(), "one round is enough");

@@ -59,7 +59,7 @@ fn read(process: &mut Builder, path: &str, offset: u64, length: u64, time: u64) 
 #[test]
 fn bytes_read_again_are_counted_exactly_and_their_time_shared_out() {
     let mut one = process(0, "n");
-    // 8 MiB once; then the last half again, of which half overlaps the read beyond the end.
+    // 8 MiB once; then the last 4 MiB again with 2 MiB beyond; then 2 MiB, of which the first 1 MiB - 100 bytes again.
     (0..8).for_each(|i| read(&mut one, "/in", i * MIB, MIB, i * 2000));
     read(&mut one, "/in", 4 * MIB, 6 * MIB, 100_000);
     read(&mut one, "/in", 9 * MIB + 100, 2 * MIB, 110_000);

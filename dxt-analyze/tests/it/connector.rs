@@ -1,5 +1,4 @@
-//! Tests of rows of the LDMS-Darshan connector as traces: output of `live` reads back as the trace, and files found on sites are read as
-//! far as possible.
+//! Tests of LDMS-Darshan connector rows as traces: output of `live` reads back as the trace; files found on sites are read where possible.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,10 +1,10 @@
-//! `counters` on traces whose answers are known.
+//! Tests of `counters` on traces with known results.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use serde_json::Value;
 use trace_format::meta::{Mount, stream_flags};
 
-/// Two ranks: rank 0 writes `/scratch/shared` and reads it back with a gap, both write it, rank 1 has a file of its own and calls MPI-IO.
+/// Returns two ranks: rank 0 writes `/scratch/shared` and reads it with a gap; rank 1 writes it, has its own file and calls MPI-IO.
 fn ranks() -> Vec<Builder> {
     let mut zero = process(0, "a");
     zero.add("/scratch/shared", op::POSIX_OPEN, 0, -1, 0, 0, 10_000);
@@ -46,7 +46,7 @@ fn accesses_patterns_times_and_files() {
         (&writes["calls"], &writes["nested"], &writes["bytes"]),
         (&12.into(), &1.into(), &(2000 + (1 << 20)).into())
     );
-    // Rank 1 begins behind byte 0, which is sequential; its own file and rank 0's begin there.
+    // Rank 1 begins behind byte 0, which is sequential; its own file and rank 0's begin at 0.
     assert_eq!(
         (&writes["consecutive"], &writes["sequential"], &writes["ordered"]),
         (&9.into(), &10.into(), &12.into())
@@ -65,7 +65,7 @@ fn accesses_patterns_times_and_files() {
         .collect();
     assert_eq!(strides, [(100, 3)], "stride 0 takes none of the places");
 
-    // Rank 0: 5 us in writes, 0.4 in reads, 10 in open; rank 1: 4 + 10 nested, 12 in MPI-IO, 7 in a failed write.
+    // Rank 0: 5 µs in writes, 0.4 in reads, 10 in open; rank 1: 4 + 10 nested, 12 in MPI-IO, 7 in a failed write.
     let writes = row(&found, "times", &[("layer", "POSIX".into()), ("kind", "write".into())]);
     assert_eq!(
         (&writes["max_ns"], &writes["min_ns"], &writes["slowest"]),
@@ -78,7 +78,7 @@ fn accesses_patterns_times_and_files() {
     assert_eq!((&shared["processes"], &shared["opens"], &shared["writes"]), (&2.into(), &1.into(), &11.into()));
     assert_eq!((&shared["extent"], &shared["place"]), (&5096.into(), &"/scratch".into()));
     let own = row(&found, "files", &[("file", "/home/me/own".into())]);
-    // The collective write counts once; its time and that of the failed one are its own.
+    // The collective write counts once; its time and that of the failed write are separate.
     assert_eq!(
         (&own["writes"], &own["bytes_written"], &own["time_ns"]),
         (&1.into(), &(1 << 20).into(), &serde_json::json!([0, 12_000, 7000]))
@@ -106,7 +106,7 @@ fn files_belong_to_the_innermost_mount() {
 #[test]
 fn the_result_does_not_depend_on_threads() {
     let folder = tempfile::tempdir().expect("a folder");
-    // More sizes and strides than are kept: which are depends on the order in which profiles are merged.
+    // More sizes and strides than are kept: the kept ones depend on the order of merging profiles.
     let many = (0..40).map(|rank| {
         let mut process = process(rank, "n");
         for call in 0..3000_u64 {

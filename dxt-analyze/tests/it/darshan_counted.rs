@@ -1,6 +1,5 @@
-//! Tests of the quantities derived from Darshan logs: order and alignment as in the records, attribution to ranks where records stand for
-//! all ranks, and rejected values.
-//! The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones written here.
+//! Tests of quantities derived from Darshan logs: order and alignment as recorded, attribution to ranks in records of all ranks, and
+//! rejected values. The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones written here.
 
 use crate::common::{json, logs, run, skip_here, text};
 use darshan_log::counters::{float_names, int_names};
@@ -146,8 +145,7 @@ fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
     record
 }
 
-/// Returns records in which each rank writes 4 times 1,000 bytes through MPI-IO, 2 of these collectively, and 5 times 1,600 bytes through
-/// POSIX below.
+/// Returns records in which each rank writes 4 times 1,000 bytes through MPI-IO, 2 of these collectively, and 5 times 1,600 through POSIX.
 fn records(module: Module, how: Records) -> Vec<CounterRecord> {
     let of = |rank: i64, times: f64| {
         let posix = [
@@ -380,9 +378,9 @@ fn what_cannot_be_is_set_aside_and_said() {
     assert!(found["missing"]["problems"][0]["what"].to_string().contains("job record"), "{found}");
 }
 
-/// Returns the first finding of `report` for a file of 8 ranks with records of all ranks.
-/// Rank 5 spends `slowest` seconds in POSIX calls and moves `bytes`; each other rank spends `others` seconds and moves an eighth of `all`.
-/// If `inside`, the POSIX calls are inside collective calls of 7 s each.
+/// Returns the first finding of `report` for a file of 8 ranks with records of all ranks. Rank 5 spends `slowest` seconds in POSIX calls
+/// and moves `bytes`; each other rank spends `others` seconds and moves (`all` - `bytes`) / 7. If `inside`, the POSIX calls are inside
+/// collective calls of 7 s each.
 fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, inside: bool) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("together.darshan");

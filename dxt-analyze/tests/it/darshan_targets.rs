@@ -1,6 +1,5 @@
 //! Tests of slow storage targets that counters alone can identify, for files on one target each. A rank that used a slow target is not
-//! blamed.
-//! Logs are written here; a real one is tested, too, if the folder named by `DXT_DARSHAN_LOGS` has it.
+//! blamed. Logs are written here; a real one is tested, too, if the folder named by `DXT_DARSHAN_LOGS` has it.
 
 use crate::common::{job as trace_job, json, process, put, run, skip_here, trace};
 use darshan_log::counters::{float_names, int_names};

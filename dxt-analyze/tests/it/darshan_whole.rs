@@ -1,6 +1,5 @@
-//! Counters of a log are reported unchanged: per file and layer, by `dump`, in logs exported from the log, and by PyDarshan.
-//! Also: DXT segments that end before the calls do. The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and
-//! ones written here.
+//! Counters of a log are reported unchanged: per file and layer, by `dump`, in logs exported from it, and by PyDarshan; and DXT segments
+//! may end before the calls do. The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones written here.
 
 use crate::common::{json, logs, python, run, skip_here, stdout, text};
 use darshan_log::counters::{float_names, int_names};

@@ -175,8 +175,8 @@ sums = rows.groupby(["api", "operation"])["size"].agg(["count", "sum"])
 print(json.dumps({f"{api} {operation}": [int(row["count"]), int(row["sum"])] for (api, operation), row in sums.iterrows()}))
 "#;
 
-/// DXT Explorer draws all segments. (It then calls Drishti with options that no released Drishti has, and reports that failure; so it does
-/// for logs of Darshan.)
+/// DXT Explorer draws all segments. (Then it calls Drishti with options that no release has, and reports the failure, as for Darshan's
+/// logs.)
 #[test]
 fn dxt_explorer_takes_it() {
     let Some(python) = python(&["darshan", "explorer", "pandas"], "DXT Explorer") else { return };
@@ -226,8 +226,7 @@ fn darshans_own_tools_take_it() {
         found.sort();
         found
     };
-    // MPI-IO, POSIX and C streams: 200 writes of 64 KiB in each of the first two; 20 reads of 1,000 bytes and 10 writes of 80 by each of
-    // four ranks.
+    // MPI-IO, POSIX and C streams: twice 200 writes of 64 KiB; 20 reads of 1,000 bytes and 10 writes of 80 by each of four ranks.
     assert_eq!(shown("bytes read"), ["0 Bytes", "0 Bytes", "78.12 KiB"]);
     assert_eq!(shown("bytes written"), ["12.50 MiB", "12.50 MiB", "3.12 KiB"]);
     let drishti = Path::new(&python).with_file_name("drishti");

@@ -250,7 +250,6 @@ fn nothing_is_written_through_a_link_and_nothing_emptied() {
     let made = bounded(folder.path(), &["generate", "made"]);
     assert_eq!(made.status.code(), Some(0), "{}", words(&made));
     assert_eq!(std::fs::read(at("mine")).unwrap(), b"mine\n");
-    // Incremental corpus.
     put(folder.path(), "good.dxt", &bytes());
     std::fs::create_dir(at("corpus")).unwrap();
     symlink(at("mine"), at("corpus/.lock")).unwrap();

@@ -1,6 +1,5 @@
 //! Tests of `export --to fio` by replay: fio runs the exported jobs under the tracer, and the signatures equal those of the original trace,
-//! except for file names.
-//! The files of the original trace stay unchanged.
+//! except for file names. The files of the original trace stay unchanged.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 

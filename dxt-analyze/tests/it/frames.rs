@@ -1,5 +1,5 @@
-//! Segments as a stream: the same batches whatever the number of threads, no more of them made than are wanted, an end when nobody takes
-//! any. What the rows say is held against Parquet by python/tests.
+//! Tests of segments as a stream: same batches for any number of threads, batches made only on demand, and an end when the consumer stops.
+//! Row contents are compared with Parquet by python/tests.
 
 #![cfg(feature = "parquet")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -30,7 +30,7 @@ fn inputs(trace: &Path, ranks: Option<&str>) -> Inputs {
     }
 }
 
-/// Rows of each batch.
+/// Returns the row count of each batch.
 fn rows(mut segments: Segments) -> Vec<usize> {
     let mut out = Vec::new();
     loop {
@@ -48,7 +48,7 @@ fn blocks_are_put_together_and_chosen() {
     let job = Opened::new(&inputs(&trace(folder.path(), 200, 1000), None), None).unwrap();
     let all = rows(job.segments(None, Damage::Fails).unwrap());
     assert_eq!(all.iter().sum::<usize>() as u64, segments(&job));
-    // Each process has a block of its own or more, and far fewer than so many batches are made.
+    // Each process has at least one block, and far fewer batches than blocks are made.
     assert!(all.len() < 10 && all.iter().all(|&rows| rows > 0 && rows <= 1 << 16), "{all:?}");
     let part = job.part(&inputs(Path::new(""), Some("3:4"))).unwrap();
     let columns = ["rank".to_owned()];
@@ -65,7 +65,7 @@ fn segments(job: &Opened) -> u64 {
     summary["segments"].as_u64().unwrap()
 }
 
-/// Whether a thread of this process reads segments.
+/// Returns true if a thread of this process reads segments.
 fn is_reading() -> bool {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());

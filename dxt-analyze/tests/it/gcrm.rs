@@ -3,7 +3,7 @@
 
 use crate::common::{Builder, job, json, process, put, stdout, trace};
 
-/// Rank, offset, length, start and end in hundredths of a second.
+/// Slow writes: rank, offset, length, start and end in hundredths of a second.
 const SLOW: [(i32, i64, u64, u64, u64); 14] = [
     (0, 96, 40, 2487, 2841),
     (1, 800, 40, 2488, 2838),
@@ -23,14 +23,14 @@ const SLOW: [(i32, i64, u64, u64, u64); 14] = [
 const STRIPES: [u64; 14] = [0, 0, 0, 0, 0, 260, 260, 260, 520, 520, 780, 780, 780, 780];
 const MIB: u64 = 1 << 20;
 
-/// With rank r on node r / 16, or r mod 16 if `scattered`.
+/// Encodes the case with rank r on node r / 16, or r mod 16 if `scattered`.
 fn gcrm(scattered: bool) -> Vec<u8> {
     let mut processes: Vec<Builder> = (0..256)
         .map(|rank| {
             let node = if scattered { rank % 16 } else { rank / 16 };
             let mut process = process(rank, &format!("nid{node:05}"));
             for step in 0..8_u64 {
-                // Whole stripes far behind the small writes; near 1.4 GB/s with some spread.
+                // Whole stripes far behind the small writes, near 1.4 GB/s with some spread.
                 let stripe = 1000 + step * 256 + rank as u64;
                 let duration = 4 * MIB * 1000 / (1400 + (stripe * 7919) % 101);
                 let start = 1_000_000_000 + step * 10_000_000;
@@ -106,7 +106,7 @@ fn stripes_names_the_falsely_shared_stripes() {
 #[test]
 fn ranks_of_one_node_share_without_passing_locks() {
     let folder = tempfile::tempdir().unwrap();
-    // The fourteen are all among the first sixteen ranks: one node.
+    // All fourteen are among the first sixteen ranks: one node.
     let path = put(folder.path(), "gcrm.dxt", &gcrm(false));
     let layout = put(folder.path(), "layout", b"* size=4M count=52");
     let found = json(&["stripes", "--format", "json", "--layout", &layout, &path], 0);

@@ -1,5 +1,5 @@
-//! Tests of the code's structure: dependencies between modules are acyclic, so that each can be understood from those below it.
-//! A folder and the files in it may use each other.
+//! Tests of the code's structure: module dependencies have no cycles, except between a folder and its files. Each module can therefore be
+//! understood from those below it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -206,7 +206,7 @@ fn files_are_opened_for_reading_in_one_place() {
         "from_path(",
     ];
     let mut found = lines_with(&words.iter().copied().chain(["open_as(", " open(path, "]).collect::<Vec<&str>>());
-    // Files of the kernel.
+    // Files of the kernel are exempt.
     found.values_mut().for_each(|lines| lines.retain(|line| !line.contains("\"/proc/")));
     found.retain(|_, lines| !lines.is_empty());
     let expected = [
@@ -215,10 +215,10 @@ fn files_are_opened_for_reading_in_one_place() {
         ("src/input.rs", 1),
         // Below /proc.
         ("src/spools/owner.rs", 2),
-        // Directory.
+        // Opens a directory.
         ("src/spools/stale.rs", 1),
         ("src/written/access.rs", 1),
-        // For writing; and a directory.
+        // Opens files for writing, and a directory.
         ("src/written/mod.rs", 3),
     ];
     let places: BTreeMap<&str, usize> = found.iter().map(|(file, lines)| (file.as_str(), lines.len())).collect();

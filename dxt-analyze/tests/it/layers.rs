@@ -80,8 +80,7 @@ fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
 }
 
 /// Returns four ranks on two nodes with three collective writes of 100 bytes each, 10 µs long once all ranks have arrived; rank 0 writes
-/// for all in 6 µs.
-/// Rank 2 arrives 5 µs late at the second.
+/// for all in 6 µs. Rank 2 arrives 5 µs late at the second.
 fn two_phase() -> Vec<Builder> {
     let ranks = (0..4).map(|rank| {
         let mut process = process(rank, if rank < 2 { "n0" } else { "n1" });

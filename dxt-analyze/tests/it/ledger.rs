@@ -1,4 +1,4 @@
-//! `ledger` on traces whose every call is known: the parts sum up to the time of all processes, and each is what it must be.
+//! Tests of `ledger` on traces in which every call is known: the parts add up to the time of all processes, and each is as expected.
 
 use crate::common::{Builder, job, json, op, process, put, trace};
 use serde_json::Value;
@@ -50,7 +50,7 @@ const PARTS: [&str; 10] = [
     "library_ns",
 ];
 
-/// The parts that are not 0, in ms.
+/// Returns the non-zero parts, in ms.
 fn parts(row: &Value) -> Vec<(&str, u64)> {
     let part = |name: &&'static str| (*name, row[*name].as_u64().unwrap_or_default() / MS);
     PARTS.iter().map(part).filter(|(_, ms)| *ms > 0).collect()
@@ -81,7 +81,7 @@ fn each_call_of_the_program_is_in_one_part() {
 fn a_collective_call_is_waiting_then_system_calls_then_the_rest() {
     let ranks = (0..4_u64).map(|rank| {
         let mut one = process(rank as i32, "n");
-        // The last rank comes 40 ms after the first; rank 0 writes for all.
+        // The last rank arrives 40 ms after the first; rank 0 writes for all.
         let start = 10 + if rank == 3 { 40 } else { 0 };
         if rank == 0 {
             one.add(FILE, op::POSIX_WRITE, NESTED, 0, 400, 52 * MS, 72 * MS);
@@ -122,7 +122,7 @@ fn what_goes_on_in_the_background_is_in_no_part() {
 fn waiting_for_it_is_divided_as_calls_of_its_layer_are() {
     let mut one = process(0, "n");
     for turn in 0..2 {
-        // Two at once, in flight for 30 ms; what the library does while the program waits for both.
+        // Two operations in flight for 30 ms; the library's own calls while the program waits for both.
         let from = turn * 50 * MS;
         one.add(FILE, IWRITE, 0, 0, 100, from, from + 30 * MS);
         one.add(FILE, op::POSIX_WRITE, NESTED, 0, 100, from + 12 * MS, from + 20 * MS);

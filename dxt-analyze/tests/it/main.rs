@@ -1,4 +1,4 @@
-//! The analyzer's tests: one program, since each would be linked with all that the analyzer brings. `bombs` has an allocator of its own.
+//! Tests of the analyzer, linked as one program: each separate one would include the whole analyzer. `bombs` has its own allocator.
 
 mod advice;
 mod bandwidth;

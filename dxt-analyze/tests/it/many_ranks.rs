@@ -1,5 +1,5 @@
-//! Ranks compared in jobs of 65,536: how often a healthy job raises an alarm, and how often a slow rank is found. The rates are
-//! printed; run with --release and --nocapture to see them.
+//! Tests of rank comparison in jobs of 65,536 ranks: rate of false alarms in healthy jobs, and rate of slow ranks found. Rates are printed;
+//! run with --release and --nocapture to see them.
 
 use serde_json::Value;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 const RANKS: u32 = 65_536;
 
-/// The comparison of a synthetic job's ranks.
+/// Returns the comparison of a synthetic job's ranks.
 fn ranks(folder: &Path, options: &[&str]) -> Value {
     let file = folder.join("many.dxt");
     let file = file.to_str().expect("a printable path");
@@ -53,11 +53,11 @@ fn a_slow_rank_is_found_where_others_are_alike() {
 
 #[test]
 fn a_slow_rank_is_found_where_others_differ() {
-    // Within the noise of 16 writes nobody can tell the first.
+    // The first is within the noise of 16 writes.
     a_slow_rank("0.5", &[("1.3", false), ("2", true), ("5", true)]);
 }
 
-/// Jobs in which one rank takes so many times longer, and whether that must be found.
+/// Runs jobs in which one rank is slower by each factor; true if the rank must be found.
 fn a_slow_rank(jitter: &str, factors: &[(&str, bool)]) {
     let folder = tempfile::tempdir().expect("a folder");
     for (factor, expected) in factors {

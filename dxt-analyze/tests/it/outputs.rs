@@ -1,5 +1,5 @@
-//! Tests of output for scripts, for every command known to clap: column values fit the column names, tables without rows have headers.
-//! No share exceeds 1, for real logs and damaged ones.
+//! Tests of output for scripts, for every command known to clap: column values fit the column names, tables without rows have headers. No
+//! share exceeds 1, for real logs and damaged ones.
 
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
@@ -60,7 +60,7 @@ fn commands(one: &str, two: &str, all: &str) -> Vec<Vec<String>> {
 fn ran(args: &[String], more: &[&str]) -> Output {
     let words: Vec<&str> =
         args.iter().map(String::as_str).chain(more.iter().copied()).chain(["--threads", "1"]).collect();
-    // Some commands write where they are.
+    // Some commands write to the current directory.
     command(&words).current_dir(env!("CARGO_TARGET_TMPDIR")).output().unwrap()
 }
 
@@ -78,7 +78,6 @@ fn each<T: Sync>(items: &[T], of: impl Fn(&T) + Sync) {
     });
 }
 
-/// Returns the names of a command's tables.
 fn tables(args: &[String]) -> Vec<String> {
     let output = ran(args, &["--format", "csv", "--table", "none of these"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -138,8 +137,7 @@ fn check_table(what: &str, csv: &[u8]) -> usize {
     rows
 }
 
-/// Returns a trace of four ranks that read pieces of one file in nested strides, and all of another: candidates for prefetching and for
-/// reading once.
+/// Encodes four ranks that read pieces of one file in nested strides, and all of another: candidates for prefetching and for reading once.
 fn reads() -> Vec<u8> {
     let processes = (0..4_u64).map(|rank| {
         let mut one = process(rank as i32, &format!("n{}", rank / 2));
@@ -309,8 +307,7 @@ fn contradicting_logs(folder: &Path) -> Vec<String> {
     logs().into_iter().enumerate().filter_map(rewrite).collect()
 }
 
-/// Writes traces whose processes end before their calls do, with overlapping calls on one thread and nested calls longer than the enclosing
-/// ones.
+/// Writes traces whose processes end before their calls, with overlapping calls on one thread and nested calls longer than the outer ones.
 fn contradicting_traces(folder: &Path, seeds: std::ops::Range<u64>) -> Vec<String> {
     let of_seed = |seed: u64| {
         let mut numbers = Numbers::new(seed);

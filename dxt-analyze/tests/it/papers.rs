@@ -1,17 +1,17 @@
-//! Cases of papers that a synthetic trace can make again.
+//! Tests of published cases that a synthetic trace can reproduce.
 
 use crate::common::{Builder, job, json, process, put, run, trace};
 use serde_json::Value;
 use std::path::Path;
 
-/// Bytes of a block of MADBench2, 8 for each of 1,564 x 1,564 matrix elements, and the gap behind it.
+/// Size of a block of MADBench2, in bytes: 8 for each of 1,564 x 1,564 matrix elements; and of the gap behind it.
 const BLOCK: u64 = 8 * 1564 * 1564;
 const GAP: u64 = 1920;
 const RANKS: i32 = 64;
 const BLOCKS: u64 = 256;
 
-/// Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, Table III: MADBench2 accesses a shared file in blocks of
-/// 18.66 MiB with a gap of 1,920 bytes, so that of 16,384 only 32 begin at a multiple of 4 MiB.
+/// Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, Table III: MADBench2 accesses a shared file in blocks of 18.66
+/// MiB with a gap of 1,920 bytes. Of 16,384 blocks, only 32 begin at a multiple of 4 MiB.
 #[test]
 fn madbench2_is_all_but_unaligned() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -43,7 +43,7 @@ fn madbench2_is_all_but_unaligned() {
 const LAYOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/layouts/four-by-1m.layout");
 const PAPERS: &str = include_str!("../../../docs/papers.md");
 
-/// The commands of a line of a table, without the quotes.
+/// Returns the commands in a table line, without the quotes.
 fn commands(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('`').skip(1).step_by(2);
     quoted.filter(|text| text.starts_with("dxt-analyze "))
@@ -61,7 +61,7 @@ fn each_table_and_figure_has_a_command_that_makes_it() {
     };
     let one = synth("one.dxt", &["ior-strided", "-n", "4", "--layer", "mpiio", "--segments", "16"]);
     let two = synth("two.dxt", &["file-per-process", "-n", "8", "--segments", "16"]);
-    // It has locks, seeks and HDF5.
+    // Has locks, seeks and HDF5.
     let three = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/demo/demo.dxt");
     let all = runs.to_str().expect("text").to_owned();
     let mut seen = 0;
@@ -71,7 +71,7 @@ fn each_table_and_figure_has_a_command_that_makes_it() {
         let elsewhere = line.contains("`scripts/bench.sh ") || line.contains("/tests/");
         assert!(elsewhere || commands(line).next().is_some(), "{wants} has no command");
         for command in commands(line) {
-            // What stands in quotes is one word.
+            // Quoted text is one word.
             let quoted = command.split('\'').enumerate();
             let words = quoted
                 .flat_map(|(part, text)| if part % 2 == 1 { vec![text] } else { text.split_whitespace().collect() });

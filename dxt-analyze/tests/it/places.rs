@@ -1,5 +1,5 @@
-//! Files that exist where results shall go: what commands made for the same purpose is replaced, all else stays without `--force`.
-//! What decides is tested beside it (`src/written`); here is that every command asks it.
+//! Tests of existing files at output paths: earlier output of the same command is replaced, all other files stay unless `--force` is given.
+//! The decision itself is tested in `src/written`; here, that every command applies it.
 
 use crate::common::{put, run, small, stdout, trace};
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ fn log() -> String {
     format!("{}/../testdata/darshan/gen-threads-rtmain.darshan", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What each command writes to `place`, with more options.
+/// Returns the commands that write to `place`.
 fn commands<'a>(trace: &'a str, log: &'a str, place: &'a str) -> Vec<Vec<&'a str>> {
     let mut all = vec![vec!["report", trace, "-o", place], vec!["convert", log, "-o", place]];
     for form in ["csv", "json", "perfetto", "darshan", "dxt-parser"] {
@@ -30,7 +30,7 @@ fn no_command_replaces_what_it_did_not_make() {
     let behind = put(folder.path(), "behind", b"behind");
     let link = folder.path().join("link");
     symlink(&behind, &link).unwrap();
-    // Another file, a trace that was recorded, a link.
+    // Another file, a recorded trace, a link.
     let others =
         [put(folder.path(), "mine", b"mine"), sample(folder.path(), "u.dxt"), link.to_str().unwrap().to_owned()];
     for place in &others {
@@ -63,7 +63,7 @@ fn what_a_command_made_it_may_make_again() {
         stdout(&["report", &trace, "-o", &page], 0);
         assert!(matches!(run(&["convert", &log, "-o", &converted]).status.code(), Some(0 | 3)));
     }
-    // But neither is the other's.
+    // Output of one command is not replaced by another.
     assert_eq!(run(&["report", &trace, "-o", &converted]).status.code(), Some(1));
     assert_eq!(run(&["convert", &log, "-o", &page]).status.code(), Some(1));
 }
@@ -76,7 +76,7 @@ fn devices_and_standard_output_are_written_as_they_are() {
     assert!(page.starts_with("<!doctype html>") && page.contains("</html>"));
     stdout(&["report", &trace, "-o", "/dev/null"], 0);
     assert!(stdout(&["export", "--to", "csv", "-o", "/dev/stdout", &trace], 0).starts_with("job,rank,"));
-    // What went to standard output before stays, though it is a file.
+    // Earlier text on standard output is kept if that is a file.
     let file = put(folder.path(), "log", b"");
     let script = "exec >\"$1\"; echo before; \"$2\" export --to csv -o /dev/stdout \"$3\"; echo after";
     let words = ["-c", script, "sh", &file, env!("CARGO_BIN_EXE_dxt-analyze"), &trace];
@@ -99,7 +99,7 @@ fn a_directory_of_tables_keeps_what_is_not_ours() {
     assert_eq!(export(&[]), Some(1));
     assert_eq!(std::fs::read(part.join("notes.txt")).unwrap(), b"mine");
     assert_eq!(export(&["--force"]), Some(0));
-    // A link in the place of the job's directory is not followed.
+    // A link at the path of the job's directory is not followed.
     let elsewhere = folder.path().join("elsewhere");
     std::fs::rename(&part, &elsewhere).unwrap();
     symlink(&elsewhere, &part).unwrap();

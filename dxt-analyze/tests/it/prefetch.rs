@@ -1,6 +1,6 @@
-//! That reading ahead by a signature does what is said of it, by doing: a program that reads a nested strided pattern of a file system on which each
-//! request takes 2 ms, as it is and with posix_fadvise(2) as many calls ahead as `uses/prefetch.rs` says of the trace of the first. Held
-//! against each other is how many reads find their bytes in the page cache, and the gain that `compare` shows against the one that was promised.
+//! Test of reading ahead by a signature, in practice: a program reads a nested strided pattern on a file system with 2 ms per request. It
+//! runs unchanged, then with posix_fadvise(2) as many calls ahead as `uses/prefetch.rs` derives from the first trace. Compared are the
+//! reads that miss the page cache, and the gain shown by `compare` with the promised one.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -13,11 +13,11 @@ use std::path::Path;
 
 const READS: u64 = 200;
 const LENGTH: u64 = 4096;
-/// Of the file system, ns.
+/// Latency of the file system, in ns.
 const LATENCY_NS: u64 = 2_000_000;
 const FILE_BYTES: u64 = 100 * 32_768;
 
-/// Offset and length of each request for a file, sorted: they come in any order.
+/// Returns offset and length of each request for a file, sorted: they arrive in any order.
 fn requests(log: &Path, name: &str) -> Vec<(u64, u64)> {
     let log = std::fs::read_to_string(log).unwrap_or_default();
     let lines = log.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.split_once(' '));
@@ -26,14 +26,12 @@ fn requests(log: &Path, name: &str) -> Vec<(u64, u64)> {
     out
 }
 
-/// A run of the program.
 struct Run {
     scratch: Scratch,
-    /// How many reads did not find their bytes.
+    /// Number of reads that missed the page cache.
     waited: u64,
-    /// What the trace has of them.
     reads: Vec<Read>,
-    /// Rows of advice to read ahead.
+    /// Advice rows on reading ahead.
     advice: Vec<Value>,
 }
 
@@ -43,7 +41,7 @@ impl Run {
     }
 }
 
-/// Runs the program with advice so many calls ahead.
+/// Runs the program with advice `ahead` calls ahead.
 fn run(mount: &Mount, name: &str, ahead: u64) -> Run {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload("foreseen")).arg(mount.at.join(name));
@@ -80,12 +78,12 @@ fn advice_hides_as_many_waits_as_foreseen() {
     let before = run(&mount, "plain", 0);
     let reads = &before.reads;
     assert_eq!((before.waited, reads.len() as u64), (READS, READS), "every read waits for storage");
-    // The shortest, not the mean: a machine that is busy makes some long, and whether all reads are in time must not depend on it.
+    // The minimum, not the mean: a busy machine lengthens some, and timely reads must not depend on these.
     let between = reads.windows(2).map(|pair| pair[1].start_ns - pair[0].end_ns).min().unwrap();
     let cache = Cache { size_bytes: 1 << 20, latency_ns: LATENCY_NS, unit_bytes: LENGTH, file_bytes: Some(FILE_BYTES) };
     let ahead = calls_ahead(&cache, between, LENGTH);
     assert!((1..=2).contains(&ahead), "{ahead}");
-    // The pattern, from the signature and not from the trace.
+    // Pattern taken from the signature, not from the trace.
     let pattern = || (0..READS).map(|number| (number / 2 * 32_768 + number % 2 * 8_192, LENGTH));
     assert!(reads.iter().map(|read| (read.offset, read.length)).eq(pattern()));
     let foreseen = simulate(reads.iter().copied(), Policy::Signature { next: pattern(), calls: ahead }, &cache);
@@ -95,17 +93,16 @@ fn advice_hides_as_many_waits_as_foreseen() {
     let after = run(&mount, "advised", ahead);
     let waits = after.waited;
     assert!(after.reads.iter().map(|read| (read.offset, read.length)).eq(pattern()));
-    // Of those foreseen to be late, since the program has not worked for as long as storage takes, some may come in time.
+    // Reads predicted as late, since the program computes for less than the latency, may still arrive in time.
     let bounds = foreseen.misses..=foreseen.misses + foreseen.late.max(ahead - 1);
     assert!(bounds.contains(&waits), "{waits} reads waited; foreseen: {foreseen:?}");
-    // Nothing is read that is not used, and nothing twice, with or without.
+    // Nothing is read without being used, or read twice, with or without advice.
     let wanted: Vec<(u64, u64)> = pattern().collect();
     assert_eq!((requests(&log, "plain"), requests(&log, "advised")), (wanted.clone(), wanted));
     gains_what_was_promised(&mount, &before, &after);
 }
 
-/// `compare` shows, in seconds, what the advice of the first run had promised. Both are sums over 200 times of storage, of which the trace tells;
-/// a busy machine adds to both.
+/// Asserts that `compare` shows the saving promised by the first run's advice. Both sum 200 storage latencies; a busy machine adds to both.
 fn gains_what_was_promised(mount: &Mount, before: &Run, after: &Run) {
     let [advice] = before.advice.as_slice() else { panic!("{:#?}", before.advice) };
     let promised = advice["saves_ns"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! `scripts/read_trace.py`, a reader written from FORMAT.md alone, must print what `dump --format csv` prints. If the two
+//! Test of `scripts/read_trace.py`, a reader written from FORMAT.md alone: its output must equal that of `dump --format csv`. If the two
 //! differ, the specification or one of the readers is wrong.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A Python that has the module `zstandard`.
+/// Returns a Python that has the module `zstandard`.
 fn python() -> Option<&'static str> {
     ["python3", "/usr/bin/python3"].into_iter().find(|python| {
         let tried = Command::new(python).args(["-c", "import zstandard"]).output();
@@ -22,7 +22,7 @@ fn dump(trace: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_dxt-analyze")).args(["dump", "--format", "csv"]).arg(trace).output().unwrap()
 }
 
-/// Compares both outputs; returns their number of lines.
+/// Compares both outputs; returns the number of lines.
 #[track_caller]
 fn compare(python: &str, trace: &Path) -> usize {
     let theirs = Command::new(python).arg(project().join("scripts/read_trace.py")).arg(trace).output().unwrap();

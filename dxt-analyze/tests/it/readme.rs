@@ -1,4 +1,4 @@
-//! The README shows what the program prints, and a picture of the page that it makes: neither may be stale.
+//! Test of the README: its sample output and its picture of the page must be up to date.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,10 +6,10 @@ use crate::common::command;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
-/// The line before the sample in the README.
+/// Line before the sample in the README.
 const MARK: &str = "<!-- A test makes what follows:";
 
-/// What `report` prints of the demo's trace, and the page.
+/// Returns the output of `report` on the demo's trace, and the page.
 fn report() -> (String, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");

@@ -1,5 +1,4 @@
-//! Tests of the uses of signatures, on traces in which every access is known: prefetching, one call for a loop, stripe sizes; and of the
-//! findings in the report.
+//! Tests of the uses of signatures, on traces in which every access is known: prefetching, one call for a loop, stripe sizes, findings.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 

@@ -1,6 +1,5 @@
 //! Tests of `signatures` with overlapping calls: logs that do not distinguish threads, and operations that are started and completed by
-//! different calls.
-//! Calls are ordered by start time, which the output states.
+//! different calls. Calls are ordered by start time, which the output states.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -24,8 +23,7 @@ fn one_line(path: &Path, more: &[&str]) -> (Value, Value) {
     (line.clone(), found)
 }
 
-/// Writes a log of one process whose calls start one after another, alternate between two threads, and vary in duration.
-/// Only reads, or alternating reads and writes.
+/// Writes a log of one process whose calls alternate between two threads and vary in duration: reads, or alternating reads and writes.
 fn log(path: &Path, also_writes: bool) {
     let mut job = Job::default();
     (job.nprocs, job.exe, job.start_sec, job.end_sec) = (1, "./app".into(), 1_600_000_000, 1_600_000_010);

@@ -1,6 +1,5 @@
 //! Tests of patterns over several processes: checkpoints of one or two calls per rank, steps of a series, logs with records of varying
-//! size, single calls under a view.
-//! Variants of each: varying blocks, ranks in another order, missing ranks, and accesses that must stay without a pattern.
+//! size, calls under a view. Each with variants: varying blocks, ranks in another order or missing, and accesses without a pattern.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 

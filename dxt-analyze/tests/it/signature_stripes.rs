@@ -11,8 +11,7 @@ const FILE: &str = "/lustre/shared";
 const MS: u64 = 1_000_000;
 const SIZES: [u64; 4] = [1 << 10, 4 << 10, 64 << 10, 1 << 20];
 
-/// Returns the paper's experiment on one file: phases with requests of 1, 4, 64 KiB and 1 MiB, each on its own data; 4 ranks alternate;
-/// phases are 1 s apart.
+/// Returns the paper's experiment: phases with requests of 1, 4, 64 KiB and 1 MiB on their own data, 1 s apart; 4 ranks alternate.
 fn phases(stripe_bytes: u32, osts: &[u32]) -> Vec<Builder> {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, &format!("n{rank}"));

@@ -1,5 +1,4 @@
-//! Tests of `signatures` for calls under strided MPI-IO file views: the view is the inner dimension, and views unknown to a trace are
-//! reported.
+//! Tests of `signatures` under strided MPI-IO file views: the view is the inner dimension, and views unknown to a trace are reported.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 

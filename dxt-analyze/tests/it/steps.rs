@@ -1,5 +1,4 @@
-//! `counters` from one call to the next, on traces whose every call is known: signed strides, seeks, alignment by form, and how long
-//! files were open.
+//! Tests of `counters` for successive calls, on known traces: signed strides, seeks, alignment by mode, and the time that files were open.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -36,12 +35,12 @@ fn counters(bytes: &[u8]) -> Value {
 #[test]
 fn strides_have_signs_and_seeks_are_followed() {
     let mut one = process(0, "n");
-    // Strides: none, 0, +50 (behind a seek), -4246 (behind two), +1 GiB - 100.
+    // Strides: none, 0, +50 (after a seek), -4246 (after two), +1 GiB - 100.
     one.write(FILE, 4096, 100, 10, 20).write(FILE, 4196, 100, 20, 30);
     one.add(FILE, SEEK, 0, 4346, 0, 30, 31).write(FILE, 4346, 100, 40, 50);
     one.add(FILE, SEEK, 0, 9, 0, 50, 51).add(FILE, SEEK, 0, 200, 0, 51, 52).write(FILE, 200, 100, 60, 70);
     one.write(FILE, 1 << 30, 8, 70, 80);
-    // Of another direction: no stride, and no seek before it; then one behind a seek of another file: none.
+    // Another direction: no stride, and no seek before it. Then a read after a seek on another file, which does not count.
     one.add(FILE, op::POSIX_READ, 0, 0, 4096, 80, 90);
     one.add("/scratch/other", SEEK, 0, 0, 0, 90, 91).add(FILE, op::POSIX_READ, 0, 4096, 4096, 91, 99);
     let found = counters(&trace(&with_more(1), vec![one]));
@@ -53,7 +52,7 @@ fn strides_have_signs_and_seeks_are_followed() {
     );
     assert_eq!([&row(1)["accesses"], &row(1)["none"], &row(1)["after_seek"]], [&value!(5), &value!(1), &value!(2)]);
     assert_eq!([&row(1)["back"], &row(1)["on"]], [&bins(&[2]), &bins(&[0, 8])]);
-    // Of a block of 4,096 bytes: 4196, 4346 and 200 are off.
+    // Offsets 4196, 4346 and 200 are no multiples of the block size of 4,096 bytes.
     assert_eq!(
         found["alignment"],
         value!([{"layer": "POSIX", "called_by": "program", "form": "", "known": 7, "unaligned": 3}])
@@ -80,7 +79,7 @@ fn alignment_is_told_by_form_of_call() {
 fn files_are_open_from_open_to_close_and_idle_between_calls() {
     let ranks = (0..2).map(|rank| {
         let mut one = process(rank, "n");
-        // Open for 1 ms twice, with 8 ms between; 200 us of MPI-IO in each, of which 120 us are POSIX's.
+        // Open for 1 ms twice, 8 ms apart; 200 µs of MPI-IO in each, of which 120 µs in POSIX.
         for start in [1_000_000, 10_000_000] {
             let us = |at: u64| start + at * 1000;
             one.add(FILE, op::POSIX_OPEN, NESTED, -1, 0, us(10), us(20));
@@ -90,10 +89,10 @@ fn files_are_open_from_open_to_close_and_idle_between_calls() {
             one.add(FILE, op::POSIX_CLOSE, NESTED, -1, 0, us(980), us(990));
             one.add(FILE, MPI_CLOSE, 0, -1, 0, us(970), us(1000));
         }
-        // What is never closed is open until the process ends; a file that only MPI-IO opened is not listed.
+        // A file that is never closed is open until the process ends; files opened only by MPI-IO are not listed.
         one.add("/scratch/left", op::POSIX_OPEN, 0, -1, 0, 20_000_000, 20_000_010);
         one.add("/scratch/locktest", op::POSIX_OPEN, NESTED, -1, 0, 100, 200);
-        // Two handles at a time are one stretch.
+        // Two overlapping handles count as one interval.
         for start in [40_000_000, 40_000_100] {
             one.add("/scratch/twice", op::POSIX_OPEN, 0, -1, 0, start, start + 10);
         }

@@ -1,4 +1,4 @@
-//! `timeline`: bins, phases and their names, on traces whose answer is known.
+//! Tests of `timeline`: bins, phases and their names, on traces with known results.
 
 use crate::common::{job, json, op, process, put, stdout, trace};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use trace_format::meta::stream_flags;
 
 const MS: u64 = 1_000_000;
 
-/// Two ranks that write 100 KiB in ten calls from 0 to 100 ms and read it again from 600 ms to 700 ms, through MPI-IO.
+/// Encodes a trace of two ranks that write 100 KiB in ten calls from 0 to 100 ms, and read half of it from 600 to 700 ms, through MPI-IO.
 fn write_then_read() -> Vec<u8> {
     let processes = (0..2).map(|rank| {
         let mut one = process(rank, "n");
@@ -32,7 +32,7 @@ fn bytes_and_times_fall_into_their_bins() {
     let found = json(&["timeline", "--format", "json", "--bins", "71", &path], 0);
     assert_eq!((&found["span"]["width_ns"], &found["span"]["bins"]), (&(10 * MS).into(), &70.into()));
     let bins = found["bins"].as_array().expect("bins");
-    // What MPI-IO wrote through POSIX is not counted again.
+    // Nested POSIX writes of MPI-IO are not counted again.
     assert_eq!((sum(bins, "bytes_written"), sum(bins, "bytes_read")), (2 * 102_400, 2 * 51_200));
     assert_eq!((sum(bins, "writes"), sum(bins, "reads")), (20, 20));
     assert_eq!((sum(bins, "write_ns"), sum(bins, "read_ns")), (100 * MS, 200 * MS));
@@ -65,7 +65,7 @@ fn phases_are_separated_by_quiet_and_named_by_what_they_do() {
         assert_eq!((&phase["calls"], &phase["files"]), (&calls.into(), &serde_json::json!(["/out"])));
     }
     assert!((phases[1]["concurrency"].as_f64().expect("a number") - 2.0).abs() < 1e-9);
-    // With a rule that calls for more quiet than there is, it is one phase of both.
+    // A rule that requires longer silence merges both into one phase.
     let rule = put(folder.path(), "rule.toml", b"phase_quiet_share = 0.9\n");
     let one = json(&["timeline", "--format", "json", "--thresholds", &rule, &path], 0)["phases"].clone();
     assert_eq!((one.as_array().map(Vec::len), &one[0]["kind"]), (Some(1), &"read and write".into()));

@@ -1,5 +1,4 @@
-//! Tests of ranks, nodes, OSTs and files compared with their peers; samples that are too small; results independent of the number of
-//! threads.
+//! Tests of ranks, nodes, OSTs and files compared with their peers; of samples too small; of independence of the number of threads.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use trace_format::meta::stream_flags;
@@ -261,8 +260,8 @@ fn hundreds_of_files_are_one_job() {
     }
 }
 
-/// Most units spend no time in an operation, as counters of cheap calls show: the median is 0, and no statistic may fail on it.
-/// Covers unit counts around the smallest sample, with different numbers of units with time.
+/// Most units spend no time in an operation, as counters of cheap calls show: the median is 0, and no statistic may fail on it. Covers unit
+/// counts around the smallest sample, with different numbers of units with time.
 #[test]
 fn units_without_time_end_no_run() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,26 +1,26 @@
-//! The first finding against the truth: simulated jobs with one injected fault or more, whose cause and cost are known, and jobs
-//! with none. The short form; scripts/verdicts.sh runs all, and real programs too.
+//! Test of the first finding against the truth: simulated jobs with one or more injected faults of known cause and cost, and healthy jobs.
+//! Uses the short form; scripts/verdicts.sh runs all cases, and real programs.
 
 use dxt_synth::faults::{Choice, Score, Totals, scores, table, write};
 use std::path::Path;
 
-/// What must not get worse. Raise these when verdicts get better.
+/// Lower bounds of the scores. Raise these when verdicts improve.
 mod at_least {
-    /// Of the jobs with a fault, those whose first finding is the strongest fault.
+    /// Faulty jobs whose first finding names the strongest fault.
     pub(super) const FIRST_RIGHT: usize = 26;
-    /// Those that have it among the first three.
+    /// Faulty jobs with the strongest fault among the first three findings.
     pub(super) const IN_THREE: usize = 26;
-    /// Faults besides the strongest that are found at all.
+    /// Further faults (other than the strongest) that are found at all.
     pub(super) const FURTHER_FOUND: usize = 3;
     /// Healthy jobs with nothing above `info`.
     pub(super) const QUIET: usize = 7;
     /// Right findings whose savings are within a factor of 2 of the truth.
     pub(super) const PROMISED_WELL: usize = 26;
-    /// Right findings with the severity that the loss has.
+    /// Right findings with a severity that fits the loss.
     pub(super) const SEVERITY_FITS: usize = 26;
 }
 
-/// Cases with a `high` finding that names no fault of the case.
+/// Upper bound of the cases with a `high` finding that names no fault of the case.
 const MISLEADING: usize = 0;
 
 #[test]

@@ -1,11 +1,11 @@
-//! The command line. Sizes take K, M and G (powers of 1024).
+//! Command line. Sizes take K, M and G (powers of 1024).
 
 use crate::lustre::Striping;
 use crate::patterns::gcrm;
 use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
 
-/// Writes a synthetic trace: any number of ranks, several access patterns, the same bytes for the same options.
+/// Writes a synthetic trace: any number of ranks, several access patterns, same bytes for same options
 #[derive(Clone, Debug, Parser)]
 #[command(name = "dxt-synth", version)]
 pub(crate) struct Args {
@@ -27,25 +27,25 @@ pub(crate) struct Args {
     /// Bytes per data operation
     #[arg(long, default_value = "1M", value_parser = size)]
     pub(crate) transfer: u64,
-    /// Whether the data operations read or write
+    /// Direction of the data operations
     #[arg(long, value_enum, default_value_t = Direction::Write)]
     pub(crate) op: Direction,
-    /// Interface the program uses; MPI-IO brings nested POSIX operations with it
+    /// Interface used by the program; MPI-IO adds nested POSIX operations
     #[arg(long, value_enum, default_value_t = Interface::Posix)]
     pub(crate) layer: Interface,
     /// Lustre stripe size in bytes; 0 for files without a layout [default: 1M; gcrm: 4M]
     #[arg(long, value_parser = size)]
     pub(crate) stripe_size: Option<u64>,
-    /// Lustre stripe count; stripe k lies on OST k mod count [default: 8; gcrm: 52]
+    /// Lustre stripe count; stripe k is on OST k mod count [default: 8; gcrm: 52]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=2000))]
     pub(crate) stripe_count: Option<u16>,
-    /// Makes a rank's operations FACTOR times as long
+    /// Multiply the time of a rank's operations by FACTOR
     #[arg(long, value_name = "RANK:FACTOR", value_parser = factor)]
     pub(crate) slow_rank: Vec<(u32, f64)>,
-    /// Makes operations that touch an OST FACTOR times as long
+    /// Multiply the time of operations on an OST by FACTOR
     #[arg(long, value_name = "OST:FACTOR", value_parser = factor)]
     pub(crate) slow_ost: Vec<(u32, f64)>,
-    /// Makes all operations of a node FACTOR times as long
+    /// Multiply the time of a node's operations by FACTOR
     #[arg(long, value_name = "NODE:FACTOR", value_parser = factor)]
     pub(crate) slow_node: Vec<(u32, f64)>,
     /// Spread of durations: sigma of their logarithm
@@ -65,9 +65,9 @@ pub(crate) struct Args {
 /// Names of the patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PatternName {
-    /// One file, each rank its own contiguous part (IOR, segmented)
+    /// One file, a contiguous part per rank (IOR, segmented)
     IorShared,
-    /// One file, ranks take turns transfer by transfer (IOR, strided)
+    /// One file, ranks alternate transfer by transfer (IOR, strided)
     IorStrided,
     /// A file per rank, written from its start
     FilePerProcess,
@@ -75,35 +75,35 @@ pub(crate) enum PatternName {
     Hacc,
     /// One file, transfers at random multiples of the transfer size
     Random,
-    /// The case of the DXT paper: 14 small writes of 3.5 s on shared stripes among fast large ones (GCRM)
+    /// Case of the DXT paper: 14 small writes of 3.5 s on shared stripes among fast large ones (GCRM)
     Gcrm,
 }
 
-/// What data operations do.
+/// Direction of data operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Direction {
-    /// They write.
+    /// Write
     Write,
-    /// They read.
+    /// Read
     Read,
 }
 
-/// What the program calls.
+/// Interface used by the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Interface {
-    /// The system's calls.
+    /// POSIX calls
     Posix,
-    /// MPI-IO.
+    /// MPI-IO calls
     Mpiio,
 }
 
 impl Args {
-    /// Ranks, with the pattern's default.
+    /// Returns the number of ranks, by default that of the pattern.
     pub(crate) fn ranks(&self) -> u32 {
         self.ranks.unwrap_or(if self.pattern == PatternName::Gcrm { 256 } else { 8 }).max(1)
     }
 
-    /// The layout of every file, with the pattern's defaults.
+    /// Returns the layout of every file, with the pattern's defaults; `None` for stripe size 0.
     pub(crate) fn striping(&self) -> Option<Striping> {
         let (size, count) = match self.pattern {
             PatternName::Gcrm => (gcrm::STRIPE_SIZE, gcrm::STRIPE_COUNT),
@@ -113,18 +113,18 @@ impl Args {
         (size > 0).then(|| Striping { size, count: self.stripe_count.unwrap_or(count) })
     }
 
-    /// Nodes, at most one per rank.
+    /// Returns the number of nodes, at most one per rank.
     pub(crate) fn nodes(&self) -> u32 {
         self.nodes.unwrap_or(self.ranks().div_ceil(16)).clamp(1, self.ranks())
     }
 
-    /// Node of a rank: ranks fill the nodes in order.
+    /// Returns the node of a rank: ranks fill the nodes in order.
     pub(crate) fn node_of(&self, rank: u32) -> u32 {
         rank / self.ranks().div_ceil(self.nodes())
     }
 }
 
-/// `4M` as bytes.
+/// Parses a size such as `4M`, in bytes.
 fn size(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
@@ -136,7 +136,7 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).filter(|&size| size < 1 << 40).ok_or_else(|| format!("'{text}' is too large"))
 }
 
-/// `3:2.5` as a pair.
+/// Parses a pair such as `3:2.5`.
 fn factor(text: &str) -> Result<(u32, f64), String> {
     let pair = text.split_once(':').and_then(|(which, by)| Some((which.parse().ok()?, by.parse().ok()?)));
     pair.filter(|&(_, by): &(u32, f64)| by.is_finite() && by > 0.0)

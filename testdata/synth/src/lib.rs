@@ -1,9 +1,9 @@
-//! Traces of programs that never ran. What every rank did follows from the options and the seed, so a test knows the
-//! answer that an analysis must find, and a benchmark can have as many ranks as it wants.
+//! Traces of programs that never ran. All operations follow from options and seed: tests know the expected result of an analysis, and
+//! benchmarks can have any number of ranks.
 //!
 //! * `args`: the command line.
-//! * `patterns`: which bytes each rank moves, one access pattern per file.
-//! * `timing`: how long that takes; `lustre`: on which storage target it lands.
+//! * `patterns`: byte ranges of each rank, one access pattern per file.
+//! * `timing`: durations; `lustre`: storage targets.
 //! * `faults`: simulated jobs with faults of known cost, to score an analyzer.
 //! * `process`: one rank's accesses as segments and tables; `output`: all ranks as one file.
 
@@ -19,8 +19,8 @@ mod timing;
 use clap::Parser;
 use std::ffi::OsString;
 
-/// Does what the command line says, the program's name first; returns a line about the trace it wrote. A wrong command
-/// line, `--help` and `--version` end the process.
+/// Runs the command line, whose first word is the program's name; returns a line about the written trace. A wrong command line, `--help`
+/// and `--version` end the process.
 ///
 /// # Errors
 /// If the file cannot be written.

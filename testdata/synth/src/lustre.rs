@@ -1,10 +1,10 @@
-//! Lustre stripes: the bytes of a `lustre.lov` attribute, and the arithmetic behind them.
-//! Source: `struct lov_user_md_v1` in Lustre's `include/uapi/linux/lustre/lustre_user.h`; little-endian, packed.
+//! Lustre stripes: encoding of the `lustre.lov` attribute, and stripe arithmetic. Source: `struct lov_user_md_v1` in Lustre's
+//! `include/uapi/linux/lustre/lustre_user.h`; little-endian, packed.
 
 const LOV_USER_MAGIC_V1: u32 = 0x0BD1_0BD0;
 const LOV_PATTERN_RAID0: u32 = 1;
 
-/// The bytes of a plain layout's attribute: stripes of `size` bytes on `osts` in turn.
+/// Encodes the attribute of a plain layout: stripes of `size` bytes on `osts` in turn.
 #[must_use]
 pub fn attribute(size: u32, osts: &[u32]) -> Vec<u8> {
     let mut out = Vec::with_capacity(32 + 24 * osts.len());
@@ -23,22 +23,21 @@ pub fn attribute(size: u32, osts: &[u32]) -> Vec<u8> {
     out
 }
 
-/// A plain layout whose stripe k lies on OST `k mod count`.
+/// Plain layout in which stripe k is on OST `k mod count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Striping {
     /// Bytes per stripe; at least 1.
     pub(crate) size: u64,
-    /// OSTs in turn; at least 1.
+    /// Number of OSTs; at least 1.
     pub(crate) count: u16,
 }
 
 impl Striping {
-    /// The attribute's bytes.
     pub(crate) fn attribute(self) -> Vec<u8> {
         attribute(self.size as u32, &(0..u32::from(self.count)).collect::<Vec<u32>>())
     }
 
-    /// OSTs that hold the `length` bytes at `offset`, each once.
+    /// Returns the OSTs that hold the `length` bytes at `offset`, each once.
     pub(crate) fn osts(self, offset: u64, length: u64) -> impl Iterator<Item = u32> {
         let (first, last) = (offset / self.size, (offset + length.max(1) - 1) / self.size);
         (first..=last).take(usize::from(self.count)).map(move |stripe| (stripe % u64::from(self.count)) as u32)

@@ -1,4 +1,4 @@
-//! `dxt-synth`: writes traces of programs that never ran, and scores what an analyzer says of those with injected faults.
+//! `dxt-synth`: writes traces of programs that never ran, and scores an analyzer's findings on those with injected faults.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match dxt_synth::run(std::env::args_os()) {
         Ok(report) if std::env::args_os().nth(1).is_some_and(|verb| verb == "verdicts") => {
-            // The table is the result. Who does not read it to its end misses nothing else.
+            // The table is the result; a closed pipe is no error.
             let _ = writeln!(std::io::stdout(), "{report}");
             ExitCode::SUCCESS
         }

@@ -1,4 +1,4 @@
-//! The operation table of synthetic traces: four names, in the layers POSIX and MPI-IO.
+//! Operation table of synthetic traces: four names, in the layers POSIX and MPI-IO.
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
@@ -17,7 +17,7 @@ pub(crate) const MPIIO_WRITE: OpCode = OpCode(14);
 pub(crate) const MPIIO_READ_ALL: OpCode = OpCode(15);
 pub(crate) const MPIIO_WRITE_ALL: OpCode = OpCode(16);
 
-/// The table as it stands in the job block.
+/// Returns the operation table of the job block.
 pub(crate) fn table() -> Vec<OpDef> {
     let posix = |code: OpCode, class, name| entry(code, Layer::Posix, class, OpMode::Plain, name);
     let mpiio = |code: OpCode, class, mode, name| entry(code, Layer::Mpiio, class, mode, name);

@@ -1,4 +1,4 @@
-//! All ranks as one trace file. Regions go to the file as they are made; only the index, 64 bytes per rank, is kept.
+//! Writer of all ranks as one trace file. Regions are written as they are made; only the index, 64 bytes per rank, is kept in memory.
 
 use crate::args::Args;
 use crate::patterns;
@@ -11,7 +11,7 @@ use trace_format::frame::IndexEntry;
 use trace_format::meta::{Job, JobInfo, Mount, Mpi, SharedName, path_hash};
 use trace_format::write::{Encoder, ThreadSegments, preamble, trailer};
 
-/// Writes the trace that `args` describe; returns a line about it.
+/// Writes the trace described by `args`; returns a summary line.
 pub(crate) fn write(args: &Args) -> anyhow::Result<String> {
     let path = args.output.display();
     let file = File::create(&args.output).with_context(|| format!("failed to create {path}"))?;
@@ -21,7 +21,7 @@ pub(crate) fn write(args: &Args) -> anyhow::Result<String> {
     Ok(format!("{path}: {} ranks, {segments} segments, {bytes} bytes", args.ranks()))
 }
 
-/// Returns bytes and segments written.
+/// Writes the trace to `out`; returns the bytes and segments written.
 fn write_to(args: &Args, out: &mut impl Write) -> anyhow::Result<(u64, u64)> {
     let pattern = patterns::named(args);
     let mut encoder = Encoder::new()?;

@@ -1,4 +1,4 @@
-//! One rank: its accesses as segments, with the streams, files and layouts they refer to.
+//! Simulation of one rank: its accesses as segments, with the streams, files and layouts that they refer to.
 
 use crate::args::{Args, Direction, Interface};
 use crate::lustre::Striping;
@@ -13,7 +13,7 @@ use trace_format::meta::{
 use trace_format::segment::NO_OFFSET;
 use trace_format::{Segment, StreamId};
 
-/// Every process's time zero: 2024-01-01 00:00:00 UTC, in ns since 1970.
+/// Epoch of every process: 2024-01-01 00:00:00 UTC, in ns since 1970.
 pub(crate) const EPOCH_UNIX_NS: i64 = 1_704_067_200_000_000_000;
 /// Time of the first open, in ns since the epoch.
 const FIRST_CALL_NS: u64 = 1_000_000;
@@ -23,10 +23,10 @@ const OPEN_NS: f64 = 300_000.0;
 const CLOSE_NS: f64 = 50_000.0;
 /// Typical pause between two calls, in ns.
 const PAUSE_NS: f64 = 500.0;
-/// Typical time MPI-IO spends on either side of a nested call, in ns.
+/// Typical time of MPI-IO before and after a nested call, in ns.
 const WRAP_NS: f64 = 900.0;
 
-/// The process block and the segments of `rank`.
+/// Returns the process block and the segments of `rank`.
 pub(crate) fn simulate(args: &Args, pattern: &dyn Pattern, rank: u32) -> anyhow::Result<(Process, Vec<Segment>)> {
     let striping = args.striping();
     let (path, shared) = pattern.path(rank);
@@ -76,7 +76,7 @@ fn layout(striping: Striping) -> LayoutDef {
     LayoutDef { file: 0, moment: LayoutMoment::Open, source: LayoutSource::Lustre, bytes: striping.attribute() }
 }
 
-/// A rank on its way through the pattern.
+/// State of a rank on its way through the pattern.
 struct Program {
     timing: Timing,
     random: ChaCha8Rng,
@@ -121,7 +121,7 @@ impl Program {
         });
     }
 
-    /// A call that makes other calls: its segment comes after theirs, as a tracer records it.
+    /// Adds a call that makes nested calls: its segment follows theirs, as a tracer records them.
     fn around(&mut self, op: OpCode, access: Option<&Access>, inside: impl FnOnce(&mut Self)) {
         let planned = access.and_then(|access| access.at).map_or(0, |(start, _)| start.saturating_sub(WRAP_NS as u64));
         let start = self.now.max(planned);
@@ -132,7 +132,7 @@ impl Program {
         self.push(op, 0, offset, length, start);
     }
 
-    /// A call that moves data.
+    /// Adds a call that moves data.
     fn access(&mut self, op: OpCode, flags: u8, access: &Access) {
         let (start, end) = access.at.unwrap_or_else(|| {
             let took = self.timing.transfer_ns(access.offset, access.length, &mut self.random);
@@ -142,7 +142,7 @@ impl Program {
         self.push(op, flags, access.offset as i64, access.length, start);
     }
 
-    /// A call without data that takes about `typical_ns`.
+    /// Adds a call without data that takes about `typical_ns`.
     fn fixed(&mut self, op: OpCode, flags: u8, typical_ns: f64) {
         let start = self.now;
         self.now += self.timing.about_ns(typical_ns, &mut self.random);

@@ -1,5 +1,5 @@
-//! How long operations take: latency plus bytes over bandwidth, times a log-normal factor (durations of I/O operations
-//! are skewed to the right), times the factors of slow ranks, nodes and OSTs.
+//! Duration model of operations: latency + bytes / bandwidth, times a log-normal factor (durations of I/O operations are skewed to the
+//! right), times the factors of slow ranks, nodes and OSTs.
 
 use crate::args::Args;
 use crate::lustre::Striping;
@@ -7,14 +7,14 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, LogNormal};
 
-/// The random numbers of one rank: the same for the same seed, on every machine.
+/// Returns the random numbers of one rank: equal for equal seeds, on every machine.
 pub(crate) fn random(seed: u64, rank: u32) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(u64::from(rank));
     random
 }
 
-/// The time model of one rank.
+/// Duration model of one rank.
 pub(crate) struct Timing {
     latency_ns: f64,
     ns_per_byte: f64,
@@ -25,7 +25,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Of `rank`, whose files are striped by `striping`.
+    /// Creates the model of `rank`, whose files are striped by `striping`.
     pub(crate) fn new(args: &Args, rank: u32, striping: Option<Striping>) -> anyhow::Result<Self> {
         let node = args.node_of(rank);
         let of = |list: &[(u32, f64)], which: u32| {
@@ -42,7 +42,7 @@ impl Timing {
         })
     }
 
-    /// Nanoseconds that moving `length` bytes at `offset` takes; at least 1.
+    /// Returns the time to move `length` bytes at `offset`, in ns; at least 1.
     pub(crate) fn transfer_ns(&self, offset: u64, length: u64, random: &mut ChaCha8Rng) -> u64 {
         let slowest = self.striping.map_or(1.0, |striping| {
             let factors = striping
@@ -54,7 +54,7 @@ impl Timing {
         (undisturbed * self.own_factor * slowest * self.spread.sample(random)).max(1.0) as u64
     }
 
-    /// Nanoseconds of an operation or pause of about `typical_ns`.
+    /// Returns the time of an operation or pause of about `typical_ns`, in ns.
     pub(crate) fn about_ns(&self, typical_ns: f64, random: &mut ChaCha8Rng) -> u64 {
         (typical_ns * self.spread.sample(random)).max(1.0) as u64
     }

@@ -1,5 +1,4 @@
-//! The logs of simulated jobs, read back: they are whole, as a tracer would have written them, and a fault that is not about
-//! bytes leaves them as they are.
+//! Tests of the logs of simulated jobs, read back: complete, in the tracer's form, with unchanged bytes unless the fault concerns these.
 
 use dxt_synth::faults::{Choice, Truth, write};
 use std::collections::BTreeMap;
@@ -8,7 +7,7 @@ use trace_format::meta::{Process, stream_flags};
 use trace_format::op::{Layer, OpClass};
 use trace_format::read::{Decoder, Trace};
 
-/// What a log says of one call.
+/// Fields of one call in a log.
 struct Call {
     rank: i32,
     thread: u32,
@@ -88,7 +87,7 @@ fn barriers_are_on_record_where_the_manifest_says_so() {
         let barriers: Vec<&Call> = calls.iter().filter(|call| call.layer == Layer::Mpi).collect();
         assert_eq!(!barriers.is_empty(), truth.barriers, "{}", truth.name);
         assert!(barriers.iter().all(|call| (call.class, call.offset, call.length) == (OpClass::Communication, 0, 0)));
-        // All leave a barrier together, none before the last came.
+        // All ranks leave a barrier together, none before the last has arrived.
         let mut by_rank: BTreeMap<i32, Vec<&Call>> = BTreeMap::new();
         barriers.into_iter().for_each(|call| by_rank.entry(call.rank).or_default().push(call));
         for nth in 0..by_rank.values().map(Vec::len).max().unwrap_or(0) {

@@ -1,4 +1,4 @@
-//! The files that the generator writes, read back.
+//! Tests of the generator's files, read back.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

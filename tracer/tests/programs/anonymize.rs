@@ -1,13 +1,13 @@
-//! DXT_ANONYMIZE: no word that names something of the user's is in a trace, a spool or a spill, whatever wrote it, and all else is as without.
+//! Tests of DXT_ANONYMIZE: no user-chosen name is in a trace, spool or spill; all other data is unchanged.
 
 use crate::filters::{BOTH, noted, setting};
 use crate::harness::{Compiler, Launch, Scratch, Traces, recover, spools, workload, workload_hdf5, workload_with};
 use std::path::{Path, PathBuf};
 
-/// A word that is in every name.
+/// Word contained in every name.
 const WORD: &str = "topsecret";
 
-/// A directory of data, and a program's file, with the word in their names; and a key.
+/// Data directory and program with the word in their names; and a key.
 struct Secrets {
     scratch: Scratch,
     data: PathBuf,
@@ -31,7 +31,7 @@ impl Secrets {
         launch.env("DXT_JOB_ID", format!("{WORD}.7")).env("DXT_EXCLUDE", format!("*/{WORD}.none"))
     }
 
-    /// All that the traces say but for segments, which are numbers; and their names.
+    /// Returns all data of the traces except segments, which are numbers; and their file names.
     fn told(&self) -> Vec<u8> {
         let traces = Traces::read(&self.scratch.traces());
         assert!(!traces.files.is_empty());
@@ -47,7 +47,7 @@ fn has_word(bytes: &[u8]) -> bool {
     bytes.windows(WORD.len()).any(|here| here == WORD.as_bytes())
 }
 
-/// Whether all parts of a path are hashes, but for endings.
+/// Returns true if all parts of a path are hashes, except for file name extensions.
 fn is_hashed(path: &str) -> bool {
     let hex = |part: &str| part.len() == 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     path.split('/').skip(1).all(|part| hex(part.split('.').next().unwrap_or_default())) || path.starts_with('<')
@@ -91,7 +91,7 @@ fn none_is_in_what_a_killed_process_leaves() {
         assert_eq!(spools(&secrets.scratch).len(), 1, "{mode:?}");
         for entry in std::fs::read_dir(secrets.scratch.spools()).expect("a directory") {
             let path = entry.expect("a file").path();
-            // grep(1) passes over the holes of a large file.
+            // grep(1) skips holes of large files.
             let found = std::process::Command::new("grep").arg("-q").arg("-a").arg(WORD).arg(&path).status();
             assert_eq!(found.expect("grep(1) runs").code(), Some(1), "{}", path.display());
         }
@@ -149,7 +149,7 @@ fn without_its_key_nothing_is_told() {
         assert!(outcome.stderr.contains("DXT_ANONYMIZE") && outcome.stderr.contains("not tracing"), "{outcome:?}");
         assert!(Traces::read(&secrets.scratch.traces()).files.is_empty());
     }
-    // A node on which the key cannot be read holds nobody up.
+    // A node on which the key cannot be read blocks no other.
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for (rank, others) in [("0", 0), ("1", 3000)] {
             let secrets = Secrets::new(&workload_with("scarce_mpi", mpi, &["-O1", "-ldl"]));

@@ -1,5 +1,4 @@
-//! DXT_JOB_BYTES of a whole job: what all of its processes leave together, however many there are, and what becomes of the file in which
-//! they share it. (What a single process leaves: site.rs.)
+//! Tests of DXT_JOB_BYTES for whole jobs: total of all processes, and lifetime of the node quota file. (Limits of one process: site.rs.)
 
 use crate::filters::{BOTH, noted};
 use crate::harness::{Launch, Scratch, Traces, have, is_root, recover, skip, spools, workload, workload_with};
@@ -11,40 +10,39 @@ use std::process::{Child, Command};
 
 const FOLDED: &str = "DXT_JOB_BYTES keeps counters only";
 const OWN_SHARE: &str = "took a share of DXT_JOB_BYTES of their own";
-/// What comes on top of the budget by each trace.
+/// Bytes of a trace that do not count against the budget.
 const TRACE: u64 = 4 << 10;
-/// The same by a process of one thread and two files that is killed, when nothing was left as it began; more of either take steps more.
+/// Bytes beyond the budget left by a killed process with one thread and two files; more threads or files add steps of this size.
 const LEAST_SPOOL: u64 = 64 << 10;
 
-/// Bytes that a file takes: spools are mostly holes.
+/// Returns the bytes that a file takes: spools are mostly holes.
 fn bytes(file: &Path) -> u64 {
     let about = file.symlink_metadata().expect("a file");
     about.len().min(about.blocks() * 512)
 }
 
-/// Bytes of all that is left.
 fn all_bytes(scratch: &Scratch) -> u64 {
     left(scratch).iter().map(|file| bytes(file)).sum()
 }
 
-/// The files in which processes of a node share the budget.
+/// Returns the node quota files, through which processes of a node share the budget.
 fn pots(scratch: &Scratch) -> Vec<PathBuf> {
     left(scratch).into_iter().filter(|file| file.extension().is_some_and(|end| end == "budget")).collect()
 }
 
-/// Bytes that the one pot says are reserved.
+/// Returns the bytes reserved in the only node quota file.
 fn reserved(scratch: &Scratch) -> u64 {
     let [pot] = pots(scratch).try_into().expect("one pot");
     reserved_in(&pot)
 }
 
-/// Pots where processes share them that have no directory of spools in common.
+/// Returns the node quota files of processes that have no spool directory in common.
 fn pots_in_tmp() -> Vec<PathBuf> {
     let files = std::fs::read_dir("/tmp").into_iter().flatten().flatten().map(|entry| entry.path());
     files.filter(|file| file.extension().is_some_and(|end| end == "budget")).collect()
 }
 
-/// Whether it is this user's.
+/// Returns true if the node quota file belongs to this user.
 fn is_own(pot: &Path) -> bool {
     let own = std::fs::metadata("/proc/self").expect("a process");
     pot.symlink_metadata().is_ok_and(|about| about.uid() == own.uid())
@@ -55,14 +53,14 @@ fn reserved_in(pot: &Path) -> u64 {
     u64::from_le_bytes(bytes[16..24].try_into().expect("three words"))
 }
 
-/// A process of `calls` writes at random offsets, and one to another file.
+/// Returns a process with `calls` writes at random offsets, and one write to another file.
 fn process<'a>(scratch: &'a Scratch, job: Option<&str>, budget: &str, calls: &str) -> Launch<'a> {
     let launch = Launch::new(scratch, workload("many_files")).arg(scratch.data()).args(["return", "1", calls]);
     let launch = launch.env("DXT_JOB_BYTES", budget);
     job.into_iter().fold(launch, |launch, job| launch.env("DXT_JOB_ID", job))
 }
 
-/// A process that has the lock of `pot`, as the tracer's processes have it, and does then as `last` says in Python.
+/// Starts a process that holds the lock of `pot`, as the tracer's processes do, then runs the Python code `last`.
 fn holder(pot: &Path, last: &str) -> Child {
     let holds = "import fcntl, os, signal, sys, time; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); ";
     let mut holder = Command::new("python3")
@@ -78,18 +76,17 @@ fn holder(pot: &Path, last: &str) -> Child {
     holder
 }
 
-/// Kills and reaps it.
+/// Kills and reaps the lock holder.
 fn let_go(mut holder: Child) {
     holder.kill().expect("failed to kill it");
     holder.wait().expect("it ends");
 }
 
-/// Segments in all traces.
 fn segments(traces: &Traces) -> u64 {
     traces.processes.iter().map(|process| process.info.segments).sum()
 }
 
-/// Demands that all writes are on record or counted, some as segments and some not.
+/// Asserts that all writes are recorded or counted, and that only some have segments.
 #[track_caller]
 fn complete(scratch: &Scratch, writes: u64) -> Traces {
     let traces = Traces::read(&scratch.traces());
@@ -102,7 +99,7 @@ fn complete(scratch: &Scratch, writes: u64) -> Traces {
 
 #[test]
 fn a_job_of_many_processes_has_one_budget() {
-    // One after another, and at once. Without a budget they leave 3 MB, and 5 MB.
+    // Processes one after another, and at once. Without a budget they leave 3 MB and 5 MB.
     for (count, calls, and, budget) in [(300_u64, 2000_u64, ";", 256_u64 << 10), (50, 20_000, "&", 512 << 10)] {
         let scratch = Scratch::new();
         let place = scratch.data().display().to_string();
@@ -129,14 +126,14 @@ fn what_processes_do_not_leave_others_may() {
     for _ in 0..20 {
         assert_eq!(process(&scratch, Some("7"), "400K", "1000").run().code, 7);
     }
-    // Each had a spool of some 300 KiB.
+    // Each process had a spool of some 300 KiB.
     let traces = Traces::read(&scratch.traces());
     assert_eq!((traces.files.len(), noted(&traces, FOLDED)), (20, 0));
     let left = traces.files.iter().map(|file| bytes(file)).sum::<u64>();
     assert_eq!(reserved(&scratch), left);
     let [pot] = pots(&scratch).try_into().expect("one pot");
     assert_eq!(pot.metadata().expect("a pot").permissions().mode() & 0o777, 0o600);
-    // Another job has its own.
+    // Another job has its own quota.
     assert_eq!(process(&scratch, Some("8"), "400K", "1000").run().code, 7);
     assert_eq!(pots(&scratch).len(), 2);
 }
@@ -153,7 +150,7 @@ fn what_killed_processes_leave_counts() {
     let (left, most) = (all_bytes(&scratch), budget + LEAST_SPOOL * killed as u64);
     assert!(left <= most, "{left} bytes are left, {most} allowed");
     assert!(reserved(&scratch) <= budget);
-    // What is counted only is recovered, too.
+    // Calls that are only counted are recovered, too.
     recover(&scratch);
     complete(&scratch, killed as u64 * 3001);
 }
@@ -171,7 +168,7 @@ fn steps_of_ranks_and_their_children_have_one_budget() {
                 let outcome = launch.env("DXT_JOB_BYTES", budget.to_string()).ranks(compiler, 2).run();
                 ended_quietly(&outcome);
             }
-            // Two steps of two ranks with three children each.
+            // Two job steps of two ranks with three children each.
             let traces = complete(&scratch, 16 * 20_000);
             assert_eq!(noted(&traces, OWN_SHARE), 0);
             let (left, most) = (all_bytes(&scratch), budget + TRACE * traces.files.len() as u64);
@@ -185,7 +182,7 @@ fn steps_of_ranks_and_their_children_have_one_budget() {
 fn a_node_has_its_part() {
     let run = |variables: &[(&str, &str)]| {
         let scratch = Scratch::new();
-        // How many segments find room depends on how long the calls take.
+        // The number of segments that fit depends on the duration of the calls.
         let launch = process(&scratch, Some("7"), "400K", "150000");
         let launch = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value));
         assert_eq!(launch.run().code, 7);
@@ -199,7 +196,7 @@ fn a_node_has_its_part() {
     assert!(half <= (200 << 10) + TRACE && reserved <= 200 << 10, "{half} {reserved}");
 }
 
-/// How many pots there are, and how many processes say that they had a share of their own.
+/// Returns the number of node quota files, and of processes that report a share of their own.
 fn shares(scratch: &Scratch) -> (usize, u64) {
     let traces = Traces::read(&scratch.traces());
     assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()).0, 101 * traces.files.len() as u64);
@@ -208,11 +205,11 @@ fn shares(scratch: &Scratch) -> (usize, u64) {
 
 #[test]
 fn without_a_name_or_a_place_each_process_has_its_share() {
-    // No job that others could be of.
+    // No job id that other processes could share.
     let scratch = Scratch::new();
     assert_eq!(process(&scratch, None, "1M", "100").run().code, 7);
     assert_eq!(shares(&scratch), (0, 1));
-    // Nothing can be made there.
+    // No file can be made in this directory.
     let scratch = Scratch::new();
     assert_eq!(process(&scratch, Some("7"), "1M", "100").env("DXT_SPOOL", "/proc/self").run().code, 7);
     assert_eq!(shares(&scratch), (0, 1));
@@ -249,7 +246,7 @@ fn a_pot_that_is_none_is_left_alone() {
                 std::fs::write(&pot, bytes).expect("failed to write a file");
                 std::fs::set_permissions(&pot, std::fs::Permissions::from_mode(0o600)).expect("failed to set a mode");
             }
-            // Whoever can open it can hold its lock.
+            // Any process that can open the file can hold its lock.
             "locked" if !have("python3") => return skip("python3 is not installed"),
             "locked" => {
                 std::fs::write(&pot, &good).expect("failed to write a file");
@@ -292,7 +289,7 @@ fn a_stopped_process_that_has_the_lock_costs_nobody_anything() {
     let holder = holder(&pot, "os.kill(os.getpid(), signal.SIGSTOP)");
     let outcome = process(&scratch, Some("7"), "1G", "300000").run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""));
-    // It had its share to itself, and says so.
+    // The process had a share of its own, and reports it.
     let traces = Traces::read(&scratch.traces());
     assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()).0, 300_102);
     assert_eq!((noted(&traces, FOLDED), noted(&traces, OWN_SHARE)), (0, 1));
@@ -301,7 +298,7 @@ fn a_stopped_process_that_has_the_lock_costs_nobody_anything() {
     let_go(holder);
     assert_eq!(process(&scratch, Some("7"), "1G", "100").run().code, 7);
     assert!(reserved(&scratch) > before);
-    // A share is the most all the same.
+    // The process's own share still limits it.
     let small = Scratch::new();
     assert_eq!(process(&small, Some("7"), "400K", "100").run().code, 7);
     let [pot] = pots(&small).try_into().expect("one pot");
@@ -320,25 +317,25 @@ fn a_lock_that_comes_late_costs_nobody_anything() {
     let scratch = Scratch::new();
     assert_eq!(process(&scratch, Some("7"), "1G", "100").run().code, 7);
     let [pot] = pots(&scratch).try_into().expect("one pot");
-    // Longer than a process waits as it begins; it runs for longer.
+    // Longer than a process waits for the lock at its start; the process runs for longer.
     let mut holder = holder(&pot, "time.sleep(0.3)");
     let launch = Launch::new(&scratch, "sh").args(["-c", "\"$0\" \"$@\"; code=$?; exit $code"]).untraced();
     let launch = launch.arg("env").arg(format!("LD_PRELOAD={}", crate::harness::library().display()));
     let launch = launch.arg(workload("many_files")).arg(scratch.data()).args(["return", "1", "3000000"]);
     assert_eq!(launch.env("DXT_JOB_BYTES", "1G").env("DXT_JOB_ID", "7").run().code, 7);
     assert!(holder.wait().expect("it ends").success());
-    // All is settled at the end.
+    // All reservations are settled at the end.
     let traces = Traces::read(&scratch.traces());
     assert_eq!((noted(&traces, FOLDED), noted(&traces, OWN_SHARE)), (0, 0));
-    // How many have room depends on how well times can be packed: on a busy machine they are longer.
+    // The number of segments that fit depends on how well times can be packed: on a busy machine they are longer.
     assert!(segments(&traces) > 500_000, "{}", segments(&traces));
     assert_eq!(reserved(&scratch), traces.files.iter().map(|file| bytes(file)).sum::<u64>());
 }
 
-/// Where what was asked for was had, and where it was not.
+/// Unused reservations are returned, whether or not they were granted.
 #[test]
 fn what_is_not_left_is_given_back() {
-    // Left out, and confined: nothing of it is there.
+    // Filtered and confined: the process leaves nothing.
     let scratch = Scratch::new();
     for _ in 0..3 {
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).args(["kill", "100"]);
@@ -346,7 +343,7 @@ fn what_is_not_left_is_given_back() {
         assert_eq!(launch.run().code, 5);
     }
     assert_eq!(left(&scratch), Vec::<PathBuf>::new());
-    // Confined: the spool is there, and no more than that is kept.
+    // Confined: the spool remains, and no more than its size stays reserved.
     for count in 1..=3 {
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).args(["kill", "100"]);
         assert_eq!(launch.env("DXT_JOB_BYTES", "1G").env("DXT_JOB_ID", "7").run().code, 5);
@@ -382,9 +379,9 @@ fn programs_that_are_not_traced_leave_what_counts() {
     };
     let (done, pot, there) = end("unset LD_PRELOAD; exec true");
     assert_eq!(done, 1);
-    // The tables of the pages that a file system keeps for itself are not counted.
+    // File system metadata (tables of pages) is not counted.
     assert!(pot <= there && there <= pot + LEAST_SPOOL, "{pot} {there}");
-    // One that has the tracer, be it off, takes the file away, and gives back what was kept for it.
+    // A program with the tracer, even switched off, removes the file and returns its reservation.
     let (_, before, there) = end("exec true");
     for how in [
         "exec true",
@@ -447,7 +444,7 @@ fn to_give_back_makes_nothing() {
     assert!(!Traces::read(&scratch.traces()).files.is_empty());
 }
 
-/// What the kernel sees of the pot.
+/// System calls on the node quota file, as seen by strace.
 #[test]
 fn without_a_budget_no_call_is_made_for_it() {
     if !have("strace") {
@@ -471,12 +468,12 @@ fn without_a_budget_no_call_is_made_for_it() {
         Some((report.lines().filter(of_pot).count(), report.lines().count()))
     };
     let (Some((without, lines)), Some((with, more_lines))) = (run(""), run("100M")) else { return };
-    // Not found, made, opened again, and twice locked and given up.
+    // Open (not found), create, open again, and two pairs of lock and unlock.
     assert_eq!((without, with), (0, 7), "{lines} {more_lines}");
     assert!(more_lines > lines, "{lines} {more_lines}");
 }
 
-/// Forks and programs that are become: nothing that a process has reserved is lost.
+/// No reservation of a process is lost by fork or exec.
 #[test]
 fn forked_children_and_other_programs_give_back_what_they_do_not_leave() {
     let scratch = Scratch::new();

@@ -1,12 +1,11 @@
-//! What all ranks do together at MPI_Finalize: at most eight collective calls, whatever was recorded; whichever of them fails on one
-//! rank, everybody comes to an end and nothing is lost.
+//! Tests of MPI_Finalize: at most eight collective calls, whatever was recorded; if one fails on one rank, all end and nothing is lost.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, spools, workload_with};
 use std::path::Path;
 
 const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// The program with the counting layer behind the tracer.
+/// Returns the program with the counting library behind the tracer.
 pub(crate) fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
     let shim = workload_with("counting_calls", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
@@ -15,7 +14,7 @@ pub(crate) fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: 
     launch.env("OMPI_MCA_io", "^ompio").env("DXT_INCLUDE", scratch.data())
 }
 
-/// The collective calls that each rank said the tracer made in MPI_Finalize, without the two of MPI_Init.
+/// Returns the collective calls of the tracer in MPI_Finalize, as reported by each rank, without the two in MPI_Init.
 fn flushes(outcome: &Outcome) -> Vec<Vec<String>> {
     let lines = outcome.stderr.lines().filter_map(|line| line.strip_prefix("flush "));
     let words = lines.map(|line| line.split(' ').skip(1).map(str::to_owned).collect::<Vec<_>>());
@@ -27,7 +26,7 @@ fn flushes(outcome: &Outcome) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// That all ranks made the same calls, and which.
+/// Asserts that all ranks made the same calls, at most eight; returns these.
 pub(crate) fn at_most_eight(outcome: &Outcome, ranks: u32) -> Vec<String> {
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let all = flushes(outcome);
@@ -73,7 +72,7 @@ fn a_flush_makes_at_most_eight_collective_calls() {
     }
 }
 
-/// What the program did to its shared file is told once, whether by the trace of all ranks or by one of each.
+/// Asserts that the calls on the shared file are counted once, whether in the trace of all ranks or in one of each.
 pub(crate) fn told_once(traces: &Traces, data: &Path, ranks: u64) {
     let posix = data.join("posix.0");
     let writes = 20 * ranks + ranks * (ranks - 1) / 2;
@@ -97,7 +96,7 @@ fn whichever_call_fails_on_one_rank_everything_is_told_once() {
             at_most_eight(&outcome, 3);
             let traces = Traces::read(&scratch.traces());
             println!("{mpi:?} {mode} {call}: {} files", traces.files.len());
-            // What MPI says of the write decides nothing: each rank looks for its part.
+            // The status of the write is ignored: each rank verifies its part.
             if call.starts_with("File_write") {
                 assert_eq!(traces.files.len(), 1, "{mpi:?} {mode} {call}");
             }
@@ -130,7 +129,7 @@ fn a_trace_that_gets_no_name_is_whole_under_the_one_it_has() {
         for (mode, call, failing) in [
             ("trace", "Allreduce:3", "none:0"),
             ("counters", "Allreduce:4", "none:0"),
-            // Both at once: who does not know tells its part once more, and both say the same of whose it is.
+            // Both at once: a rank without the result writes its part again, and both copies name the same rank.
             ("trace", "Allreduce:3", "Allreduce:3"),
         ] {
             let scratch = Scratch::new();

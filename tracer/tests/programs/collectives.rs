@@ -1,4 +1,4 @@
-//! MPI's collective calls: the trace says what the program says, of every communicator, and they take nothing from I/O.
+//! Tests of MPI collective calls: the trace matches the program's own log, for every communicator, and recording takes no room from I/O.
 
 use crate::harness::{
     Compiler, Launch, Order, Scratch, Traces, assert_same, have, library, log_lines, read_failures, read_log, recover,
@@ -9,9 +9,9 @@ use std::path::Path;
 use trace_format::meta::CommunicatorDef;
 
 const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
-/// The file that stands for MPI.
+/// Pseudo file of MPI calls.
 const MPI: &str = "<MPI>";
-/// How far the wall clock that a program reads may be from the trace's, in ns.
+/// Maximum difference between wall clock times read by a program and those of the trace, in ns.
 const CLOCKS_APART: i64 = 2_000_000;
 
 fn available() -> impl Iterator<Item = Compiler> {
@@ -20,25 +20,25 @@ fn available() -> impl Iterator<Item = Compiler> {
 
 fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
     let program = workload_with("collectives", mpi, &["-O1", "-pthread"]);
-    // Names in /dev/shm that the library makes for itself are no business of these tests.
+    // Files in /dev/shm made by the MPI library are irrelevant here.
     Launch::new(scratch, program).arg(scratch.data()).arg(way).ranks(mpi, ranks).env("DXT_INCLUDE", scratch.data())
 }
 
-/// Numbers of a line of the log that begins with `word`.
+/// Returns the numbers of each log line that begins with `word`.
 fn numbers(scratch: &Scratch, word: &str) -> Vec<Vec<i64>> {
     let lines = log_lines(scratch);
     let lines = lines.iter().filter_map(|line| line.strip_prefix(word));
     lines.map(|line| line.split_whitespace().map(|number| number.parse().expect("a number")).collect()).collect()
 }
 
-/// Calls of the layer on record, and those that were counted.
+/// Returns the number of MPI calls recorded as segments, and of those only counted.
 fn totals(traces: &Traces) -> (usize, u64) {
     let missing = traces.processes.iter().flat_map(|process| &process.missing);
     let missing = missing.filter(|missing| missing.op.layer == "MPI").map(|missing| missing.counters.segments).sum();
     (traces.own_ops(&["MPI"], Path::new(MPI)).len(), missing)
 }
 
-/// The log says the same as the trace: calls, their order, communicators, times.
+/// Asserts that log and trace agree on calls, their order, communicators and times.
 fn same(scratch: &Scratch, traces: &Traces) {
     let log = read_log(scratch);
     assert_same(Order::Thread, &log, &traces.own_ops(&["MPI"], Path::new(MPI)));
@@ -59,7 +59,7 @@ fn same(scratch: &Scratch, traces: &Traces) {
     communicators(scratch, traces);
 }
 
-/// Each process tells its communicators, and members of one tell the same of it.
+/// Asserts that each process records its communicators, and that members of one agree on it.
 fn communicators(scratch: &Scratch, traces: &Traces) {
     for process in traces.processes.iter().filter(|process| process.info.pid != 0) {
         let told = &process.block.communicators;
@@ -84,7 +84,7 @@ fn the_trace_says_what_the_program_did_on_which_communicator() {
             let (log, traces) = program(&scratch, mpi, ranks, "all").traced();
             assert!(log.len() > 90 && traces.missing() == 0);
             same(&scratch, &traces);
-            // The world's members are those of its duplicate, and not those of a half.
+            // The world's members equal those of its duplicate, and differ from those of a half.
             let world = |def: &&CommunicatorDef| def.number == 0;
             let all = traces.processes[0].block.communicators.clone();
             let whole = all.iter().find(world).expect("the world").members;
@@ -101,7 +101,7 @@ fn counters_say_how_many_there_were() {
         for mode in ["counters", "trace"] {
             let scratch = Scratch::new();
             let launch = program(&scratch, mpi, 2, "all").env("DXT_ENABLE", mode).env("DXT_MPI_BUFFER_MAX", "0");
-            // What a scratch holds when the program ends is on record.
+            // Calls still in a thread's scratch area at program end are recorded.
             let (log, traces) = launch.env("DXT_OVERFLOW", "fold").traced();
             let failed = read_failures(&scratch).len();
             let (on_record, counted) = totals(&traces);
@@ -112,11 +112,11 @@ fn counters_say_how_many_there_were() {
     }
 }
 
-/// Those that MPI-IO makes, those of communicators and windows, and non-blocking ones; nor those of the flush.
+/// Collective calls made by MPI-IO, by communicator and window functions, by nonblocking operations, and by the flush are not recorded.
 #[test]
 fn what_libraries_do_among_themselves_is_not_the_programs() {
     for mpi in available() {
-        // OMPIO is what Open MPI does I/O with, unless ROMIO is asked for.
+        // Open MPI uses OMPIO for I/O unless ROMIO is requested.
         for io in ["ompio", "^ompio"] {
             let scratch = Scratch::new();
             let (log, traces) = program(&scratch, mpi, 3, "others").env("OMPI_MCA_io", io).traced();
@@ -145,17 +145,17 @@ fn a_million_take_no_room_from_io() {
             if overflow == "fold" || buffer == "4M" {
                 assert_eq!(kept, kept_too, "{mpi:?} {buffer} {overflow}");
             } else {
-                // How well a block packs depends on its times.
+                // The packed size of a block depends on its times.
                 assert!(kept_too > kept / 2, "{mpi:?}: {kept_too} of {kept}");
             }
             assert_eq!(on_record as u64 + counted, 2 * count, "{mpi:?} {buffer} {overflow}");
-            // Two ranks with room for 8,192 each, less what chunks need themselves, more where they are packed.
+            // Two ranks with room for 8,192 calls each, minus chunk headers, plus gains of packing.
             assert!(on_record >= 2 * 8000, "{mpi:?} {buffer} {overflow}: {on_record}");
         }
     }
 }
 
-/// Of the calls of one operation on one communicator all ranks keep the same ones, so that the k-th of one is the k-th of all.
+/// All ranks keep the same calls of one operation on one communicator, so that the k-th of one rank is the k-th of all.
 #[test]
 fn of_very_many_all_ranks_keep_the_same() {
     for mpi in available() {
@@ -169,10 +169,10 @@ fn of_very_many_all_ranks_keep_the_same() {
         };
         let pids = traces.processes.iter().map(|process| process.info.pid).filter(|pid| *pid != 0);
         let starts: Vec<Vec<i64>> = pids.map(of_rank).collect();
-        // All of the first 16,384, half of as many more, a quarter of the rest.
+        // All of the first 16,384 calls, half of the next 16,384, a quarter of the rest.
         let kept = 16_384 + 8_192 + (50_000 - 32_768) / 4;
         assert!(starts.len() == 2 && starts.iter().all(|starts| starts.len() == kept), "{mpi:?}");
-        // Nobody makes the next before all have made this one.
+        // No rank starts the next call before all have started this one.
         let latest = |k: usize| starts.iter().map(|starts| starts[k]).max().unwrap();
         let earliest = |k: usize| starts.iter().map(|starts| starts[k]).min().unwrap();
         assert!((1..kept).all(|k| latest(k - 1) < earliest(k) + CLOCKS_APART), "{mpi:?}");
@@ -183,7 +183,7 @@ fn of_very_many_all_ranks_keep_the_same() {
     }
 }
 
-/// A call that fails on one rank is one of the same calls.
+/// A call that fails on one rank still counts as the same call.
 #[test]
 fn of_very_many_all_ranks_keep_the_same_where_one_fails() {
     for mpi in available() {
@@ -217,7 +217,7 @@ fn layers_leave_them_out_and_in() {
     }
 }
 
-/// Filters of files and of sizes are not about them.
+/// Filters of files and sizes do not apply to MPI calls.
 #[test]
 fn filters_of_files_leave_them_alone() {
     for mpi in available() {
@@ -242,7 +242,7 @@ fn threads_have_each_their_own() {
         assert_eq!(by_thread.len(), 8);
         for ((pid, tid), numbers) in by_thread {
             assert!(numbers.len() == 500 && numbers[0] > 0 && numbers.iter().all(|number| *number == numbers[0]));
-            // Its I/O is under the same thread id.
+            // The thread's I/O has the same thread id.
             let writes = traces.own_ops(&["POSIX"], &scratch.data().join("threads"));
             assert_eq!(
                 writes.iter().filter(|op| (op.pid, op.tid, op.name.as_str()) == (pid, tid, "write")).count(),
@@ -252,7 +252,7 @@ fn threads_have_each_their_own() {
     }
 }
 
-/// I/O in a reduction of the program's own is the program's.
+/// I/O in a user-defined reduction operation counts as the program's.
 #[test]
 fn a_reduction_may_do_io() {
     for mpi in available() {
@@ -264,7 +264,7 @@ fn a_reduction_may_do_io() {
     }
 }
 
-/// More communicators than there are numbers for, one after another.
+/// More communicators, one after another, than there are numbers.
 #[test]
 fn thousands_of_communicators_have_numbers() {
     for mpi in available() {
@@ -291,7 +291,7 @@ fn a_killed_process_leaves_them_in_its_spool() {
             let traces = Traces::read(&scratch.traces());
             let (on_record, counted) = totals(&traces);
             assert_eq!(on_record as u64 + counted, count, "{mpi:?}");
-            // Whenever it was killed: what only waits to be counted is.
+            // Killed at any time: calls waiting to be counted are counted.
             assert_eq!(on_record, if count == 7 { 7 } else { 2 * (16_384 + 8_192 + (35_000 - 32_768) / 4) }, "{mpi:?}");
             communicators(&scratch, &traces);
             if count == 7 {
@@ -301,7 +301,7 @@ fn a_killed_process_leaves_them_in_its_spool() {
     }
 }
 
-/// The program's output, data and return values are as without the tracer; in the program itself every call is checked.
+/// Output, data and return values equal those without the tracer; the program itself checks every call.
 #[test]
 fn the_program_does_not_notice() {
     for mpi in available() {
@@ -318,7 +318,7 @@ fn the_program_does_not_notice() {
     }
 }
 
-/// Fortran's bindings lead to the C functions; a call counts once.
+/// Fortran bindings call the C functions; a call counts once.
 #[test]
 fn fortran_calls_count_once_through_every_binding() {
     let mut any = false;
@@ -337,7 +337,7 @@ fn fortran_calls_count_once_through_every_binding() {
     }
 }
 
-/// Instructions of each barrier of one process, with all that it calls.
+/// Returns the instructions per barrier of one process, including all functions called.
 fn instructions_per_barrier(mode: &str, traced: bool, counts: [u32; 2]) -> f64 {
     let instructions = counts.map(|calls| {
         let scratch = Scratch::new();
@@ -358,7 +358,7 @@ fn instructions_per_barrier(mode: &str, traced: bool, counts: [u32; 2]) -> f64 {
     (instructions[1] - instructions[0]) / f64::from(counts[1] - counts[0])
 }
 
-/// As any other call: see `instructions.rs`, of which this is the collective call.
+/// Limits the cost of a collective call, as `instructions.rs` does for other calls.
 #[test]
 fn a_collective_call_costs_few_instructions() {
     if !have("valgrind") || !Compiler::Mpich.available() {
@@ -366,7 +366,7 @@ fn a_collective_call_costs_few_instructions() {
     }
     let optimized = library().parent().is_some_and(|dir| dir.ends_with("release"));
     let untraced = instructions_per_barrier("trace", false, [4_000, 12_000]);
-    // Measured: 179 and 329; of those beyond the first 16,384, of which more than half are only counted, 292.
+    // Measured: 179 and 329 instructions; 292 for calls beyond the first 16,384, more than half of which are only counted.
     let (few, many) = ([4_000, 12_000], [20_000, 40_000]);
     for (mode, counts, most) in [("trace", few, 195.0), ("trace", many, 330.0), ("counters", many, 355.0)] {
         let added = instructions_per_barrier(mode, true, counts) - untraced;

@@ -1,8 +1,8 @@
-//! The variables of docs/configuration.md, as a user sets them.
+//! Tests of the variables of docs/configuration.md, as set by a user.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, spools, workload, workload_with};
 
-/// A program that makes `calls` pwrites of 4 bytes and one open, and ends with code 7.
+/// Returns a program with `calls` pwrites of 4 bytes and one open that exits with status 7.
 fn program<'a>(scratch: &'a Scratch, calls: u32) -> Launch<'a> {
     Launch::new(scratch, workload("exits")).arg(scratch.data()).arg("return").arg(calls.to_string())
 }
@@ -86,7 +86,7 @@ fn what_the_buffer_cannot_hold_is_counted_exactly() {
     }
 }
 
-/// Every one of the program's writes is on record, in order.
+/// Asserts that every write of the program is recorded, in order.
 fn all_on_record(scratch: &Scratch, writes: usize) {
     let traces = Traces::read(&scratch.traces());
     assert_eq!((traces.segments.len(), traces.missing()), (writes + 1, 0));
@@ -94,7 +94,7 @@ fn all_on_record(scratch: &Scratch, writes: usize) {
         traces.segments[1..].iter().map(|seg| (seg.op.offset, seg.op.length)).unzip();
     assert!(offsets.iter().enumerate().all(|(i, offset)| *offset == i as i64 * 64));
     assert!(lengths.iter().all(|length| *length == 4));
-    // One thread does one thing at a time.
+    // Calls of one thread do not overlap.
     assert!(traces.segments.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns));
 }
 
@@ -108,13 +108,13 @@ fn a_larger_buffer_holds_all() {
 
 #[test]
 fn a_full_buffer_is_packed_and_loses_nothing() {
-    // 4 MiB are 131,072 segments as they are recorded.
+    // 4 MiB hold 131,072 segments before packing.
     let scratch = Scratch::new();
     assert_eq!(program(&scratch, 600_000).run().code, 7);
     all_on_record(&scratch, 600_000);
 }
 
-/// 32-byte segments of calls that `bench_calls` makes, in the default buffer of 4 MiB.
+/// Runs `bench_calls` with the default buffer of 4 MiB; returns the numbers of recorded and missing segments.
 fn kept_of(operation: &str, calls: u64, settings: &[(&str, &str)]) -> (u64, u64) {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload_with("bench_calls", Compiler::Cc, &["-O2"]));

@@ -1,4 +1,4 @@
-//! Programs that confine themselves by seccomp(2): they end as they would have, and what they did is in the spool.
+//! Tests of programs that confine themselves by seccomp(2): they end as they would untraced, and their calls are in the spool.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, recover, spools, workload, workload_with};
 
@@ -6,14 +6,14 @@ fn run(scratch: &Scratch, way: &str, calls: &str) -> Outcome {
     Launch::new(scratch, workload("confined")).arg(scratch.data()).arg(way).arg(calls).run()
 }
 
-/// Writes to each of the two files, on record and counted.
+/// Returns the number of writes to each of the two files, recorded or counted.
 fn writes(scratch: &Scratch) -> (u64, u64) {
     let traces = Traces::read(&scratch.traces());
     let of = |name: &str| traces.totals(&["POSIX"], "write", &scratch.data().join(name)).0;
     (of("before"), of("after"))
 }
 
-/// Nothing but a line of the tracer's about the spool.
+/// Asserts that the tracer printed exactly one line, on the spool.
 fn told_once(outcome: &Outcome) {
     assert_eq!(outcome.code, 5, "{outcome:?}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
@@ -63,7 +63,7 @@ fn more_than_there_is_memory_for_is_counted() {
 
 #[test]
 fn threads_that_are_confined_with_another() {
-    // Also where nothing of the job's budget is left, and all is counted.
+    // Also with the job's budget used up, where all calls are only counted.
     for budget in ["", "0"] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg("threads").arg("2000");
@@ -125,7 +125,7 @@ fn a_child_of_a_confined_process_is_counted() {
     assert_eq!(children, 1);
 }
 
-/// A rank that may make no system call of its own keeps the others neither waiting nor from their traces.
+/// A rank that may make no system calls neither blocks the others nor costs them their traces.
 #[test]
 fn ranks_that_confine_themselves() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
@@ -161,7 +161,7 @@ fn a_program_that_forbids_to_read_the_counter() {
 fn who_only_asks_is_not_confined() {
     let scratch = Scratch::new();
     let outcome = run(&scratch, "asks", "300");
-    // The kernel was asked to install a filter, and would not: the tracer has said that it might.
+    // The kernel refused to install the filter, after the tracer had announced it.
     assert_eq!(outcome.code, 5, "{outcome:?}");
     assert!(spools(&scratch).is_empty());
     assert_eq!(writes(&scratch), (300, 300));

@@ -1,4 +1,4 @@
-//! Counters mode: the same numbers as a full trace gives, of whatever a program does, in memory that does not grow with it.
+//! Tests of counters mode: the same numbers as from a full trace, in memory that does not grow with the number of calls.
 
 use crate::harness::{Launch, MissingOps, Op, Scratch, Seg, Traces, read_failures, read_log, workload};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::path::Path;
 use trace_format::counters::{Counters, Previous};
 use trace_format::profile::{Access, Last, Profile};
 
-/// What tells the streams of one process apart: layer, operation, form, nested, path, errno.
+/// Identity of a stream in one process: layer, operation, mode, nested, path, errno.
 type Key = (String, String, String, bool, String, u16);
 
 fn program<'a>(scratch: &'a Scratch, data: &Path, way: &str, count: u32) -> Launch<'a> {
@@ -14,7 +14,7 @@ fn program<'a>(scratch: &'a Scratch, data: &Path, way: &str, count: u32) -> Laun
     launch.arg(data).arg(way).arg(count.to_string())
 }
 
-/// The two numbers that the program prints.
+/// Returns the two numbers that the program prints.
 fn printed(launch: Launch<'_>) -> [u64; 2] {
     let outcome = launch.run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
@@ -22,7 +22,7 @@ fn printed(launch: Launch<'_>) -> [u64; 2] {
     [numbers.next().expect("a number"), numbers.next().expect("a number")]
 }
 
-/// What does not depend on the run.
+/// Returns the counters without times, which vary from run to run.
 fn timeless(counters: &Counters) -> Counters {
     Counters { duration: 0, max_duration: 0, first_start: 0, last_end: 0, ..counters.clone() }
 }
@@ -35,7 +35,7 @@ fn counted(traces: &Traces) -> BTreeMap<Key, Counters> {
     traces.processes.iter().flat_map(|process| &process.missing).map(of).collect()
 }
 
-/// The same numbers from segments.
+/// Computes the same counters from segments.
 fn folded(traces: &Traces) -> BTreeMap<Key, Counters> {
     let mut sums: BTreeMap<Key, (Counters, Previous)> = BTreeMap::new();
     for seg in traces.segments.iter().chain(&traces.failures) {
@@ -47,7 +47,7 @@ fn folded(traces: &Traces) -> BTreeMap<Key, Counters> {
     sums.into_iter().map(|(key, (counters, _))| (key, timeless(&counters))).collect()
 }
 
-/// Profiles from segments, of files whose preferred size of an access is `alignment`.
+/// Computes profiles from segments, for files whose preferred I/O size is `alignment`.
 fn profiled(traces: &Traces, alignment: u64) -> BTreeMap<(String, String), Profile> {
     let mut profiles: BTreeMap<(String, String), (Profile, Last)> = BTreeMap::new();
     let moves = |seg: &&Seg| ["read", "write"].contains(&seg.op.name.as_str());
@@ -69,7 +69,7 @@ fn profiled(traces: &Traces, alignment: u64) -> BTreeMap<(String, String), Profi
 #[test]
 fn counters_are_what_the_full_trace_says() {
     let (scratch, full) = (Scratch::new(), Scratch::new());
-    // The same directory for both, so that the paths are the same.
+    // Same data directory for both runs, so that the paths are equal.
     let [known, unaligned] = printed(program(&scratch, &scratch.data(), "pattern", 0));
     assert_eq!(printed(program(&full, &scratch.data(), "pattern", 0).env("DXT_ENABLE", "trace")), [known, unaligned]);
     let (counters, trace) = (Traces::read(&scratch.traces()), Traces::read(&full.traces()));
@@ -94,8 +94,7 @@ fn counters_are_what_the_full_trace_says() {
     let expected = profiled(&trace, alignment);
     let expected: BTreeMap<_, _> = expected.iter().map(|(key, profile)| (key.clone(), bare(profile))).collect();
     assert_eq!(got, expected);
-    // Worked out by hand: 500 writes of 100 to 104 bytes 4096 apart, of which the last has no successor, and 50 reads of
-    // 50 bytes 10 * 4096 apart.
+    // Calculated by hand: 500 writes of 100 to 104 bytes 4096 apart, the last without a successor, and 50 reads of 50 bytes 40960 apart.
     let one = &process.profiles[&("POSIX".to_owned(), scratch.data().join("one").display().to_string())];
     assert_eq!((one.accesses, one.switches, one.file_unaligned), (550, 99, 0));
     let sizes: Vec<(i64, u64)> = one.sizes.top().iter().map(|common| (common.value, common.count)).collect();
@@ -107,10 +106,10 @@ fn counters_are_what_the_full_trace_says() {
     assert!(one.slowest_write.start < info.end_ns && one.slowest_write.duration < info.end_ns);
 }
 
-/// Calls, bytes, first byte and end per process, layer, operation, form, path and errno.
+/// Calls, bytes, first offset and end, by process, layer, operation, mode, path and errno.
 type Extents = BTreeMap<(u32, String, String, String, String, u16), (u64, u64, i64, i64)>;
 
-/// What the program says that it did.
+/// Returns the extents logged by the program.
 fn extents(log: &[Op]) -> Extents {
     let mut sums = Extents::new();
     for op in log {
@@ -142,12 +141,12 @@ fn every_call_of_every_program_is_counted() {
         for missing in traces.processes.iter().flat_map(|process| &process.missing).filter(wanted) {
             let (op, c) = (missing.op.clone(), &missing.counters);
             let key = (op.pid, op.layer, op.name, op.mode, op.path, op.errno);
-            // Calls on a file that was opened in a special manner have streams of their own.
+            // Calls on a file opened in a special mode have their own streams.
             let sum = told.entry(key).or_insert((0, 0, i64::MAX, i64::MIN));
             *sum = (sum.0 + c.segments, sum.1 + c.bytes, sum.2.min(c.min_offset), sum.3.max(c.max_end_offset));
         }
         let failures = read_failures(&scratch);
-        // Not all programs log what they try in vain.
+        // Some programs do not log their failed calls.
         told.retain(|key, _| key.5 == 0 || !failures.is_empty());
         let did = extents(&[read_log(&scratch), failures].concat());
         assert!(did.len() > 3, "{name}: {}", did.len());
@@ -160,7 +159,7 @@ fn every_call_of_every_program_is_counted() {
 
 #[test]
 fn a_million_files_take_a_few_mebibytes() {
-    // In memory, not on a disk; a debug library is too slow for as many.
+    // In memory, not on disk; a debug library is too slow for as many files.
     let data = tempdir_in_memory();
     let count =
         if cfg!(debug_assertions) && std::env::var_os("DXT_TRACER_LIB").is_none() { 100_000 } else { 1_000_000 };
@@ -184,7 +183,7 @@ fn a_million_files_take_a_few_mebibytes() {
     let different = note("different files") as f64 / (files - 1023) as f64;
     assert!((0.95..1.05).contains(&different), "{different}");
     println!("most memory: {without} KiB untraced, {with} KiB with counters");
-    // With pages of the spool, which are the kernel's cache of a file.
+    // Includes pages of the spool, which belong to the kernel's page cache.
     assert!(with - without < 10 << 10, "{} KiB more", with - without);
     let size = traces.files[0].metadata().expect("the trace is there").len();
     assert!(size < 1 << 18, "the trace takes {size} bytes");
@@ -222,7 +221,7 @@ fn what_waits_in_the_chunks_of_living_threads_and_of_a_child_is_counted() {
     assert_eq!(writes, [(1, 3), (bytes, bytes)]);
 }
 
-/// A directory in memory that goes away with the value.
+/// Directory in memory, removed on drop.
 struct InMemory(std::path::PathBuf);
 
 fn tempdir_in_memory() -> InMemory {

@@ -1,5 +1,5 @@
-//! Counters mode under both MPIs: files that ranks share become one record, exact in its sums, whose size does not depend
-//! on the number of ranks; files of single ranks stay with them. Files that not all ranks share: `counters_subsets`.
+//! Tests of counters mode under both MPIs: files shared by ranks become one record with exact sums, whose size does not depend on the
+//! number of ranks. Files of single ranks stay with them. Files shared by only some ranks: `counters_subsets`.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, read_log, workload_with};
 use std::collections::BTreeMap;
@@ -10,12 +10,12 @@ use trace_format::spread::Spread;
 
 pub(crate) const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Runs the program; returns its traces and the size of all files.
+/// Runs the program; returns its traces and the total size of the trace files.
 pub(crate) fn run(scratch: &Scratch, mpi: Compiler, ranks: u32, way: &str, flush: &str) -> (Traces, u64) {
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
     let launch = Launch::new(scratch, program).arg(scratch.data()).arg(way).ranks(mpi, ranks);
-    // Open MPI's own MPI-IO makes a file per rank to test locks with, which rightly stays with its rank; ROMIO does not.
-    // Open MPI's ranks race to make the directory of their job, and only those that are late ask for its parents.
+    // OMPIO makes a file per rank to test locks with, which stays with its rank; ROMIO does not. Open MPI's ranks race to create the job's
+    // directory, and only the late ones query its parents.
     let launch = launch.env("OMPI_MCA_io", "^ompio").env("DXT_INCLUDE", scratch.data());
     let outcome = launch.env("DXT_ENABLE", "counters").env("DXT_FLUSH", flush).run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
@@ -25,7 +25,7 @@ pub(crate) fn run(scratch: &Scratch, mpi: Compiler, ranks: u32, way: &str, flush
     (traces, sizes)
 }
 
-/// Counters of `name` through `layer` on `file`, in the record of `rank`, nested calls left out.
+/// Returns the counters of `name` through `layer` on `file` in the record of `rank`, without nested calls.
 pub(crate) fn counters(traces: &Traces, rank: i32, layer: &str, name: &str, file: &Path) -> Option<Counters> {
     let mut sum: Option<Counters> = None;
     for process in traces.processes.iter().filter(|process| process.info.rank == rank) {
@@ -96,7 +96,7 @@ fn files_of_all_ranks_become_one_record() {
                 (spread.time_ns.mean * f64::from(ranks) / time as f64 - 1.0).abs() < 1e-6,
                 "{spread:?}, not {time}"
             );
-            // One axis of time: what all did lies between the barrier of MPI_Init and the end.
+            // Common time axis: all calls lie between the barrier of MPI_Init and the end.
             let (info, sync) = (&common[0].info, common[0].info.sync_ns.expect("an aligned clock"));
             let all_writes = counters(&traces, -1, "POSIX", "write", &posix).expect("writes");
             assert!(sync <= all_writes.first_start && all_writes.last_end <= info.end_ns, "{all_writes:?} {info:?}");
@@ -161,7 +161,7 @@ fn where_nothing_is_shared_nothing_is_reduced() {
         let scratch = Scratch::new();
         let (traces, _) = run(&scratch, mpi, 3, "own", "collective");
         assert_eq!(traces.files.len(), 1);
-        // MPI itself may look at files of the user's on every rank.
+        // MPI itself may access the user's files on every rank.
         for process in traces.processes.iter().filter(|process| process.reduced.0 > 0) {
             assert!(process.missing.iter().all(|missing| !Path::new(&missing.op.path).starts_with(scratch.data())));
         }
@@ -176,7 +176,7 @@ fn where_nothing_is_shared_nothing_is_reduced() {
 fn ranks_of_different_settings_do_not_wait_for_each_other() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
-        // A shell that makes the odd ranks trace; the launchers name the rank in different ways.
+        // A shell script that turns on tracing for odd ranks; launchers name the rank in different ways.
         let program = workload_with("counters_mpi", mpi, &["-O1"]);
         let script = scratch.root().join("start.sh");
         let text = "#!/bin/sh\nrank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}\n\

@@ -1,5 +1,5 @@
-//! What is only counted is kept in a spool, too, so that others can see how far a process has come, and what it did outlives it if it is
-//! killed. (Kills and readers at any moment are in `spool.rs`, ends of all kinds in `ends.rs`.)
+//! Tests of counters in spools: other processes can follow the progress, and counters survive a killed process. (Kills and reads at any
+//! moment: `spool.rs`; all kinds of ends: `ends.rs`.)
 
 use crate::harness::{Launch, MissingOps, Scratch, Traces, library, look, recover, spools, workload};
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use trace_format::counters::Counters;
 
-/// What tells streams apart, but for the process, and what does not depend on the run.
+/// Counters without values that vary from run to run, by stream identity without the process.
 type Counted = BTreeMap<(String, String, String, bool, String, u16), Counters>;
 
-/// The counters of all processes, by path in the scratch directory.
+/// Returns the counters of all processes, by path relative to the scratch directory.
 fn counted(scratch: &Scratch, traces: &Traces) -> Counted {
     let mut all = Counted::new();
     let root = scratch.root().display().to_string();
@@ -23,13 +23,13 @@ fn counted(scratch: &Scratch, traces: &Traces) -> Counted {
     all
 }
 
-/// Without what depends on the order of calls of several threads or processes.
+/// Drops the values that depend on the order of calls of several threads or processes.
 fn unordered(counted: Counted) -> Counted {
     let known = |of: Counters| Counters { segments: of.segments, bytes: of.bytes, ..Counters::default() };
     counted.into_iter().map(|(key, counters)| (key, known(counters))).collect()
 }
 
-/// Runs a program in counters mode; its traces.
+/// Runs a program in counters mode; returns its traces.
 fn counting(scratch: &Scratch, program: &'static str, arguments: &[&str], spooled: bool) -> Traces {
     let launch = Launch::new(scratch, workload(program)).arg(scratch.data()).env("DXT_ENABLE", "counters");
     let launch = arguments.iter().fold(launch, Launch::arg);
@@ -53,11 +53,11 @@ fn a_normal_end_has_the_same_counters_and_leaves_no_spool() {
         let expected = counting(&without, program, arguments, false);
         assert!(!without.spools().exists(), "{program}");
         let got = counting(&with, program, arguments, true);
-        // It was made, and is gone.
+        // Spools were made, and are removed.
         assert!(with.spools().exists() && spools(&with).is_empty(), "{program} {arguments:?}");
         let (expected_sums, sums) = (counted(&without, &expected), counted(&with, &got));
         assert!(sums.len() > 1, "{program}: {sums:?}");
-        // Which thread comes first, nobody knows.
+        // The order of the threads is arbitrary.
         let alike = |sums: Counted| match arguments {
             ["alive", ..] => unordered(sums),
             _ => sums,
@@ -79,11 +79,11 @@ fn forked_children_and_programs_they_become_have_their_own() {
     let (expected, got) = (counting(&without, "fork", &[], false), counting(&with, "fork", &[], true));
     assert_eq!((expected.processes.len(), got.processes.len()), (8, 8));
     assert_eq!(spools(&with), Vec::<std::path::PathBuf>::new());
-    // Offsets of processes that append beside each other differ from run to run.
+    // Offsets of processes that append concurrently vary from run to run.
     assert_eq!(unordered(counted(&with, &got)), unordered(counted(&without, &expected)));
 }
 
-/// Runs a program that tells of each call until nobody listens, and then waits; looks at it, kills it, and looks at what it left.
+/// Runs a program that reports each call on a pipe until the pipe is full; reads its spool, kills it, and recovers the spool.
 fn waits(threads: u64) {
     let scratch = Scratch::new();
     let mut command = Command::new(workload("progress"));
@@ -91,7 +91,7 @@ fn waits(threads: u64) {
     command.env("LD_PRELOAD", library()).env("DXT_ENABLE", "counters");
     command.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools());
     let mut child = command.spawn().expect("failed to run the program");
-    // A pipe holds 64 KiB (pipe(7)), eight bytes for each call; then each thread has made one more and waits.
+    // A pipe holds 64 KiB (pipe(7)), 8 bytes for each call; each thread then makes one more call and waits.
     let made = (64 << 10) / 8 + threads;
     let seen = |traces: &Traces| {
         let counted: u64 =
@@ -123,7 +123,7 @@ fn waits(threads: u64) {
     assert_eq!(seen(&traces), (last.0, last.1), "what it left is what was seen");
 }
 
-/// The calls of the program that are writes, by path.
+/// Returns the program's writes, by path.
 fn writes(scratch: &Scratch) -> Counted {
     let all = counted(scratch, &Traces::read(&scratch.traces()));
     all.into_iter().filter(|(key, _)| key.1 == "write" && key.4.starts_with("/data")).collect()

@@ -1,18 +1,18 @@
-//! docs/coverage.md and the library name the same functions.
+//! Test that docs/coverage.md and the library name the same functions.
 
 use crate::harness::{have, library, skip};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Functions in the tables, with the number of rows that name them: in backticks, or MPI's.
+/// Returns the functions in the tables (in backticks, or of MPI) with the number of rows that name them.
 fn in_the_document() -> BTreeMap<String, usize> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/coverage.md");
     let text = std::fs::read_to_string(path).expect("failed to read docs/coverage.md");
     let mut rows = BTreeMap::new();
     for row in text.lines().filter_map(|line| line.strip_prefix("| ")) {
         let cell = row.split('|').next().unwrap_or_default();
-        // Every second piece between backticks is inside of them.
+        // Every second piece between backticks is quoted.
         let quoted = cell.split('`').skip(1).step_by(2).map(str::to_owned);
         let of_mpi = cell.split(|character: char| character != '_' && !character.is_ascii_alphanumeric());
         let of_mpi = of_mpi.filter(|word| word.starts_with("MPI_")).map(str::to_owned);
@@ -23,12 +23,12 @@ fn in_the_document() -> BTreeMap<String, usize> {
     rows
 }
 
-/// Functions that the library exports, MPI's under their first name.
+/// Returns the functions exported by the library, those of MPI without the PMPI names.
 fn in_the_library() -> BTreeSet<String> {
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library()).output().expect("failed to run nm");
     let listed = String::from_utf8(output.stdout).expect("symbols are text");
     let functions = listed.lines().filter_map(|line| line.split_once(" T ")).map(|(_, name)| name.trim());
-    // Of the other names one is for sanitizers.
+    // Also exported: one name for sanitizers.
     functions.filter(|name| !name.starts_with("PMPI_") && !name.starts_with("__tsan_")).map(str::to_owned).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Darshan's variables where ours are not set; its documentation says what they mean.
+//! Tests of Darshan's variables, used where ours are not set, with the meanings of Darshan's documentation.
 
 use crate::filters::{kept_and_counted_are_all, noted};
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
@@ -62,14 +62,13 @@ fn ranks_that_darshan_is_told_to_exclude_have_no_segments() {
     }
 }
 
-/// A file of triggers.
 fn triggers(scratch: &Scratch, lines: &str) -> PathBuf {
     let path = scratch.data().join("triggers.conf");
     std::fs::write(&path, lines).expect("a file");
     path
 }
 
-/// Any of the triggers keeps a file; the others have their counters. The file alone switches tracing on.
+/// A file matched by any trigger keeps its segments; other files have counters. The trigger file alone turns tracing on.
 #[test]
 fn files_are_kept_that_a_trigger_of_darshans_file_names() {
     for (lines, expected) in [
@@ -106,7 +105,7 @@ fn a_wrong_line_is_said_once_and_the_others_count() {
     assert!(first.contains("line 1 is left out: a parenthesis"), "{first}");
     assert!(second.contains("line 3 is left out: SMALL is no trigger"), "{second}");
     assert_eq!(kept(&Traces::read(&scratch.traces()), &scratch.data()), ["small".to_owned()].into());
-    // Nothing that is left, or nothing that can be read: as a setting that makes no sense.
+    // No usable trigger, or an unreadable file: handled as an invalid setting.
     for lines in [Some("FILE (\n"), None] {
         let scratch = Scratch::new();
         let path = lines.map_or_else(|| scratch.data().join("none"), |lines| triggers(&scratch, lines));
@@ -130,7 +129,7 @@ fn ranks_that_a_trigger_names_keep_all_files() {
         with_segments.retain(|(_, segments)| *segments > 0);
         with_segments.sort_unstable();
         let [(1, all), (2, _), (3, named)] = with_segments.as_slice() else { panic!("{mpi:?}: {with_segments:?}") };
-        // Open, write and close of the file that is named; collective calls of MPI are of no file.
+        // Open, write and close of the named file; MPI collective calls belong to no file.
         let own = |segment: &&crate::harness::Seg| segment.op.path.ends_with("/own.3");
         assert!(traces.segments.iter().filter(own).count() == 3 && all > named, "{mpi:?}: {with_segments:?}");
         assert!(!traces.segments.iter().any(|segment| segment.op.path.ends_with("/own.0")), "{mpi:?}");

@@ -1,6 +1,6 @@
-//! The matrix of ends: whatever the process does, whatever becomes of its segments and however it ends, what is on record or
-//! counted of each file lies between the calls whose return the program has seen and those that it began, and none is there
-//! twice: in the traces written and in what recovery makes of the spools left.
+//! Tests of process ends, over all kinds of processes, storage modes and ways to end. Per file, the number of calls recorded or counted
+//! lies between those returned and those begun, as counted by the program. No call is recorded twice, counting both the written traces and
+//! those recovered from remaining spools.
 
 use crate::filters::noted;
 use crate::harness::{
@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Pairs of numbers that the program counts in.
+/// Pairs of numbers (begun, returned) that the program counts in.
 const SLOTS: usize = 256;
 
-/// What the processes are.
+/// Kinds of processes.
 const KINDS: [&str; 9] =
     ["threads", "vforks", "forks", "exec", "confined", "chroot", "mounts", "ranks mpich", "ranks openmpi"];
-/// Those that only root may be. What they become would be elsewhere, too.
+/// Kinds that require root. Programs executed by these would look for files elsewhere, too.
 const OF_ROOT: [&str; 2] = ["chroot", "mounts"];
-/// What becomes of segments.
+/// Storage modes of segments.
 const MODES: [&str; 5] = ["compact", "spill", "fold", "counters", "untimed"];
-/// How they end; those of ranks only, and those of others only, stand last.
+/// Ways to end; those of ranks only, and those of all others only, come last.
 const WAYS: [&str; 15] = [
     "exit",
     "_exit",
@@ -42,7 +42,6 @@ const WAYS: [&str; 15] = [
     "finalize",
 ];
 
-/// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Case {
     kind: &'static str,
@@ -94,7 +93,7 @@ impl Case {
         told
     }
 
-    /// The same where the kernel answers one system call with an error.
+    /// Runs the case while the kernel fails one system call with an error.
     fn run_without(self, seed: u64, refused: [&str; 2]) -> Result<(), String> {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("without")).untraced();
@@ -102,7 +101,7 @@ impl Case {
         self.run_by(seed, &scratch, launch, self.code())
     }
 
-    /// The same where the process is held behind rename(2), and killed when its trace has its name.
+    /// Runs the case with the process delayed after rename(2), and kills it once its trace has its final name.
     fn run_to_the_name(self, seed: u64) -> Result<(), String> {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, "strace").untraced();
@@ -124,7 +123,7 @@ impl Case {
         })
     }
 
-    /// By a command that ends with the program, and is to end with `code` where that can be told.
+    /// Runs a command that ends with the program and, if known, with status `code`.
     fn run_by(self, seed: u64, scratch: &Scratch, launch: Launch<'_>, code: i32) -> Result<(), String> {
         let counts = scratch.root().join("counts");
         std::fs::write(&counts, vec![0; SLOTS * 16]).expect("failed to make a file");
@@ -164,7 +163,7 @@ impl Case {
                 found.entry(slot).or_default().0 += missing.counters.segments;
             }
         }
-        // Behind a trace that is written, a spool has room for so many; what finds none is counted, of all files together.
+        // Once its trace is written, a spool still holds some calls; calls beyond these are counted over all files together.
         let mut late = noted(&traces, "calls that came after the trace");
         let bytes = std::fs::read(counts).expect("failed to read the counts");
         let numbers: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
@@ -197,10 +196,10 @@ impl Case {
     }
 }
 
-/// How far apart in their list cases are that run one after the other, so that few of them are of all modes and ways.
+/// Distance in the list between consecutive cases, so that even few of them cover all modes and ways.
 const STEP: usize = 7;
 
-/// Runs cases in turn until `until` says so; a table of what went wrong, if anything did.
+/// Runs cases in turn while `goes_on` returns true; returns the number of runs and a table of failures, if any.
 fn runs(cases: &[Case], first_seed: u64, mut goes_on: impl FnMut(u64) -> bool) -> (u64, String) {
     let cases: Vec<Case> = cases.iter().copied().filter(|case| case.mpi().is_none_or(Compiler::available)).collect();
     let (mut wrong, mut tally, mut round) = (String::new(), BTreeMap::<Case, (u64, u64)>::new(), 0);
@@ -209,7 +208,7 @@ fn runs(cases: &[Case], first_seed: u64, mut goes_on: impl FnMut(u64) -> bool) -
         let seed = first_seed + round;
         let entry = tally.entry(case).or_default();
         entry.0 += 1;
-        // What the harness asserts of every trace is a failure like others here.
+        // Failed assertions of the harness on a trace count as failures here.
         let ran = std::panic::catch_unwind(|| case.run(seed));
         if let Err(why) = ran.unwrap_or_else(|_| Err("a trace is not as every trace must be".into())) {
             entry.1 += 1;
@@ -231,7 +230,7 @@ fn some(kinds: &[&str], rounds: u64) {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Where the random numbers begin; the same in every run unless one is wanted.
+/// Returns the first random seed: DXT_ENDS_SEED, or 1.
 fn seed() -> u64 {
     std::env::var("DXT_ENDS_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
@@ -241,7 +240,7 @@ fn threads_that_write_while_the_process_ends() {
     some(&["threads"], 135);
 }
 
-/// What is asked of the kernel and may be refused, by old kernels and in containers: the same holds without it.
+/// System calls that old kernels or containers may refuse: the invariant holds without each of them.
 #[test]
 fn threads_that_write_while_the_process_ends_without_one_system_call() {
     let refused = [
@@ -268,7 +267,7 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
             ("spill", "failed_exec"),
             ("counters", "sigkill"),
         ] {
-            // Without MADV_WIPEONFORK a child could write into its parent's spool: there is none.
+            // Without MADV_WIPEONFORK, a child could write into its parent's spool: there is none.
             if (refused[0], way) == ("madvise", "sigkill") {
                 continue;
             }
@@ -279,20 +278,20 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
     }
 }
 
-/// Kills the processes of `program` that were told of the scratch directory.
+/// Kills the processes of `program` that have the scratch directory among their arguments.
 fn kill(program: &Path, scratch: &Scratch) {
     let told = scratch.root().as_os_str().as_bytes();
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let runs = std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == program);
         let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
         if runs && arguments.windows(told.len()).any(|part| part == told) {
-            // It may be gone by now.
+            // May have exited already.
             let _ = Command::new("kill").arg("-KILL").arg(process.file_name()).stderr(Stdio::null()).status();
         }
     }
 }
 
-/// The trace has its name, and nothing in the spool says so yet. What all ranks have reduced to one record is part of the matter.
+/// The trace has its final name, but the spool is not yet marked as written. Includes records reduced over all ranks.
 #[test]
 fn killed_between_the_name_of_the_trace_and_the_marks_of_the_spool() {
     if !have("strace") {
@@ -308,7 +307,7 @@ fn killed_between_the_name_of_the_trace_and_the_marks_of_the_spool() {
     }
 }
 
-/// Children of vfork(2) run in memory of a process whose threads wait for its end.
+/// Children of vfork(2) run in the memory of a process whose threads wait for the child's end.
 #[test]
 fn children_of_vfork_that_write_while_the_process_ends() {
     some(&["vforks"], 45);
@@ -324,7 +323,7 @@ fn programs_that_become_others_while_threads_write() {
     some(&["exec"], 90);
 }
 
-/// Whose names lead elsewhere, or who may ask the kernel for nothing any more.
+/// Processes whose paths lead elsewhere, or that may make no more system calls.
 #[test]
 fn processes_in_a_sandbox_that_end_while_threads_write() {
     some(&["confined", "chroot", "mounts"], 50);
@@ -335,7 +334,7 @@ fn ranks_that_end_while_threads_write() {
     some(&["ranks mpich", "ranks openmpi"], 100);
 }
 
-/// For scripts/soak.sh: as many as the time allows, and a table.
+/// Runs as many cases as time allows, for scripts/soak.sh; prints a table.
 #[test]
 #[ignore = "takes as long as one likes: scripts/soak.sh"]
 fn soak() {

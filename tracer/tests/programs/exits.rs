@@ -1,4 +1,4 @@
-//! Ways to end: on every one that runs code, the trace is whole, and the program ends as it would have.
+//! Tests of program ends: at each one that runs code, the trace is complete, and the program ends as it would untraced.
 
 use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, library, read_log, recover, workload};
 use std::io::Read;
@@ -62,7 +62,7 @@ fn exit_from_another_thread() {
     nothing_lost("thread_exit", Some("exit"));
 }
 
-/// Death by a signal is the program's own; the trace is whole or there is none, never a broken one.
+/// Dies by its own signal; the trace is either complete or missing, never broken. Returns true if there is a trace.
 fn dies(way: &str, code: i32) -> bool {
     let scratch = Scratch::new();
     let (untraced, traced) = end_by(&scratch, way);
@@ -79,7 +79,7 @@ fn sigterm_with_default_action() {
     assert!(dies("sigterm", 128 + 15));
 }
 
-/// A signal that comes while a process that ends by itself writes its trace is no reason to lose it.
+/// A signal during the writing of the trace at a normal end does not lose the trace.
 #[test]
 fn sigterm_at_any_moment_of_the_end() {
     for round in 0..60_u64 {
@@ -121,7 +121,7 @@ fn sigterm_with_default_action_restored() {
     assert!(dies("default_again", 128 + 15));
 }
 
-/// The first process of a container: its own signals do not end it, and nobody else of its kind looks after it.
+/// First process of a container: signals that it sends itself do not end it, and it has no parent in its namespace.
 #[test]
 fn the_first_process_of_a_namespace() {
     let command = |way: &str, scratch: &Scratch, preload: &str| {
@@ -133,7 +133,7 @@ fn the_first_process_of_a_namespace() {
         return crate::harness::skip_here("a namespace of processes may not be made here");
     }
     let preload = format!("LD_PRELOAD={}", library().display());
-    // SIGTERM does not end it: it goes on to its end.
+    // SIGTERM does not end it: it continues to its end.
     for (way, code) in
         [("return", 7), ("exit", 7), ("_exit", 7), ("quick_exit", 7), ("thread_exit", 7), ("sigterm", 99)]
     {
@@ -187,7 +187,7 @@ fn what_is_known_is_said_before_standard_error_is_closed() {
     let place = format!("dxt: a trace will be written in {} (", scratch.traces().display());
     assert!(said.starts_with(&place) && said.lines().count() == 1, "{said}");
     assert_eq!(Traces::read(&scratch.traces()).files.len(), 2);
-    // Others say it at the end, once.
+    // Other programs report the error at the end, once.
     let outcome = Launch::new(&scratch, "/bin/sh")
         .env("DXT_OUTPUT_DIR", file.join("below"))
         .arg("-c")
@@ -197,7 +197,7 @@ fn what_is_known_is_said_before_standard_error_is_closed() {
     assert!(outcome.stderr.contains("Not a directory") && outcome.stderr.lines().count() == 1, "{outcome:?}");
 }
 
-/// Ways to give descriptor 2 to a data file, of which each is one of the workload's.
+/// Ways to reuse descriptor 2 for a data file, as implemented by the workload.
 const TAKING: [&str; 18] = [
     "open",
     "openat",
@@ -219,7 +219,7 @@ const TAKING: [&str; 18] = [
     "reused",
 ];
 
-/// Runs the workload with standard error in a file; what is in that and in the data file in the end.
+/// Runs the workload with standard error in a file; returns the exit code and the final contents of that file and of the data file.
 fn takes_stderr(way: &str, verbose: &str, traced: bool) -> (i32, String, String) {
     let scratch = Scratch::new();
     let (data, stderr) = (scratch.data().join("data"), scratch.root().join("stderr"));
@@ -241,7 +241,7 @@ fn no_word_comes_into_a_file_that_has_the_number_of_standard_error() {
         assert_eq!(code, 7, "{way}");
         let others: Vec<&str> = stderr.lines().filter(|line| !line.starts_with("dxt: ")).collect();
         assert_eq!(others, untraced.lines().collect::<Vec<_>>(), "{way} {verbose}");
-        // Of a file that is written anew, what was said before is gone.
+        // A file that is truncated loses earlier messages.
         let is_same = ["same_file", "freopen_same"].contains(&way);
         assert!(!is_same || stderr == "data\n", "{way} {verbose}: {stderr}");
     }
@@ -258,7 +258,7 @@ fn words_go_to_standard_error_while_it_is_there() {
     }
 }
 
-/// Nobody waits for who reads them, and no signal comes of a pipe without a reader or a file that may not grow.
+/// Messages never block on a slow reader, and a pipe without a reader or a file at its size limit causes no signal.
 #[test]
 fn words_that_cannot_be_said_harm_nobody() {
     for (way, verbose) in ["no_reader", "no_room", "limit"].into_iter().flat_map(|way| [(way, "0"), (way, "2")]) {

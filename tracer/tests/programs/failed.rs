@@ -1,4 +1,4 @@
-//! Calls that fail: recorded apart, with their error; the program sees the same error as without the tracer.
+//! Tests of failing calls: recorded separately with their error; the program sees the same error as without the tracer.
 
 use crate::harness::{Compiler, Launch, Order, Scratch, assert_same, read_failures, workload, workload_with};
 
@@ -33,7 +33,7 @@ fn a_storm_of_names_that_do_not_exist_is_bounded_and_counted() {
     let notes = &traces.processes[0].notes;
     let counted = notes.iter().find(|note| note.what.contains("too many")).map_or(0, |note| note.count);
     assert!(storm > 1000 && counted > 1000, "{storm} recorded, {counted} counted");
-    // Two turns over 20,000 names: each is on record or counted, both times.
+    // Two passes over 20,000 names: each is recorded or counted, both times.
     assert_eq!(storm + counted, 40_000 + 1, "the one name more has no address");
 }
 

@@ -1,4 +1,4 @@
-//! What the filters of docs/configuration.md leave out, and that it is counted. Ranks and triggers have files of their own.
+//! Tests of the filters of docs/configuration.md: excluded calls are not recorded, but counted. Ranks and triggers have their own files.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, read_failures, workload, workload_with,
@@ -8,7 +8,7 @@ use std::path::Path;
 
 pub(crate) const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// A program that does something to several files in `data/`.
+/// Returns a program that works on several files in `data/`.
 fn posix<'a>(scratch: &'a Scratch, name: &'static str) -> Launch<'a> {
     Launch::new(scratch, workload(name)).arg(scratch.data())
 }
@@ -17,7 +17,7 @@ pub(crate) fn mpiio(scratch: &Scratch, mpi: Compiler, ranks: u32) -> Launch<'_> 
     Launch::new(scratch, workload_with("mpiio", mpi, &["-O1"])).arg(scratch.data()).arg("all").ranks(mpi, ranks)
 }
 
-/// How often each operation on each file was called, whether it is on record or counted.
+/// Returns calls and bytes of each operation on each file.
 fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String, String), (u64, u64)> {
     let mut calls: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for op in ops {
@@ -27,7 +27,7 @@ fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String,
     calls
 }
 
-/// Demands that of each operation on each file as many calls and bytes are on record or counted as the program made.
+/// Asserts that for each operation on each file, recorded and counted calls and bytes add up to those of the program.
 #[track_caller]
 pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &Path) {
     let mut told = all_calls(traces.own_ops(layers, dir).iter());
@@ -43,7 +43,7 @@ pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&s
     assert_eq!(told, all_calls(log.iter().filter(|op| layers.contains(&op.layer.as_str()))));
 }
 
-/// Sum of a note over all processes.
+/// Returns the sum of a note over all processes.
 pub(crate) fn noted(traces: &Traces, what: &str) -> u64 {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     notes.filter(|note| note.what.contains(what)).map(|note| note.count).sum()
@@ -78,7 +78,7 @@ fn wrong_values_turn_tracing_off_with_one_line() {
     }
 }
 
-/// Runs a program that uses several files with `variables`; what is recorded must be what `keeps` says of its own log.
+/// Runs a program on several files with `variables`; asserts that exactly those files are recorded for which `keeps` returns true.
 #[track_caller]
 fn only(name: &'static str, variables: &[(&str, &str)], keeps: impl Fn(&str) -> bool) -> Traces {
     let scratch = Scratch::new();
@@ -94,7 +94,7 @@ fn only(name: &'static str, variables: &[(&str, &str)], keeps: impl Fn(&str) -> 
     let (did, all) = (all_calls(log.iter().filter(kept)), all_calls(log.iter()));
     assert!(did.len() < all.len(), "nothing is left out: {variables:?}");
     assert_eq!(all_calls(told.iter()), did, "{variables:?}");
-    // Not every program logs what failed.
+    // Some programs do not log their failed calls.
     let failed = read_failures(&scratch);
     if !failed.is_empty() {
         assert_eq!(all_calls(traces.failed_ops(&data).iter()), all_calls(failed.iter().filter(kept)), "{variables:?}");
@@ -189,7 +189,7 @@ fn short_transfers_are_counted_and_no_more() {
 
 #[test]
 fn short_transfers_need_no_room_and_nothing_is_lost() {
-    // A hundred times what 64 KiB hold, and of each buffer the open alone is kept.
+    // 100 times the capacity of 64 KiB; of each buffer, only the open is kept.
     for overflow in ["fold", "compact"] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("200000");
@@ -228,7 +228,7 @@ fn only_mpi_io_or_only_what_is_below() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
         let (log, traces) = mpiio(&scratch, mpi, 2).env("DXT_LAYERS", "mpiio").traced();
-        // Also where the bytes of a shared file pointer went, which the POSIX calls below tell.
+        // Includes the offsets of shared file pointers, which are known from the POSIX calls below.
         assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
         assert!(traces.segments.iter().all(|seg| seg.op.layer == "MPIIO"), "{mpi:?}");
         assert!(noted(&traces, "DXT_LAYERS") > 0);

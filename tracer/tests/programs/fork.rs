@@ -1,4 +1,4 @@
-//! Many processes: each writes its own trace with its own operations; a child begins empty.
+//! Tests of several processes: each writes its own trace with its own operations; a child begins with an empty one.
 
 use crate::harness::{Launch, Order, Scratch, Traces, assert_same, read_log, workload};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn every_process_has_its_own_operations() {
     let told: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
     assert_eq!(did.len(), 8, "a parent, four children, three that ran another program");
     assert_eq!(did, told);
-    // A file per process, one job.
+    // One file per process, one job.
     assert_eq!(traces.files.len(), 8);
     assert!(traces.jobs.iter().all(|job| job.info.key == traces.jobs[0].info.key), "{:?}", traces.jobs);
     let parent = log[0].pid.min(*did.first().expect("somebody did something"));

@@ -1,5 +1,5 @@
-//! HDF5: the trace tells what the program did to its files and data sets, what it selected, and which calls below were made
-//! inside; the program's error stack, identifiers and output stay as they are.
+//! Tests of HDF5: the trace records the program's calls on files and data sets, its selections, and the nested calls below. The program's
+//! error stack, identifiers and output are unchanged.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, log_lines, python, read_log, read_ranks, recover, skip,
@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use trace_format::meta::Selection;
 
-/// What was done to a data set by one operation: calls by selection, elements; its element size and extent in the end.
+/// Accesses of a data set by one operation: calls by selection, elements; final element size and extent.
 type Selected = BTreeMap<(u32, String, String, String), ([u64; Selection::COUNT], u64, u64, String)>;
 
-/// What the programs say they selected.
+/// Returns the selections logged by the programs.
 fn selected(scratch: &Scratch) -> Selected {
     let mut all = Selected::new();
     for line in log_lines(scratch) {
@@ -29,7 +29,7 @@ fn selected(scratch: &Scratch) -> Selected {
     all
 }
 
-/// What the traces say was selected of the data sets of one file.
+/// Returns the selections recorded in the traces for the data sets of one file.
 fn told(traces: &Traces, file: &Path) -> Selected {
     let mut all = Selected::new();
     let mut kinds = BTreeSet::new();
@@ -47,7 +47,7 @@ fn told(traces: &Traces, file: &Path) -> Selected {
                 let path = String::from_utf8_lossy(&set.path).into_owned();
                 let extent: Vec<String> = set.extent.iter().map(u64::to_string).collect();
                 let key = (process.info.pid, path, op.name.clone(), op.mode.name().to_owned());
-                // Each kind of selection has a stream.
+                // Each kind of selection has its own stream.
                 let selected: Vec<usize> = (0..Selection::COUNT).filter(|kind| access.selections[*kind] > 0).collect();
                 assert_eq!(selected.len(), 1, "{key:?} {access:?}");
                 assert!(kinds.insert((key.clone(), selected[0])), "{key:?} is there twice");
@@ -75,7 +75,7 @@ fn everything_that_the_program_did_to_files_and_data_sets() {
     let mut all = told(&traces, &scratch.data().join("all.h5"));
     let others = told(&traces, &scratch.data().join("other.h5"));
     assert_eq!(others.len(), 1, "one data set was written in the other file");
-    // Both files have a data set of one path, which the log does not tell apart.
+    // Both files have a data set of the same path, which the log does not distinguish.
     for ((pid, path, name, mode), (selections, elements, bytes, extent)) in others {
         assert_eq!((path.as_str(), name.as_str(), bytes, extent.as_str()), ("/set", "write", 1, "8x6"));
         let mine = all.get_mut(&(pid, path, name, mode)).expect("the same data set of the other file");
@@ -87,7 +87,7 @@ fn everything_that_the_program_did_to_files_and_data_sets() {
     inside(&traces, &scratch.data());
 }
 
-/// Calls on the files that lie inside an HDF5 call of their thread are marked so, and no others.
+/// Asserts that exactly those calls on the files that lie inside an HDF5 call of their thread are marked so.
 fn inside(traces: &Traces, data: &Path) {
     let below: Vec<_> = traces.segments.iter().filter(|seg| Path::new(&seg.op.path).starts_with(data)).collect();
     let spans: Vec<_> = below.iter().filter(|seg| seg.op.layer == "HDF5").collect();
@@ -122,14 +122,14 @@ fn both_parallel_builds_tell_exactly_what_the_program_did() {
             inside(&traces, &scratch.data());
             let below =
                 |layer: &'static str| traces.segments.iter().filter(move |seg| seg.op.layer == layer && seg.in_hdf5);
-            // Three layers: what MPI-IO did is nested in it, and it is not nested in itself.
+            // Three layers: POSIX calls are nested in MPI-IO, and MPI-IO calls are not nested in each other.
             assert!(below("MPIIO").any(|seg| seg.op.mode == "collective") && below("MPIIO").all(|seg| !seg.nested));
             assert!(below("POSIX").filter(|seg| seg.op.name == "write").all(|seg| seg.nested));
         }
     }
 }
 
-/// In counters mode the ranks' sums of a shared file become one record, in which its data sets are not told apart.
+/// In counters mode, the ranks' sums of a shared file become one record that does not distinguish data sets.
 #[test]
 fn counters_of_all_data_sets_are_in_the_common_record() {
     for (mpi, hdf5) in [(Compiler::Mpich, "mpich"), (Compiler::OpenMpi, "openmpi")] {
@@ -144,13 +144,13 @@ fn counters_of_all_data_sets_are_in_the_common_record() {
             let did = log.iter().filter(|op| op.name == name).fold((0, 0), |sum, op| (sum.0 + 1, sum.1 + op.length));
             assert_eq!(traces.totals(&["HDF5"], name, &scratch.data()), did, "{name}");
         }
-        // Open MPI's own MPI-IO has none that nobody has asked for.
+        // OMPIO reports only hints that the program set.
         let hints = traces.processes.iter().any(|process| !process.block.hints.is_empty());
         assert_eq!(hints, mpi == Compiler::Mpich);
     }
 }
 
-/// Without the layer, what HDF5 calls is the program's.
+/// Without the HDF5 layer, calls made by HDF5 count as the program's.
 #[test]
 fn a_filter_that_leaves_hdf5_out() {
     let Some(program) = workload_hdf5("hdf5_all", Compiler::Cc, "serial", &[]) else { return };
@@ -162,7 +162,7 @@ fn a_filter_that_leaves_hdf5_out() {
     assert!(traces.processes.iter().all(|process| process.block.data_sets.is_empty()));
 }
 
-/// Two builds of HDF5 in one process: a plugin's calls go to the plugin's own.
+/// Two builds of HDF5 in one process: a plugin's calls go to its own build.
 #[test]
 fn several_copies_in_one_process_are_told_apart() {
     let Some(program) = workload_hdf5("hdf5_copies", Compiler::Cc, "serial", &["-DMAIN", "-ldl"]) else { return };
@@ -183,7 +183,7 @@ fn several_copies_in_one_process_are_told_apart() {
     assert!(!tried.is_empty() || !Compiler::Mpich.available(), "no plugin was tried");
 }
 
-/// h5py loads HDF5 out of reach of the global scope, and closes data sets in ways of its own.
+/// h5py loads HDF5 outside of the global scope, and closes data sets in ways of its own.
 #[test]
 fn h5py_that_loads_its_own_hdf5() {
     let Some(interpreter) = python() else { return skip("python3 is not installed") };
@@ -206,7 +206,7 @@ fn h5py_that_loads_its_own_hdf5() {
     assert_eq!(told(&traces, &file), selected(&scratch));
 }
 
-/// In little address space, where the journal has room for some 200,000 records.
+/// With limited address space, the journal has room for some 200,000 records.
 #[test]
 fn sizes_of_data_sets_take_no_room_from_names() {
     let Some(program) = workload_hdf5("hdf5_grows", Compiler::Cc, "serial", &[]) else { return };

@@ -1,5 +1,4 @@
-//! Odd programs and bad conditions: the program ends as it would have, nothing hangs, and what it did is on record, in a
-//! spool, or said and counted.
+//! Tests of unusual programs and conditions: they end as untraced, nothing hangs, and calls are recorded, in a spool, or counted.
 
 use crate::harness::{
     Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, read_failures, read_log, recover, skip_here,
@@ -8,17 +7,17 @@ use crate::harness::{
 use std::path::Path;
 use std::process::Command;
 
-/// A program that is odd in this way.
+/// Returns a program that is unusual in the given way.
 fn hostile<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
     Launch::new(scratch, workload("hostile")).arg(scratch.data()).arg(way)
 }
 
-/// Ends as it would have untraced, without a word.
+/// Asserts that the program ended as it would untraced, without messages.
 fn unharmed(outcome: &Outcome) {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""));
 }
 
-/// All that the program logged is in its traces, and no more.
+/// Asserts that the traces contain exactly the calls logged by the program.
 fn exactly(scratch: &Scratch, order: Order) -> Traces {
     let (log, traces) = (read_log(scratch), Traces::read(&scratch.traces()));
     assert!(log.len() > 10);
@@ -85,13 +84,13 @@ fn a_changed_root_directory() {
     let scratch = Scratch::new();
     let outcome = hostile(&scratch, "chroot").run();
     assert_eq!(outcome.code, 5);
-    // Nothing of the tracer's is inside.
+    // The new root has no files of the tracer.
     assert_eq!(std::fs::read_dir(scratch.data()).expect("a directory").count(), 2);
     let (calls, bytes) = Traces::read(&scratch.traces()).totals(&["POSIX"], "write", Path::new("/"));
     assert_eq!((calls, bytes, spools(&scratch).len()), (13, 13 * 8, 0), "{outcome:?}");
 }
 
-/// How often a path was written to, segments and counted ones, and what the tracer says it did not record in handlers.
+/// Returns the number of writes to a path, recorded or counted, and the number of calls in signal handlers noted as unrecorded.
 fn writes(traces: &Traces, path: &Path) -> (u64, u64) {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     let unrecorded = notes.filter(|note| note.what.contains("signal handlers")).map(|note| note.count).sum();
@@ -100,7 +99,7 @@ fn writes(traces: &Traces, path: &Path) -> (u64, u64) {
 
 #[test]
 fn a_signal_handler_that_writes_at_any_moment() {
-    // Chunks are packed in all but the first, and are of all sizes.
+    // Chunks are packed with all but the first buffer size, and have all sizes.
     for buffer in ["4M", "1M", "256K", "64K"] {
         let scratch = Scratch::new();
         let outcome = hostile(&scratch, "handler").env("DXT_BUFFER_MAX", buffer).run();
@@ -111,7 +110,7 @@ fn a_signal_handler_that_writes_at_any_moment() {
         let (main, unrecorded) = writes(&traces, &scratch.data().join("main"));
         let (handled, _) = writes(&traces, &scratch.data().join("handler"));
         assert_eq!(main, said[1], "{buffer}");
-        // The timer may fire once more between the last look at the count and its end.
+        // The timer may fire once more between the last read of the count and its end.
         let all = handled + unrecorded;
         assert!((said[0]..=said[0] + 1).contains(&all), "{buffer}: {handled} recorded, {unrecorded} counted, {said:?}");
     }
@@ -127,7 +126,7 @@ fn forks_while_other_threads_write() {
     assert_eq!(traces.processes.len(), 201);
 }
 
-/// A file system of its own, of this many bytes, which goes away with it.
+/// Separate file system of limited size, unmounted on drop.
 struct Small(std::path::PathBuf);
 
 impl Small {
@@ -162,7 +161,7 @@ fn a_full_file_system_for_the_trace() {
     assert_eq!(outcome.code, 7);
     assert!(outcome.stderr.contains("No space left") && outcome.stderr.contains("recover"), "{outcome:?}");
     assert_eq!(outcome.stderr.lines().count(), 1);
-    // Nothing is left where there was no room.
+    // No file is left on the full file system.
     assert_eq!(std::fs::read_dir(&full).expect("a directory").count(), 1);
     recover(&scratch);
     let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
@@ -190,7 +189,7 @@ fn nobody_may_write_the_trace() {
         return skip_here("needs root and setpriv(1)");
     }
     let scratch = Scratch::new();
-    // Another user needs a way to the program and its data.
+    // Another user needs access to the program and its data.
     let open = std::env::temp_dir().join(format!("dxt-nobody-{}", std::process::id()));
     let script = format!(
         "mkdir -m 777 {0} && cp {1} {0}/program && cp {2} {0}/library && chmod 755 {0}/* && cd {0} && \
@@ -227,7 +226,7 @@ fn standard_output_and_error_are_closed() {
     let script = format!("{} {} return 50 >&- 2>&- <&-", program.display(), scratch.data().display());
     let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script + "; exit $?").env("DXT_VERBOSE", "2");
     assert_eq!(launch.run().code, 7);
-    // The program's file got number 0, 1 or 2: nothing of ours may be in it.
+    // The program's file got descriptor 0, 1 or 2: it must contain no messages of the tracer.
     let text = std::fs::read(scratch.data().join("out")).expect("the program's file");
     assert_eq!(text.len(), 49 * 64 + 4);
     assert!(!text.windows(4).any(|part| part == b"dxt:"));

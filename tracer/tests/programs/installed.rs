@@ -1,4 +1,4 @@
-//! scripts/install.sh: one directory with everything, from which programs are traced; what it asks of a system; its modules.
+//! Tests of scripts/install.sh: one directory with everything, from which programs are traced; its requirements on the system; its modules.
 
 use crate::harness::{
     Launch, Outcome, Scratch, Traces, analyzer, dxt_run, library, skip, skip_here, static_library, workload_source,
@@ -8,13 +8,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The newest version of glibc that a build on Debian 12 may ask for, as docs/install.md says.
+/// Newest version of glibc that a build on Debian 12 may require, as stated in docs/install.md.
 const GLIBC: (u32, u32) = (2, 34);
 
-/// The one that packages ask for: the oldest that Rust's own library runs with.
+/// Version of glibc that packages require: the oldest supported by Rust's standard library.
 const OLD_GLIBC: (u32, u32) = (2, 17);
 
-/// Installs what was built; `None` if the analyzer was not.
+/// Installs the build; `None` if the analyzer was not built.
 fn install(scratch: &Scratch) -> Option<PathBuf> {
     let analyze = analyzer();
     if !analyze.exists() {
@@ -73,12 +73,12 @@ fn one_directory_holds_all_and_traces_from_there() {
     links_beside_another_zstd(&scratch, &flags.stdout);
     links_lead_somewhere(&prefix.join("share/doc/dxt"));
     packages_list_programs_and_others(&prefix);
-    // Again, over what is there and may be in use.
+    // Installs again over existing files, which may be in use.
     assert_eq!(install(&scratch).as_ref(), Some(&prefix));
     all_is_removed(&scratch, &prefix);
 }
 
-/// As docs/install.md says.
+/// Removes the installation as described in docs/install.md.
 fn all_is_removed(scratch: &Scratch, prefix: &Path) {
     let (_, rest) = include_str!("../../../docs/install.md").split_once("    cd PREFIX && ").expect("how to remove it");
     let (command, _) = rest.split_once("\n\n").expect("an end");
@@ -86,7 +86,7 @@ fn all_is_removed(scratch: &Scratch, prefix: &Path) {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ""), "{outcome:?}");
 }
 
-/// Where programs and other files lie together, the packages' manifests name each with its mode.
+/// In folders with programs and other files, the package manifests list each file with its mode.
 fn packages_list_programs_and_others(prefix: &Path) {
     let manifest = include_str!("../../../dxt-analyze/Cargo.toml");
     for folder in ["lib/dxt", "share/dxt"] {
@@ -100,7 +100,7 @@ fn packages_list_programs_and_others(prefix: &Path) {
     }
 }
 
-/// The documentation of an installation names no file that is not there.
+/// Links in the installed documentation lead to existing files.
 fn links_lead_somewhere(place: &Path) {
     let folders = [place.to_owned(), place.join("docs"), place.join("trace-format")];
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a directory").flatten());
@@ -117,7 +117,7 @@ fn links_lead_somewhere(place: &Path) {
     }
 }
 
-/// The library for static programs has no names that a program's own libraries may have too.
+/// The library for static programs exports no names that a program's own libraries may define.
 fn links_beside_another_zstd(scratch: &Scratch, flags: &str) {
     let (source, program) = (scratch.root().join("zstd.c"), scratch.root().join("zstd"));
     let text = "#include <stdio.h>\nint ZSTD_versionNumber(void);\nint ZSTD_versionNumber(void) { return 7; }\n\
@@ -177,7 +177,7 @@ fn modules_and_pkg_config_point_at_it() {
         );
         assert_eq!(said.stdout, expected, "{}: {said:?}", modules.display());
     }
-    // Where no program would start with it, none is given it, and nothing fails.
+    // If the library would keep programs from starting, they run without it and nothing fails.
     let library = prefix.join("lib/dxt/libdxt_tracer.so");
     let missing = |library: &Path| std::fs::remove_file(library).expect("an installed library");
     let of_another_system = |library: &Path| {
@@ -215,7 +215,7 @@ fn it_runs_where_the_documentation_says() {
     assert!(docs.contains(&format!("{}.{} if it is made on Debian 12", GLIBC.0, GLIBC.1)));
 }
 
-/// What packages are linked with: a program that needs much of what glibc has renamed since asks for no newer one, and runs here.
+/// Linking for packages: a program that uses many functions renamed in later glibc versions requires no newer glibc, and runs here.
 #[test]
 fn packages_are_linked_for_older_systems() {
     let scratch = Scratch::new();
@@ -247,13 +247,13 @@ fn packages_are_linked_for_older_systems() {
     assert!(docs.contains(&format!("packages ask for glibc {}.{}", OLD_GLIBC.0, OLD_GLIBC.1)));
 }
 
-/// What makes packages is installed first, with this machine's glibc: a compiler for older systems cannot link it, and a build takes minutes.
+/// Packaging tools are installed first, with this machine's glibc: compilers for older systems cannot link them, and builds take minutes.
 #[test]
 fn tools_for_packages_come_before_the_build() {
     let scratch = Scratch::new();
     let (tools, calls) = (scratch.root().join("tools"), scratch.root().join("calls"));
     std::fs::create_dir_all(&tools).expect("a directory");
-    // Says what it was asked for, and where it would build, and fails.
+    // Stand-in that reports its arguments and build directory, and fails.
     let cargo =
         "#!/bin/sh\necho \"$* in ${CARGO_TARGET_DIR:-target}, $(command -v cc)\" >>\"${0%/*}/../calls\"\nexit 1\n";
     std::fs::write(tools.join("cargo"), cargo).expect("a file");
@@ -275,7 +275,7 @@ fn tools_for_packages_come_before_the_build() {
     }
 }
 
-/// Before it builds: cargo's own words on a manifest that it is too old for say neither.
+/// The required Rust version is stated before the build: cargo's own message on a manifest that is too new states neither version.
 #[test]
 fn install_says_which_rust_it_needs() {
     let scratch = Scratch::new();
@@ -300,7 +300,7 @@ fn install_says_which_rust_it_needs() {
     tool("rustc", "echo 'rustc 99.0.0'");
     assert_eq!(install("").stdout, format!("builds in {0}/target with /usr/bin/cc\n", tools.display()));
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        // What is linked with other libraries lies elsewhere: cargo would take what is there for built.
+        // Builds with other libraries have their own directory: cargo would take existing objects as up to date.
         let older = format!("{}/target/older", tools.display());
         assert_eq!(install("--older-glibc").stdout, format!("builds in {older} with {older}/glibc/bin/cc\n"));
     }
@@ -333,7 +333,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The newest version of glibc that a file's symbols ask for; those that it can do without do not count.
+/// Returns the newest glibc version required by a file's symbols; weak ones do not count.
 fn needs(file: &Path) -> Option<(u32, u32)> {
     let output = Command::new("objdump").arg("-T").arg(file).output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -346,7 +346,7 @@ fn needs(file: &Path) -> Option<(u32, u32)> {
     versions.filter_map(number).max()
 }
 
-/// What the recipes of packaging/ say of versions, and of settings that they change in a site's file.
+/// Versions in the recipes of packaging/, and settings that they change in a site's file, exist.
 #[test]
 fn recipes_name_what_is_there() {
     let read =
@@ -372,7 +372,7 @@ fn version_is_the_projects_whatever_is_installed_beside_it() {
     let version = Launch::new(&scratch, dxt_run()).untraced().arg("--lib").arg(library()).arg("--version").run();
     let expected = format!("dxt-run {}\ntracer ", env!("CARGO_PKG_VERSION"));
     assert!(version.code == 0 && version.stdout.starts_with(&expected), "{version:?}");
-    // Alone, as somebody may have copied it.
+    // Alone, as a copied binary.
     let copy = scratch.root().join("dxt-run");
     std::fs::copy(dxt_run(), &copy).expect("a copy");
     let alone = Launch::new(&scratch, copy).untraced().arg("-V").run();

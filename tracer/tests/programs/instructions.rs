@@ -1,11 +1,10 @@
-//! The append path must not grow: instructions per traced call, counted by callgrind, so that neither the machine's speed
-//! nor its load matters.
+//! Tests of the cost of the append path: instructions per traced call, counted by callgrind, independent of the machine's speed and load.
 
 use crate::harness::{Launch, Scratch, have, library, skip, workload};
 
-/// Most instructions that the release library may add to a call: the hook, the guard, two readings of the clock, the
-/// descriptor's lookup and the append; for a stream also its position before and after. Raise one only with a reason: some six are the comparison
-/// after the call that tells whether its descriptor has stood for one file.
+/// Upper bounds of the instructions that the release library may add to a call: hook, guard, two clock readings, descriptor lookup and
+/// append; for a stream also its position before and after. Raise one only with a reason. Some six are for the comparison after the call
+/// that checks if its descriptor still refers to the same file.
 const MOST_ADDED: [(&str, &str, f64); 7] = [
     // Measured: 111.
     ("pwrite", "trace", 116.0),
@@ -13,19 +12,19 @@ const MOST_ADDED: [(&str, &str, f64); 7] = [
     ("fwrite", "trace", 256.0),
     // Measured: 233.
     ("fgetc", "trace", 240.0),
-    // As tracing, and the fold into counters and profile: simple instructions, three per cycle. Measured: 367.
+    // Like tracing, plus the fold into counters and profile: simple instructions, three per cycle. Measured: 367.
     ("pwrite", "counters", 370.0),
-    // The same without times.
+    // Without times.
     ("pwrite", "counters, untimed", 360.0),
     // Measured: 481.
     ("fgetc", "counters", 490.0),
-    // 1,000 files in turn: each segment is folded into counters and a profile of its own. Measured: 565.
+    // 1,000 files in turn: each segment is folded into its own counters and profile. Measured: 565.
     ("turn", "counters", 580.0),
 ];
-/// How many times more a library may add that cargo built without optimization.
+/// Factor on the bounds for a library built without optimization.
 const UNOPTIMIZED: f64 = 6.0;
 
-/// Instructions of the loop of `calls` calls, with all that they call: the hooks, but not the start and the flush.
+/// Returns the instructions of a loop of `calls` calls with all functions called: includes the hooks, but not start and flush.
 fn instructions(operation: &str, mode: &str, calls: u32, traced: bool) -> Option<u64> {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, "valgrind")
@@ -66,7 +65,7 @@ fn a_traced_call_costs_few_instructions() {
         assert!(added < most, "{added:.1} instructions added per {operation} ({mode}), at most {most} are allowed");
         by_mode.insert((operation, mode), added);
     }
-    // Each of the two readings that are left out is an instruction that alone takes as long as some ten others.
+    // Each clock reading left out is a single instruction that takes as long as some ten others.
     let (timed, untimed) = (by_mode[&("pwrite", "counters")], by_mode[&("pwrite", "counters, untimed")]);
     assert!(untimed < timed, "{untimed:.1} instructions without times, {timed:.1} with them");
 }

@@ -1,8 +1,8 @@
-//! Signal handlers that write, and that leave the tracer's work by a jump: nothing stays as they found it, and nothing is lost.
+//! Tests of signal handlers that write, and that leave the tracer's code by a jump: its state stays consistent, and nothing is lost.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
 
-/// What the program says: calls begun and returned, in the program and in its handler, and jumps.
+/// Program output: calls begun and returned, in the program and in its handler, and jumps.
 struct Said {
     begun: u64,
     returned: u64,
@@ -10,7 +10,7 @@ struct Said {
     jumped: u64,
 }
 
-/// Runs the program in one mode; what it says, and its traces.
+/// Runs the program in one mode; returns its output and traces.
 fn run(scratch: &Scratch, way: &str, calls: &str, mode: &str, buffer: &str) -> (Said, Traces) {
     let launch = Launch::new(scratch, workload("jumps")).arg(scratch.data()).arg(way).arg(calls);
     let outcome = launch.env("DXT_ENABLE", mode).env("DXT_BUFFER_MAX", buffer).run();
@@ -40,7 +40,7 @@ fn check(way: &str, calls: &str) {
             unrecorded(&traces)
         );
         println!("{about}");
-        // A call that was left in its middle may be on record or not.
+        // An abandoned call may be recorded or not.
         assert!((said.returned..=said.begun).contains(&main), "{about}");
         assert!((said.handled.1..=said.handled.0).contains(&handled), "{about}");
         assert_eq!(unrecorded(&traces), 0, "{about}");
@@ -100,7 +100,7 @@ fn error_handlers_that_jump_out_of_mpi() {
         let traces = Traces::read(&scratch.traces());
         assert_eq!(traces.totals(&["MPIIO"], "write", &scratch.data()).0, 2 * 3 * 50, "{mpi:?}");
         assert_eq!(traces.totals(&["MPIIO"], "sync", &scratch.data()).0, 2 * 3, "{mpi:?}");
-        // Not one of them is taken for the program's own.
+        // No nested call is taken for the program's own.
         assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()).0, 0, "{mpi:?}");
     }
 }

@@ -1,15 +1,15 @@
-//! `dxt-run --live` and `--live-to`: one agent beside the program, which is there before it, and whose troubles are not the program's.
+//! Tests of `dxt-run --live` and `--live-to`: one agent beside the program, started before it, whose failures do not affect the program.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, analyzer, dxt_run, library, skip, workload, workload_with};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Runs `dxt-run -o traces OPTIONS -- COMMAND` with a library beside which this build's dxt-analyze lies.
+/// Runs `dxt-run -o traces OPTIONS -- COMMAND` with a library in a directory that also has this build's dxt-analyze.
 fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
     run_with(scratch, options, command, &[])
 }
 
-/// The same with these variables.
+/// Runs dxt-run as [`run`] does, with environment variables.
 fn run_with(scratch: &Scratch, options: &[&str], command: &[&Path], variables: &[(&str, &str)]) -> Outcome {
     let (lib, beside) = (scratch.root().join("libdxt_tracer.so"), scratch.root().join("dxt-analyze"));
     if !lib.exists() {
@@ -24,7 +24,7 @@ fn run_with(scratch: &Scratch, options: &[&str], command: &[&Path], variables: &
     command.iter().fold(launch, |launch, argument| launch.arg(argument)).run()
 }
 
-/// Whether there is an agent to try this with.
+/// Returns true if dxt-analyze was built.
 fn has_analyzer() -> bool {
     let is_there = analyzer().exists();
     if !is_there {
@@ -33,13 +33,12 @@ fn has_analyzer() -> bool {
     is_there
 }
 
-/// The lines of a file.
 fn lines(scratch: &Scratch, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(scratch.root().join(name)).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-/// The number behind a name, in the last line that has it.
+/// Returns the number after a name, from the last line that has it.
 fn number(lines: &[String], name: &str) -> Option<u64> {
     let name = format!("\"{name}\":");
     let (_, behind) = lines.iter().rev().find_map(|line| line.split_once(&name))?;
@@ -90,13 +89,13 @@ fn what_an_agent_lost_is_said_once_and_the_programs_status_stays() {
         return;
     }
     let scratch = Scratch::new();
-    // The shell lives long enough to be seen: one that is not loses nothing.
+    // The shell lives long enough to be seen; an unseen one would lose nothing.
     let script = "\"$0\" 10 1 & p=$!; sleep 1; wait $p; exit 7";
     let command = ["/bin/sh".as_ref(), "-c".as_ref(), script.as_ref(), &*workload("live")];
     let outcome = run(&scratch, &["--live-to", "events:/dev/full"], &command);
     assert_eq!(outcome.code, 7, "{outcome:?}");
     assert_eq!(outcome.stderr.matches("dxt-analyze live ended with 3").count(), 1, "{outcome:?}");
-    // Nothing was lost: nothing is said.
+    // Nothing was lost, and nothing is reported.
     let outcome = run(&scratch, &["--live-to", "events:/dev/null"], &command);
     assert_eq!((outcome.code, outcome.stderr.contains("dxt-analyze live")), (7, false), "{outcome:?}");
 }
@@ -124,7 +123,7 @@ fn in_a_job_of_several_nodes_an_agent_comes_to_each_beside_mpirun_too() {
     let scratch = Scratch::new();
     let tools = scratch.root().join("tools");
     std::fs::create_dir(&tools).expect("failed to make a directory");
-    // Stand-ins: one says how it was called and begins one agent, the other begins the program.
+    // Stand-ins: one logs its options and starts one agent, the other starts the program.
     let said = scratch.root().join("srun.said");
     let srun = format!(
         "#!/bin/sh\nwhile :; do case $1 in --*) echo \"$1\" >>{0} ;; *) break ;; esac; shift; done\nexec \"$@\"\n",

@@ -1,12 +1,12 @@
-//! Programs under dxt-run that a preloaded library may keep from starting: with sanitizers, of other C libraries, for other processors; and a
-//! second tracer that is preloaded already.
+//! Tests of programs under dxt-run that a preloaded library may keep from starting: with sanitizers, other C libraries, or for other
+//! processors. Also: a second tracer that is preloaded already.
 
 use crate::harness::{Compiler, Outcome, Scratch, Traces, analyzer, is_root, library, python, skip, skip_here};
 use crate::launcher::run_in;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles a program; `None` if this compiler or what it links with is not there.
+/// Compiles a program; `None` if the compiler or a required library is missing.
 fn compiled(scratch: &Scratch, name: &str, text: &str, compiler: &[&str]) -> Option<PathBuf> {
     let (source, program) = (scratch.root().join(format!("{name}.c")), scratch.root().join(name));
     std::fs::write(&source, text).expect("a file");
@@ -22,7 +22,7 @@ fn wrote(outcome: &Outcome) -> usize {
     outcome.stderr.matches("dxt-run: wrote ").count()
 }
 
-/// Writes a file, and then ends well, leaks, or uses memory that it has freed.
+/// Program that writes a file, then ends normally, leaks, or uses freed memory.
 const SICK: &str = "#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ fn programs_with_sanitizers_end_as_they_do_by_themselves_and_are_traced() {
         for end in ["well", "leak", "use"] {
             let alone = Command::new(&program).args([&data, end]).output().expect("the program");
             let outcome = run(&scratch, &[], &[&program, &data, end]);
-            // What is read of freed memory without a sanitizer for it is anything.
+            // Without a sanitizer, reads of freed memory give arbitrary values.
             let is_checked =
                 end != "use" || compiler.iter().any(|flag| flag.contains("address") || flag.contains("thread"));
             if is_checked {
@@ -79,7 +79,7 @@ fn programs_with_sanitizers_end_as_they_do_by_themselves_and_are_traced() {
                 last(&String::from_utf8_lossy(&alone.stderr)),
                 "{compiler:?} {end}: {outcome:?}"
             );
-            // What names the places of a report may be traced, too.
+            // The symbolizer of a report may be traced, too.
             let traces = outcome.stderr.matches("/sick_").count();
             assert_eq!(traces, 1, "{compiler:?} {end}: {outcome:?}");
         }
@@ -108,7 +108,7 @@ fn sanitized_programs_start_whatever_starts_them() {
         assert_eq!(outcome.code, 3, "{start:?}: {outcome:?}");
         assert!(wrote(&outcome) >= 1, "{start:?}: {outcome:?}");
     }
-    // What the user has set goes with it, and is not overridden.
+    // Options set by the user are added, and not overridden.
     let outcome = run(&scratch, &[("ASAN_OPTIONS", "exitcode=99")], &[&program, &data, "use"]);
     assert_eq!(outcome.code, 99, "{outcome:?}");
     let outcome = run(&scratch, &[("ASAN_OPTIONS", "verify_asan_link_order=1")], &[&program, &data, "well"]);
@@ -159,7 +159,7 @@ fn programs_of_other_c_libraries_run_without_the_tracer() {
             );
         }
     }
-    // Another place of the same C library is none.
+    // A copy of the same C library's linker at another path is no other C library.
     let own = std::fs::read_link("/lib64/ld-linux-x86-64.so.2").map(|to| Path::new("/lib64").join(to));
     let Ok(own) = own else { return skip_here("the dynamic linker is no link here") };
     let copy = scratch.root().join("linker");
@@ -168,7 +168,7 @@ fn programs_of_other_c_libraries_run_without_the_tracer() {
     let program = compiled(&scratch, "copied", WRITES, &["gcc", &flag]).expect("a program");
     let outcome = run(&scratch, &[], &[&program.display().to_string(), &data]);
     assert!(outcome.code == 3 && wrote(&outcome) == 1, "{outcome:?}");
-    // One that is not there.
+    // A missing dynamic linker.
     std::fs::remove_file(copy).expect("the copy");
     let outcome = run(&scratch, &[], &[&program.display().to_string(), &data]);
     assert!(outcome.code == 127 && outcome.stderr.contains("dynamic linker is not there"), "{outcome:?}");
@@ -204,8 +204,7 @@ fn of_two_tracers_one_is_taken() {
     }
 }
 
-/// What a program has recorded that is killed where it sees other directories lies where it was begun; of a trace that it wrote there dxt-run
-/// says that it may be elsewhere.
+/// A program killed after chroot is recovered from its original directory; dxt-run reports that a trace written inside may be elsewhere.
 #[test]
 fn a_program_that_changes_its_root_is_recovered_or_spoken_of() {
     let Some(python) = python() else { return skip("python3 is not installed") };

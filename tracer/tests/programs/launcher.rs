@@ -1,4 +1,4 @@
-//! dxt-run: it sets everything, keeps the command's status and output, and says which traces were written.
+//! Tests of dxt-run: it sets all variables, keeps the command's exit status and output, and reports the traces that were written.
 
 use crate::harness::{
     Compiler, Launch, Outcome, Scratch, Traces, analyzer, dxt_run, library, skip, workload, workload_with,
@@ -10,7 +10,7 @@ fn run(scratch: &Scratch, options: &[&str], command: &[&Path]) -> Outcome {
     run_in(scratch, None, options, command)
 }
 
-/// The same, with variables.
+/// Runs dxt-run as [`run`] does, with environment variables.
 pub(crate) fn run_in<'a>(
     scratch: &Scratch,
     variables: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -19,7 +19,7 @@ pub(crate) fn run_in<'a>(
 ) -> Outcome {
     let launch =
         Launch::new(scratch, dxt_run()).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
-    // Where it looks for dxt-analyze last.
+    // Last place in which dxt-run looks for dxt-analyze.
     let beside = analyzer().parent().map_or_else(String::new, |folder| folder.display().to_string());
     let path = format!("{}:{beside}", std::env::var("PATH").unwrap_or_default());
     let launch = launch.env("PATH", path);
@@ -30,12 +30,11 @@ pub(crate) fn run_in<'a>(
     command.iter().fold(launch, |launch, argument| launch.arg(argument)).run()
 }
 
-/// The traces that dxt-run says it wrote.
+/// Returns the traces that dxt-run reports.
 fn said(outcome: &Outcome) -> Vec<PathBuf> {
     outcome.stderr.lines().filter_map(|line| line.strip_prefix("dxt-run: wrote ")).map(PathBuf::from).collect()
 }
 
-/// How many it says.
 fn said_by(outcome: &Outcome) -> usize {
     said(outcome).len()
 }
@@ -89,7 +88,7 @@ fn both_mpis_get_the_variables_to_their_ranks() {
     }
 }
 
-/// What writes one byte to a file named after it, under two names.
+/// Makes two copies of dd under different names; each will write one byte to a file with its own name.
 fn two_programs(scratch: &Scratch) -> [PathBuf; 2] {
     ["first", "second"].map(|name| {
         let place = scratch.root().join(name);
@@ -98,7 +97,7 @@ fn two_programs(scratch: &Scratch) -> [PathBuf; 2] {
     })
 }
 
-/// Words that let `program` write a byte to a file of its name.
+/// Returns launcher arguments that run `program` once; it writes a byte to a file with its own name.
 fn writing(scratch: &Scratch, program: &Path) -> Vec<String> {
     let name = program.file_name().and_then(|name| name.to_str()).expect("a name");
     let file = format!("of={}", scratch.data().join(name).display());
@@ -125,7 +124,7 @@ fn run_with(scratch: &Scratch, variable: Option<(&str, &str)>, words: &[&str]) -
 #[test]
 fn each_program_of_several_is_traced() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
-        // As words with a colon between them, and as lines of a file; Open MPI hands variables on in two ways.
+        // Programs given as words separated by a colon, and as lines of a file; Open MPI passes variables on in two ways.
         for form in ["words", "file", "words and list", "file and list"] {
             let scratch = Scratch::new();
             let parts = two_programs(&scratch).map(|program| writing(&scratch, &program));
@@ -143,7 +142,7 @@ fn each_program_of_several_is_traced() {
                 words.extend(parts[1].iter().map(|word| &**word));
             } else {
                 if mpi == Compiler::Mpich {
-                    // No remarks or empty lines there.
+                    // Comments and empty lines are not allowed in that file.
                     std::fs::write(&file, parts.each_ref().map(|part| part.join(" ")).join("\n")).unwrap();
                 }
                 words.extend([option, &file]);
@@ -173,7 +172,7 @@ fn a_program_that_cannot_be_traced_is_named_wherever_it_stands() {
     let [data, other] = [scratch.data(), PathBuf::from("/bin/true")].map(|path| path.display().to_string());
     assert_eq!(said(&[&name, &data, "exit"]), 1);
     assert_eq!(said(&["env", "A=1", "timeout", "60", &name, &data, "exit"]), 1);
-    // An argument is no program.
+    // A program named only as an argument does not count.
     assert_eq!(said(&[&other, &name]), 0);
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         let words = [&launcher(mpi)[..], &["-n", "1", &other, ":", "-n", "1", &name, &data, "exit"]].concat();
@@ -184,7 +183,7 @@ fn a_program_that_cannot_be_traced_is_named_wherever_it_stands() {
 #[test]
 fn what_keeps_the_variables_from_the_ranks_is_said() {
     let scratch = Scratch::new();
-    // Stands in for a launcher that hands its environment on: it runs what follows the options.
+    // Stand-in for a launcher that passes its environment on: it runs the words after its options.
     let srun = scratch.root().join("srun");
     std::fs::write(&srun, "#!/bin/sh\nwhile case $1 in -*) true ;; *) false ;; esac; do shift; done\nexec \"$@\"\n")
         .unwrap();
@@ -282,7 +281,7 @@ fn settings_that_make_no_sense_are_said_before_anything_starts() {
     let (code, said, ran) = made(("DXT_BUFER_MAX", "1M"), "mark");
     assert_eq!((code, ran), (0, true), "{said}");
     assert!(said.contains("DXT_BUFER_MAX is no variable of this tracer: did you mean DXT_BUFFER_MAX?"), "{said}");
-    // What makes no sense of the mode that it will run in, or would leave it untraced.
+    // Settings that make no sense in the chosen mode, or would leave the program untraced.
     for variable in [("DXT_CONFIG", "/nowhere.conf"), ("DXT_TIMING", "off"), ("DXT_ANONYMIZE", "/nowhere.key")] {
         let (code, said, ran) = made(variable, "mark");
         assert_eq!((code, ran), (2, false), "{said}");
@@ -299,12 +298,12 @@ fn a_dry_run_says_what_a_shell_would_set_and_changes_nothing() {
     let outcome = run(&scratch, &["--dry-run", "--counters"], &["touch".as_ref(), &*scratch.root().join("a b")]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     assert!(!scratch.root().join("a b").exists());
-    // What it says is what a shell understands.
+    // The output is valid shell syntax.
     let script = format!("{}\nexec touch x/y/z/none", outcome.stdout);
     let shell = Launch::new(&scratch, "/bin/sh").untraced().arg("-c").arg(script).run();
     assert_eq!(shell.code, 1, "{shell:?}");
     assert_eq!(Traces::read(&scratch.traces()).jobs[0].settings[0], ("DXT_ENABLE".into(), "counters".into()));
-    // With what was advised, whichever way it is handed on; a value may have anything in it.
+    // Applies the advised hints, whichever way they are passed on; a value may contain any character.
     let hints = scratch.root().join("hints");
     std::fs::create_dir_all(&hints).expect("a directory");
     std::fs::write(hints.join("ompi_mca.conf"), "# advised\n io_ompio_num_aggregators = 4\nio = romio=x y\n").unwrap();
@@ -347,7 +346,7 @@ fn it_needs_no_room_for_temporary_files() {
     let scratch = Scratch::new();
     let file = scratch.data().join("a file");
     std::fs::write(&file, "").expect("a file");
-    // Nobody can make a directory in either.
+    // No directory can be made in either.
     for place in ["/nonexistent", file.to_str().expect("text")] {
         let made = scratch.data().join("made");
         let outcome = run_in(&scratch, Some(("TMPDIR", place)), &[], &["touch".as_ref(), &*made]);
@@ -408,7 +407,7 @@ fn a_wrong_line_in_a_file_of_triggers_is_said_before_the_program_starts() {
     assert!(!outcome.stderr.contains("no variable"), "{outcome:?}");
 }
 
-/// A library with which no program starts, as with one that asks for a newer glibc.
+/// Builds a library that keeps every program from starting, as one that needs a newer glibc does.
 pub(crate) fn unloadable(scratch: &Scratch) -> PathBuf {
     let (source, library) = (scratch.root().join("missing.c"), scratch.root().join("libmissing.so"));
     std::fs::write(&source, "extern int in_no_library;\nint *dxt_missing = &in_no_library;\n").expect("a file");
@@ -435,7 +434,7 @@ fn a_library_that_is_not_for_this_system_harms_no_program() {
         outcome.stderr.starts_with("dxt-run: /bin/sh runs without the tracer")
             && outcome.stderr.contains("in_no_library")
     );
-    // One that is no library at all is left out by the linker, with a word.
+    // The dynamic linker skips a file that is not a library, with a message.
     std::fs::write(&library, b"\x7fELF").expect("room");
     let outcome = run(&[]);
     assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.lines().count()), (7, "ran\n", 1), "{outcome:?}");
@@ -446,7 +445,7 @@ fn a_library_that_is_not_for_this_system_harms_no_program() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "# /bin/sh -c echo\\ ran\\;\\ exit\\ 7\n"), "{outcome:?}");
 }
 
-/// The directory is for whoever may read the traces, also those of processes that were killed.
+/// The directory is accessible to all who may read the traces, including traces of killed processes.
 #[test]
 fn permissions_of_what_it_makes_are_those_that_were_asked_for() {
     use std::os::unix::fs::PermissionsExt;
@@ -455,7 +454,7 @@ fn permissions_of_what_it_makes_are_those_that_were_asked_for() {
             let scratch = Scratch::new();
             let script = format!("umask {umask}; exec \"$0\" \"$@\"");
             let launch = Launch::new(&scratch, "/bin/sh").untraced().arg("-c").arg(script).arg(dxt_run());
-            // Where it looks for dxt-analyze first: another build may lie about.
+            // First place in which dxt-run looks for dxt-analyze; another build may lie elsewhere.
             let beside = scratch.root().join("beside");
             std::fs::create_dir(&beside).expect("a directory can be made");
             for file in [library(), &analyzer()] {

@@ -1,4 +1,4 @@
-//! dxt-run and signals: they reach the command once, it ends as the command does, and starts it in the state that it was started in itself.
+//! Tests of signals to dxt-run: each reaches the command once, both end alike, and the command inherits dxt-run's initial state.
 
 use crate::harness::{Launch, Scratch, Traces, analyzer, dxt_run, library, python, skip, skip_here, workload};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// `dxt-run --lib ... -o traces`, to which options and a command are added.
+/// Returns `dxt-run --lib ... -o traces`, to which options and a command are added.
 fn launcher(scratch: &Scratch) -> Command {
     let mut command = Command::new(dxt_run());
     command.arg("--lib").arg(library()).arg("-o").arg(scratch.traces()).current_dir(scratch.root());
@@ -22,7 +22,7 @@ fn script(scratch: &Scratch, text: &str) -> Child {
     launcher(scratch).args(["--", "/bin/sh", "-c", text]).spawn().expect("dxt-run can be started")
 }
 
-/// Waits until something is so; fails after 20 s.
+/// Waits until `is_so` returns true; fails after 20 s.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -41,7 +41,7 @@ fn ended(mut child: Child) -> ExitStatus {
     child.wait().expect("a child")
 }
 
-/// Writes a line to `said` for each signal, and ends at TERM with 5.
+/// Shell code that writes a line to `said` for each signal, and exits at TERM with 5.
 const TRAPS: &str =
     "for s in INT HUP QUIT USR1 USR2 CONT; do trap \"echo $s >>said\" $s; done; trap 'echo TERM >>said; exit 5' TERM
     echo $$ >ready; while :; do sleep 0.02; done";
@@ -72,14 +72,14 @@ fn it_ends_by_the_signal_that_ended_the_command() {
     for code in [0, 7, 126, 143, 255] {
         assert_eq!(ended(script(&scratch, &format!("exit {code}"))).code(), Some(code));
     }
-    // One that it was told itself.
+    // A signal sent to dxt-run itself.
     let child = script(&scratch, "echo >ready; exec sleep 60");
     until("the command", || scratch.root().join("ready").exists());
     send("TERM", child.id().into());
     assert_eq!(ended(child).signal(), Some(15));
 }
 
-/// An interrupt of a terminal goes to all of its foreground group: one from dxt-run would be a second.
+/// A terminal's interrupt reaches the whole foreground group: one passed on by dxt-run would be a second.
 #[test]
 fn a_terminals_interrupt_comes_once() {
     let Some(python) = python() else { return skip("python3 is not installed") };
@@ -102,7 +102,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
     assert_eq!((outcome.code, said.as_str()), (5, "INT\nQUIT\nTERM\n"), "{outcome:?}");
 }
 
-/// The state of a process: T is stopped.
+/// Returns the state of a process: T is stopped.
 fn state(process: &str) -> char {
     let line = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     line.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap_or('-')
@@ -111,7 +111,7 @@ fn state(process: &str) -> char {
 #[test]
 fn both_are_stopped_and_go_on_together() {
     let scratch = Scratch::new();
-    // In a group of their own: none stops that has no parent in its session outside of itself.
+    // In a process group of their own: processes of an orphaned group do not stop.
     let mut command = launcher(&scratch);
     command.args(["--", "/bin/sh", "-c", "echo $$ >ready; exec sleep 60"]).process_group(0);
     let child = command.spawn().expect("dxt-run can be started");
@@ -126,7 +126,7 @@ fn both_are_stopped_and_go_on_together() {
     assert_eq!(ended(child).signal(), Some(15));
 }
 
-/// What it was started with: ignored and blocked signals, closed descriptors, and what comes on standard input.
+/// The command inherits ignored and blocked signals, closed descriptors, and standard input.
 #[test]
 fn the_command_starts_as_it_would_by_itself() {
     let Some(python) = python() else { return skip("python3 is not installed") };
@@ -170,7 +170,7 @@ fn told_to_end_before_the_command_starts_it_leaves_nothing() {
         let scratch = Scratch::new();
         let temporary = scratch.root().join("temporary");
         std::fs::create_dir(&temporary).expect("a directory");
-        // An agent that never watches.
+        // Agent that never begins to watch.
         std::fs::write(scratch.root().join("agent"), "#!/bin/sh\nexec sleep 60\n").expect("a file");
         let mut command = launcher(&scratch);
         command.args(["--live", "--live-launch", "sh agent", "--", "touch", "ran"]).env("TMPDIR", &temporary);
@@ -189,14 +189,14 @@ fn told_to_end_before_the_command_starts_it_leaves_nothing() {
     }
 }
 
-/// An impatient user's second interrupt does not cost what the killed command had recorded.
+/// A second interrupt by an impatient user does not lose the killed command's records.
 #[test]
 fn a_signal_while_it_recovers_is_passed_over() {
     if !analyzer().exists() {
         return skip("dxt-analyze is not built beside the tests (cargo build)");
     }
     let scratch = Scratch::new();
-    // Begins late, so that there is time for a signal to its whole group.
+    // Starts late, which leaves time for a signal to its process group.
     let beside = scratch.root().join("beside");
     std::fs::create_dir(&beside).expect("a directory");
     std::fs::copy(library(), beside.join("libdxt_tracer.so")).expect("a copy");
@@ -214,7 +214,7 @@ fn a_signal_while_it_recovers_is_passed_over() {
     assert_eq!(Traces::read(&scratch.traces()).segments.len(), 51);
 }
 
-/// The first process of a container takes in what others leave, and is not ended by a signal by default.
+/// The first process of a container adopts orphans, and ignores signals by default.
 #[test]
 fn as_the_first_process_it_waits_for_all() {
     let scratch = Scratch::new();

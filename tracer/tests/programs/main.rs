@@ -1,5 +1,5 @@
-//! Real programs under the preloaded library: what the trace says must be exactly what the program did, and the program
-//! must not notice. The programs are in testdata/workloads; each logs its own operations.
+//! Tests of real programs under the preloaded library: the trace must match the program exactly, and the program must not notice. The
+//! programs are in testdata/workloads; each logs its own operations.
 
 mod anonymize;
 mod budget;

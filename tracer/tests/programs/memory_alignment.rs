@@ -1,4 +1,4 @@
-//! Whether the memory of reads and writes was aligned is counted exactly, whatever becomes of their segments.
+//! Tests of memory alignment: counted exactly for reads and writes, whatever becomes of their segments.
 
 use crate::harness::{Launch, Scratch, Traces, recover, spools, workload};
 use trace_format::meta::{MemoryDef, stream_flags};
@@ -16,7 +16,7 @@ fn run(settings: &[(&str, &str)]) -> (Traces, Vec<MemoryDef>) {
     (traces, memory)
 }
 
-/// Known and unaligned, by stream and by what they cost.
+/// Returns the known and the unaligned calls, summed by stream and by cost.
 fn sums(memory: &[MemoryDef]) -> [[u64; 2]; 2] {
     let streams = memory.iter().flat_map(|memory| &memory.streams);
     let costs = memory.iter().flat_map(|memory| &memory.costs);
@@ -28,7 +28,7 @@ fn sums(memory: &[MemoryDef]) -> [[u64; 2]; 2] {
 
 #[test]
 fn every_call_is_counted_whatever_becomes_of_its_segment() {
-    // Two processes: the vectored call and the child's are off a multiple of eight.
+    // Two processes: the vectored call and the child's call are not aligned to 8 bytes.
     let (all, off_8) = (2 * COUNT + 3, COUNT / 4 + 2);
     for settings in [
         &[][..],
@@ -50,7 +50,7 @@ fn every_call_is_counted_whatever_becomes_of_its_segment() {
     let (_, memory) = run(&[("DXT_MEM_ALIGN", "4K")]);
     assert!(memory.iter().all(|memory| memory.alignment == 4096));
     assert_eq!(sums(&memory), [[all, off_8 + COUNT / 2]; 2]);
-    // Darshan's word for it, in counters mode: the profiles have the counts.
+    // Darshan's variable, in counters mode: the profiles have the counts.
     let (traces, memory) = run(&[("DXT_ENABLE", "counters"), ("DARSHAN_MEMALIGN", "512")]);
     assert!(memory.iter().all(|memory| memory.alignment == 512 && memory.streams.is_empty()));
     let profiles = traces.processes.iter().flat_map(|process| process.profiles.values());
@@ -83,6 +83,6 @@ fn a_process_that_is_killed_has_its_times() {
     let data = traces.segments.iter().filter(|segment| ["read", "write"].contains(&segment.op.name.as_str()));
     let posix: Vec<_> = data.filter(|segment| segment.op.layer == "POSIX").collect();
     assert_eq!(posix.len(), 202);
-    // Not 2^62 ns.
+    // Below 2^62 ns.
     assert!(posix.iter().all(|segment| segment.end_ns < 240_000_000_000), "{posix:?}");
 }

@@ -1,5 +1,4 @@
-//! One library for every MPI: the same file is preloaded under MPICH, under Open MPI and without either, and tells the
-//! same of the same program.
+//! Tests of the library under every MPI: one file is preloaded under MPICH, under Open MPI and without MPI, with equal records.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Outcome, Scratch, Traces, assert_same, python, read_log, read_ranks, recover, skip,
@@ -15,7 +14,7 @@ fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, variant: &str) -
     Launch::new(scratch, program).arg(scratch.data()).arg(variant).ranks(mpi, ranks)
 }
 
-/// What must hold of every trace of an MPI run that ended well.
+/// Asserts the properties of every trace of an MPI run that ended well.
 fn whole_job(scratch: &Scratch, ranks: u32) -> (Vec<Op>, Traces) {
     let (log, traces) = (read_log(scratch), Traces::read(&scratch.traces()));
     let by_pid = read_ranks(scratch);
@@ -28,13 +27,13 @@ fn whole_job(scratch: &Scratch, ranks: u32) -> (Vec<Op>, Traces) {
     (log, traces)
 }
 
-/// Operations without what differs from run to run: process and directory.
+/// Returns the operations without fields that differ from run to run: process and directory.
 fn comparable(ops: &[Op], data: &Path) -> Vec<String> {
     let mut lines: Vec<String> = ops
         .iter()
         .map(|op| {
             let file = Path::new(&op.path).strip_prefix(data).expect("a file of the test");
-            // Which rank knows its offset in an ordered call is the implementation's affair.
+            // The rank that knows its offset in an ordered call depends on the MPI implementation.
             let offset = if op.mode == "ordered" { 0 } else { op.offset };
             format!("{} {} {} {offset} {} {}", op.layer, op.name, op.mode, op.length, file.display())
         })
@@ -64,8 +63,7 @@ fn both_tell_exactly_what_the_program_did_and_the_same() {
     }
 }
 
-/// What MPI-IO did in POSIX calls lies inside an MPI-IO call of the same thread, and is marked so. Elsewhere MPI_Init looks
-/// around too.
+/// POSIX calls of MPI-IO lie inside an MPI-IO call of the same thread, and are marked as nested. On other files, MPI_Init makes calls, too.
 fn nesting(traces: &Traces, data: &Path) {
     let here = |path: &str| Path::new(path).starts_with(data);
     let nested: Vec<_> = traces.segments.iter().filter(|seg| seg.nested && here(&seg.op.path)).collect();
@@ -82,7 +80,7 @@ fn nesting(traces: &Traces, data: &Path) {
     }
 }
 
-/// Fortran bindings go through the C functions, their PMPI_ names or neither; a call counts once.
+/// Fortran bindings call the C functions, their PMPI_ names, or neither; a call counts once.
 #[test]
 fn fortran_calls_count_once_through_every_binding() {
     for mpi in [Compiler::MpichFortran, Compiler::OpenMpiFortran].into_iter().filter(|mpi| mpi.available()) {
@@ -119,7 +117,7 @@ fn a_program_without_mpi_under_mpirun() {
         let outcome = launch.arg(script).ranks(mpi, 2).run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let traces = Traces::read(&scratch.traces());
-        // mkdir(1) is a process of its own, which has one thing to tell. The shell looks around before it becomes the program.
+        // mkdir(1) is a separate process with one call. The shell makes calls of its own before it executes the program.
         let ended = traces.processes.iter().filter(|process| process.info.ended_by != "exec");
         assert_eq!(ended.count(), 4);
         let log = read_log(&scratch);
@@ -170,8 +168,8 @@ fn several_threads_of_a_rank() {
     }
 }
 
-/// Runs a variant with the tracer and without; both must end alike. What a launcher makes of a rank that leaves without MPI_Finalize is a
-/// race of its own: the traced run must end in one of the ways in which untraced ones do.
+/// Runs a variant with and without the tracer; both must end alike. The launcher's reaction to a rank that leaves without MPI_Finalize is a
+/// race: the traced run must end in one of the ways observed untraced.
 fn ends_as_untraced(scratch: &Scratch, mpi: Compiler, ranks: u32, variant: &str) -> Outcome {
     const TRIES: usize = 20;
     let log = scratch.root().join("untraced");
@@ -183,7 +181,7 @@ fn ends_as_untraced(scratch: &Scratch, mpi: Compiler, ranks: u32, variant: &str)
     let first = untraced();
     let traced = program(scratch, mpi, ranks, variant).run();
     if traced.code != first.code {
-        // Not before the traces were looked at: the others' data are cleared behind them.
+        // Only after the traces were read: the untraced runs clear the data.
         let like = (0..TRIES)
             .any(|_| program(scratch, mpi, ranks, variant).untraced().env("OPLOG", &log).run().code == traced.code);
         assert!(like, "{first:?}\n{traced:?}");
@@ -211,7 +209,7 @@ fn abort_of_one_rank() {
             let scratch = Scratch::new();
             let outcome = ends_as_untraced(&scratch, mpi, ranks, "abort");
             assert_eq!(outcome.code, 3, "{outcome:?}");
-            // The rank that aborts has its trace; the others may be killed before they can write one.
+            // The aborting rank has its trace; other ranks may be killed before they can write one.
             let traces = Traces::read_finished(&scratch.traces());
             let aborting = read_ranks(&scratch).into_iter().find(|(_, rank)| *rank == 1 || ranks == 1);
             let (pid, _) = aborting.expect("a rank aborts");
@@ -222,7 +220,7 @@ fn abort_of_one_rank() {
     }
 }
 
-/// Whoever wrote no trace left a spool: together they tell of all that every rank did, up to its last line of log.
+/// Ranks without a trace left a spool: together these contain all calls of every rank, up to its last line of log.
 fn every_rank_is_there(scratch: &Scratch, ranks: u32) {
     for unfinished in Traces::read_finished(&scratch.traces()).unfinished {
         std::fs::remove_file(unfinished).expect("failed to remove an unfinished trace");
@@ -263,7 +261,7 @@ fn a_child_that_is_forked_between_init_and_finalize() {
     }
 }
 
-/// Processes that have a trace have a complete one.
+/// Asserts that existing traces of processes are complete.
 fn exact_for_those_present(scratch: &Scratch, traces: &Traces) {
     let present: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
     let log: Vec<Op> = read_log(scratch).into_iter().filter(|op| present.contains(&op.pid)).collect();
@@ -279,8 +277,7 @@ fn an_end_without_finalize() {
         let traces = Traces::read_finished(&scratch.traces());
         assert_eq!(traces.processes.len(), 1);
         exact_for_those_present(&scratch, &traces);
-        // With several ranks the launcher kills the others when it sees the first one end; whoever ended by itself has
-        // its trace.
+        // With several ranks, the launcher kills the others once the first one ends; every rank that ended by itself has its trace.
         let scratch = Scratch::new();
         program(&scratch, mpi, 3, "nofinalize").run();
         let traces = Traces::read_finished(&scratch.traces());
@@ -306,7 +303,7 @@ fn ranks_are_aligned_in_time() {
         let scratch = Scratch::new();
         assert_eq!(program(&scratch, mpi, 4, "all").run().code, 0);
         let traces = Traces::read(&scratch.traces());
-        // On one machine the clocks are one: a collective call of all ranks must overlap.
+        // One machine has one clock: the calls of all ranks in a collective operation must overlap.
         let absolute = |pid: u32, ns: u64| traces.process(pid).info.epoch_unix_ns + ns as i64;
         let file = scratch.data().join("collective").display().to_string();
         let barrier = |seg: &&crate::harness::Seg| seg.op.path == file && seg.op.name == "sync" && !seg.nested;
@@ -359,7 +356,7 @@ fn parallel_hdf5_from_python() {
     let fields = 2 * 4 * 32 * 64 * 8;
     assert!(sum("write", "collective") >= fields && sum("read", "collective") >= fields);
     assert!(sum("write", "") >= 2 * (4 * 1000 + 317 * 6) * 12);
-    // What the program asked HDF5 for is known to the byte.
+    // Bytes requested from HDF5 are known exactly.
     let asked = traces.own_ops(&["HDF5"], &scratch.data());
     let asked = |name: &str, mode: &str| {
         asked.iter().filter(|op| op.name == name && op.mode == mode).map(|op| op.length).sum::<u64>()
@@ -367,7 +364,7 @@ fn parallel_hdf5_from_python() {
     let (particles, records) = (2 * (4 * 1000 + 317 * 6) * 12, 2 * 4 * 40);
     assert_eq!([asked("write", "collective"), asked("write", "")], [fields, particles + records]);
     assert_eq!([asked("read", "collective"), asked("read", "")], [fields, particles + records]);
-    // What MPI-IO wrote in POSIX calls covers the file.
+    // Nested POSIX writes of MPI-IO cover the file.
     let end = traces.segments.iter().filter(|seg| seg.nested && seg.op.name == "write");
     let end = end.map(|seg| seg.op.offset as u64 + seg.op.length).max().unwrap_or(0);
     assert!(end <= size && end >= fields, "{end} of {size}");

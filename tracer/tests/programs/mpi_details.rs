@@ -1,15 +1,15 @@
-//! Hints and datatypes of MPI-IO, with the datatypes' extents: the trace tells exactly those that the program sees itself, under each MPI.
+//! Tests of MPI-IO hints and datatypes with their extents: the trace has exactly those that the program sees, under each MPI.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, log_lines, read_ranks, workload_with};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{HintOrigin, extent_bin};
 
-/// (process, origin, path, key, value).
+/// Hints as (process, origin, path, key, value).
 type Hints = BTreeSet<(u32, u32, String, String, String)>;
-/// Uses by (process, role, combiner, path).
+/// Number of uses by (process, role, combiner, path).
 type Datatypes = BTreeMap<(u32, String, String, String), u64>;
-/// Uses by extent, by (process, role, path).
+/// Number of uses by extent bin, by (process, role, path).
 type Extents = BTreeMap<(u32, String, String), [u64; SIZE_BINS]>;
 
 fn logged(scratch: &Scratch) -> (Hints, Datatypes, Extents) {
@@ -68,7 +68,7 @@ fn hints_and_datatypes_are_those_that_the_program_sees() {
             assert_eq!(told_extents, extents, "{mpi:?}, {ranks} ranks");
             let all_bins = |role: &str| extents.iter().any(|(key, bins)| key.1 == role && !bins.contains(&0));
             assert!(all_bins("read buffer") && all_bins("write buffer"), "the program leaves out a bin: {extents:?}");
-            // The hints of a file that all open together are told by one of them.
+            // Hints of a collectively opened file are recorded by one rank.
             let shared = scratch.data().join("hints").display().to_string();
             let tellers: BTreeSet<u32> = hints.iter().filter(|hint| hint.2 == shared).map(|hint| hint.0).collect();
             let ranks_of = read_ranks(&scratch);

@@ -1,11 +1,11 @@
-//! The forms of MPI-IO beside the blocking calls: the trace tells exactly what the program did, under each MPI.
+//! Tests of MPI-IO calls other than blocking ones: the trace has exactly the program's operations, under each MPI.
 
 use crate::harness::{
     Compiler, Launch, Order, Scratch, Traces, assert_same, read_failures, read_log, read_ranks, skip_here,
     workload_with,
 };
 
-/// Runs a part of a program of testdata/workloads under each MPI and compares.
+/// Runs a part of a program of testdata/workloads under each MPI, and compares.
 fn exact(program: &'static str, part: &str, ranks: &[u32]) {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         for &ranks in ranks {
@@ -21,10 +21,10 @@ fn exact(program: &'static str, part: &str, ranks: &[u32]) {
             assert_eq!((read_ranks(&scratch).len() as u32, traces.missing()), (ranks, 0));
             assert!(!log.is_empty());
             assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
-            // Each that goes on meanwhile was handed over by one call, and waited for by one, maybe together with others.
+            // Each asynchronous operation is submitted by one call, and awaited by one, possibly together with others.
             let goes_on = log.iter().filter(|op| ["nonblocking", "split"].contains(&op.mode.as_str())).count();
             let [submits, waits] = ["submit", "wait"].map(|name| traces.kept(name, &scratch.data()).len());
-            // Each rank of this part frees a request: nobody sees its end.
+            // Each rank of this part frees a request, whose completion is not seen.
             let freed = if part == "crowd" { ranks as usize } else { 0 };
             assert_eq!(submits, goes_on + freed, "{mpi:?}, {ranks} ranks");
             assert!((waits > 0) == (goes_on > 0) && waits <= goes_on, "{waits} of {goes_on}");

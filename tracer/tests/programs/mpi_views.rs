@@ -1,17 +1,17 @@
-//! File views of MPI-IO: what the trace tells of each gives the same bytes of the file as the library gives the program, under each MPI.
+//! Tests of MPI-IO file views: each view in the trace gives the same file offsets as the library gives the program, under each MPI.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, log_lines, workload_with};
 use std::collections::BTreeMap;
 use trace_format::meta::ViewDef;
 
-/// A view as the program saw it.
+/// View as seen by the program.
 struct Seen {
     regular: bool,
     etype_bytes: u64,
     displacement: i64,
     size: u64,
     extent: i64,
-    /// Where each etype begins.
+    /// Offset of each etype.
     bytes: Vec<i64>,
 }
 
@@ -27,7 +27,7 @@ fn seen(scratch: &Scratch) -> BTreeMap<u32, Vec<Seen>> {
     out
 }
 
-/// Bytes of one filetype, from its origin.
+/// Returns the bytes of one filetype, relative to its origin.
 fn of_filetype(view: &ViewDef) -> Vec<i64> {
     let block = view.first..view.first + view.block.cast_signed();
     view.dimensions.iter().fold(block.collect(), |inner: Vec<i64>, dimension| {
@@ -36,7 +36,7 @@ fn of_filetype(view: &ViewDef) -> Vec<i64> {
     })
 }
 
-/// Where each etype begins, as the trace tells.
+/// Returns the offset of each etype, as derived from the trace.
 fn told(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     let filetype = of_filetype(view);
     assert_eq!(filetype.len() as u64, view.size);
@@ -48,7 +48,7 @@ fn told(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     (0..etypes).map(begin).collect()
 }
 
-/// Runs a program on so many ranks, and holds what the trace tells against what it saw.
+/// Runs a program on `ranks` ranks, and compares the trace with the views seen by the program.
 fn compare(mpi: Compiler, program: &'static str, options: &[&'static str], ranks: u32) {
     let scratch = Scratch::new();
     let outcome =

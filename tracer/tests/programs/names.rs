@@ -1,5 +1,4 @@
-//! The name of an opened file is the kernel's, whatever has become of the name by which it was opened; and to find it costs
-//! few system calls.
+//! Tests of file names: an opened file has the kernel's name, whatever happened to its path; finding it takes few system calls.
 
 use crate::harness::{Launch, Op, Order, Scratch, Traces, assert_same, have, library, skip, workload};
 use std::collections::BTreeMap;
@@ -24,7 +23,7 @@ fn names_are_the_kernels_however_they_change() {
     }
 }
 
-/// System calls of a run, by name, of which `strace` knows.
+/// Counts the system calls of a run by name, with strace.
 fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<BTreeMap<String, u64>> {
     if !have("strace") {
         skip("strace is not installed");
@@ -47,11 +46,11 @@ fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<B
     Some(calls)
 }
 
-/// What the tracer itself adds to an open and a close, of `calls` pairs: by name, and all together.
+/// Returns the system calls added by the tracer to `calls` pairs of open and close: by name, and in total.
 fn added(operation: &str, calls: u64, file: &str) -> Option<(BTreeMap<String, u64>, u64)> {
     let scratch = Scratch::new();
     let count = calls.to_string();
-    // A file of its own for each, of a name of the same length.
+    // Separate files with names of equal length.
     let of = |traced: bool| {
         let file = scratch.data().join(format!("{file}.{}", u8::from(traced))).display().to_string();
         system_calls(&scratch, traced, &[operation, &count, &file])
@@ -64,7 +63,7 @@ fn added(operation: &str, calls: u64, file: &str) -> Option<(BTreeMap<String, u6
     Some((traced, all))
 }
 
-/// Calls of the start and the end, of whatever kind.
+/// System calls of any kind at start and end.
 const START_AND_END: u64 = 400;
 
 #[test]
@@ -75,7 +74,7 @@ fn an_open_asks_for_one_thing_more() {
         let of = |name: &str| by_name.get(name).copied().unwrap_or(0);
         assert!(of("readlinkat") + of("readlink") < 20, "{operation}: {by_name:?}");
         assert!(of("fstat") + of("newfstatat") < CALLS + START_AND_END, "{operation}: {by_name:?}");
-        // Believed for some milliseconds: under strace on a busy machine these may be few calls, but they are some.
+        // Names are trusted for some milliseconds: few calls under strace on a busy machine, but more than none.
         assert!(all < 2 * CALLS - CALLS / 10 + START_AND_END, "{operation}: {by_name:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Offsets that calls do not name: what is exact, and what others may have changed, which the trace says.
+//! Tests of offsets that are no arguments of their calls: exact ones, and those possibly changed by others, which the trace marks.
 
 use crate::harness::{Launch, Op, Order, Scratch, Traces, assert_same, workload};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ fn note(traces: &Traces, what: &str) -> u64 {
     notes.filter(|note| note.what.contains(what)).map(|note| note.count).sum()
 }
 
-/// Whether streams of this file and operation are marked as estimates.
+/// Returns, for each stream of this file and operation, true if marked as estimated.
 fn marked(traces: &Traces, name: &str, op: &str) -> Vec<bool> {
     let mut found = Vec::new();
     for (process, job) in traces.processes.iter().zip(traces.jobs.iter().cycle()) {
@@ -30,7 +30,7 @@ fn appended_bytes_are_where_the_program_finds_them() {
     let told: Vec<Op> = traces.segments.iter().map(|seg| seg.op.clone()).collect();
     assert!(log.len() > 20, "{log:?}");
     assert_same(Order::Thread, &log, &told);
-    // What leaves the position alone can only be looked for at the end of the file: pwrite and pwritev2 three times.
+    // Calls that keep the position can only be located at the end of the file: pwrite and pwritev2, three times.
     assert_eq!(note(&traces, "estimate"), 3);
 }
 
@@ -43,11 +43,11 @@ fn offsets_that_others_may_have_changed_are_estimates() {
         for shared in ["/shared0", "/shared1"] {
             let mut marks = marked(&traces, shared, "write");
             marks.sort_unstable();
-            // The first write was before the fork. What is only counted has no streams for it.
+            // The first write preceded the fork. In counters mode, no separate streams exist.
             let expected = if mode == "trace" { vec![false, true, true] } else { vec![false, false] };
             assert_eq!(marks, expected, "{shared} {mode}");
         }
-        // Each process has a description of its own, and the kernel moves it behind what was appended.
+        // Each process has its own file description, whose position the kernel moves behind the appended data.
         assert_eq!(marked(&traces, "/each", "write"), [false, false], "{mode}");
         assert_eq!(note(&traces, "estimate"), 2000, "{mode}");
         if mode == "trace" {
@@ -60,8 +60,8 @@ fn offsets_that_others_may_have_changed_are_estimates() {
     }
 }
 
-/// Runs threads that move one position. Returns the writes of whose offset the trace is certain, which must be where the program has
-/// found their bytes, by thread, none twice; and how many are estimates.
+/// Runs threads that share a file position. Returns the numbers of writes with a certain offset and of estimates. Asserts that each certain
+/// offset holds the thread's bytes in the program's file, and that none occurs twice.
 fn turns(way: &str) -> (usize, u64) {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, workload("turns")).arg(scratch.data()).arg(way).run();
@@ -71,7 +71,7 @@ fn turns(way: &str) -> (usize, u64) {
     let records: BTreeMap<i64, (u64, u64)> = lines.map(|line| (line[0] as i64, (line[1], line[2]))).collect();
     let traces = Traces::read(&scratch.traces());
     let certain = traces.segments.iter().filter(|seg| seg.op.path.ends_with("/file") && !seg.estimated);
-    // A handler's are twice as long, and of whichever thread it has interrupted.
+    // Writes of a handler are twice as long, and belong to the interrupted thread.
     let certain: Vec<(i64, u32)> = certain
         .filter(|seg| matches!(seg.op.name.as_str(), "write" | "copy_write"))
         .map(|seg| {
@@ -81,7 +81,7 @@ fn turns(way: &str) -> (usize, u64) {
         })
         .collect();
     let writer = |offset: &i64| records.get(offset).map(|(_, thread)| *thread).expect("an offset that was written to");
-    // Which of the program's threads one of the trace's is, is told by what most of its bytes say.
+    // Threads of the trace are matched to those of the program by majority of their bytes.
     let mut votes: BTreeMap<(u32, u64), u64> = BTreeMap::new();
     for (offset, tid) in &certain {
         *votes.entry((*tid, writer(offset))).or_default() += 1;
@@ -98,14 +98,14 @@ fn turns(way: &str) -> (usize, u64) {
 
 #[test]
 fn a_turn_that_was_taken_over_leaves_estimates() {
-    // Nothing was certain any more from the moment when the turn was taken over, the call that had it among it.
+    // Offsets are uncertain once the turn was taken over, including that of the call that held it.
     assert_eq!(turns("slow"), (0, 42));
 }
 
 #[test]
 fn threads_take_turns_on_the_descriptor_of_a_stream() {
     let (certain, estimates) = turns("stream");
-    // On a machine that puts a thread aside for long, turns are taken over.
+    // If a thread is descheduled for long, turns are taken over.
     assert_eq!(certain as u64 + estimates, 4 * 3000);
 }
 
@@ -124,7 +124,7 @@ fn handlers_that_move_the_position_of_the_only_thread() {
 #[test]
 fn a_call_that_was_left_by_a_jump_leaves_no_wrong_position() {
     let (certain, estimates) = turns("jumps");
-    // Each that was left leaves one question behind it, and no doubt.
+    // Each abandoned call causes one query of the position, but no uncertainty.
     assert!(certain > 10_000 && estimates == 0, "{certain} certain, {estimates} estimates");
 }
 
@@ -151,7 +151,7 @@ fn bytes_of_unlocked_streams_are_counted() {
     let expected: u64 = outcome.stdout.trim().parse().expect("it prints a number");
     assert!(expected > 60_000);
     assert_eq!(note(&traces, "getc_unlocked"), expected);
-    // The streams' positions are right again behind them.
+    // Positions of the streams are correct again afterwards.
     let own: Vec<(i64, u64)> = traces
         .segments
         .iter()

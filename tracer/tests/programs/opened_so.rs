@@ -1,4 +1,4 @@
-//! What streams tell of how their file was opened: O_SYNC, O_DIRECT, O_APPEND, however a program asks for that.
+//! Tests of open flags of streams: O_SYNC, O_DIRECT, O_APPEND, in every way a program can request these.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, skip, workload_with};
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ fn every_way_to_open_is_told_by_the_streams() {
         let outcome = Launch::new(&scratch, program).arg(scratch.data()).env("DXT_ENABLE", mode).run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let traces = Traces::read(&scratch.traces());
-        // Where calls are only counted, those that append are among all others.
+        // In counters mode, appending calls are counted with all others.
         let counted = |line: &str| match line.replace('A', "") {
             told if told.ends_with(' ') => told + "-",
             told => told,

@@ -1,10 +1,9 @@
-//! Real programs that are not ours: Python, SQLite, the shell's tools. They must do the same under the tracer, and what
-//! the trace says must be what the kernel saw.
+//! Tests of real programs of others: Python, SQLite, shell tools. Results are as untraced, and traces agree with the kernel's view.
 
 use crate::harness::{Launch, Scratch, Traces, have, python, recover, skip, strace, workload_source};
 use std::path::Path;
 
-/// Runs a command under strace and then under the tracer; both must succeed, say the same, and agree on every file.
+/// Runs a command under strace, then under the tracer; asserts that both succeed with equal output and agree on every file.
 fn agrees_with_strace(scratch: &Scratch, command: &[&Path]) -> Option<Traces> {
     let data = scratch.data();
     let (expected, kernel) = strace(scratch, command, &data)?;
@@ -25,7 +24,7 @@ fn python_with_threads_and_a_child() {
     let scratch = Scratch::new();
     let command = [&*interpreter, &*workload_source("plain.py"), &*scratch.data()];
     let Some(traces) = agrees_with_strace(&scratch, &command) else { return };
-    // The interpreter and the child that it forked.
+    // The interpreter and its forked child.
     assert_eq!(traces.processes.len(), 2, "{:?}", traces.processes);
 }
 
@@ -39,7 +38,7 @@ fn python_workers_however_they_are_made_and_ended() {
     scratch.clear_data();
     let traced = launch().run();
     assert_eq!((traced.code, &traced.stdout, &traced.stderr), (untraced.code, &untraced.stdout, &untraced.stderr));
-    // Whoever was killed rather than terminated has left a spool.
+    // Processes that were killed, not terminated, left a spool.
     recover(&scratch);
     let traces = Traces::read(&scratch.traces());
     let data = scratch.data();
@@ -79,14 +78,14 @@ fn tools_of_the_shell() {
          tar cf all.tar numbers copy; mkdir out; tar xf all.tar -C out; cmp numbers out/copy; wc -l < out/numbers",
         data.display()
     );
-    // Tools that read and write; cat and cp copy inside the kernel, and seq and md5sum use streams' unlocked names.
+    // Tools that read and write; cat and cp copy inside the kernel, and seq and md5sum use unlocked stream functions.
     agrees_with_strace(&scratch, &["/bin/bash".as_ref(), "-c".as_ref(), script.as_ref()]);
 }
 
-/// Operations and bytes, read and written, that fio says it did.
+/// Operations and bytes, read and written, as reported by fio.
 type Told = [(u64, u64); 2];
 
-/// Runs fio(1) with an engine of its own; what it tells, and the traces of all its processes.
+/// Runs fio(1) with an I/O engine; returns its report, and the traces of all its processes.
 fn fio(engine: &str) -> Option<(Told, Traces)> {
     if !have("fio") {
         skip("fio is not installed");
@@ -119,7 +118,7 @@ fn fio(engine: &str) -> Option<(Told, Traces)> {
 
 #[test]
 fn fio_with_io_uring() {
-    // It tells the kernel of its entries by machine code: how many there were is all that can be seen.
+    // fio updates the ring by inlined instructions: only the number of operations is visible.
     let Some((told, traces)) = fio("io_uring") else { return };
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     let unseen: u64 =
@@ -148,7 +147,7 @@ fn fio_with_system_calls() {
             (lengths.clone().count() as u64, lengths.sum::<u64>())
         });
         assert_eq!(found[0], told[0], "{engine}");
-        // It fills the file first.
+        // fio fills the file first.
         assert_eq!(found[1], (told[1].0 + 2048, told[1].1 + (8 << 20)), "{engine}");
     }
 }

@@ -1,5 +1,4 @@
-//! Directories that cannot take what is to be written: whatever is wrong with them, program and ranks end as they would have, it is said
-//! once, and what they did is in the spools.
+//! Tests of unusable output directories: program and ranks end as untraced, the problem is reported once, and calls are in the spools.
 
 use crate::filters::BOTH;
 use crate::harness::{
@@ -10,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file system of its own, which goes away with it.
+/// Separate file system, unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -27,7 +26,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Who runs: a program alone, or two ranks. Each writes so often.
+/// Returns the launch of a program (alone, or two ranks), its exit code, and the number of writes of each process.
 fn launch<'a>(scratch: &'a Scratch, who: Option<Compiler>) -> (Launch<'a>, i32, u64) {
     match who {
         None => (Launch::new(scratch, workload("exits")).arg(scratch.data()).args(["return", "20000"]), 7, 20_000),
@@ -50,7 +49,7 @@ fn writes(scratch: &Scratch) -> u64 {
     Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
 }
 
-/// Runs everybody with an output directory that `prepare` makes, which says how often the trouble may be told: once, or once by each rank.
+/// Runs all programs with an output directory made by `prepare`; the problem must be reported once, or with `by_each` once by each rank.
 fn trouble(what: &str, prepare: impl Fn(&Scratch) -> Option<(PathBuf, Option<Mounted>)>, by_each: bool) {
     for who in everyone() {
         for mode in ["trace", "counters"] {
@@ -98,7 +97,7 @@ fn an_output_directory_that_is_read_only() {
 fn an_output_directory_without_room_for_a_file() {
     let no_files = |scratch: &Scratch| {
         let at = scratch.root().join("full");
-        // One is the directory's own.
+        // One inode is taken by the directory itself.
         Mounted::new(&at, "size=1m,nr_inodes=1").map(|mounted| (at, Some(mounted)))
     };
     trouble("no file may be made", no_files, false);
@@ -125,12 +124,12 @@ fn no_directory_for_spools() {
         assert_eq!((outcome.code, said(&outcome)), (code, processes), "{who:?}: {outcome:?}");
         assert_eq!(writes(&scratch), calls, "{who:?}");
     }
-    // What nobody asked for is done without in silence: no /tmp, no /dev/shm, and TMPDIR leads nowhere.
+    // Missing defaults are not reported: no /tmp, no /dev/shm, and an invalid TMPDIR.
     if !is_root() || !have("unshare") {
         return skip_here("needs root and unshare(1)");
     }
     let scratch = Scratch::new();
-    // What is written to stays writable, and programs can be read, wherever below /tmp they lie.
+    // Outputs stay writable and programs readable, even below /tmp.
     let script = "s=$1; shift; mount --bind \"$s\" \"$s\" && mount --rbind /tmp /tmp && mount -o remount,bind,ro /tmp \
                   && mount -t tmpfs -o ro tmpfs /dev/shm && exec env LD_PRELOAD=\"$0\" \"$@\"";
     let launch = Launch::new(&scratch, "unshare").untraced().args(["-m", "sh", "-c", script]);
@@ -143,7 +142,7 @@ fn no_directory_for_spools() {
     assert_eq!(writes(&scratch), 500);
 }
 
-/// Everything that is made, with its permissions.
+/// Returns all files and directories below a path, with their permissions.
 fn permissions(below: &Path) -> BTreeMap<PathBuf, u32> {
     let mut all = BTreeMap::new();
     for entry in std::fs::read_dir(below).expect("a directory that may be listed") {
@@ -157,13 +156,13 @@ fn permissions(below: &Path) -> BTreeMap<PathBuf, u32> {
     all
 }
 
-/// Runs `command` in a shell with that umask.
+/// Runs `command` in a shell with the given umask.
 fn with_umask<'a>(scratch: &'a Scratch, umask: &str, command: &Path) -> Launch<'a> {
     let launch = Launch::new(scratch, "/bin/sh").env("DXT_APPS", "!sh,!dash,!bash");
     launch.arg("-c").arg(format!("umask {umask}; exec \"$0\" \"$@\"")).arg(command)
 }
 
-/// What is asked for is what is there, of traces, of the directories that they are in and of what a killed process leaves.
+/// Traces, their directories, and files left by a killed process have the requested permissions.
 #[test]
 fn permissions_are_those_that_were_asked_for_whatever_the_umask() {
     for (asked, directory, trace) in [("", 0o700, 0o600), ("0640", 0o750, 0o640), ("0644", 0o755, 0o644)] {

@@ -1,5 +1,5 @@
-//! Directories that others may write to: whatever lies under the names that the tracer might take, and whatever happens to
-//! them, no file of the user's is overwritten, the program does not notice, and what it did is on record.
+//! Tests of output directories that other users may write to: whatever files lie under names that the tracer might choose, no user file is
+//! overwritten. The program does not notice, and its calls are recorded.
 
 use crate::harness::{
     Compiler, Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, library, read_log, recover, spools,
@@ -8,7 +8,7 @@ use crate::harness::{
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// What can lie under a name, as a shell makes it. `$1` is the name.
+/// Objects placed under a name, as shell commands. `$1` is the name.
 const PLANTS: [(&str, &str); 5] = [
     ("a symbolic link", "ln -s $VICTIM $1"),
     ("a hard link", "ln $VICTIM $1"),
@@ -17,7 +17,7 @@ const PLANTS: [(&str, &str); 5] = [
     ("a directory", "mkdir $1"),
 ];
 
-/// The user's file, which nobody may change.
+/// The user's file, which must not be changed.
 struct Victim(PathBuf);
 
 impl Victim {
@@ -35,8 +35,8 @@ impl Victim {
     }
 }
 
-/// Runs `exits` in a process whose number and start are known to whoever plants: `plant` is shell that is given `$name`, as
-/// the file of a trace of one of the next seconds began before it had a random part.
+/// Runs `exits` in a process whose pid and start time are known to the attacker. `plant` is shell code that gets `$name`: the file name of
+/// a trace of one of the next seconds, in the old form without a random part.
 fn run_among(scratch: &Scratch, victim: &Victim, plant: &str, settings: &[(&str, &str)]) -> Outcome {
     let program = workload("exits");
     let script = format!(
@@ -60,7 +60,7 @@ fn run_among(scratch: &Scratch, victim: &Victim, plant: &str, settings: &[(&str,
     settings.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).run()
 }
 
-/// The traces in a directory that are what they seem, moved to one of their own.
+/// Moves the genuine traces of a directory to one of their own.
 fn sorted_out(scratch: &Scratch) -> Traces {
     let clean = scratch.root().join("clean");
     std::fs::create_dir(&clean).expect("failed to make a directory");
@@ -108,7 +108,7 @@ fn what_lies_under_a_spills_or_spools_name_is_left_alone() {
         let outcome = run_among(&scratch, &victim, &plant, &settings);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""), "{what}");
         victim.is_unharmed(what);
-        // What had no room even when packed is counted.
+        // Calls that have no room even when packed are counted.
         let (log, traces) = (read_log(&scratch), sorted_out(&scratch));
         let writes = log.iter().filter(|op| op.name == "write");
         let did = writes.fold((0, 0), |sum, op| (sum.0 + 1, sum.1 + op.length));
@@ -173,7 +173,7 @@ fn another_user_in_a_directory_of_everybody() {
     for mode in ["777", "1777"] {
         let scratch = Scratch::new();
         let open = std::env::temp_dir().join(format!("dxt-everybody-{mode}-{}", std::process::id()));
-        // User 65534 owns the directory and plants; user 12345 is traced.
+        // User 65534 owns the directory and places the files; user 12345 is traced.
         let script = format!(
             "mkdir -m {mode} {0} && chown 65534 {0} && mkdir -m 755 {0}/bin && mkdir {0}/home {0}/data && cp {1} {0}/bin/program && \
              cp {2} {0}/bin/library && chmod 755 {0}/bin/* && echo precious > {0}/home/victim && chown -R 12345 {0}/home {0}/data && cd / && \

@@ -1,4 +1,4 @@
-//! POSIX calls: each one recorded once, with the right operation, offset, length and file.
+//! Tests of POSIX calls: each is recorded once, with the right operation, offset, length and file.
 
 use crate::harness::{
     Calls, Compiler, Launch, Order, Scratch, Traces, assert_same, have, read_failures, skip, strace, workload,
@@ -24,13 +24,13 @@ fn every_call_is_recorded_as_it_was_made() {
         assert_same(Order::Thread, &log, &everything(&traces));
         assert_eq!(traces.processes.len(), 1);
         assert_eq!((traces.missing(), traces.processes[0].info.rank), (0, -1));
-        // /dev/null and /proc/self/stat were opened and left out; the trace says so.
+        // /dev/null and /proc/self/stat were opened and left out, as the notes state.
         let notes = &traces.processes[0].notes;
         assert!(notes.iter().map(|note| note.count).sum::<u64>() >= 2, "{notes:?}");
     }
 }
 
-/// Runs a workload and demands that the trace holds what it did and what it tried in vain, and nothing else.
+/// Runs a workload and asserts that the trace has exactly its calls, failed ones included.
 #[track_caller]
 fn exactly(name: &'static str, flags: &[&'static str], order: Order) -> Traces {
     let scratch = Scratch::new();
@@ -57,12 +57,12 @@ fn a_walk_over_many_names_is_bounded_and_summed() {
     let launch = Launch::new(&scratch, workload("names")).arg(scratch.data()).arg(NAMES.to_string());
     let (log, traces) = launch.env("DXT_BUFFER_MAX", "64M").traced();
     let directory = format!("{}/", scratch.data().display());
-    // Of each name the program has asked twice.
+    // The program queried each name twice.
     let (others, names): (Vec<_>, Vec<_>) = everything(&traces).into_iter().partition(|op| op.path.ends_with('/'));
     assert_eq!((names.len(), others.len()), (2 * MOST, 2 * (NAMES - MOST)));
     assert!(others.iter().all(|op| op.name == "stat" && op.path == directory), "{:?}", others[0]);
     assert_eq!(log.len(), names.len() + others.len());
-    // The first names are themselves, each time.
+    // The first names are recorded under themselves, each time.
     let first = |turn: usize| &log[turn * NAMES..turn * NAMES + MOST];
     assert!(names == [first(0), first(1)].concat());
     let counted = traces.processes[0].notes.iter().find(|note| note.what.contains("under their directory"));
@@ -89,7 +89,7 @@ fn asynchronous_operations_last_from_submission_to_completion() {
     let notes = &traces.processes[0].notes;
     let counted = notes.iter().find(|note| note.what.starts_with("asynchronous")).map(|note| note.count);
     assert_eq!(counted, Some(1), "{notes:?}");
-    // Each call that hands over, and those that wait; lio_listio(3) with LIO_WAIT does so once.
+    // Each submitting call, and each that waits; lio_listio(3) with LIO_WAIT submits once.
     assert_eq!(traces.kept("submit", "/".as_ref()).len(), 17);
     assert!(!traces.kept("wait", "/".as_ref()).is_empty());
 }
@@ -99,7 +99,7 @@ fn linux_aio_lasts_from_submission_to_its_event() {
     if !Path::new("/usr/include/libaio.h").exists() {
         return skip("libaio is not installed");
     }
-    // The library by itself, and the system calls by themselves.
+    // Through the library, and by raw system calls.
     for flags in [&["-O1", "-Wl,--no-as-needed", "-laio"][..], &["-O1", "-DRAW", "-Wl,--no-as-needed", "-laio"]] {
         let traces = exactly("libaio", flags, Order::Thread);
         let notes = &traces.processes[0].notes;
@@ -143,7 +143,7 @@ fn of_a_list_what_the_kernel_took_is_on_record() {
     assert_eq!(writes.iter().filter(|segment| segment.op.length == 100).count(), 33);
     let notes = &traces.processes[0].notes;
     assert!(!notes.iter().any(|note| note.what.starts_with("asynchronous")), "{notes:?}");
-    // The call begins where its operations have been read, which takes many times as long as the clock needs to go on.
+    // The call starts when its operations have been read, which takes many times the clock's resolution.
     let submits = traces.kept("submit", &scratch.data());
     assert_eq!(submits.len(), 5);
     let (start, _) = *submits.iter().max().unwrap();
@@ -171,7 +171,7 @@ fn a_list_is_looked_at_with_few_questions() {
         std::fs::read_to_string(report).unwrap().lines().count()
     };
     let (few, many) = (asked("10"), asked("110"));
-    // One for the list, one for the blocks, and some where a chunk of memory is full.
+    // One for the list, one for the blocks, and some whenever a chunk of memory is full.
     assert!(many - few <= 2 * 100 + 40, "{few} {many}");
 }
 
@@ -180,7 +180,7 @@ fn system_calls_of_the_program_are_recorded_like_functions() {
     exactly("system_calls", VARIANTS[0], Order::Thread);
 }
 
-/// All segments, not only those of the test's directory: what the program did elsewhere must not be there.
+/// Returns all segments, also outside of the test's directory, where the program must have none.
 fn everything(traces: &crate::harness::Traces) -> Vec<crate::harness::Op> {
     traces.segments.iter().filter(|seg| !seg.op.keeps()).map(|seg| seg.op.clone()).collect()
 }
@@ -210,7 +210,7 @@ fn the_builds_call_the_names_they_are_for() {
 fn counts_and_bytes_agree_with_strace() {
     let scratch = Scratch::new();
     let (program, data) = (workload("posix_all"), scratch.data());
-    // Without UNCHECKED the program's raw checks would be calls that only strace sees.
+    // Without UNCHECKED, the program's raw checks would be calls that only strace sees.
     let Some((outcome, kernel)) = strace(&scratch, &["env".as_ref(), "UNCHECKED=1".as_ref(), &program, &data], &data)
     else {
         return;
@@ -226,7 +226,7 @@ fn counts_and_bytes_agree_with_strace() {
 fn a_shell_redirection_is_the_shells_and_its_childs() {
     let scratch = Scratch::new();
     let out = scratch.data().join("out");
-    // `dd` inherits the descriptor that the shell opened: the file must be found from the number alone.
+    // `dd` inherits the descriptor opened by the shell: the file must be found from the number alone.
     let script = format!("printf 'some text\\n' > {0}.in; dd bs=5 status=none < {0}.in > {0}; exit 5", out.display());
     let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""));

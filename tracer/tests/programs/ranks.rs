@@ -1,4 +1,4 @@
-//! DXT_RANKS: which ranks are recorded, and that the others hold nobody up.
+//! Tests of DXT_RANKS: only selected ranks are recorded, and the others block none.
 
 use crate::filters::{BOTH, mpiio, noted, setting};
 use crate::harness::{Launch, Op, Order, Scratch, Traces, assert_same, read_log, read_ranks, workload, workload_with};

@@ -1,4 +1,4 @@
-//! What is at the edge of the tracer's reach: calls before it has started, programs it cannot follow, libraries that go past it.
+//! Tests of the limits of tracing: calls before the tracer's start, programs that cannot be followed, libraries that bypass it.
 
 use crate::harness::{
     Compiler, Launch, Scratch, Traces, have, library, skip, skip_here, spools, workload_source, workload_with,
@@ -15,7 +15,7 @@ fn early() -> PathBuf {
     workload_with("early", Compiler::Cc, &["-O1", "-shared", "-fPIC"])
 }
 
-/// Preloads are initialised from the last to the first: the tracer comes behind, or in front.
+/// Preloaded libraries are initialized from last to first: the tracer after the other library, or before.
 #[test]
 fn constructors_that_write_before_the_tracer_has_started() {
     for tracer_first in [true, false] {
@@ -31,19 +31,19 @@ fn constructors_that_write_before_the_tracer_has_started() {
             let writes = |layer, name: &str| traces.totals(&[layer], "write", &scratch.data().join(name));
             assert_eq!(writes("POSIX", "early"), (500, 4000), "{tracer_first} {mode}");
             assert_eq!(writes("STDIO", "stream"), (500, 4000), "{tracer_first} {mode}");
-            // Who it is, it knows as ever.
+            // Program name and arguments are known as usual.
             let info = &traces.jobs[0].info;
             assert_eq!(info.args, [b"/bin/echo".to_vec(), b"an argument".to_vec()], "{tracer_first} {mode}");
         }
     }
 }
 
-/// The library that makes calls when the process ends.
+/// Returns the library that makes calls when the process ends.
 fn late() -> PathBuf {
     workload_with("late", Compiler::Cc, &["-O1", "-shared", "-fPIC"])
 }
 
-/// Libraries that the tracer does not depend on are ended after it.
+/// Destructors of libraries that the tracer does not depend on run after its own.
 #[test]
 fn destructors_that_write_behind_the_tracers_own() {
     for mode in ["trace", "counters"] {
@@ -98,7 +98,7 @@ fn what_comes_when_the_trace_has_been_written_and_there_is_no_spool() {
             assert_eq!(outcome.code, code, "{mode}: {outcome:?}");
             assert_eq!(outcome.stderr.lines().count(), 1, "{mode}: {outcome:?}");
             assert!(outcome.stderr.contains("there is no spool"), "{mode}: {outcome:?}");
-            // Who ends it by a call that can be seen can still be told how many there were: the open, and the writes.
+            // If the program ends by a call that can be intercepted, late calls are counted: one open and the writes.
             if end.is_some() {
                 assert_eq!(counted(&Traces::read(&scratch.traces()), "after the trace"), 701, "{mode}");
             }
@@ -116,7 +116,7 @@ fn a_constructor_of_a_process_that_is_not_traced() {
     assert!(Traces::read(&scratch.traces()).files.is_empty());
 }
 
-/// A library of little use, and a program that searches for it where it lies itself.
+/// Builds a small library for a program that searches for it in its own directory.
 fn small_library(at: &Path) {
     let source = at.join("small.c");
     std::fs::write(&source, "int small(void);\nint small(void) { return 1; }\n").expect("failed to write a source");
@@ -155,7 +155,7 @@ fn programs_that_cannot_be_traced_are_counted() {
     let outcome = launch.run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 3);
-    // By a name that is searched for, and by a descriptor. What cannot be executed is not found.
+    // Exec by a name searched in PATH, and by a descriptor. Files that are not executable are not found.
     let (scratch, reach) = (Scratch::new(), workload_with("reach", Compiler::Cc, &["-O1", "-Wl,-rpath,$ORIGIN"]));
     let found = program.parent().expect("it lies somewhere").display().to_string();
     std::fs::write(scratch.data().join("static"), "no program").expect("failed to write a file");
@@ -164,7 +164,6 @@ fn programs_that_cannot_be_traced_are_counted() {
     let outcome = launch.run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 5);
-    // And by a shell.
     let scratch = Scratch::new();
     let script = format!("echo x > {}/file; {}; true", scratch.data().display(), program.display());
     let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
@@ -172,12 +171,12 @@ fn programs_that_cannot_be_traced_are_counted() {
     assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 1);
 }
 
-/// A program that another dynamic linker loads, by musl's or for 32 bits; `None` if it cannot be built or run here.
+/// Builds a program for another dynamic linker, that of musl or of 32 bits; `None` if it cannot be built or run here.
 fn foreign(scratch: &Scratch, what: &str) -> Option<PathBuf> {
     let (source, program) = (scratch.root().join("foreign.c"), scratch.root().join("foreign"));
     std::fs::write(&source, "int main(void) { return 0; }\n").expect("failed to write a source");
     let mut compiler = Command::new(if what == "musl" { "musl-gcc" } else { "cc" });
-    // Debian's crt files for 32 bits lie in a directory of their own, and there may be no libgcc for them.
+    // Debian keeps the 32-bit crt files in a directory of their own, and libgcc for 32 bits may be missing.
     let lib32 = ["-m32", "-nostdlib", "/usr/lib32/crt1.o", "/usr/lib32/crti.o", "/usr/lib32/crtn.o"];
     if what != "musl" {
         compiler.args(lib32);
@@ -219,7 +218,7 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
             assert_eq!(said(&outcome, what), starts, "{what} {way}");
             assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), starts as u64, "{what} {way}");
         }
-        // A script of such an interpreter, by a shell and by programs that are no more than launchers; and where it may not count.
+        // Scripts with this program as interpreter, started by a shell and by launchers; also with tracing off.
         let scratch = Scratch::new();
         let Some(program) = foreign(&scratch, what) else { continue };
         let script = scratch.root().join("script");
@@ -235,7 +234,7 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
     }
 }
 
-/// Numbers of notes on built-in MPI, HDF5 and netCDF of a program that has a library in itself.
+/// Returns the number of notes on built-in MPI, HDF5 and netCDF for a program with libraries linked into it.
 fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
     let scratch = Scratch::new();
     let program = scratch.root().join("built_in");
@@ -256,7 +255,7 @@ fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
 #[test]
 fn libraries_in_the_program_itself_are_noted() {
     assert_eq!(built_in(&[]), Some([1, 0, 1]));
-    // Nobody knows what is in a program that was stripped.
+    // Libraries in a stripped program cannot be detected.
     assert_eq!(built_in(&["-s"]), Some([0; 3]));
     let serial = "/usr/lib/x86_64-linux-gnu/hdf5/serial";
     let (include, archive, shared) =

@@ -1,17 +1,16 @@
-//! Programs of science and of every day, with ranks and without: their results are those without the tracer, and the bytes
-//! on record are those in their files.
+//! Tests of scientific and everyday programs, with and without ranks: results are as untraced, and recorded bytes equal those in the files.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, have, skip};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs a shell script in the data directory, `ranks` in front of the program being left to the script's `$RUN`.
+/// Runs a shell script in the data directory; the script itself starts ranks through `$RUN`.
 fn script<'a>(scratch: &'a Scratch, text: &str) -> Launch<'a> {
     let text = format!("set -e; cd {}; {text}", scratch.data().display());
     Launch::new(scratch, "/bin/bash").arg("-c").arg(text)
 }
 
-/// Runs it without and with the tracer; returns what each left of these files, and the traces.
+/// Runs a program without and with the tracer; returns the contents of the given files after each, and the traces.
 fn twice(
     prepare: impl Fn(&Path),
     launch: impl for<'a> Fn(&'a Scratch) -> Launch<'a>,
@@ -35,7 +34,7 @@ fn twice(
     (found, traces, scratch)
 }
 
-/// Bytes that programs wrote to a file through one layer, by calls of their own.
+/// Returns the bytes that programs wrote to a file through one layer by their own calls.
 fn written(traces: &Traces, layers: &[&str], path: &Path) -> u64 {
     traces.totals(layers, "write", path).1
 }
@@ -166,7 +165,7 @@ fn a_build_with_make() {
     let text = "make -s -j4; ./program > out";
     let (results, traces, scratch) = twice(prepare, |s| script(s, text), &["out", "main.o", "f3.o"]);
     assert_eq!(results[0], b"144\n");
-    // The assembler's object files, by many processes at once. Gaps in them are never written.
+    // Object files of the assembler, written by many concurrent processes. Gaps in the files are never written.
     for i in 0..12 {
         let object = scratch.data().join(format!("f{i}.o"));
         let path = object.display().to_string();

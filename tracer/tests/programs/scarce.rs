@@ -1,5 +1,4 @@
-//! Memory that is used up, locked, limited or copied: the program ends as it would have, and what it did is in its trace, or in
-//! a spool of which that is said.
+//! Tests of memory exhausted, locked, limited or copied: the program ends as untraced; its calls are in its trace, or in a reported spool.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, have, is_root, recover, spools, workload_with};
 use std::io::Read;
@@ -16,10 +15,10 @@ fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
     Launch::new(scratch, program()).arg(scratch.data()).arg(way)
 }
 
-/// Writes in the traces, those of a spool among them; a spool is there only if that was said.
+/// Returns the writes in traces and recovered spools; a spool may be left only if that was reported.
 fn writes(scratch: &Scratch, outcome: &Outcome) -> u64 {
     let left = !spools(scratch).is_empty();
-    // It may have been said before a later attempt was made, and did: where exec(3) fails.
+    // The message may precede a later, successful attempt, where exec(3) fails.
     assert!(!left || outcome.stderr.contains("recover"), "{outcome:?}");
     if left {
         recover(scratch);
@@ -58,12 +57,12 @@ fn a_child_without_memory_counts_what_it_cannot_record() {
     }
 }
 
-/// Runs `way` with every allocation failing in turn, the first, the next, ..., until none is reached any more.
+/// Runs `way` repeatedly with one allocation failing: the first, the second, ..., until the number exceeds those made.
 fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
     let (mut number, mut whole, mut failed) = (1_u32, 0, 0);
-    // A forked child begins where its parent was: the same allocation fails in both.
+    // A forked child continues at its parent's count: the same allocation fails in both.
     let processes = if end == "fork" { 2 } else { 1 };
-    // The first are done without: those that a chunk would be packed with leave the chunk as it is.
+    // Failures of early allocations have no effect: a chunk that cannot be packed stays unpacked.
     while failed == 0 || whole < 3 {
         let scratch = Scratch::new();
         let launch = launch(&scratch, way).arg(number.to_string()).arg(calls).arg(end);
@@ -81,7 +80,7 @@ fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
             let made = calls.parse::<u64>().expect("a number") * processes as u64;
             assert_eq!(writes(&scratch, &outcome), made, "{what}");
         }
-        // One by one where they are few; further on they are alike.
+        // One by one at first; later allocations are similar, so steps grow.
         number += 1 + number / 16;
         assert!(number < 20_000, "{way}, {mode} {overflow}, {end}: {failed} failed, {whole} whole");
     }
@@ -107,7 +106,7 @@ fn every_allocation_fails_from_one_on() {
     each_fails("fails_from", "counters", "compact", "300", "fork");
 }
 
-/// The two numbers of a line: kB of locked and of resident memory.
+/// Parses the two numbers of a line: locked and resident memory, in kB.
 fn locked(outcome: &Outcome) -> Option<(i64, i64)> {
     assert_eq!(outcome.code, 5, "{outcome:?}");
     let (locked, resident) = outcome.stdout.trim().split_once(' ')?;
@@ -126,7 +125,7 @@ fn locked_memory_is_the_programs() {
             let launch = launch(&scratch, "lock").arg(what).env("DXT_ENABLE", mode).env("DXT_BUFFER_MAX", buffer);
             let after = locked(&launch.run()).expect("it may as well");
             println!("{what}, {mode}: {before:?} kB untraced, {after:?} traced, locked and resident");
-            // The library's own code and data, some 4 MiB; buffer and tables that are in use are not locked.
+            // The library's own code and data take some 4 MiB; buffers and tables in use are not locked.
             assert!(after.0 - before.0 < 8 << 10 && after.1 - before.1 < 16 << 10, "{what}: {before:?}, {after:?}");
         }
     }
@@ -137,7 +136,7 @@ fn who_may_lock_little_still_may() {
     if !is_root() || !have("setpriv") || !have("prlimit") {
         return crate::harness::skip_here("needs root, setpriv(1) and prlimit(1)");
     }
-    // MCL_CURRENT compares the limit with all address space, the library's code and data among it: docs/configuration.md.
+    // MCL_CURRENT compares the limit with the whole address space, including the library's code and data: docs/configuration.md.
     for what in ["future"] {
         for traced in [false, true] {
             let scratch = Scratch::new();
@@ -161,7 +160,7 @@ fn who_may_lock_little_still_may() {
     }
 }
 
-/// Runs `launch` in the background and ends it by SIGTERM after a while; how it ended.
+/// Runs `launch` in the background, sends SIGTERM after a while, and returns how the program ended.
 fn ended_by_sigterm(scratch: &Scratch, way: &str, after: Duration) -> Option<i32> {
     let mut child = Command::new(program())
         .arg(scratch.data())
@@ -215,7 +214,7 @@ fn forks_while_other_threads_pack() {
     }
 }
 
-/// A rank that cannot take part must neither end nor keep the others.
+/// A rank that cannot take part neither ends the others nor blocks them.
 #[test]
 fn a_rank_without_memory_for_its_trace() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi] {

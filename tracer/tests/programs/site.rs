@@ -1,5 +1,4 @@
-//! What a site sets to have the tracer on for all jobs: processes and jobs that are left out as a whole, and how much a job may write.
-//! (docs/site.md)
+//! Tests of the settings with which a site turns the tracer on for all jobs: left-out processes and jobs, and bytes per job (docs/site.md).
 
 use crate::filters::{BOTH, noted, setting};
 use crate::harness::{
@@ -11,12 +10,12 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The example that is given to sites.
+/// Returns the example configuration for sites.
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/site/dxt.conf")
 }
 
-/// What Slurm's tasks get, as it would be set by what the script prints.
+/// Variables of a Slurm task, as set by the output of the prolog script.
 #[test]
 fn the_prolog_of_tasks_sets_its_variables_once() {
     let script = example().with_file_name("task_prolog.sh");
@@ -39,7 +38,7 @@ fn the_prolog_of_tasks_sets_its_variables_once() {
     for variables in [("DXT_ENABLE", "off"), ("LD_PRELOAD", library.as_str()), ("DXT_CONFIG", "/no/such/file")] {
         assert_eq!(run(&[variables]), "", "{variables:?}");
     }
-    // A tracer by another name, or of another build, is one.
+    // A tracer under another name, or of another build, is recognized.
     let scratch = Scratch::new();
     for name in ["libdxt_tracer.so.0.1.0", "libio.so", "link.so"] {
         let place = scratch.root().join(name);
@@ -53,17 +52,17 @@ fn the_prolog_of_tasks_sets_its_variables_once() {
         }
     }
     assert!(run(&[("LD_PRELOAD", "libm.so.6")]).contains(&format!("export LD_PRELOAD={library}:libm.so.6\n")));
-    // Nothing that would keep a task's programs from starting.
+    // A library that would keep the task's programs from starting is not set.
     let unloadable = unloadable(&scratch).display().to_string();
     assert_eq!(run(&[("DXT_TRACER", &unloadable)]), "");
 }
 
-/// `calls` pwrites of 4 bytes and an open.
+/// Returns a launch of a program with one open and `calls` pwrites of 4 bytes.
 fn writes<'a>(scratch: &'a Scratch, calls: &str) -> Launch<'a> {
     Launch::new(scratch, workload("exits")).arg(scratch.data()).arg("return").arg(calls)
 }
 
-/// All files below the directories of traces and spools.
+/// Returns all files below the directories of traces and spools.
 pub(crate) fn left(scratch: &Scratch) -> Vec<PathBuf> {
     fn below(directory: &Path, into: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -99,7 +98,7 @@ fn a_loop_of_cats_leaves_nothing_at_a_site_and_all_by_hand() {
     ] {
         assert_eq!(run(300, site), 0, "{site:?}");
     }
-    // The shell's child opens the file that cat(1) writes to.
+    // The shell's child opens the output file of cat(1).
     assert!(run(20, &[]) >= 20);
 }
 
@@ -110,7 +109,7 @@ fn a_process_without_mpi_must_do_enough() {
         (&[("DXT_MIN_RUN_TIME", "0.000001")], true),
         (&[("DXT_MIN_IO", "40001")], false),
         (&[("DXT_MIN_IO", "40000")], true),
-        // Packed and folded calls count as well.
+        // Packed and folded calls count, too.
         (&[("DXT_MIN_IO", "40000"), ("DXT_BUFFER_MAX", "64K")], true),
         (&[("DXT_MIN_IO", "40000"), ("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")], true),
         (&[("DXT_MIN_IO", "40001"), ("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")], false),
@@ -139,7 +138,7 @@ fn a_process_without_mpi_must_do_enough() {
 fn an_exec_that_fails_decides_nothing() {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload("becomes")).arg(scratch.data()).arg("execv");
-    // Too few when it tries in vain, enough when it succeeds; too few again in the program that it becomes.
+    // Too few calls at the exec that fails, enough at the one that succeeds; too few again in the new program.
     let outcome = launch.env("DXT_MIN_CALLS", "120").run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     assert_eq!(left(&scratch).len(), 1, "{:?}", left(&scratch));
@@ -150,7 +149,7 @@ fn an_exec_that_fails_decides_nothing() {
 
 #[test]
 fn a_program_that_confines_itself_is_judged_by_then() {
-    // Two opens and a hundred writes come before; as many writes after.
+    // Two opens and 100 writes precede confinement; as many writes follow.
     for (least, kept) in [("102", 1), ("103", 0)] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg("kill").arg("100");
@@ -165,14 +164,14 @@ fn mpi(scratch: &Scratch, mpi: Compiler) -> Launch<'_> {
     Launch::new(scratch, program).arg(scratch.data()).args(["0", "0"])
 }
 
-/// Demands that the ranks ended as they do, by 5, and the tracer said nothing.
+/// Asserts that the ranks exited with status 5, as they do by design, and that the tracer printed nothing.
 #[track_caller]
 pub(crate) fn ended_quietly(outcome: &Outcome) {
     let said = outcome.stderr.lines().any(|line| line.starts_with("dxt:"));
     assert!(outcome.code == 5 && !said, "{outcome:?}");
 }
 
-/// Calls of the two ranks that are in the traces.
+/// Returns the number of writes of both ranks in the traces.
 fn writes_of_two(scratch: &Scratch) -> u64 {
     Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
 }
@@ -192,7 +191,7 @@ fn ranks_have_a_trace_and_what_is_around_them_has_none() {
     }
 }
 
-/// The processes of a job agree on what becomes of it, whatever each of them would have done by itself; nobody waits for another.
+/// All processes of a job reach the same sampling decision, regardless of their own settings; no process waits for another.
 #[test]
 fn jobs_are_sampled_as_a_whole() {
     let scratch = Scratch::new();
@@ -201,7 +200,7 @@ fn jobs_are_sampled_as_a_whole() {
         let outcome = writes(&scratch, "10").env("DXT_SAMPLE", share).env("DXT_JOB_ID", job).run();
         assert_eq!((outcome.code, outcome.stderr.as_str(), left(&scratch).len()), (7, "", kept), "{share}");
     }
-    // Steps of a job are one job.
+    // Steps of a job share its decision.
     let is_kept = |job: u32, step: &str| {
         let before = left(&scratch).len();
         let launch = writes(&scratch, "1").env("DXT_SAMPLE", "0.5").env("SLURM_JOB_ID", job.to_string());
@@ -214,7 +213,7 @@ fn jobs_are_sampled_as_a_whole() {
     let number = kept.iter().filter(|kept| **kept).count();
     assert!((3..18).contains(&number), "{number} of 20");
     for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
-        // Ranks of a name each, so that some would be left out if they were asked.
+        // Each rank has its own job id, so that some would be left out if each decided alone.
         let mut found = BTreeSet::new();
         for attempt in 0..4 {
             let scratch = Scratch::new();
@@ -240,7 +239,7 @@ fn the_kill_switch_is_looked_at_when_a_process_starts() {
     std::fs::write(&switch, "").expect("failed to write a file");
     assert_eq!((outcome().code, left(&scratch).len()), (7, 1));
     for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
-        // Thrown for one rank and not for the other, as happens when it is thrown: rank 0's word counts.
+        // The switch is set for one rank only, as happens if it is set during the start: rank 0 decides.
         for (rank, writes) in [("0", 0), ("1", 6000)] {
             let scratch = Scratch::new();
             let program = workload_with("scarce_mpi", compiler, &["-O1", "-ldl"]);
@@ -257,7 +256,7 @@ fn the_kill_switch_is_looked_at_when_a_process_starts() {
     }
 }
 
-/// A node with another configuration file, or none, must not keep the job waiting.
+/// A node with a different configuration file, or none, does not block the job.
 #[test]
 fn a_rank_whose_settings_make_no_sense_holds_nobody_up() {
     for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
@@ -281,7 +280,7 @@ fn a_rank_whose_settings_make_no_sense_holds_nobody_up() {
 
 #[test]
 fn nodes_whose_files_differ_hold_nobody_up() {
-    // A file of rank 0 and one of rank 1; `None`: it is missing. A newer tracer's variable is one that this one does not know.
+    // Configuration files of rank 0 and of rank 1; `None` if missing. Settings of a newer tracer appear as unknown variables.
     let files: [[Option<&str>; 2]; 6] = [
         [Some("DXT_ENABLE=off"), Some("DXT_ENABLE=trace")],
         [Some("DXT_ENABLE=trace"), Some("")],
@@ -310,7 +309,7 @@ fn nodes_whose_files_differ_hold_nobody_up() {
     }
 }
 
-/// Demands that of the process's calls all are on record or counted, and that the files have at most `most` bytes.
+/// Asserts that all calls of the process are recorded or counted, and that the trace files take at most `most` bytes.
 fn within(traces: &Traces, data: &Path, calls: u64, most: u64) {
     let bytes: u64 = traces.files.iter().map(|file| file.metadata().expect("a trace").len()).sum();
     assert!(bytes <= most, "{bytes} bytes, {most} allowed");
@@ -327,7 +326,7 @@ fn a_job_writes_no_more_than_its_budget() {
         let scratch = Scratch::new();
         let launch = writes(&scratch, "300000").env("DXT_JOB_BYTES", "100K").env("DXT_OVERFLOW", overflow);
         assert_eq!(launch.env("DXT_BUFFER_MAX", "512K").run().code, 7);
-        // The description of the job comes on top.
+        // The description of the job is not part of the budget.
         within(&Traces::read(&scratch.traces()), &scratch.data(), 300_000, 104 << 10);
     }
     let scratch = Scratch::new();
@@ -348,12 +347,12 @@ fn a_job_writes_no_more_than_its_budget() {
     }
 }
 
-/// Bytes that files take on the disk: spools are mostly holes.
+/// Returns the bytes allocated on disk: spools are mostly holes.
 fn bytes_on_disk(files: &[PathBuf]) -> u64 {
     files.iter().map(|file| file.metadata().expect("a file").blocks() * 512).sum()
 }
 
-/// Names take room in traces and in spools, too, and a killed process leaves all that it has beside it.
+/// File names take room in traces and spools, too, and a killed process leaves both; the total stays within the budget.
 #[test]
 fn whatever_a_job_leaves_is_within_its_budget() {
     let (budget, files, calls) = (1 << 20, 20_000, 300_000);
@@ -369,7 +368,7 @@ fn whatever_a_job_leaves_is_within_its_budget() {
         assert!(bytes <= budget, "{overflow} {end}: {bytes} bytes in {left:?}");
         recover(&scratch);
         let traces = Traces::read(&scratch.traces());
-        // All calls are there, those on the file that came first under its name; many names are not.
+        // All calls are recorded, those on the first file under its name; many other names are not.
         let one = traces.totals(&["POSIX"], "write", &scratch.data().join("one"));
         assert_eq!(one.0, calls, "{overflow} {end}");
         let others = traces.totals(&["POSIX"], "write", Path::new("<other files>")).0;
@@ -383,7 +382,7 @@ fn whatever_a_job_leaves_is_within_its_budget() {
     }
 }
 
-/// Where the program is run with an output directory of a pattern below `traces/`.
+/// Runs the program with an output directory of `pattern` below `traces/`.
 fn below(scratch: &Scratch, pattern: &str) -> Outcome {
     let pattern = format!("{}/{pattern}", scratch.traces().display());
     writes(scratch, "10").env("DXT_OUTPUT_DIR", pattern).env("DXT_JOB_ID", "../7").run()

@@ -1,12 +1,12 @@
-//! Whatever an MPI leaves in the file that all ranks write, the trace is whole: aggregators that write back others' bytes as they
-//! were before (data sieving), and libraries that damage the file on purpose.
+//! Tests of corruption of the common trace file by an MPI: the trace is complete, with aggregators that write back others' old bytes (data
+//! sieving), and with libraries that damage the file on purpose.
 
 use crate::calls_of_a_flush::told_once;
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, workload_with};
 
 const RANKS: u32 = 4;
 
-/// The program with the spoiling layer behind the tracer.
+/// Returns the program with the corrupting library behind the tracer.
 fn program<'a>(scratch: &'a Scratch, mpi: Compiler) -> Launch<'a> {
     let shim = workload_with("spoiling", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
@@ -15,7 +15,7 @@ fn program<'a>(scratch: &'a Scratch, mpi: Compiler) -> Launch<'a> {
     launch.env("DXT_INCLUDE", scratch.data()).env("DXT_VERBOSE", "1")
 }
 
-/// All ranks' trace is there and tells everything. Returns whether a rank had to write something again.
+/// Asserts that the common trace is complete. Returns true if a rank had to write some part again.
 fn whole(scratch: &Scratch, outcome: &Outcome, what: &str) -> bool {
     assert_eq!(outcome.code, 0, "{what}: {outcome:?}");
     let traces = Traces::read(&scratch.traces());
@@ -32,13 +32,13 @@ fn whatever_mpi_leaves_in_the_file_the_trace_is_whole() {
             let scratch = Scratch::new();
             let outcome = program(&scratch, mpi).env("SPOIL", how).run();
             let mended = whole(&scratch, &outcome, &format!("{mpi:?} {how}"));
-            // What lies behind the parts is cut off or written over: no part was spoilt.
+            // Only data behind the parts is cut off or overwritten: no part was damaged.
             assert_eq!(mended, how != "longer", "{mpi:?} {how}: {outcome:?}");
         }
     }
 }
 
-/// What Open MPI's own MPI-IO can be told that changes which bytes an aggregator reads and writes back.
+/// Settings of OMPIO that change the bytes an aggregator reads and writes back.
 const OMPIO: [&[(&str, &str)]; 5] = [
     &[],
     &[("fbtl_posix_max_gap_size", "1000000000")],
@@ -64,7 +64,7 @@ fn aggregators_that_sieve_lose_nothing_under_ompio() {
     }
 }
 
-/// Hints to ROMIO, as its file of hints has them.
+/// Hints for ROMIO, in the format of its hints file.
 const ROMIO: [&str; 5] = [
     "",
     "romio_cb_write enable\nromio_ds_write enable\n",

@@ -1,5 +1,4 @@
-//! What survives a process: whatever kills it, every call that had returned is on record, and nothing else is. A process
-//! that ends as it should leaves no spool.
+//! Tests of crash safety: after any kill, exactly the calls that had returned are recorded. A process that ends normally leaves no spool.
 
 use crate::harness::{
     Launch, Order, Scratch, Traces, assert_same, have, is_root, library, look, read_log, recover, skip, skip_here,
@@ -10,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A program that tells its progress, under way.
+/// Starts a program that reports its progress.
 fn start(scratch: &Scratch, threads: u32, settings: &[(&str, &str)]) -> Child {
     let mut command = Command::new(workload("progress"));
     command.arg(scratch.data()).arg(threads.to_string()).arg("100000000").stdout(Stdio::piped());
@@ -19,7 +18,7 @@ fn start(scratch: &Scratch, threads: u32, settings: &[(&str, &str)]) -> Child {
     command.spawn().expect("failed to run the program")
 }
 
-/// Kills it when it has told of `after` calls, and a little later; returns how many calls each thread had completed.
+/// Kills the program some time after it has reported `after` calls; returns the number of calls completed by each thread.
 fn kill(mut child: Child, threads: u32, after: u64, later: Duration) -> Vec<u64> {
     let mut out = child.stdout.take().expect("its standard output is a pipe");
     let mut told = vec![0; threads as usize];
@@ -42,7 +41,7 @@ fn note(told: &mut [u64], record: [u8; 8]) {
     told[number(&record[..4]) as usize] = u64::from(number(&record[4..]));
 }
 
-/// What call `i` of thread `t` did, as the program says in its first comment; call 0 is the open.
+/// Returns call `i` of thread `t`, as specified in the program's first comment; call 0 is the open.
 fn call(t: u64, i: u64) -> (&'static str, i64, u64) {
     match i.checked_sub(1) {
         None => ("open", -1, 0),
@@ -50,7 +49,7 @@ fn call(t: u64, i: u64) -> (&'static str, i64, u64) {
     }
 }
 
-/// A number that looks random: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
+/// Returns a pseudo-random number: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
 fn random(seed: u64) -> u64 {
     let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -58,7 +57,7 @@ fn random(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Kills the program `times` times, at moments that differ, and looks at what it left.
+/// Kills the program `times` times at varying moments, and checks the files left behind.
 fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str, &str)]) {
     for round in 0..times {
         let chance = random(seed * 1000 + round);
@@ -75,7 +74,7 @@ fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str
             let folded = missing.filter(|missing| missing.op.path == path).map(|missing| missing.counters.segments);
             let folded: u64 = folded.sum();
             let count = kept.len() as u64 + folded;
-            // One call may have returned and not been told of.
+            // One call may have returned without having been reported.
             let most = told + 1 + uncertain;
             assert!(
                 (*told..=most).contains(&count),
@@ -101,7 +100,7 @@ fn killed_at_any_moment_nothing_is_missing_and_nothing_invented() {
 
 #[test]
 fn killed_while_segments_are_packed() {
-    // A buffer of two chunks: nearly all the time goes into packing them.
+    // Buffer of two chunks: nearly all the time is spent packing them.
     kills(60, 2, 3, 30_000, &[("DXT_BUFFER_MAX", "160K")]);
 }
 
@@ -122,7 +121,7 @@ fn killed_while_calls_are_counted() {
     kills(40, 6, 3, 20_000, &live);
 }
 
-/// Reads the spool of a process that runs, again and again: each time all is there that it had told of, once and in order.
+/// Reads the spool of a running process repeatedly: each time, all calls reported so far are there, once and in order.
 fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     let scratch = Scratch::new();
     let mut child = start(&scratch, threads, settings);
@@ -138,9 +137,9 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
         std::fs::create_dir(&place).expect("a directory");
         std::fs::write(place.join("x.dxt"), bytes).expect("a file");
         let traces = Traces::read(&place);
-        // A call that waits in one thread's scratch is uncertain also before another thread has folded any.
+        // A call in one thread's scratch area is uncertain even before another thread has folded any.
         let folds = traces.processes.iter().any(|process| !process.missing.is_empty());
-        // Each thread's scratch, of which a slot may be told of twice: a fold was under way, and it has come further since.
+        // Scratch slots of all threads, each possibly uncertain twice: during a fold, and after further progress.
         let most = if may_fold { 2 * 64 * u64::from(threads) } else { 0 };
         assert!((may_fold || !folds) && uncertain <= most, "round {round}: {uncertain} uncertain");
         for (t, told) in told.iter().enumerate() {
@@ -154,7 +153,7 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
                 "round {round}, thread {t}: {} and {folded}, {told} told",
                 kept.len()
             );
-            // What came while it was read may be there or not, one by one.
+            // Calls made during the read may be there or not, individually.
             let checked = if folded == 0 { *told as usize } else { 0 };
             for (i, segment) in kept.iter().take(checked).enumerate() {
                 let op = &segment.op;
@@ -168,7 +167,7 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     child.wait().expect("failed to wait for the program");
 }
 
-/// A number that it took for a moment could be the one that another thread gives to a file just then (dup2(2)).
+/// A temporary descriptor number could be the one that another thread assigns to a file at that moment (dup2(2)).
 #[test]
 fn a_spool_in_memory_grows_without_a_descriptor() {
     if !have("strace") {
@@ -206,7 +205,7 @@ fn a_reader_beside_the_process_finds_all_it_had_done() {
 
 #[test]
 fn a_reader_finds_all_while_segments_are_packed() {
-    // Of 190,000 calls the first third fills the buffer, and packed they have room four times over: none is folded.
+    // The first third of 190,000 calls fills the buffer, which holds four times as many once packed: none is folded.
     watched(2, &[("DXT_BUFFER_MAX", "2M")], false);
     watched(2, &[("DXT_BUFFER_MAX", "256K"), ("DXT_OVERFLOW", "spill")], false);
 }
@@ -214,7 +213,7 @@ fn a_reader_finds_all_while_segments_are_packed() {
 #[test]
 fn a_reader_finds_all_while_segments_are_folded() {
     watched(2, &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")], true);
-    // Packed and then, once all room is taken, folded.
+    // Packed first, then folded once the room is used up.
     watched(2, &[("DXT_BUFFER_MAX", "256K")], true);
 }
 
@@ -223,7 +222,7 @@ fn a_reader_finds_all_while_calls_are_counted() {
     watched(2, &[("DXT_ENABLE", "counters")], true);
 }
 
-/// Ends by a signal; the parts that it had done are recovered.
+/// Ends the program by a signal, and recovers the calls that had completed.
 fn recovered_after(way: &str, code: i32) {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg(way).arg("5000").run();
@@ -307,8 +306,7 @@ fn without_a_spool_all_is_as_before() {
     assert!(!scratch.spools().exists());
 }
 
-/// A program that becomes another one: both are on record, whichever way was taken. What the first did is in a trace, or in
-/// the spool that it left.
+/// Executes another program by `way`: calls of both are recorded. Those of the first are in a trace, or in the spool that it left.
 fn becomes(way: &str) -> usize {
     let scratch = Scratch::new();
     let program = workload("becomes");

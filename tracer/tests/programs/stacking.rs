@@ -1,4 +1,4 @@
-//! Beside other libraries: preloaded before and after, allocators, sanitizers, and libraries that are loaded later.
+//! Tests of the tracer beside other libraries: preloaded before and after it, allocators, sanitizers, and libraries loaded later.
 
 use crate::harness::{
     Compiler, Launch, Order, Scratch, Traces, assert_same, library, read_log, skip, workload, workload_with,
@@ -6,7 +6,6 @@ use crate::harness::{
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs `program` with this preload list.
 fn preloaded(scratch: &Scratch, program: &Path, libraries: &[&Path], arguments: &[&str]) -> Traces {
     let list: Vec<String> = libraries.iter().map(|library| library.display().to_string()).collect();
     let launch = Launch::new(scratch, program).untraced().arg(scratch.data());
@@ -18,7 +17,7 @@ fn preloaded(scratch: &Scratch, program: &Path, libraries: &[&Path], arguments: 
     Traces::read(&scratch.traces())
 }
 
-/// In both orders.
+/// Runs `program` with the other library after and before the tracer.
 fn beside(other: &Path, program: &Path, arguments: &[&str], check: impl Fn(&Scratch, &Traces)) {
     for libraries in [[library(), other], [other, library()]] {
         let scratch = Scratch::new();
@@ -41,7 +40,7 @@ fn another_library_that_wraps_the_same_calls_sees_them_too() {
     });
 }
 
-/// A library by its name, as the dynamic linker or the compiler finds it.
+/// Finds a library by name, as the dynamic linker or the compiler does.
 fn find(name: &str) -> Option<PathBuf> {
     let output = Command::new("cc").arg(format!("-print-file-name={name}")).output().ok()?;
     let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
@@ -63,7 +62,7 @@ fn a_program_under_the_address_sanitizer() {
         let program = workload_with(name, Compiler::Cc, &["-O1", "-fsanitize=address"]);
         let scratch = Scratch::new();
         let arguments: &[&str] = if name == "exits" { &["exit", "300"] } else { &[] };
-        // The sanitizer insists on being first.
+        // The sanitizer must come first.
         let traces = preloaded(&scratch, &program, &[&sanitizer, library()], arguments);
         assert_same(Order::File, &read_log(&scratch), &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
     }
@@ -77,12 +76,12 @@ fn libraries_that_are_loaded_later() {
     let program = workload_with("plugin", Compiler::Cc, &["-O1", "-ldl"]);
     let (log, traces) = Launch::new(&scratch, program).arg(scratch.data()).arg(own).traced();
     let mut told = traces.own_ops(&["POSIX", "STDIO"], &scratch.data());
-    // What RTLD_DEEPBIND hides may be visible in part: a descriptor is found where it is first used.
+    // Calls of libraries loaded with RTLD_DEEPBIND may be partly visible: a descriptor is found at its first use.
     told.retain(|op| !op.path.ends_with("way3"));
     assert_same(Order::Thread, &log, &told);
 }
 
-/// Runs a program with these tracers; what its standard error says, and its traces.
+/// Runs a program with the given tracers; returns standard error and traces.
 fn two_tracers(scratch: &Scratch, program: &Path, arguments: &[&Path], tracers: &[&Path]) -> (String, Traces) {
     let list: Vec<String> = tracers.iter().map(|tracer| tracer.display().to_string()).collect();
     let launch = Launch::new(scratch, program).untraced().env("LD_PRELOAD", list.join(":"));
@@ -92,7 +91,7 @@ fn two_tracers(scratch: &Scratch, program: &Path, arguments: &[&Path], tracers: 
     (outcome.stderr, Traces::read(&scratch.traces()))
 }
 
-/// A copy of the library, as another one that a site has.
+/// Copies the library, as a site's second copy of the tracer.
 fn copy(scratch: &Scratch, name: &str) -> PathBuf {
     let copy = scratch.root().join(name);
     std::fs::copy(library(), &copy).expect("failed to copy the library");
@@ -131,7 +130,7 @@ fn two_tracers_that_are_off_say_nothing() {
     }
 }
 
-/// A tracer that does not tell its version knows of no other, and records: it stands for one of 0.2.0, and records nothing.
+/// A tracer without a version symbol detects no other and records, so that ours must not. The stand-in for 0.2.0 used here records nothing.
 #[test]
 fn a_tracer_of_0_2_0_is_not_joined_wherever_it_stands() {
     for ours_first in [true, false] {
@@ -147,7 +146,7 @@ fn a_tracer_of_0_2_0_is_not_joined_wherever_it_stands() {
     }
 }
 
-/// One that is opened later, as by a Python package, finds the one that was preloaded.
+/// A tracer opened later, as by a Python package, detects the preloaded one.
 #[test]
 fn a_tracer_that_is_opened_later_does_not_record() {
     let (program, scratch) = (workload_with("reach", Compiler::Cc, &["-O1", "-ldl"]), Scratch::new());

@@ -1,21 +1,20 @@
-//! Stack that hooks take from the program: little, whatever is called, on whatever thread or signal stack. Measured as bytes
-//! touched, so that neither the machine's speed nor its load matters.
+//! Tests of the hooks' stack use: small for any function, thread or signal stack. Measured in bytes touched, independent of load.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, library, workload_with};
 use std::collections::BTreeMap;
 
-/// Most bytes that a call may take beyond its own.
+/// Upper bound of the stack that hooks may add to a call, in bytes.
 const MOST_ADDED: i64 = 2048;
-/// How many times more may be taken by a library that cargo built without optimization.
+/// Factor on the bound for a library built without optimization.
 const UNOPTIMIZED: i64 = 6;
 
 fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
-    // What the dynamic linker does at the first call of a function would hide what the hook does.
+    // Lazy binding at a function's first call would hide the stack of the hook.
     let program = workload_with("stacks", Compiler::Cc, &["-O1", "-pthread", "-Wl,-z,now"]);
     Launch::new(scratch, program).arg(scratch.data()).arg(way).env("DXT_BUFFER_MAX", "256K")
 }
 
-/// Bytes of stack by what was called.
+/// Returns the bytes of stack by function.
 fn depths(outcome: &Outcome) -> BTreeMap<String, i64> {
     assert_eq!(outcome.code, 8, "{outcome:?}");
     let pair =

@@ -1,5 +1,5 @@
-//! Where a program starts that the tracer may be too much for: under a filter of system calls, with more rights than who starts it, with
-//! little memory, under tools that look at each call. It ends as it would have.
+//! Tests of program starts that the tracer could break: under system call filters, with elevated privileges, with little memory, under
+//! tools that inspect each call. The program ends as it would without the tracer.
 
 use crate::harness::{
     Compiler, Launch, Outcome, Scratch, Traces, have, is_root, library, recover, skip, skip_here, spools, workload,
@@ -8,12 +8,12 @@ use crate::harness::{
 use crate::site::left;
 use std::process::Command;
 
-/// Writes in the traces.
+/// Returns the number of writes in the traces.
 fn writes(scratch: &Scratch) -> u64 {
     Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
 }
 
-/// The launcher confines itself without the tracer, and becomes a program with it.
+/// Lets the launcher confine itself without the tracer, then execute a program with it.
 fn sandboxed<'a>(scratch: &'a Scratch, launch: Launch<'a>, action: &str) -> Launch<'a> {
     let launch = launch.arg("run").arg(action).arg(scratch.data()).arg("20000");
     launch.untraced().env("SANDBOX_PRELOAD", library())
@@ -23,7 +23,7 @@ fn in_sandbox<'a>(scratch: &'a Scratch, action: &str) -> Launch<'a> {
     sandboxed(scratch, Launch::new(scratch, workload("sandbox")), action)
 }
 
-/// The program ran as without the tracer, which made nothing; returns what was said.
+/// Asserts that the program ran as without the tracer, which left no files; returns the messages.
 fn untouched(scratch: &Scratch, outcome: &Outcome, what: &str) -> Vec<String> {
     assert_eq!(outcome.code, 5, "{what}: {outcome:?}");
     let written = std::fs::metadata(scratch.data().join("file")).expect("the program has made it").len();
@@ -52,7 +52,7 @@ fn a_filter_that_is_known_to_be_harmless() {
     assert_eq!(writes(&scratch), 20_000);
 }
 
-/// As of a program in a container, whose first process has its filter, too.
+/// A filter as in a container, whose first process has it, too.
 #[test]
 fn a_filter_that_the_first_process_of_the_container_has() {
     if !is_root() || !have("unshare") {
@@ -89,7 +89,7 @@ fn a_filter_of_bubblewrap() {
     }
 }
 
-/// What it did itself is recorded.
+/// Calls that the program made itself are recorded.
 #[test]
 fn a_traced_program_that_confines_itself_and_becomes_another() {
     let scratch = Scratch::new();
@@ -101,7 +101,7 @@ fn a_traced_program_that_confines_itself_and_becomes_another() {
     assert_eq!(writes(&scratch), 0);
 }
 
-/// A process that a traced one becomes, and in which tracing is off, has nothing to look for.
+/// A traced process that executes a program with tracing off leaves nothing to recover.
 #[test]
 fn nothing_is_left_for_a_program_that_is_off() {
     for program in ["/bin/true", "true"] {
@@ -114,7 +114,7 @@ fn nothing_is_left_for_a_program_that_is_off() {
             assert!(spools(&scratch).is_empty() && writes(&scratch) == 1, "{program}");
         }
     }
-    // One that is not there, or does not run, leaves all as it is.
+    // A failing exec (missing program, or not executable) changes nothing.
     let scratch = Scratch::new();
     let file = scratch.data().join("file");
     std::fs::write(&file, "no program").expect("failed to write a file");
@@ -201,8 +201,8 @@ fn thread_sanitizer_finds_no_races() {
     }
 }
 
-/// A script that gives a program more rights than user 12345 has, who starts it in a mount namespace whose /etc is its own. There
-/// the library is preloaded by ld.so.preload. Prints what is left of traces and spools, and the program's exit code.
+/// Runs a program with more privileges than its starter, user 12345, in a mount namespace with its own /etc; ld.so.preload preloads the
+/// library. Returns the remaining traces and spools, and the program's exit code, as printed by the script.
 fn privileged(how: &str, configuration: &str, variables: &str) -> Option<String> {
     let open = std::env::temp_dir().join(format!(
         "dxt-rights-{}-{how}-{}",
@@ -237,7 +237,7 @@ fn privileged(how: &str, configuration: &str, variables: &str) -> Option<String>
     Some(said.replace(&open.display().to_string(), "HERE"))
 }
 
-/// Tells runs of one test apart.
+/// Distinguishes the runs of one test.
 fn fingerprint(configuration: &str, variables: &str) -> usize {
     configuration.len() * 1000 + variables.len()
 }

@@ -1,4 +1,4 @@
-//! Programs that the tracer is linked into by what `dxt-run --link-flags` prints: the same segments as of preloaded ones. docs/static.md.
+//! Tests of programs linked with the tracer by the flags of `dxt-run --link-flags`: same segments as with preloading. docs/static.md.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Outcome, Scratch, Traces, assert_same, have, is_root, library, read_log, read_ranks,
@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How programs are linked: the last way has a dynamic linker.
+/// Link modes; the last one uses a dynamic linker.
 const WAYS: [&str; 3] = ["-static", "-static-pie", "-pie"];
 
 fn dxt_run(scratch: &Scratch) -> Launch<'_> {
@@ -17,7 +17,7 @@ fn dxt_run(scratch: &Scratch) -> Launch<'_> {
     Launch::new(scratch, crate::harness::dxt_run()).untraced().arg("--lib").arg(library())
 }
 
-/// What `dxt-run --link-flags` prints of a link with these libraries.
+/// Returns the flags that `dxt-run --link-flags` prints for a link with the given libraries.
 fn flags(scratch: &Scratch, libraries: &[&str]) -> Vec<String> {
     let launch = dxt_run(scratch).arg("--link-flags");
     let outcome = libraries.iter().fold(launch, |launch, word| launch.arg(word)).run();
@@ -25,7 +25,7 @@ fn flags(scratch: &Scratch, libraries: &[&str]) -> Vec<String> {
     outcome.stdout.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles a workload with the tracer in it; `None`, said, where there is no static C library.
+/// Compiles a workload with the tracer linked in; `None`, with a message, if there is no static C library.
 fn linked(
     scratch: &Scratch,
     source: &str,
@@ -55,19 +55,19 @@ fn linked(
         skip_here("MPI has an archive, and something that it needs has none");
         return None;
     }
-    // What Rust's library could ask of name services is in no release build; MPI's own libraries ask too.
+    // Warnings on name services stem from debug builds of Rust's library and from MPI's own libraries; release builds have none.
     let other = |line: &&str| !line.contains("Using '") && !line.contains("in function");
     assert!(output.status.success() && said.lines().filter(other).count() == 0, "{source} {way}: {said}");
     Some(program)
 }
 
-/// Runs a linked program that takes the data directory; nothing is preloaded.
+/// Runs a linked program with the data directory as first argument; nothing is preloaded.
 fn run(scratch: &Scratch, program: &Path, arguments: &[&str]) -> (Vec<Op>, Traces) {
     let launch = Launch::new(scratch, program).untraced().arg(scratch.data());
     arguments.iter().fold(launch, |launch, argument| launch.arg(argument)).traced()
 }
 
-/// All that a program did itself.
+/// Returns all calls made by the program itself.
 fn of_program(traces: &Traces) -> Vec<Op> {
     traces.segments.iter().filter(|seg| !seg.nested).map(|seg| seg.op.clone()).collect()
 }
@@ -105,7 +105,7 @@ fn threads() {
     same("threads.c", &["4", "500"], Order::File, 1);
 }
 
-/// Those that become this program again are not told of as programs that cannot be traced, which would be traces of their own.
+/// Executing this program again writes no trace of a program that cannot be traced.
 #[test]
 fn processes() {
     same("fork.c", &[], Order::File, 8);
@@ -123,7 +123,7 @@ fn copies_and_system_calls() {
     }
 }
 
-/// What functions of the C library's archive call by name is not told once more.
+/// Calls inside functions of the C library's archive are not recorded a second time.
 #[test]
 fn characters_lines_and_formats() {
     let scratch = Scratch::new();
@@ -134,7 +134,7 @@ fn characters_lines_and_formats() {
     assert_same(Order::Thread, &log, &told);
 }
 
-/// All ways of a static program to end are seen.
+/// All ways of ending a static program are covered.
 #[test]
 fn ends() {
     let scratch = Scratch::new();
@@ -155,7 +155,7 @@ fn ends() {
         let outcome = launch().run();
         assert_eq!((outcome.code, &outcome.stdout), (plain.code, &plain.stdout), "{way}");
         if by.is_empty() {
-            // Deadly signals of the program's own leave a spool, as they do of preloaded ones.
+            // A deadly signal leaves a spool, as with preloading.
             recover(&scratch);
         }
         let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
@@ -167,7 +167,7 @@ fn ends() {
     }
 }
 
-/// The calls of C++ streams are those of libstdc++, which is in the program.
+/// Calls of C++ streams come from libstdc++, which is in the program.
 #[test]
 fn streams_of_cpp() {
     if !have("c++") {
@@ -183,7 +183,7 @@ fn streams_of_cpp() {
     assert!(expected > 0 && (moved("write"), moved("read")) == (expected, expected), "{expected}");
 }
 
-/// Of a program with shared libraries the trace says that their calls are not in it.
+/// For a program with shared libraries, the trace notes that their calls are missing.
 #[test]
 fn shared_libraries_are_counted() {
     if !have("c++") {
@@ -199,7 +199,7 @@ fn shared_libraries_are_counted() {
     assert_eq!(unseen, Some(1), "{notes:?}");
 }
 
-/// MPICH as Debian has it: an archive, and archives of what that needs but for libudev, of which hwloc asks nothing that it must know.
+/// MPICH of Debian: an archive, with archives of its dependencies except libudev, of which hwloc needs nothing essential.
 #[test]
 fn mpi_in_an_archive() {
     if !Compiler::Mpich.available() {
@@ -230,8 +230,7 @@ fn mpi_in_an_archive() {
         let scratch = Scratch::new();
         let launch =
             Launch::new(&scratch, &program).untraced().arg(scratch.data()).arg("all").ranks(Compiler::Mpich, ranks);
-        // Where these archives use TCP between ranks of one node, one program of twenty waits for ever in MPI_Finalize, whether the tracer is
-        // in it or not.
+        // If these archives use TCP between ranks of one node, one program of twenty hangs in MPI_Finalize, with or without the tracer.
         let outcome = launch.env("UCX_TLS", "posix,self").run();
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
         let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
@@ -261,14 +260,14 @@ fn one_that_is_linked_in_makes_way_for_one_that_is_preloaded() {
     assert_same(Order::Thread, &log, &of_program(&traces));
 }
 
-/// Who starts a program with more rights than he has must not say where it writes.
+/// A user who starts a program with elevated privileges must not choose its output path.
 #[test]
 fn a_program_with_more_rights_records_nothing() {
     if !is_root() {
         return skip_here("not root");
     }
     let scratch = Scratch::new();
-    // As where root has cloned the project into its home.
+    // For example if root has cloned the project into its home directory.
     let closed = |folder: &&Path| std::fs::metadata(folder).is_ok_and(|of| of.permissions().mode() & 0o001 == 0);
     if let Some(closed) = scratch.root().ancestors().skip(1).find(closed) {
         return skip_here(&format!("{} is closed to the user that the program runs as", closed.display()));
@@ -285,7 +284,7 @@ fn a_program_with_more_rights_records_nothing() {
     assert!(Traces::read(&scratch.traces()).files.is_empty());
 }
 
-/// The functions that are wrapped are those of the preloaded library, as far as the C library has them.
+/// The wrapped functions equal those of the preloaded library, if the C library has them.
 #[test]
 fn the_same_functions_are_wrapped() {
     let scratch = Scratch::new();
@@ -304,7 +303,7 @@ fn the_same_functions_are_wrapped() {
     let linked: BTreeSet<String> =
         names(&linked).iter().filter_map(|name| name.strip_prefix("__wrap_").map(str::to_owned)).collect();
     let only_preloaded: Vec<&String> = exported.difference(&linked).collect();
-    // ThreadSanitizer's runtime asks for its suppressions.
+    // ThreadSanitizer's runtime calls this function for its suppressions.
     assert_eq!(only_preloaded, ["_IO_gets", "__gets_chk", "__tsan_default_suppressions", "dlmopen", "dlopen", "gets"]);
     assert_eq!(linked.difference(&exported).count(), 0);
     assert!(wrapped.len() > 250 && wrapped.iter().all(|name| linked.contains(*name)), "{}", wrapped.len());
@@ -313,7 +312,7 @@ fn the_same_functions_are_wrapped() {
     }
 }
 
-/// What is asked for and not there is said, rather than left out.
+/// Requested libraries that are missing are reported rather than left out.
 #[test]
 fn libraries_that_are_not_there() {
     let scratch = Scratch::new();
@@ -335,7 +334,7 @@ fn libraries_that_are_not_there() {
     }
 }
 
-/// dxt-run knows a static program with the tracer in it from one without, and sets what it needs.
+/// dxt-run recognizes static programs that contain the tracer, and sets their variables.
 #[test]
 fn dxt_run_tells_them_apart() {
     let scratch = Scratch::new();

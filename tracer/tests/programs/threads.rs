@@ -1,5 +1,4 @@
-//! Threads on descriptors of their own and on shared ones: every call belongs to the thread that made it, at the offset
-//! where its bytes went.
+//! Tests of threads with their own and with shared descriptors: every call belongs to the thread that made it, at the offset of its bytes.
 
 use crate::harness::{Launch, Order, Scratch, assert_same, workload};
 

@@ -1,9 +1,9 @@
-//! DXT_TIMING=off: counters without times, exact in all else.
+//! Tests of DXT_TIMING=off: counters without times, exact in all other fields.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
 use trace_format::counters::Counters;
 
-/// The counters of every stream with what they are about, without times.
+/// Returns the counters of every stream with a description, without times.
 fn counted(traces: &Traces) -> Vec<(String, Counters)> {
     let mut all: Vec<(String, Counters)> = traces
         .processes
@@ -68,7 +68,7 @@ fn ranks_reduce_counters_without_times() {
             let program = workload_with("counters_mpi", mpi, &["-O1"]);
             let launch = Launch::new(&scratch, program).arg(scratch.data()).arg("shared").ranks(mpi, 3);
             let launch = launch.env("OMPI_MCA_io", "^ompio").env("DXT_INCLUDE", scratch.data());
-            // Darshan's word for it.
+            // Darshan's variable.
             let launch = launch.env("DXT_ENABLE", "counters").env("DARSHAN_DISABLE_TIMING", "1");
             assert_eq!(launch.env("DXT_FLUSH", flush).run().code, 0);
             let traces = Traces::read(&scratch.traces());

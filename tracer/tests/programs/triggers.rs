@@ -1,5 +1,5 @@
-//! DXT_SMALL_IO_TRIGGER and DXT_UNALIGNED_IO_TRIGGER: which files keep their segments, and that the others are counted,
-//! wherever their segments were: in the buffer, packed or folded already.
+//! Tests of DXT_SMALL_IO_TRIGGER and DXT_UNALIGNED_IO_TRIGGER: matching files keep their segments, others are counted, whether their
+//! segments are still in the buffer, packed, or folded.
 
 use crate::filters::{kept_and_counted_are_all, noted};
 use crate::harness::{Compiler, Launch, Op, Scratch, Traces, workload, workload_with};
@@ -13,7 +13,7 @@ pub(crate) fn kinds(scratch: &Scratch, rounds: u32) -> Launch<'_> {
     Launch::new(scratch, workload("kinds")).arg(scratch.data()).arg(rounds.to_string())
 }
 
-/// Names of the files that have a segment, without their rank.
+/// Returns the names of files with a segment, without their rank.
 pub(crate) fn kept(traces: &Traces, dir: &Path) -> BTreeSet<String> {
     let files = traces.segments.iter().map(|seg| Path::new(&seg.op.path)).filter(|path| path.starts_with(dir));
     files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
@@ -60,11 +60,11 @@ fn packed_and_folded_segments_are_judged_too() {
         let expected: BTreeSet<String> = ["half", "small", "stream"].map(str::to_owned).into();
         assert_eq!(kept(&traces, &scratch.data()), expected, "{buffer} {overflow}");
         kept_and_counted_are_all(&log, &traces, &LAYERS, &scratch.data());
-        // Of files that are kept nothing is counted but what had no place.
+        // Kept files only have counted calls that did not fit.
         let counted = traces.processes[0].missing.iter().filter(|missing| expected.contains(stem(&missing.op)));
         let is_whole = buffer == "16M" || buffer == "256K" || overflow == "spill";
         assert_eq!(counted.count() == 0, is_whole, "{buffer} {overflow}");
-        // What is left of a packed block is as it was, and in order.
+        // Remaining segments of a packed block are unchanged and in order.
         let of_small = |op: &&Op| stem(op) == "small" && op.name == "write";
         let told = traces.own_ops(&["POSIX"], &scratch.data());
         let told: Vec<&Op> = told.iter().filter(of_small).collect();

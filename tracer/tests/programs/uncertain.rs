@@ -1,15 +1,14 @@
-//! Calls of which nobody knows which file they went to, and threads whose calls cannot be told from another thread's: none is booked on a file
-//! that it did not go to, and all are counted.
+//! Tests of calls on unknown files, and of indistinguishable threads: no call is attributed to a wrong file, and all are counted.
 
 use crate::harness::{
     Launch, Order, Outcome, Scratch, Traces, assert_same, have, python, read_log, skip, skip_here, workload,
 };
 use std::path::Path;
 
-/// What the tracer books such calls on.
+/// Pseudo file of calls on unknown files.
 const UNCERTAIN: &str = "<uncertain>";
 
-/// Occurrences of a note that begins like this.
+/// Returns the count of notes with this beginning.
 fn noted(traces: &Traces, begin: &str) -> u64 {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     notes.filter(|note| note.what.starts_with(begin)).map(|note| note.count).sum()
@@ -19,7 +18,7 @@ fn left_out(traces: &Traces) -> u64 {
     noted(traces, "calls of threads that clone(2) made")
 }
 
-/// Calls on record, or counted, on a path: how many, and their bytes.
+/// Returns number and bytes of the calls recorded or counted on a path.
 fn told(traces: &Traces, path: &str, counts: impl Fn(&str) -> bool) -> (u64, u64) {
     let on_record = traces.segments.iter().filter(|seg| seg.op.path == path && counts(&seg.op.name));
     let on_record = on_record.map(|seg| (1, seg.op.length));
@@ -98,7 +97,7 @@ fn calls_that_change_nothing_leave_nothing_uncertain() {
     }
 }
 
-/// Runs a race of so many calls, and demands that no file has more than it got, and all together what was moved.
+/// Runs a race of 100,000 calls; asserts that no file has more than it received, and that the sum equals the bytes moved.
 fn race(change: &str, moves: &str, mode: &str) {
     race_of(100_000, change, moves, mode);
 }
@@ -174,7 +173,7 @@ fn a_descriptor_that_is_replaced_before_an_operation_takes_it() {
     }
 }
 
-/// Runs a program that makes others or threads in its usual way: nothing may be uncertain.
+/// Runs a program that creates processes or threads in its usual way; asserts that no call is uncertain.
 fn certain(scratch: &Scratch, program: &Path, arguments: &[&str]) {
     let launch =
         arguments.iter().fold(Launch::new(scratch, program).in_data(), |launch, argument| launch.arg(argument));

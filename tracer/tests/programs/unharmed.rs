@@ -1,8 +1,8 @@
-//! The program must not notice: the same output, errors, descriptor numbers, signals and exit code in every mode.
+//! Tests of transparency: same output, errors, descriptor numbers, signals and exit code as untraced, in every mode.
 
 use crate::harness::{Launch, Outcome, Scratch, workload};
 
-/// A change to how the program is run.
+/// Change to the launch of the program.
 type Change = fn(Launch<'_>) -> Launch<'_>;
 
 fn outcome(change: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Outcome {

@@ -1,4 +1,4 @@
-//! io_uring: what a program can be seen to do with its rings is recorded exactly, and the rest is counted.
+//! Tests of io_uring: visible operations on rings are recorded exactly, others are counted.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, have, library, read_failures, read_log, skip, skip_here,
@@ -9,7 +9,7 @@ use std::process::Command;
 
 const LIBRARY: &[&str] = &["-O1", "-Wl,--no-as-needed", "-luring"];
 
-/// Runs a program that may find that the kernel has no rings; its log, failures and traces.
+/// Runs a program; returns its log, failures and traces, or `None` if the kernel has no io_uring.
 fn run(name: &'static str, flags: &[&'static str], argument: Option<&str>) -> Option<(Vec<Op>, Vec<Op>, Traces)> {
     if !Path::new("/usr/include/liburing.h").exists() {
         skip("liburing is not installed");
@@ -49,7 +49,7 @@ fn every_operation_by_system_calls() {
     assert!(log.len() > 150 && failures.len() == 50, "{} {}", log.len(), failures.len());
     assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX"], "/".as_ref()));
     assert_same(Order::Thread, &failures, &traces.failed_ops("/".as_ref()));
-    // Three of a ring that was closed, one of a ring that was open at the end.
+    // Three of a closed ring, one of a ring that was open at the end.
     assert_eq!((counted(&traces, UNSEEN), counted(&traces, NEVER_ASKED_FOR)), (4, 0));
 }
 
@@ -61,7 +61,7 @@ fn one_thread_submits_and_another_one_finds() {
     assert_eq!((counted(&traces, UNSEEN), counted(&traces, NEVER_ASKED_FOR)), (0, 0));
 }
 
-/// Sorted, and of no thread: which thread's call sees a completion first is chance.
+/// Returns the operations sorted and without threads: the thread that first sees a completion is random.
 fn of_any(ops: Vec<Op>) -> Vec<Op> {
     let mut ops: Vec<Op> = ops.into_iter().map(|op| Op { tid: 0, ..op }).collect();
     ops.sort();
@@ -70,14 +70,14 @@ fn of_any(ops: Vec<Op>) -> Vec<Op> {
 
 #[test]
 fn completions_that_were_overwritten_unseen_are_counted() {
-    // More operations under way than the queue has room for, and nobody calls the library while they end.
+    // More operations in flight than the queue can hold, and no library call while they complete.
     let Some((log, _, traces)) = run("uring", LIBRARY, Some("1000")) else { return };
     let (done, told) = (of_any(log), of_any(traces.own_ops(&["POSIX"], "/".as_ref())));
     assert!(told.iter().all(|op| done.binary_search(op).is_ok()));
     assert_eq!(told.len() as u64 + counted(&traces, NEVER_ASKED_FOR), done.len() as u64);
 }
 
-/// The tracer's look at the completions makes no system call.
+/// The tracer reads completions without system calls.
 #[test]
 fn completions_cost_no_system_calls() {
     if !Path::new("/usr/include/liburing.h").exists() || !have("strace") {

@@ -1,5 +1,5 @@
-//! Programs whose names come to lead elsewhere (chroot, mounts, namespaces), or do from the start: the trace is where it was wanted, or in the
-//! spool; nothing is made in the other world, and the program notices nothing.
+//! Tests of programs whose paths lead elsewhere later (chroot, mounts, namespaces) or from the start: the trace is in its intended place,
+//! or in the spool. Nothing is written in the new root, and the program notices nothing.
 
 use crate::filters::{BOTH, noted};
 use crate::harness::{
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const OUT_OF_REACH: &str = "traces not written, since their directory was out of reach";
 
-/// Where the program goes: an empty directory.
+/// Returns the program's new root: an empty directory.
 fn jail(scratch: &Scratch) -> PathBuf {
     let jail = scratch.root().join("jail");
     std::fs::create_dir_all(&jail).expect("failed to make a directory");
@@ -30,7 +30,7 @@ fn is_empty(directory: &Path) -> bool {
     std::fs::read_dir(directory).expect("a directory").next().is_none()
 }
 
-/// True if the program did as it was told, and nothing of the tracer's is where it went.
+/// Returns true if the program did as told; asserts that the tracer left nothing in the new root.
 fn went(scratch: &Scratch, outcome: &Outcome, what: &str) -> bool {
     if outcome.code == 77 {
         skip_here(&format!("{what}: may not be done here"));
@@ -64,7 +64,7 @@ fn traces_are_where_they_were_wanted_wherever_the_program_goes() {
             assert_eq!(outcome.stderr, "", "{what}");
             let after = if way == "forks" { 40_000 } else { 20_000 };
             assert_eq!(writes(&scratch), before.parse::<u64>().expect("a number") + after, "{what}");
-            // Neither a spool nor a spill; the budget's file stays with the traces that draw on it.
+            // Neither a spool nor a spill remains; the node quota file stays with the traces charged to it.
             let left = std::fs::read_dir(scratch.spools()).into_iter().flatten().flatten().map(|entry| entry.path());
             let left: Vec<PathBuf> = left.collect();
             assert_eq!(left.len(), usize::from(mode[0].0 == "DXT_JOB_BYTES"), "{what}: {left:?}");
@@ -87,7 +87,7 @@ fn what_cannot_be_written_there_is_in_the_spool() {
     for (way, why) in [("user", "Permission denied"), ("gone", "No such file")] {
         for before in ["100", "0"] {
             let scratch = Scratch::new();
-            // A user without a spool of its own needs a place where it can make one.
+            // A user without a spool needs a directory in which to create one.
             std::fs::create_dir(scratch.spools()).expect("failed to make a directory");
             let anybody = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
             std::fs::set_permissions(scratch.spools(), anybody).expect("our own directory");
@@ -121,15 +121,15 @@ fn ranks_that_change_their_root_directory() {
     }
 }
 
-/// What dxt-run sets of a directory that it has made.
+/// Returns the value set by dxt-run to identify a directory that it has made.
 fn made(directory: &Path) -> String {
     let about = std::fs::metadata(directory).expect("a directory that is there");
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a machine that was booted");
     format!("{}:{}:{}:{}", about.dev(), about.ino(), boot.trim(), directory.display())
 }
 
-/// Runs a program that writes 300 times where an empty file system lies over `hidden`, by bwrap(1) and by unshare(1); `check` gets what came
-/// of it. What the tracer made there would be seen on standard output.
+/// Runs a program with 300 writes while an empty file system is mounted over `hidden`, by bwrap(1) and by unshare(1); `check` gets the
+/// outcome. Files made there by the tracer would be listed on standard output.
 fn behind_a_mount(hides_output: bool, hides_spool: bool, check: impl Fn(&Scratch, &Outcome, &str)) {
     let inside = "\"$@\"; code=$?; ls -A \"$0\"; exit $code";
     let mounts = format!("mount -t tmpfs none \"$0\" && {{ {inside}; }}");
@@ -192,7 +192,7 @@ fn a_program_that_starts_where_nothing_is_in_reach_says_so() {
     });
 }
 
-/// It holds nothing that would keep a file system from being unmounted.
+/// The tracer keeps nothing open that would prevent unmounting.
 #[test]
 fn a_file_system_that_the_output_directory_lies_on_can_be_unmounted() {
     if !is_root() || !have("unshare") {
@@ -213,7 +213,7 @@ fn a_file_system_that_the_output_directory_lies_on_can_be_unmounted() {
     assert_eq!(writes(&scratch), 300);
 }
 
-/// The first program's trace is where it was wanted, and the second one, which starts behind a mount, makes nothing there.
+/// The first program's trace is in its intended place; the second program, which starts behind a mount, writes nothing there.
 #[test]
 fn a_program_that_changes_its_root_directory_and_becomes_another() {
     if !is_root() {

@@ -31,7 +31,6 @@ pub(crate) struct Browser {
     _one: MutexGuard<'static, ()>,
 }
 
-/// Command that reads a log of chromedriver.
 #[derive(Debug)]
 struct ReadLog(&'static str);
 
@@ -124,7 +123,6 @@ impl Browser {
         self.client.find(Locator::Css(css)).await.unwrap().click().await.unwrap();
     }
 
-    /// Sends keys to an element.
     pub(crate) async fn keys(&self, css: &str, keys: &str) {
         self.client.find(Locator::Css(css)).await.unwrap().send_keys(keys).await.unwrap();
     }

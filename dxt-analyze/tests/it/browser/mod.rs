@@ -1,5 +1,4 @@
-//! The page in a real browser: opened from disk and from `serve`, zoomed, filtered, clicked, by pointer and by keys. Skipped, and
-//! said to be, where there is no Chromium.
+//! Tests of the page in a real browser, from disk and from `serve`, by pointer and by keys. Reported as skipped without Chromium.
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 pub(crate) mod driver;
@@ -13,8 +12,7 @@ mod wide;
 
 use std::path::Path;
 
-/// Whether the page is no wider than the window, and what is wrong with its figures: the drawing, and the words in it, none of which may lie on
-/// another's.
+/// JavaScript that returns true if the page fits the window, and the problems of its figures: too wide, or texts that overlap.
 const DRAWINGS_FIT: &str = "const out = [];
                  for (const svg of document.querySelectorAll('svg.figure')) {
                    const box = svg.getBoundingClientRect();
@@ -27,18 +25,18 @@ const DRAWINGS_FIT: &str = "const out = [];
                  }
                  return [document.documentElement.scrollWidth <= innerWidth, out.slice(0, 5)]";
 
-/// A synthetic trace.
+/// Writes a synthetic trace and returns its path.
 fn synth(folder: &Path, args: &[&str]) -> String {
     let path = folder.join("synth.dxt").display().to_string();
     dxt_synth::run(["dxt-synth"].iter().chain(args).chain(&["-o", &path])).unwrap();
     path
 }
 
-/// The page of a trace; its address.
+/// Writes the page of a trace; returns its address.
 fn page_of(folder: &Path, trace: &str) -> String {
     let page = folder.join("report.html").display().to_string();
     let output = crate::common::run(&["report", trace, "-o", &page]);
-    // 3: done, and the trace lacks something.
+    // Exit code 3: done, but the trace is incomplete.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
     format!("file://{page}")
 }

@@ -181,7 +181,6 @@ async fn zoom_and_pan(browser: &Browser) {
         dragged.0 > half.0 && ((dragged.1 - dragged.0) - (half.1 - half.0)).abs() < 1e6,
         "{dragged:?} after {half:?}"
     );
-    // Zoom by keys.
     browser.keys("#map", "0").await;
     assert_eq!(span().await, whole);
     browser.keys("#map", "++").await;

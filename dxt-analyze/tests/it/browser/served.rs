@@ -1,4 +1,4 @@
-//! The page from `serve`: zoomed deep, it shows single calls that were not embedded.
+//! Tests of the page from `serve`: zoomed in deeply, it shows single calls that were not embedded.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::synth;
@@ -6,7 +6,7 @@ use crate::common::command;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-/// A server that ends with the test.
+/// Server that ends with the test.
 struct Server(Child);
 
 impl Drop for Server {
@@ -16,7 +16,7 @@ impl Drop for Server {
     }
 }
 
-/// A server of a trace, and its address.
+/// Starts a server for a trace; returns it with its address.
 fn serve(trace: &str) -> (Server, String) {
     let mut child = command(&["serve", trace]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
@@ -24,7 +24,7 @@ fn serve(trace: &str) -> (Server, String) {
     (Server(child), line.trim().to_owned())
 }
 
-/// Who turns the wheel forty times is asked for few finer grids, is told that they are coming, and gets that of the last view.
+/// Forty wheel ticks request only few finer grids; the page announces these, and gets the grid of the last view.
 #[tokio::test]
 async fn forty_ticks_of_the_wheel_make_few_requests() {
     if !available() {
@@ -55,9 +55,9 @@ async fn forty_ticks_of_the_wheel_make_few_requests() {
     assert!(counted[0].as_f64() <= Some(40.0), "more pictures than ticks: {counted}");
     let asked: Vec<String> =
         browser.requests().await.into_iter().filter(|request| request.contains("/tile?")).collect();
-    // A machine that is busy may let a moment pass between two ticks; never at each.
+    // A busy machine may pause between two ticks, but not at each.
     assert!((1..=5).contains(&asked.len()), "{asked:?}");
-    // What is looked at gets finer as long as there is something finer.
+    // The view is refined as long as finer data exists.
     browser.js("dxt.zoomTo(30e6, 30.2e6, 4, 8)").await;
     browser.until("return dxt.map.singles !== null && document.getElementById('refining').hidden").await;
     assert_eq!(browser.console().await, Vec::<serde_json::Value>::new());
@@ -65,7 +65,7 @@ async fn forty_ticks_of_the_wheel_make_few_requests() {
     drop(server);
 }
 
-/// A question that is on its way is taken back when the view has moved on.
+/// A pending request is cancelled once the view has changed.
 #[tokio::test]
 async fn what_nobody_wants_any_more_is_taken_back() {
     if !available() {
@@ -76,7 +76,7 @@ async fn what_nobody_wants_any_more_is_taken_back() {
     let (server, address) = serve(&trace);
     let browser = Browser::start(1280, 800).await;
     browser.open(&address).await;
-    // The server never answers the first question.
+    // The first request is never answered.
     browser
         .js("window.ends = []; const real = fetch; let first = true;
              window.fetch = (address, { signal }) => { if (!first) return real(address, { signal }); first = false;
@@ -84,7 +84,7 @@ async fn what_nobody_wants_any_more_is_taken_back() {
              dxt.zoomTo(1e6, 1.4e6, 0, null)")
         .await;
     browser.until("return !document.getElementById('refining').hidden").await;
-    // It has been asked by then.
+    // The request has been sent by then.
     browser.until("return performance.now() > 0 && (window.waited = (window.waited ?? 0) + 1) > 8").await;
     browser.js("dxt.zoomTo(3e6, 3.4e6, 0, null)").await;
     browser.until("return dxt.tileInView() !== null && document.getElementById('refining').hidden").await;
@@ -109,7 +109,7 @@ async fn deep_zoom_shows_exact_segments() {
         browser.js("return [dxt.data.tiles, dxt.data.calls, dxt.map.singles]").await,
         serde_json::json!([true, null, null])
     );
-    // One millisecond of ranks 8 to 15, somewhere in the middle.
+    // One millisecond of ranks 8 to 15, in the middle of the run.
     browser.js("document.getElementById('activity').scrollIntoView(); dxt.zoomTo(30e6, 31e6, 4, 8)").await;
     browser.until("return dxt.map.singles !== null").await;
     let calls = browser
@@ -117,7 +117,7 @@ async fn deep_zoom_shows_exact_segments() {
         .await;
     let mut shown: Vec<[i64; 5]> = serde_json::from_value(calls).unwrap();
     shown.sort_unstable();
-    // Exactly what `dump` says of that time and these ranks.
+    // Exactly the rows of `dump` for this time and these ranks.
     let dumped =
         crate::common::stdout(&["dump", "--format", "csv", "--time", "0.03:0.031", "--ranks", "8:15", &trace], 0);
     let mut expected: Vec<[i64; 5]> = dumped
@@ -129,7 +129,7 @@ async fn deep_zoom_shows_exact_segments() {
         })
         .collect();
     expected.sort_unstable();
-    // A call that only touches the edge may be drawn too.
+    // A call that only touches the edge may be drawn, too.
     let inside = |rows: &[[i64; 5]]| {
         rows.iter()
             .copied()

@@ -1,4 +1,4 @@
-//! The pages of verbs for several runs: they fit every window, sort, keep their colours apart and fetch nothing.
+//! Tests of pages on several runs: they fit every window, sort, use distinct colours, and fetch nothing.
 
 use crate::browser::DRAWINGS_FIT;
 use crate::browser::driver::{Browser, available};

@@ -7,8 +7,7 @@ use serde_json::Value;
 use trace_format::counters::Counters;
 use trace_format::meta::Missing;
 
-/// Writes a trace of two ranks that read for 2 s and write for 2 s; the share of time in calls grows from a tenth to nearly all.
-/// There are too many calls for individual bars.
+/// Writes a trace of two ranks that read for 2 s and write for 2 s, with too many calls for individual bars and rising load.
 fn busy(folder: &std::path::Path) -> String {
     let processes = (0..2).map(|rank| {
         let mut one = crate::common::process(rank, "node1");

@@ -1,4 +1,4 @@
-//! What is larger than its frame says so; tables say what they are, and files are named by their last part.
+//! Tests of oversized content: frames that scroll say so; tables have captions, and files are named by the last part of their path.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::{page_of, synth};
@@ -15,7 +15,7 @@ async fn what_goes_on_beyond_its_edge_says_so_and_every_table_has_a_caption() {
     browser.open(&address).await;
     browser.resize(400, 800).await;
     browser.until("return innerWidth === 400").await;
-    // The bar of sections: more to the right, then on both sides, then to the left.
+    // Section bar: more to the right, then on both sides, then to the left.
     let ends = "return ['left', 'right'].map((way) => document.querySelector(`nav .more-${way}`).checkVisibility())";
     browser.until(&format!("return JSON.stringify((() => {{ {ends} }})()) === '[false,true]'")).await;
     browser.picture("nav-400").await;
@@ -23,12 +23,12 @@ async fn what_goes_on_beyond_its_edge_says_so_and_every_table_has_a_caption() {
     browser.until(&format!("return JSON.stringify((() => {{ {ends} }})()) === '[true,true]'")).await;
     browser.js("document.querySelector('nav ul').scrollLeft = 1e6").await;
     browser.until(&format!("return JSON.stringify((() => {{ {ends} }})()) === '[true,false]'")).await;
-    // Tables, once they are unfolded.
+    // Tables, once unfolded.
     browser.js("document.querySelectorAll('details').forEach((part) => (part.open = true))").await;
     let silent = "return [...document.querySelectorAll('main div.table')].filter((frame) => frame.checkVisibility() && frame.scrollWidth > frame.clientWidth + 4)
         .filter((frame) => !(frame.previousElementSibling?.checkVisibility() && frame.previousElementSibling.textContent.includes('scroll sideways')))
         .map((frame) => [frame.querySelector('table').id, frame.scrollWidth, frame.clientWidth, frame.previousElementSibling?.outerHTML ?? ''])";
-    // What is looked at when sizes change is looked at by the next picture but one.
+    // Changes of size are processed within two frames.
     browser
         .js("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
         .await;
@@ -39,7 +39,7 @@ async fn what_goes_on_beyond_its_edge_says_so_and_every_table_has_a_caption() {
     assert!(said.as_f64() > Some(2.0), "{said} tables are wide");
     let bare = browser.js("return [...document.querySelectorAll('main table')].filter((table) => !table.caption?.textContent.trim()).map((table) => table.id)").await;
     assert_eq!(bare, json!([]), "tables without captions");
-    // Files by their last part, all of the path under the pointer.
+    // Files by the last part of their path, with the full path in the tooltip.
     let paths = browser
         .js("return [...document.querySelectorAll('td.path')].map((cell) => [cell.textContent, cell.title])")
         .await;
@@ -48,7 +48,7 @@ async fn what_goes_on_beyond_its_edge_says_so_and_every_table_has_a_caption() {
         !paths.is_empty() && paths.iter().all(|[shown, whole]| !shown.contains('/') && whole.ends_with(shown.as_str())),
         "{paths:?}"
     );
-    // No long list of open tables: what is secondary is a line until it is opened.
+    // Secondary tables are folded to a line until opened.
     browser.open(&address).await;
     let open = browser
         .js("return [...document.querySelectorAll('main div.table')].filter((frame) => frame.checkVisibility()).length")

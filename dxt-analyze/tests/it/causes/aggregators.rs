@@ -1,4 +1,4 @@
-//! Processes that move the bytes of all ranks' collective calls.
+//! Tests of aggregators: processes that move the bytes of all ranks' collective calls.
 
 use super::{MS, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
-/// Eight ranks write 1 MiB each in ten collective calls, of which rank 0 does all in 40 ms, to a file of eight stripes of `stripe` bytes.
+/// Reports on eight ranks that write 1 MiB each in ten collective calls to a file of eight stripes; rank 0 moves all data in 40 ms.
 fn one_of_eight(stripe: u32, nodes: u64) -> Value {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, &format!("n{}", rank % nodes));
@@ -35,7 +35,7 @@ fn one_aggregator_of_one_node_has_a_price_and_its_bounds() {
     let first = &found["verdict"]["findings"][0];
     assert_eq!((&first["code"], &first["severity"]), (&"DXT-L005".into(), &"high".into()), "{first}");
     let ms = |key: &str| first[key].as_u64().unwrap_or(0) / MS;
-    // Of 400 ms: four at the same time, at least two, at most as many as stripes.
+    // Savings of 400 ms: with four aggregators; at least with two, at most with as many as stripes.
     assert!((280..=305).contains(&ms("saves_ns")), "{first}");
     assert!((180..=205).contains(&ms("saves_low_ns")), "{first}");
     assert!((330..=360).contains(&ms("saves_high_ns")), "{first}");
@@ -46,7 +46,7 @@ fn one_aggregator_of_one_node_has_a_price_and_its_bounds() {
 
 #[test]
 fn a_call_has_no_more_aggregators_than_stripes() {
-    // Stripes of 4 MiB: a call of 8 MiB has two of them, on however many nodes.
+    // Stripes of 4 MiB: a call of 8 MiB covers two of them, on any number of nodes.
     for nodes in [1, 8] {
         let found = one_of_eight(4 << 20, nodes);
         let saves = saves_ms(&found, "DXT-L005").unwrap_or(0);

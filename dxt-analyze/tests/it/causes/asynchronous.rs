@@ -1,4 +1,4 @@
-//! Operations that go on while the program does, and the calls in which it waits for them.
+//! Tests of asynchronous operations, which overlap with the program, and of the calls that wait for them.
 
 use super::{AIO_WRITE, BARRIER, MS, SUBMIT, WAIT, report, saves_ms, sentence, stepped};
 use crate::common::{Builder, process};
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 const FILE: &str = "/scratch/data";
 
-/// A process that hands over a write every 20 ms, which ends 10 ms later. The call that does so lasts so long, and the program waits from one
-/// moment to the other, if at all; all in ms behind the step's beginning.
+/// Reports on a process that submits a write every 20 ms, which completes after 10 ms. The submitting call takes `submit` ms. The program
+/// waits in the interval `wait`, if any, in ms since the step's beginning.
 fn steps(submit: u64, wait: Option<(u64, u64)>) -> Value {
     let mut one = process(-1, "n");
     for step in 0..50_u64 {
@@ -57,7 +57,7 @@ fn who_may_look_again_and_again_is_not_said_to_overlap() {
 
 #[test]
 fn ranks_that_meet_are_one_thread_each() {
-    // The meetings of a rank lie in a lane of their own: nobody computes beside who waits there. Its first call may be one of them.
+    // Synchronization calls of a rank have their own lane: a waiting rank does not compute meanwhile. One may be the rank's first call.
     for begins_with_one in [false, true] {
         let calls = |one: &mut Builder, rank: u64, step: u64| {
             let (from, at) = (step * 100 * MS + (1 + rank % 2) * MS, ((rank * 10 + step) << 20) as i64);
@@ -87,7 +87,7 @@ fn a_rank_that_waits_for_its_operations_is_slow_and_who_hands_over_as_quickly_as
             one.add(FILE, AIO_WRITE, 0, at, 1 << 20, begin, begin + takes * MS);
             one.add(FILE, SUBMIT, 0, -1, 0, begin, begin + 5000 + (rank * 7 + step * 13 + piece * 3) % 10 * 500);
         }
-        // 30 ms of computing, then the wait: for what is over, or not.
+        // 30 ms of computing, then the wait: for completed operations, or not.
         let until = if rank == 3 { 70 * MS } else { 30 * MS + 2000 + (rank * 5 + step * 3) % 7 * 300 };
         one.add(FILE, WAIT, 0, -1, 0, from + 30 * MS, from + until);
         from + until

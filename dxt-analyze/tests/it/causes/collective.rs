@@ -10,8 +10,7 @@ use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
 
 const FILE: &str = "/scratch/out.h5";
 
-/// Returns the report on four ranks that write 1 KiB each in 50 collective calls of 3 ms, 1 ms of it in a system call; with `set_views`,
-/// two views of 5 ms precede each.
+/// Reports on four ranks with 50 collective writes of 1 KiB in 3 ms, 1 ms in a system call; with `set_views`, each after two views of 5 ms.
 fn small_calls(set_views: bool) -> Value {
     let rank = |rank: i32| {
         let mut one = process(rank, "n");
@@ -178,8 +177,7 @@ fn split_collective_calls_do_their_work_where_the_library_does() {
     assert_eq!(saves_ms(&found, "DXT-V016"), None, "{}", sentence(&found));
 }
 
-/// Returns the report on steps in which ranks arrive `late(rank, step)` ms late at a collective write of their `group`, whose number names
-/// the file.
+/// Reports on steps in which ranks arrive `late(rank, step)` ms late at a collective write of their `group`, which names the file.
 fn groups(ranks: u64, group: impl Fn(u64) -> u64, late: impl Fn(u64, u64) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
     for step in 0..20_u64 {

@@ -1,5 +1,4 @@
-//! Tests of file usage patterns: many small files, temporary ones, repeated opens or rewrites of one file, HDF5 that reads more than
-//! requested.
+//! Tests of file usage: many small files, temporary ones, repeated opens or rewrites of one file, HDF5 that reads more than requested.
 
 use super::{
     BARRIER, H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK,
@@ -224,7 +223,7 @@ fn files_that_are_asked_for_in_vain_are_polled() {
     assert!(all.into_iter().any(|one| one["code"] == "DXT-V017" && one["title"] == text), "{found}");
 }
 
-/// Returns the report on four ranks that, in steps of 100 ms, open a file of the step collectively and write to it; rank 2 arrives late.
+/// Reports on four ranks that open a file in each of eight steps, collectively if `together`, and write; rank 2 arrives `late_ms` late.
 fn opened_together(late_ms: u64, together: bool) -> serde_json::Value {
     let steps = 8_u64;
     let rank = |rank: u64| {
@@ -320,7 +319,7 @@ fn of_mapped_files_only_calls_are_known_to_be_quick() {
     assert!(sentence(&found).ends_with("1 mapped file (6.00 MiB) is not on record."), "{}", sentence(&found));
 }
 
-/// Returns the report on 16 ranks that each open a file for `ms` ms, then in each of ten steps write to it and synchronize.
+/// Reports on 16 ranks that each open a file for `ms` ms, then in each of ten steps write to it and synchronize.
 fn openers(ms: u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let (mut one, name) = (process(rank as i32, "n"), format!("/out/{rank}"));
@@ -370,7 +369,7 @@ fn of_reads_that_are_not_by_turns_with_computing_nothing_is_said() {
     assert!(!sentence(&found).contains("take turns"), "{}", sentence(&found));
 }
 
-/// Returns the report on ranks with files in one folder each: 40 reads per rank, of 8 ms in the slow folder `old` and 2 ms in others.
+/// Reports on ranks with files in one folder each: 40 reads per rank, of 8 ms in the slow folder `old` and 2 ms in others.
 fn each_in_a_folder(folder: &dyn Fn(u64) -> String) -> serde_json::Value {
     let rank = |rank: u64| {
         let folder = folder(rank);

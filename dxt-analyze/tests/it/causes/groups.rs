@@ -1,5 +1,4 @@
-//! Tests of attribution among similar candidates: groups of ranks, ranks and their files, whole files and requests, library and program,
-//! stripes and targets.
+//! Tests of attribution among similar candidates: groups of ranks, ranks and files, files and requests, library and program, targets.
 
 use super::{BARRIER, MS, met_at_the_end, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
@@ -8,8 +7,7 @@ use serde_json::Value;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
-/// Returns the report on 24 ranks on three nodes in twelve steps: four writes of 4 MiB each, of very different durations that add up to
-/// about 40 ms.
+/// Reports on 24 ranks on three nodes in twelve steps: four writes of 4 MiB each, of very different durations that add up to about 40 ms.
 /// Durations are scaled by `times(rank)` percent; all ranks synchronize after each step.
 fn in_steps(times: impl Fn(u64) -> u64) -> Value {
     let rank = |rank: u64| {
@@ -79,8 +77,7 @@ fn a_small_input_that_one_rank_reads_is_no_matter_beside_what_several_write() {
     assert_eq!(saves_ms(&found, "DXT-C013"), None);
 }
 
-/// Returns the report on four ranks that go through `files` files each in `passes` passes, with one call of 20 KiB per file.
-/// Opens take `open_us` µs, calls `call_us` µs.
+/// Reports on four ranks, each with `files` files in `passes` passes, one call of 20 KiB per file; opens and calls take the given µs.
 fn small_files(which: u16, (files, passes): (u64, u64), (open_us, call_us): (u64, u64)) -> Value {
     let rank = |rank: u64| {
         let (mut one, mut now) = (process(rank as i32, "n"), 0);
@@ -159,9 +156,8 @@ fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
     assert!(sentence(&found).contains("consecutive small writes could be merged"), "{}", sentence(&found));
 }
 
-/// Returns the report on eight ranks that each write a file of their own in each of eight steps; rank 3 takes five times as long in the
-/// last.
-/// With `opens_too`, its opens and closes are slow as well.
+/// Reports on eight ranks that each write a file of their own in each of eight steps; rank 3 takes five times as long in the last. With
+/// `opens_too`, its opens and closes are slow as well.
 fn own_files(opens_too: bool, one_file: bool) -> Value {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, &format!("n{}", rank / 4));
@@ -205,8 +201,7 @@ fn a_slow_file_that_one_rank_alone_uses_is_told_with_the_rank() {
     assert!(sentence(&found).starts_with("Rank 3 is slow"), "{}", sentence(&found));
 }
 
-/// Returns the report on 32 ranks that write 1 MiB each to a file on eight targets in eight steps, `apart` MiB from each other; a target
-/// serves one write per 3 ms.
+/// Reports on 32 ranks that write 1 MiB each, `apart` MiB from each other, to a file on eight targets; a target serves one write per 3 ms.
 fn strided(apart: u64) -> Value {
     let ranks = 32;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();

@@ -1,11 +1,10 @@
-//! File locks that are held while a call of their holder stalls.
+//! Tests of file locks held while a call of their holder stalls.
 
 use super::{BARRIER, LOCK, MS, report, saves_ms, sentence};
 use crate::common::{Builder, process};
 use serde_json::Value;
 
-/// Eight ranks in twenty steps take a lock one after another and write for 2 ms; a write of rank 3 takes `stalls` ms in one of the steps, which end when
-/// all meet.
+/// Reports on eight ranks in twenty steps that take a lock in turn and write for 2 ms; one write of rank 3 takes `stalls` ms.
 fn under_a_lock(stalls: u64) -> Value {
     let ranks = 8_u64;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
@@ -40,7 +39,7 @@ fn waits_for_a_lock_whose_holder_stalls_are_the_stalls() {
     let (locks, without) = (saves_ms(&found, "DXT-V005"), saves_ms(&under_a_lock(2), "DXT-V005"));
     let (locks, without) = (locks.unwrap_or(0), without.unwrap_or(0));
     assert!((200..=340).contains(&without), "{without} of 20 times 16 ms");
-    // That one writes at a time says no more than why.
+    // Serialization is only a consequence of the lock.
     assert_eq!(saves_ms(&under_a_lock(2), "DXT-C039"), None);
     assert!(locks.abs_diff(without) <= 40, "{locks}, without the stall {without}");
 }

@@ -1,4 +1,4 @@
-//! A block that all ranks read, and what waits behind these reads.
+//! Tests of a block that all ranks read, and of the calls that queue behind these reads.
 
 use super::{BARRIER, KIB, MS, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
@@ -6,11 +6,11 @@ use dxt_synth::lustre::attribute as lustre;
 use serde_json::Value;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
-/// Target that the block lies on.
+/// Target that holds the block.
 const OF_BLOCK: u64 = 3;
 
-/// Sixteen ranks in ten steps: all read a block of 4 KiB, which its target gives out in 2 ms each, then 1 MiB of each of four targets in 10 ms each. For
-/// `busy_ms` from a step's beginning, reads on target `busy` wait.
+/// Reports on 16 ranks in ten steps: all read a block of 4 KiB, served by its target in 2 ms each, then 1 MiB on each of four targets in 10
+/// ms each. For `busy_ms` from a step's beginning, reads on target `busy` wait.
 fn reads(busy: u64, busy_ms: u64) -> Value {
     let ranks = 16_u64;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();
@@ -49,12 +49,12 @@ fn reads(busy: u64, busy_ms: u64) -> Value {
 
 #[test]
 fn what_waits_behind_reads_of_a_block_that_all_want_is_the_blocks() {
-    // The last of 16 has the block after 32 ms, and so long all wait on its target.
+    // The last of 16 ranks gets the block after 32 ms; reads on its target wait as long.
     let found = reads(OF_BLOCK, 32);
     assert!(sentence(&found).starts_with("All ranks read the same 4.00 KiB"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
     assert!((270..=340).contains(&saves), "{saves} of 320 ms");
-    // What waits on another target does not wait for the block.
+    // Reads that wait on another target do not wait for the block.
     let found = reads((OF_BLOCK + 2) % 4, 32);
     let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
     assert!(saves <= 160, "{saves} {}", sentence(&found));
@@ -62,7 +62,7 @@ fn what_waits_behind_reads_of_a_block_that_all_want_is_the_blocks() {
 
 #[test]
 fn headers_of_several_files_that_all_read_piece_by_piece_are_one_finding() {
-    // Each of sixteen ranks reads the 64 KiB of three files' headers in 32 pieces of 2 ms, then writes for 20 ms.
+    // Each of 16 ranks reads 64 KiB headers of three files in 32 pieces of 2 ms, then writes for 20 ms.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, &format!("n{}", rank / 8));
         let mut now = 100 * MS;
@@ -87,7 +87,7 @@ fn headers_of_several_files_that_all_read_piece_by_piece_are_one_finding() {
 
 #[test]
 fn a_header_that_all_read_in_one_call_is_one_block_and_no_stride() {
-    // Sixteen ranks read 3 MiB at the beginning of each step's file, which its target gives out one after another in 4 ms each, then their part.
+    // 16 ranks read 3 MiB at the beginning of each step's file, served by its target one after another in 4 ms each, then their own part.
     let mut all: Vec<Builder> = (0..16).map(|rank| process(rank, &format!("n{}", rank / 8))).collect();
     let mut now = 0;
     for step in 0..6_u64 {

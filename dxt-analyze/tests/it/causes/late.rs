@@ -90,7 +90,7 @@ fn a_rank_is_late_where_a_broadcast_follows_a_reduction() {
     assert!(!sentence(&found(true, false)).contains("late"), "they do not meet");
 }
 
-/// Returns the report on ranks in ten steps: 20 ms of computing, or 60 if late, then a write; all synchronize at the end of each step.
+/// Reports on ranks in ten steps: 20 ms of computing, or 60 if late, then a write; all synchronize at the end of each step.
 fn late(ranks: i32, is_late: &dyn Fn(u64) -> bool, node: &dyn Fn(i32) -> &'static str) -> serde_json::Value {
     let rank = |rank: i32| {
         let mut one = process(rank, node(rank));

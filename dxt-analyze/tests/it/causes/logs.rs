@@ -4,7 +4,7 @@ use super::{LOCK, MPIIO_OPEN_ALL, MPIIO_WRITE, MS, STAT, saves_ms, sentence, tra
 use crate::common::{Builder, json, op, process, put, stdout};
 use serde_json::Value;
 
-/// Returns the report on a job of `ranks` ranks, exported to a Darshan log.
+/// Reports on a job of `ranks` ranks, exported to a Darshan log.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn report_of_log(processes: Vec<Builder>, ranks: u32) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ fn a_rank_is_not_late_by_calls_of_unknown_time() {
     assert!(saves_ms(&ranks(true), "DXT-L003").is_none(), "{}", sentence(&ranks(true)));
 }
 
-/// Returns the report on the log without DXT: counters only.
+/// Reports on the log without DXT: counters only.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn report_of_counters(processes: Vec<Builder>, ranks: u32) -> Value {
     const MAP: usize = 48;
@@ -101,8 +101,7 @@ fn report_of_counters(processes: Vec<Builder>, ranks: u32) -> Value {
     json(&["report", "--format", "json", &path], 0)
 }
 
-/// Returns the report on four ranks that each write twenty times for 20 ms, with a sync of `sync_ms` after each write; one write of rank 2
-/// takes `stall_ms`.
+/// Reports on four ranks that each write twenty times for 20 ms, each with a sync of `sync_ms`; one write of rank 2 takes `stall_ms`.
 fn counted(sync_ms: u64, stall_ms: u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -160,7 +159,7 @@ fn who_comes_late_to_collective_opens_is_told_by_how_little_time_it_spends_in_th
     assert_eq!(saves_ms(&run(None), "DXT-L003"), None);
 }
 
-/// Returns the report on four ranks that read the same 8 MiB `times` times, of their own file or a shared one, `written` before or not.
+/// Reports on four ranks that read the same 8 MiB `times` times, of their own file or a shared one, `written` before or not.
 fn read_again(times: u64, own: bool, written: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

@@ -283,8 +283,7 @@ fn a_part_of_a_file_is_not_blamed_where_a_moment_is() {
 
 #[test]
 fn a_stall_beside_which_the_others_go_on_costs_what_the_end_waits_for_it() {
-    // Eight ranks synchronize once, at the end. One call of rank 3 takes 500 ms while the others continue; rank 0 computes longest and
-    // arrives last, or not.
+    // Eight ranks synchronize once, at the end. One call of rank 3 takes 500 ms; rank 0 computes longest and arrives last, or not.
     let run = |longer: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");

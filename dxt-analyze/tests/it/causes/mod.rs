@@ -1,4 +1,4 @@
-//! `causes` and the verdict on traces whose every call is known, one fault each.
+//! Tests of `causes` and of the verdict on traces in which every call is known, with one fault each.
 
 mod again;
 mod aggregators;
@@ -64,13 +64,13 @@ const MPIIO_OPEN_ALL: u16 = 169;
 const MS: u64 = 1_000_000;
 const KIB: u64 = 1024;
 
-/// The report on a job of these processes, which ran for so long.
+/// Reports on a job of these processes with a run time of `run_ms` ms.
 fn report(processes: Vec<Builder>, run_ms: u64) -> Value {
     let ranks = processes.iter().filter(|process| process.process.info.rank >= 0).count();
     report_of(processes.into_iter().map(|process| (process, run_ms)).collect(), ranks as u32)
 }
 
-/// The same, of processes that end at these times.
+/// Reports on processes, each given with its end in ms.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
     json(&["report", "--format", "json", &path], 0)
 }
 
-/// The same, of ranks that come to a barrier at these times, ns, and end when all have met there.
+/// Reports on ranks that arrive at a barrier at the given times, in ns, and end once all have arrived.
 fn met_at_the_end(all: Vec<(Builder, u64)>) -> Value {
     let met = all.iter().map(|(_, now)| *now).max().unwrap_or(0) + MS;
     let ranks = all.into_iter().map(|(mut one, now)| {
@@ -88,7 +88,7 @@ fn met_at_the_end(all: Vec<(Builder, u64)>) -> Value {
     report(ranks.collect(), met / MS + 10)
 }
 
-/// Ranks that come to a barrier at these times, ns, and leave it when all have met: when that is.
+/// Adds a barrier at which the ranks arrive at `times`, in ns; returns the time at which all leave it.
 fn meet(all: &mut [Builder], times: &[u64]) -> u64 {
     let met = times.iter().max().unwrap_or(&0) + MS;
     for (time, one) in times.iter().zip(all) {
@@ -97,7 +97,7 @@ fn meet(all: &mut [Builder], times: &[u64]) -> u64 {
     met
 }
 
-/// A trace of processes that end at these times.
+/// Encodes a trace of processes, each given with its end in ms.
 fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
     let mut job = job("causes", ranks);
     let def = |code, layer, class, name: &str| OpDef { code, layer, class, mode: OpMode::Plain, name: name.into() };
@@ -141,7 +141,7 @@ fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
     trace(&job, processes)
 }
 
-/// Gives the first thread's meetings a lane of their own, as a recorder does: its first call says which of its two lanes comes first.
+/// Moves the first thread's MPI calls to a lane of their own, as the recorder does: the lane with the earlier first call comes first.
 fn in_lanes(one: &mut Builder) {
     let Some((first, all)) = one.threads.first_mut() else { return };
     let meets = |segment: &Segment| {
@@ -162,7 +162,7 @@ fn in_lanes(one: &mut Builder) {
     one.threads.push((index, of_lane));
 }
 
-/// The first sentence, and what a finding saves, in ms.
+/// Returns the verdict's sentence.
 fn sentence(report: &Value) -> &str {
     report["verdict"]["sentence"].as_str().unwrap_or_default()
 }
@@ -172,13 +172,13 @@ fn saves_ms(report: &Value, code: &str) -> Option<u64> {
     all.iter().find(|one| one["code"] == code)?["saves_ns"].as_u64().map(|ns| ns / MS)
 }
 
-/// Eight ranks that write 1 MiB to a shared file every 10 ms, 100 times; as long as `takes` says, by rank and step, ms.
+/// Reports on eight ranks that write 1 MiB to a shared file every 10 ms, 100 times; each write takes `takes(rank, step)` ms.
 fn writers(takes: impl Fn(u64, u64) -> u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..100 {
             let (at, from) = (((rank * 100 + step) * 1024 * KIB) as i64, step * 10 * MS);
-            // Not the same each time: no two calls of a real program are.
+            // Some jitter: no two calls of a real program take equal times.
             let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
             one.write("/scratch/shared", at, 1024 * KIB, from, from + takes(rank, step) * MS + jitter);
         }
@@ -187,7 +187,7 @@ fn writers(takes: impl Fn(u64, u64) -> u64) -> Value {
     report((0..8).map(rank).collect(), 1000)
 }
 
-/// Four ranks in ten steps of 100 ms: the calls of each that `calls` tells, then a barrier at which all have met at the step's end.
+/// Returns four ranks in ten steps of 100 ms: calls added by `calls`, which returns their end, then a barrier until the step's end.
 fn stepped(calls: &dyn Fn(&mut Builder, u64, u64) -> u64) -> Vec<Builder> {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

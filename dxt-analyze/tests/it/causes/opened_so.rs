@@ -1,11 +1,11 @@
-//! What calls wait for by how their file was opened: O_SYNC, O_DIRECT, O_APPEND.
+//! Tests of calls that wait due to open flags: O_SYNC, O_DIRECT, O_APPEND.
 
 use super::{KIB, MS, report, saves_ms, sentence};
 use crate::common::{op, process};
 use serde_json::Value;
 use trace_format::meta::stream_flags::{APPENDED, DIRECT, ESTIMATED, THROUGH};
 
-/// One process: 400 writes of `kib`, 2 ms each, marked so, to a file, and as many of the same size in 10 µs to another one.
+/// Reports on one process: 400 writes of `kib` KiB in 2 ms with `flags`, and as many of equal size in 10 µs to another file.
 fn writes(kib: u64, flags: u8) -> Value {
     let mut one = process(-1, "n");
     for call in 0..400_u64 {
@@ -23,7 +23,7 @@ fn writes_to_a_file_opened_with_o_sync_are_told_by_that_whatever_their_size() {
         let found = writes(kib, THROUGH);
         let said = sentence(&found);
         assert!(said.starts_with("400 writes of") && said.contains("opened with O_SYNC or O_DSYNC"), "{kib}: {said}");
-        // All but what the other file's writes take: 10 µs of 2 ms.
+        // All but the time of the other file's writes: 10 µs of 2 ms.
         assert_eq!(saves_ms(&found, "DXT-V020"), Some(796), "{kib}");
         assert_eq!(saves_ms(&writes(kib, 0), "DXT-V020"), None, "{kib}");
     }
@@ -35,7 +35,7 @@ fn small_requests_past_the_page_cache_are_told_by_that_and_large_ones_are_not() 
     assert!(sentence(&found).contains("go past the page cache, 2.00 ms each"), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V021"), Some(796));
     assert_eq!(saves_ms(&writes(1024, DIRECT), "DXT-V021"), None);
-    // What waits for storage anyway is told by that.
+    // Writes that wait for storage anyway are reported as synchronous.
     assert_eq!(saves_ms(&writes(4, DIRECT | THROUGH), "DXT-V021"), None);
     assert_eq!(saves_ms(&writes(4, DIRECT | THROUGH), "DXT-V020"), Some(796));
 }
@@ -46,7 +46,7 @@ fn ranks_that_append_to_one_file_wait_for_its_end() {
         let mut one = process(rank as i32, "n");
         for call in 0..100 {
             let from = call * 8 * MS;
-            // By turns: the first one finds the file free.
+            // Alternating: the first rank finds the file free.
             let takes = (rank + call) % 4 * 2 * MS + MS / 4;
             let offset = ((call * 4 + (rank + call) % 4) * 200) as i64;
             one.add("/data/log", op::POSIX_WRITE, APPENDED | ESTIMATED, offset, 200, from, from + takes);

@@ -1,4 +1,4 @@
-//! How files lie on storage targets: too many on one, too few targets for each, and no others than there are.
+//! Tests of file placement on storage targets: too many files on one, too few targets per file, no advice to use more than exist.
 
 use super::{BARRIER, MS, meet, report, saves_ms, sentence};
 use crate::common::op::POSIX_READ;
@@ -14,7 +14,8 @@ fn lay(one: &mut Builder, path: &str, targets: &[u32]) {
     one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
 }
 
-/// 24 ranks write 1 MiB eight times in each of six steps, to the file of a step on these targets, each of which serves a call in 500 µs, one after another.
+/// Reports on 24 ranks that write 1 MiB eight times in each of six steps, to `file(rank, step)` on `targets(rank, step)`. Each target
+/// serves a call in 500 µs, one after another.
 fn served(file: impl Fn(u64, u64) -> String, targets: impl Fn(u64, u64) -> Vec<u32>) -> Value {
     let mut all: Vec<Builder> = (0..24).map(|rank| process(rank, &format!("n{}", rank / 6))).collect();
     let mut now = 0;
@@ -55,7 +56,7 @@ fn files_that_lie_evenly_on_all_targets_there_are_do_not_wait_for_more() {
     let own = |rank: u64, step: u64| format!("/lus/{step}/{rank}");
     let found = served(own, |rank, _| vec![rank as u32 % 3]);
     assert_eq!(saves_ms(&found, "DXT-V006"), None, "{}", sentence(&found));
-    // All on one: servers would have chosen others, too.
+    // All files on one target: servers would have chosen others, too.
     let found = served(own, |_, _| vec![3]);
     assert!(sentence(&found).starts_with("Writes queue at OST 3: "), "{}", sentence(&found));
 }
@@ -69,7 +70,7 @@ fn a_shared_file_of_one_target_each_step_is_told_so_though_steps_use_others() {
 
 #[test]
 fn a_shared_file_of_one_stripe_is_named_where_nothing_is_odd() {
-    // Eight ranks that write 20 times, for as long however many others do.
+    // Eight ranks that write 20 times; the duration does not depend on the others.
     let run = |targets: &[u32]| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");

@@ -1,4 +1,4 @@
-//! Waiting by asking again and again.
+//! Tests of waiting by polling.
 
 use super::{BARRIER, MS, RENAME, STAT, STAT_FAILED, UNLINK, report, saves_ms, sentence};
 use crate::common::op::{POSIX_OPEN, POSIX_READ};
@@ -7,14 +7,14 @@ use crate::common::{Builder, process};
 const EEXIST: u16 = 17;
 const ENOENT: u16 = 2;
 
-/// Asks every 5 ms from one moment to the other, ms.
+/// Adds failing calls on `name`, one every 5 ms from `from` to `until`, in ms.
 fn ask(one: &mut Builder, name: &str, op: u16, errno: u16, from: u64, until: u64) {
     for at in (from..until).step_by(5) {
         one.fail(name, op, errno, at * MS, at * MS + 20_000);
     }
 }
 
-/// Four ranks of which each holds a lock file for so long, ms, one after the other, and meet.
+/// Reports on four ranks that each hold a lock file for `holds` ms, one after another, then synchronize.
 fn with_lock(holds: u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -40,7 +40,8 @@ fn a_lock_file_that_is_asked_for_again_and_again_is_told() {
     assert_eq!(saves_ms(&with_lock(4), "DXT-V027"), None, "asked once or twice");
 }
 
-/// A process that reads a file which others make, and asks for it every 5 ms until it is there; and reads another meanwhile, or not.
+/// Reports on a process that queries a file made by others every 5 ms until it exists, then reads it. With `reads_on`, it reads another
+/// file meanwhile; with `makes_it`, it writes the file itself.
 fn consumer(reads_on: bool, makes_it: bool) -> serde_json::Value {
     let mut one = process(-1, "n");
     ask(&mut one, "/scratch/result", STAT_FAILED, ENOENT, 100, 700);
@@ -83,7 +84,8 @@ fn a_file_that_never_comes_is_not_waited_for() {
     assert_eq!(saves_ms(&report(vec![one], 1000), "DXT-V027"), None);
 }
 
-/// A process that makes 6 files, one a second, and one that asks for each every so often, ms, until it is there; and reads another meanwhile, or not.
+/// Reports on a process that makes 6 files, one per second, and one that queries each file every `every` ms until it exists. With
+/// `reads_on`, the second process reads another file meanwhile; with `meets`, both synchronize.
 fn producer_and_consumer(every: usize, reads_on: bool, meets: bool) -> serde_json::Value {
     let mut maker = process(0, "n");
     let mut waits = process(1, "n");
@@ -108,12 +110,12 @@ fn producer_and_consumer(every: usize, reads_on: bool, meets: bool) -> serde_jso
 
 #[test]
 fn a_file_that_is_found_late_costs_the_time_since_it_was_there() {
-    // Asked for at 100, 400 and 700 ms: there since 600 ms.
+    // Queried at 100, 400 and 700 ms; the file exists from 600 ms on.
     let found = producer_and_consumer(300, false, false);
     let expected = "Rank 1 finds 6 files /scratch/ready_* 100 ms after they are there, on the mean, since it asks only every 300 ms";
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V027"), Some(600));
-    // Once each, and at 950 ms.
+    // Queried at 100 and 950 ms.
     assert_eq!(saves_ms(&producer_and_consumer(850, false, false), "DXT-V027"), Some(2100));
     assert!(saves_ms(&producer_and_consumer(5, false, false), "DXT-V027").is_none_or(|ms| ms < 30), "asked often");
     assert_eq!(saves_ms(&producer_and_consumer(300, true, false), "DXT-V027"), None, "it works meanwhile");
@@ -122,7 +124,7 @@ fn a_file_that_is_found_late_costs_the_time_since_it_was_there() {
 
 #[test]
 fn a_file_that_is_renamed_into_its_place_is_there_from_then_on() {
-    // Two ranks look for it, and again 190 ms later; it has been there for 60 ms then.
+    // Two ranks query the file, and again 190 ms later, when it has existed for 60 ms.
     let run = |folder: &str| {
         let mut all: Vec<Builder> = (0..3).map(|rank| process(rank, "n")).collect();
         for file in 0..6_u64 {
@@ -154,7 +156,7 @@ fn who_looks_once_and_then_makes_or_opens_a_file_does_not_wait_for_it() {
             let (name, at) = (format!("/scratch/part_{file}"), file * 1000);
             maker.add(&name, POSIX_OPEN, 0, -1, 0, (at + 600) * MS, (at + 601) * MS);
             other.fail(&name, STAT_FAILED, ENOENT, (at + 100) * MS, (at + 101) * MS);
-            // By the call that asked, or by the one that is next anyway.
+            // Found by the querying call, or by the next call anyway.
             let op = if again { STAT } else { POSIX_OPEN };
             other.add(&name, op, 0, -1, 0, (at + 900) * MS, (at + 901) * MS);
             other.add(&name, POSIX_READ, 0, 0, 1 << 20, (at + 902) * MS, (at + 950) * MS);

@@ -1,16 +1,16 @@
-//! Blocks that are read and overwritten at once.
+//! Tests of blocks that are read and then overwritten at once.
 
 use super::{KIB, MMAP, MS, report, saves_ms, sentence};
 use crate::common::op::{MPIIO_WRITE_ALL, POSIX_READ, POSIX_WRITE};
 use crate::common::process;
 use trace_format::meta::stream_flags::NESTED;
 
-/// How blocks are read and written.
+/// Parameters of reading and writing the blocks.
 #[derive(Clone, Copy)]
 struct Way {
-    /// From the end of a read to the write, ns.
+    /// Time from the end of a read to the write, in ns.
     between: u64,
-    /// Bytes of the block that are written.
+    /// Written bytes of each block.
     written: u64,
     flags: u8,
     mapped: bool,
@@ -18,7 +18,7 @@ struct Way {
 
 const AT_ONCE: Way = Way { between: 5_000, written: 1024 * KIB, flags: 0, mapped: false };
 
-/// Two ranks that each read and write 40 blocks of 1 MiB of a file of their own, 8 ms for each call.
+/// Reports on two ranks that read and write 40 blocks of 1 MiB of their own file, 8 ms per call.
 fn blocks(way: Way) -> serde_json::Value {
     let rank = |rank: u64| {
         let (mut one, name) = (process(rank as i32, "n"), format!("/scratch/state.{rank}"));
@@ -26,7 +26,7 @@ fn blocks(way: Way) -> serde_json::Value {
             one.add(&name, MMAP, 0, 0, 40 << 20, 0, 1000);
         }
         for block in 0..40_u64 {
-            // Not the same each time: no two calls of a real program are.
+            // Some jitter: no two calls of a real program take equal times.
             let (from, jitter) = (block * 24 * MS + MS, (block * 7 + rank) % 10 * MS / 50);
             let (offset, read) = ((block << 20) as i64, from + 8 * MS + jitter);
             let written = read + way.between + 8 * MS + jitter;

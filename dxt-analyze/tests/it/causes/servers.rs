@@ -9,7 +9,7 @@ use dxt_synth::lustre::attribute as lustre;
 use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{HintDef, HintOrigin, LayoutDef, LayoutMoment, LayoutSource};
 
-/// Returns the report on six concurrent programs that write 256 KiB at a time to a file of one stripe, four times in each of eight steps.
+/// Reports on six concurrent programs that write 256 KiB at a time to a file of one stripe, four times in each of eight steps.
 fn before_one_target(in_turn: bool) -> serde_json::Value {
     let mut all: Vec<Builder> = (0..6).map(|_| process(-1, "n")).collect();
     for (number, one) in (0..).zip(&mut all) {
@@ -134,10 +134,9 @@ fn in_rounds_of_processes_all_wait_for_the_one_with_most_bytes() {
     assert_eq!(saves_ms(&rounds(4), "DXT-C014"), None);
 }
 
-/// Returns the report on 64 ranks that write 8 MiB each in each of ten steps, a stripe at a time, to a file on 16 targets: half begin on
-/// OST 0, half on OST 8.
-/// A write takes some 20 ms, of which the target is busy for a fraction of 1 ms, so that simultaneous writes queue there; on OST 8, it
-/// takes `times` as long.
+/// Reports on 64 ranks that write 8 MiB each in each of ten steps, a stripe at a time, to a file on 16 targets: half begin on OST 0, half
+/// on OST 8. A write takes some 20 ms, of which the target is busy for a fraction of 1 ms, so that simultaneous writes queue there; on OST
+/// 8, it takes `times` as long.
 fn beginning_together(times: u64) -> serde_json::Value {
     let mut all: Vec<Builder> = (0..64).map(|rank| process(rank, &format!("n{}", rank / 8))).collect();
     for one in &mut all {

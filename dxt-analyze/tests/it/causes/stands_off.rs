@@ -1,4 +1,4 @@
-//! Who stands off from all others, and who only looks so: nodes, groups with a file each, targets that all come to at once, storage that has room.
+//! Tests of outliers, and of units that only look like outliers: nodes, groups with a file each, targets used by all, ample storage.
 
 use super::{MS, meet, report, saves_ms, sentence};
 use crate::common::{Builder, process};
@@ -8,7 +8,7 @@ use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 const US: u64 = 1000;
 
-/// 32 ranks on eight nodes write 1 MiB four times in each of ten steps and meet; a write of a rank takes so many µs. `path` is where.
+/// Reports on 32 ranks on eight nodes that write 1 MiB four times in each of ten steps to `path(rank)` and synchronize.
 fn in_steps(path: impl Fn(u64) -> String, takes: impl Fn(u64, u64) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..32).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
     let mut now = 0;
@@ -31,10 +31,10 @@ fn in_steps(path: impl Fn(u64) -> String, takes: impl Fn(u64, u64) -> u64) -> Va
 #[test]
 fn a_node_is_slow_though_the_others_are_of_two_kinds() {
     let own = |rank: u64| format!("/scratch/{rank}");
-    // Nodes by turns take 4 or 6.5 ms; those of n3 take 14.
+    // Nodes alternate between 4 and 6.5 ms; those of n3 take 14.
     let found = in_steps(own, |rank, _| if rank / 4 == 3 { 14_000 } else { 4_000 + rank / 4 % 2 * 2_500 });
     assert!(sentence(&found).starts_with("Node n3 (4 processes) is slow: writes take "), "{}", sentence(&found));
-    // Each node a little slower than the one before: the last is no kind of its own.
+    // Each node is a little slower than the one before: the last is no outlier.
     let found = in_steps(own, |rank, _| 4_000 + rank / 4 * 700);
     assert!(!sentence(&found).contains(" is slow"), "{}", sentence(&found));
 }
@@ -47,7 +47,7 @@ fn a_group_whose_file_nobody_else_uses_is_held_against_the_other_groups() {
     assert!(text.starts_with("File /scratch/group2 is slow") || text.starts_with("File group2 is slow"), "{text}");
 }
 
-/// 32 ranks write 4 MiB to four of eight targets and then to the others, in each of ten steps; a target serves in so many µs.
+/// Reports on 32 ranks that write 4 MiB to four of eight targets, then to the others, in each of ten steps; a target takes `serves` µs.
 fn in_a_convoy(serves: impl Fn(usize) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..32).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
     for one in &mut all {
@@ -75,7 +75,7 @@ fn in_a_convoy(serves: impl Fn(usize) -> u64) -> Value {
 fn targets_that_all_come_to_first_are_not_slow() {
     let found = in_a_convoy(|_| 2_000);
     assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", sentence(&found));
-    // Those that serve more slowly are, by no more than they are busy for longer.
+    // Slower targets are outliers, but cost no more than the additional time that they are busy.
     let found = in_a_convoy(|half| if half == 0 { 6_000 } else { 1_500 });
     assert!(sentence(&found).contains("OST 0"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);

@@ -1,10 +1,10 @@
-//! Long calls of several kinds: events, or a tail.
+//! Tests of long calls of several kinds: single events, or a tail.
 
 use super::{BARRIER, MS, report, report_of, saves_ms, sentence};
 use crate::common::{Builder, op, process};
 use serde_json::Value;
 
-/// Eight ranks in sixty steps, each a read and a write of 2 ms and a meeting; calls of (rank, step, whether it is a read) in `long` take 60 ms.
+/// Reports on eight ranks in sixty steps of a read, a write (2 ms each) and a barrier; calls in `long` (rank, step, is read) take 60 ms.
 fn with_long(long: &[(u64, u64, bool)]) -> Value {
     let ranks = 8_u64;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
@@ -39,17 +39,17 @@ fn several_long_calls_of_each_kind_are_one_tail() {
     assert!(sentence(&found).starts_with(text), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-V003").unwrap_or(0);
     assert!((330..=350).contains(&saves), "{saves} of 348 ms");
-    // Three are events.
+    // Three long calls are events.
     let found = with_long(&[reads[0], reads[1], writes[0]]);
     assert!(sentence(&found).starts_with("One call stalled"), "{}", sentence(&found));
-    // As are those of one kind, of which one process makes all.
+    // Long calls that one process makes alone are events, too.
     let found = with_long(&[(1, 5, true), (1, 20, true), (1, 41, true), (1, 11, false), (1, 30, false)]);
     assert!(!sentence(&found).contains("no particular rank"), "{}", sentence(&found));
 }
 
 #[test]
 fn a_call_that_nobody_waits_for_makes_who_is_left_at_the_end_late() {
-    // Eight that never meet; one call of rank 3 takes 400 ms in the middle, and it ends so much later.
+    // Eight processes that never synchronize; one call of rank 3 takes 400 ms in the middle, and the process ends 400 ms later.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         let mut now = rank * MS;
@@ -67,7 +67,7 @@ fn a_call_that_nobody_waits_for_makes_who_is_left_at_the_end_late() {
     assert!((360..=400).contains(&saves), "{saves} of 398 ms");
 }
 
-/// Sixteen ranks in twenty steps of eight writes of 4 ms, of which call `long` takes 60 ms of a good part of the ranks, in each step other ones.
+/// Reports on 16 ranks in twenty steps of eight writes of 4 ms; call `long(rank, step)` takes 60 ms on 3 of 8 ranks.
 fn in_bursts(long: impl Fn(u64, u64) -> u64) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -100,7 +100,7 @@ fn the_first_calls_of_bursts_wait_for_each_other_and_are_no_tail() {
         all.iter().map(|finding| (text(finding, "code"), text(finding, "severity"))).collect()
     };
     assert!(of(&first).contains(&("DXT-V032".to_owned(), "warn".to_owned())), "a tenth of the run: {:?}", of(&first));
-    // Anywhere in a burst they are one.
+    // At varying places in the bursts, they form one finding.
     let anywhere = in_bursts(|rank, step| (rank * 5 + step * 3) % 8);
     let text = "120 of 2,560 writes take far longer than their like, on no particular rank";
     assert!(sentence(&anywhere).starts_with(text), "{}", sentence(&anywhere));

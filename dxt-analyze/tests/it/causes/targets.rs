@@ -7,9 +7,8 @@ use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 const US: u64 = 1000;
 
-/// Returns the report on 48 ranks, each with a file on target `places(rank)`; in each of eight steps, each rank makes four writes of 1 MiB,
-/// then all synchronize.
-/// A write takes 10 ms in transit, plus `serves(target)` µs at its target, which serializes writes.
+/// Reports on 48 ranks, each with a file on target `places(rank)`; in each of eight steps, each rank makes four writes of 1 MiB, then all
+/// synchronize. A write takes 10 ms in transit, plus `serves(target)` µs at its target, which serializes writes.
 fn before_targets(places: impl Fn(u64) -> u32, serves: impl Fn(u32) -> u64) -> serde_json::Value {
     let ranks = 48;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, &format!("n{}", rank / 8))).collect();

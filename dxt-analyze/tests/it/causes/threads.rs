@@ -1,19 +1,19 @@
-//! Threads of a process that do the same, of which one is slower.
+//! Tests of threads of a process with equal work, one of which is slower.
 
 use super::{BARRIER, KIB, MS, report, saves_ms, sentence};
 use crate::common::{Builder, op, process};
 use trace_format::meta::ThreadDef;
 use trace_format::segment::{Segment, StreamId};
 
-/// What a thread reads in a step: how many times, of which file, how many bytes, for how long, ms.
+/// Reads of a thread in a step: count, file, bytes, duration in ms.
 type Reads = (u64, String, u64, u64);
 
-/// Three ranks of which each has four threads that read in ten steps of 100 ms; all meet in a barrier when the slowest is done.
+/// Reports on three ranks with four threads each, which read in ten steps of 100 ms; ranks synchronize once the slowest is done.
 fn threads(of: impl Fn(u64, u64) -> Reads) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         let tid = 1000 + rank as u32;
-        // The first only meets.
+        // The first thread only synchronizes.
         one.process.threads = (0..5).map(|index| ThreadDef { index, tid: tid + index * 10 }).collect();
         one.threads = (0..5).map(|index| (index, Vec::new())).collect();
         for step in 0..10_u64 {
@@ -23,7 +23,7 @@ fn threads(of: impl Fn(u64, u64) -> Reads) -> serde_json::Value {
                 let stream = StreamId(one.stream(&name, op::POSIX_READ, 0));
                 let mut at = step * 100 * MS + 1000;
                 for call in 0..calls {
-                    // Not the same each time: no two calls of a real program are.
+                    // Some jitter: no two calls of a real program take equal times.
                     let takes = ms * MS + (rank * 7 + thread * 3 + step * 13 + call * 5) % 10 * MS / 50;
                     let place = (((step * 3 + rank) * 4 + thread) * calls + call) * bytes;
                     let segment = Segment::new(stream, place as i64, bytes, at, at + takes);

@@ -1,11 +1,11 @@
-//! Ranks that do I/O one after another: what that costs them.
+//! Tests of serialized ranks: the cost of doing I/O one after another.
 
 use super::{BARRIER, LOCK, MS, meet, report, saves_ms, sentence};
 use crate::common::{Builder, process};
 use serde_json::Value;
 
-/// Eight ranks write 1 MiB in each of twelve rounds, one after another, 10 ms each, after computing for `computes` ms; all meet behind each round, or
-/// nobody ever.
+/// Reports on eight ranks that compute for `computes` ms, then write 1 MiB in 10 ms, one after another, in each of twelve rounds. With
+/// `meet`, all synchronize after each round; otherwise never.
 fn by_turns(computes: u64, meet: bool) -> Value {
     let ranks = 8_u64;
     let mut all: Vec<Builder> = (0..ranks).map(|rank| process(rank as i32, "n")).collect();
@@ -30,14 +30,14 @@ fn by_turns(computes: u64, meet: bool) -> Value {
 
 #[test]
 fn who_computes_while_others_have_their_turns_loses_nothing_by_that() {
-    // A round takes 100 ms, of which each computes for 90: only the first time the last one waits for the seven before it.
+    // A round takes 100 ms, of which each rank computes for 90: only in the first round does the last rank wait for the seven before it.
     let saves = saves_ms(&by_turns(90, false), "DXT-C039").unwrap_or(0);
     assert!(saves <= 100, "{saves} of 70 ms");
-    // A round takes 80 ms, of which each computes for 30, and waits for 40.
+    // A round takes 80 ms, of which each rank computes for 30 and waits for 40.
     let found = by_turns(30, false);
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
     assert!((400..=560).contains(&saves), "{saves} of 510 ms: {}", sentence(&found));
-    // Where all meet behind each round, none computes meanwhile.
+    // If all synchronize after each round, no rank computes meanwhile.
     let found = by_turns(30, true);
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
     assert!((700..=880).contains(&saves), "{saves} of 840 ms: {}", sentence(&found));
@@ -45,7 +45,7 @@ fn who_computes_while_others_have_their_turns_loses_nothing_by_that() {
 
 #[test]
 fn turns_in_some_phases_are_told_though_most_bytes_are_written_at_the_same_time() {
-    // Eight ranks write for 60 ms at the same time in each of six steps, then one after another for 5 ms each, or together.
+    // Eight ranks write simultaneously for 60 ms in each of six steps, then for 5 ms each, serialized or together.
     let run = |in_turn: bool| {
         let mut all: Vec<Builder> = (0..8).map(|rank| process(rank, "n")).collect();
         let mut now = 0;
@@ -80,7 +80,7 @@ fn turns_in_some_phases_are_told_though_most_bytes_are_written_at_the_same_time(
 
 #[test]
 fn turns_of_groups_beside_each_other_are_told() {
-    // Four groups of four ranks with a file each; in a group one writes after the other for 10 ms, after computing for 100 ms.
+    // Four groups of four ranks with a file each; in a group, ranks write one after another for 10 ms, after computing for 100 ms.
     let mut all: Vec<Builder> = (0..16).map(|rank| process(rank, "n")).collect();
     let mut now = 0;
     for step in 0..6_u64 {
@@ -105,7 +105,7 @@ fn turns_of_groups_beside_each_other_are_told() {
 
 #[test]
 fn turns_that_a_lock_makes_are_the_locks() {
-    // Eight ranks lock a file in each of six steps and write six times to it before the next one has the lock.
+    // Eight ranks lock a file in each of six steps; each writes six times before the next one gets the lock.
     let mut all: Vec<Builder> = (0..8).map(|rank| process(rank, "n")).collect();
     let mut now = 0;
     for step in 0..6_u64 {
@@ -129,7 +129,7 @@ fn turns_that_a_lock_makes_are_the_locks() {
     assert!(sentence(&found).contains(" for file locks, in 48 calls: "), "{}", sentence(&found));
 }
 
-/// Five ranks compute for 80 ms, then write one after another, 13 ms each, and all meet behind each of these.
+/// Five ranks compute for 80 ms, then write one after another, 13 ms each, with a synchronization of all after each turn.
 #[test]
 fn turns_behind_each_of_which_all_meet_cost_what_ranks_wait_there() {
     let mut all: Vec<Builder> = (0..5).map(|rank| process(rank, "n")).collect();

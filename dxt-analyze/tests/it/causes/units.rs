@@ -4,8 +4,7 @@ use super::{BARRIER, KIB, MS, met_at_the_end, report, report_of, saves_ms, sente
 use crate::common::{Builder, op, process};
 use trace_format::meta::CommunicatorDef;
 
-/// Returns four ranks in ten steps of 100 ms, each with a write of 1 MiB in 4 ms, or 40 ms on rank 3; rank 0 first computes for the given
-/// time.
+/// Returns four ranks in ten steps of 100 ms: a 1 MiB write in 4 ms (40 on rank 3) after 50 ms of computing (rank 0: as given).
 fn steps(rank_0_computes_ms: u64) -> Vec<Builder> {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -55,7 +54,7 @@ fn a_slow_file_is_named() {
     assert_eq!(saves_ms(&found, "DXT-O005"), Some(151));
 }
 
-/// Returns the report on eight ranks that read blocks of two files, in `first_ms` ms and in 5 ms; alternating, or one file after the other.
+/// Reports on eight ranks that read blocks of two files, in `first_ms` ms and in 5 ms; alternating, or one file after the other.
 fn two_files(first_ms: u64, by_turns: bool) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -92,9 +91,7 @@ fn the_slower_of_two_files_is_named_where_ranks_use_both_by_turns() {
     assert_eq!(saves_ms(&two_files(10, false), "DXT-O005"), None);
 }
 
-/// Returns the report on eight ranks that synchronize at the start and the end, with ten rounds in between. Rank 3 writes three times as
-/// long.
-/// It computes `less` ms less in each round.
+/// Reports on eight ranks with ten rounds between synchronizations: rank 3 writes three times as long, and computes `less` ms less each.
 fn ahead(less: u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

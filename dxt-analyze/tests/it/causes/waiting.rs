@@ -155,7 +155,7 @@ fn pool_process(number: u64) -> Builder {
     one
 }
 
-/// Returns the report on a pool whose parent reads a list and waits for its children, each given with its end in ms.
+/// Reports on a pool whose parent reads a list and waits for its children, each given with its end in ms.
 fn pool(children: impl Iterator<Item = (Builder, u64)>) -> serde_json::Value {
     let mut parent = pool_process(0);
     parent.add("/scratch/list", common::op::POSIX_READ, 0, 0, 4096, 0, MS);
@@ -255,9 +255,8 @@ fn jobs_one_after_the_other_share_nothing() {
 
 #[test]
 fn who_gathers_and_writes_is_not_excused_at_another_ranks_cost() {
-    // Each step: 40 ms of computing, a gather after which rank 0 writes for 60 ms, then a barrier.
-    // Rank 3 arrives at the gather after rank 0; the others have sent earlier, so that their waits at the barrier begin before the last
-    // rank has joined the gather.
+    // Each step: 40 ms of computing, a gather after which rank 0 writes for 60 ms, then a barrier. Rank 3 arrives at the gather after rank
+    // 0; the others have sent earlier, so that their waits at the barrier begin before the last rank has joined the gather.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..9 {
@@ -281,8 +280,7 @@ fn who_gathers_and_writes_is_not_excused_at_another_ranks_cost() {
 
 #[test]
 fn neighbours_of_a_slow_rank_are_not_called_late() {
-    // Rank 2 writes for 50 ms instead of 5; ranks 1 and 3 wait for its message before they reach the synchronization point, where rank 0
-    // waits.
+    // Rank 2 writes for 50 ms instead of 5; ranks 1 and 3 wait for its message before they synchronize, rank 0 waits there.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let from = step * 100 * MS + 20 * MS;
         let takes = if rank == 2 { 50 } else { 5 } * MS + (rank * 7 + step * 13) % 10 * MS / 10;
@@ -293,9 +291,8 @@ fn neighbours_of_a_slow_rank_are_not_called_late() {
     assert!(!sentence(&found).contains("late"), "{}", sentence(&found));
 }
 
-/// Returns the report on eight steps of 100 ms of computing, with a write of 10 ms in every second one. Rank 2's write takes 90 ms.
-/// Ranks 1 and 3 wait for its messages, which are not recorded; the others wait at the synchronization point. `computes` is the time a rank
-/// computes in a step.
+/// Reports on eight steps of 100 ms of computing, with a write of 10 ms, or 90 ms on rank 2, in each `every`-th. Ranks 1 and 3 wait for its
+/// messages, which are not recorded; the others wait at the synchronization point. `computes` gives the compute time.
 fn neighbours(every: u64, computes: &dyn Fn(u64, u64) -> u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

@@ -1,5 +1,5 @@
-//! Five runs of a program as mpi-io-test is, of which the second one has slow storage from half of its writes on; and what their traces say
-//! of when that was, against which other answers are held.
+//! Five runs of a program like mpi-io-test, the second of which has slow storage from the middle of its writes on. Reference results are
+//! derived from the traces, for comparison with other answers.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -9,22 +9,21 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// The run that is slow.
+/// Name of the slow run.
 pub(crate) const SLOW: &str = "run-2";
 pub(crate) const RUNS: u32 = 5;
 const RANKS: u32 = 2;
-/// Phases of writing, and of reading, in each of which each rank makes one call.
+/// Number of write phases, and of read phases, with one call per rank in each.
 const PHASES: u32 = 10;
-/// Writes of each rank before storage becomes slow, half of them; then the program reads as often.
+/// Number of writes of each rank before storage becomes slow: half of them. The program then reads as often.
 pub(crate) const FAST_WRITES: usize = 5;
-/// Calls of each rank in a part of the run that is held against that part of others.
+/// Number of calls of each rank in a part of the run, as compared between runs.
 const CALLS_OF_PART: usize = 2;
-/// How long storage takes for a block at least, in ms: so much that a busy machine does not make it several times as long. And how much longer
-/// when it is slow.
+/// Minimum time of storage per block, in ms: large enough that a busy machine does not multiply it. Below: additional time of slow storage.
 const USUAL_MS: u32 = 30;
 pub(crate) const SLOWER_MS: u32 = 300;
 
-/// Runs it five times; `None` without MPICH.
+/// Runs the program five times; `None` without MPICH.
 pub(crate) fn five_runs(scratch: &Scratch) -> Option<()> {
     let mpi = Compiler::Mpich;
     if !mpi.available() {
@@ -36,7 +35,7 @@ pub(crate) fn five_runs(scratch: &Scratch) -> Option<()> {
     let preload = format!("{} {}", library().display(), shim.display());
     let file = scratch.data().join("file");
     let launch = || Launch::new(scratch, &program).arg(&file).ranks(mpi, RANKS).untraced();
-    // The file is there: to make it takes longer.
+    // Creates the file beforehand, which would take additional time.
     assert_eq!(launch().env("DXT_ENABLE", "off").run().code, 0);
     for run in 1..=RUNS {
         let usual = format!("op=write,us={USUAL_MS}000;op=read,us={USUAL_MS}000");
@@ -49,7 +48,7 @@ pub(crate) fn five_runs(scratch: &Scratch) -> Option<()> {
     Some(())
 }
 
-/// Calls of an operation on the file, of each rank in its order: begin and end, ns since the job's start.
+/// Returns the calls of an operation on the file, per rank in order: begin and end in ns since the job's start.
 pub(crate) fn calls(trace: &str, op: &str) -> Vec<Vec<(u64, u64)>> {
     let output = crate::common::stdout(&["dump", "--format", "json", "--layer", "posix", "--files", "file", trace], 0);
     let rows: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -63,9 +62,9 @@ pub(crate) fn calls(trace: &str, op: &str) -> Vec<Vec<(u64, u64)>> {
     (0..RANKS).map(of_rank).collect()
 }
 
-/// When writes of the slow run begin to be slow, ns since its start. They are held against those of other runs in parts, here of two calls of
-/// each rank: so at the earliest at the begin of the part that has the first slow one, or of one before that a busy machine made slow,
-/// too; at the latest at the begin of the second slow one.
+/// Returns the range of possible begins of slow writes, in ns since the slow run's start. Runs are compared in parts of two calls per rank.
+/// Earliest: begin of the part with the first slow write, or of one before slowed by a busy machine. Latest: begin of the second slow
+/// write.
 pub(crate) fn begin_of_slow_writes(jobs: &[Value]) -> RangeInclusive<u64> {
     let of_run = |job: &Value| (job["job"] == SLOW, calls(job["source"].as_str().unwrap(), "write"));
     let (slow, others): (Vec<_>, Vec<_>) = jobs.iter().map(of_run).partition(|(is_slow, _)| *is_slow);
@@ -85,8 +84,8 @@ pub(crate) fn begin_of_slow_writes(jobs: &[Value]) -> RangeInclusive<u64> {
     begins(part * CALLS_OF_PART).min().unwrap()..=begins(FAST_WRITES + 1).max().unwrap()
 }
 
-/// The first second, since 1970-01-01 UTC, in which calls of an operation that ended took more than three times as long as usual in the slow run, as
-/// the questions of docs/live.md put it: the mean of a second against the median of the runs' means.
+/// Returns the first second, since 1970-01-01 UTC, in which completed calls of an operation took more than three times the usual time in
+/// the slow run. As in the queries of docs/live.md: mean of a second compared with the median of the runs' means.
 pub(crate) fn second_of_slow(traces: &Path, op: &str) -> i64 {
     let report = crate::common::json(&["corpus", "--format", "json", traces.to_str().unwrap()], 0);
     let mean = |times: &[u64]| times.iter().sum::<u64>() as f64 / times.len() as f64;
@@ -105,12 +104,12 @@ pub(crate) fn second_of_slow(traces: &Path, op: &str) -> i64 {
     *of_slow.iter().find(|(_, times)| mean(times) > 3.0 * usual).unwrap().0
 }
 
-/// Reads and writes of all ranks of a run.
+/// Returns the number of reads and writes of all ranks of a run.
 pub(crate) fn calls_of_run() -> i64 {
     i64::from(2 * PHASES * RANKS)
 }
 
-/// A block of SQL of docs/live.md, as it stands there.
+/// Returns an SQL block of docs/live.md, unchanged.
 pub(crate) fn question(number: usize) -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/live.md");
     let text = std::fs::read_to_string(docs).unwrap();

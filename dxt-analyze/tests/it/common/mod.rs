@@ -195,8 +195,8 @@ pub fn small() -> (Job, Vec<Builder>) {
     (job("job-1", 4), processes)
 }
 
-/// Encodes a trace of two ranks with a file each; both files have a data set of the same path.
-/// Each rank writes through HDF5, MPI-IO and POSIX, and reads; the trace has hints and datatypes.
+/// Encodes a trace of two ranks with a file each; both files have a data set of the same path. Each rank writes through HDF5, MPI-IO and
+/// POSIX, and reads; the trace has hints and datatypes.
 pub fn hdf5() -> Vec<u8> {
     let processes = (0..2)
         .map(|rank| {
@@ -248,8 +248,7 @@ pub fn hdf5() -> Vec<u8> {
     trace(&job("job-1", 2), processes)
 }
 
-/// Reports a skipped test whose requirement scripts/setup.sh installs, even if output of passing tests is hidden: a failure in CI
-/// (scripts/test.sh).
+/// Reports a skipped test whose requirement scripts/setup.sh installs, even if output is captured: a failure in CI (scripts/test.sh).
 pub fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
@@ -259,8 +258,8 @@ pub fn skip_here(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped here: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
-/// Returns the Python of the tests if it has these modules: `DXT_TEST_PYTHON`, or that made by scripts/test.sh. Otherwise reports the
-/// skipped test.
+/// Returns the Python of the tests (`DXT_TEST_PYTHON`, or that of scripts/test.sh) if it has these modules; otherwise reports the skipped
+/// test.
 pub fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     let python = python_with(modules);
     if python.is_none() {
@@ -293,7 +292,6 @@ pub fn logs() -> Vec<PathBuf> {
     out
 }
 
-/// Returns a path as an argument.
 pub fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }

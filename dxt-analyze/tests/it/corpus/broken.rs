@@ -1,4 +1,4 @@
-//! What cannot be read is listed and left out, and all else is read.
+//! Tests of damaged input: unreadable files are listed and left out, and all others are read.
 
 use super::{corpus, run, site, testdata, text};
 use serde_json::Value;
@@ -74,7 +74,7 @@ fn a_job_of_which_files_are_absent_is_incomplete() {
     std::fs::remove_file(second).unwrap();
     let report = corpus(&[text(folder.path())], 3);
     assert_eq!((&report["incomplete"], &report["jobs"][0]["complete"]), (&1.into(), &false.into()));
-    // The mean is still over the ranks that the job had.
+    // The mean is over all ranks of the job, including missing ones.
     assert_eq!((&report["jobs"][0]["ranks"], &report["jobs"][0]["processes"]), (&4.into(), &2.into()));
 }
 
@@ -120,7 +120,7 @@ fn tables_that_exist_stay_unless_they_are_to_be_replaced() {
     let refused = run(&["corpus", "-o", text(&out), text(&logs)]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--force"), "{refused:?}");
-    // No file may be larger than 2 KiB: as a full disk, but without one.
+    // Simulates a full disk: no file may exceed 2 KiB.
     let mut limited = std::process::Command::new("bash");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$@\"", "bash", env!("CARGO_BIN_EXE_dxt-analyze")]);
     let output = limited

@@ -1,4 +1,4 @@
-//! Whatever ends the process that reads jobs costs the job that ended it, and no other.
+//! Tests of crashes of a reading process: only the job that caused the crash is lost.
 
 use super::{corpus, site, text};
 use darshan_log::counters::int_names;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Kilobytes of memory that a process may write to: more than small jobs need, and less than a large one.
+/// Limit of writable memory of a process, in KiB: more than small jobs need, less than a large one.
 const KILOBYTES: &str = "80000";
 
-/// A log with so many files that reading it takes more memory.
+/// Writes a log with so many files that reading it exceeds the memory limit.
 fn large(path: &Path) {
     let names: Vec<String> = (0..40_000).map(|number| format!("/scratch/large/of/many/files.{number}")).collect();
     let mut job = Job::default();
@@ -31,7 +31,7 @@ fn large(path: &Path) {
     std::fs::write(path, writer.finish().unwrap().into_inner()).unwrap();
 }
 
-/// What is told of the jobs, but for the time it was looked at.
+/// Returns the jobs of a report, without the time of analysis.
 fn jobs(report: &Value) -> Vec<&Value> {
     report["jobs"].as_array().unwrap().iter().collect()
 }
@@ -63,14 +63,13 @@ fn memory_that_is_used_up_costs_one_job() {
     }
 }
 
-/// Processes whose parent is `parent`.
 fn children(parent: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
-/// Whether a process has a file of the folder open.
+/// Returns true if a process has a file of the folder open.
 fn reads(pid: u32, folder: &Path) -> bool {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     open.filter_map(|file| std::fs::read_link(file.path()).ok()).any(|file| file.starts_with(folder))
@@ -81,7 +80,7 @@ fn a_worker_that_is_killed_costs_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let folder = &folder.path().canonicalize().unwrap();
     site(folder);
-    // Time to be killed in.
+    // Takes long enough to be killed while reading.
     large(&folder.join("2024/large.darshan"));
     let whole = corpus(&[text(folder)], 0);
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));

@@ -1,6 +1,5 @@
-//! What DuckDB, Dask and Spark read of the tables, with every block of docs/corpus.md as it stands there. An engine that is not
-//! installed is skipped, which is said: `DXT_TEST_PYTHON`, or `target/test-venv`, which scripts/test.sh makes, has DuckDB and Dask.
-//! Spark is run if there are pyspark and a Java.
+//! Tests of the corpus tables with DuckDB, Dask and Spark, running every block of docs/corpus.md unchanged; missing engines are reported.
+//! DuckDB and Dask come from `DXT_TEST_PYTHON` or `target/test-venv` (made by scripts/test.sh); Spark needs pyspark and Java.
 
 use super::{corpus, site, text};
 use crate::common::{python, python_with, run, skip_here};
@@ -8,8 +7,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the blocks of SQL in DuckDB, and those of Python that `sys.argv[2:]` names; prints what they answer by the comment in their
-/// first line. Jobs come whole.
+/// Python script that runs the SQL blocks in DuckDB, and the Python blocks named by `sys.argv[2:]`. It prints the results by the comment in
+/// each block's first line; jobs are printed whole.
 const SCRIPT: &str = r##"
 import json, re, sys
 import duckdb
@@ -42,7 +41,7 @@ for block in re.findall(r"```python\n(.*?)```", document, re.S):
 json.dump(answers, sys.stdout, default=str)
 "##;
 
-/// Everything that the documentation asks, and the report that it must agree with; `None` without DuckDB.
+/// Returns the results of all blocks in the documentation, and the report that they must agree with; `None` without DuckDB.
 fn answers(folder: &Path) -> Option<(Value, Value)> {
     let interpreter = python(&["duckdb"], "what engines answer")?;
     let mut engines = Vec::new();
@@ -53,7 +52,7 @@ fn answers(folder: &Path) -> Option<(Value, Value)> {
     if java && python_with(&["pyspark", "pandas"]).is_some() {
         engines.push("Spark");
     } else {
-        // Too large to be installed for this.
+        // Too large to be installed for this test.
         skip_here("Spark: there is no Java, or no pyspark");
     }
     site(folder);
@@ -84,7 +83,7 @@ fn every_engine_gives_one_answer_and_tables_are_the_report() {
     let Some((answers, report)) = answers(folder.path()) else { return };
     let rows = |name: &str| answers[name]["rows"].as_array().unwrap_or_else(|| panic!("{name}")).clone();
 
-    // DuckDB's answer: uid, user_name, jobs, gb, io_percent, mpiio_percent. It is that of the report, and of the others.
+    // DuckDB's result: uid, user_name, jobs, gb, io_percent, mpiio_percent. Equal to the report and to the other engines.
     let who = rows("Who does most I/O");
     assert_eq!(who.len(), report["users"].as_array().unwrap().len());
     for row in &who {
@@ -114,7 +113,7 @@ fn every_engine_gives_one_answer_and_tables_are_the_report() {
             let (interface, part) = name.rsplit_once('_').unwrap_or_default();
             let sums = &listed["interfaces"];
             let expected = match (name.as_str(), part) {
-                ("start", _) => continue, // Below: it is text on the way here.
+                ("start", _) => continue, // Checked below: converted to text here.
                 ("uses_mpiio", _) => {
                     json!(["mpiio_independent", "mpiio_collective"].iter().any(|one| sums[one]["used"] == true))
                 }

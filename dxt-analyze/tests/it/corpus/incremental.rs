@@ -1,5 +1,5 @@
-//! Tests of `corpus --incremental`: a corpus collected night by night, through additions, changes, removals and interruptions, equals that
-//! of one full run.
+//! Tests of `corpus --incremental`: collected night by night, with additions, changes, removals, interruptions, a corpus equals that of a
+//! full run.
 
 use super::{corpus, in_two_files, site, testdata, text, through_hdf5};
 use crate::common::{Builder, job, process, put, python, run, skip_here, trace};

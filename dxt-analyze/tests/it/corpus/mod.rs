@@ -1,5 +1,4 @@
-//! Tests of `corpus`: a row per job with the numbers of other commands, sums equal to those of the rows, and a line for each unreadable
-//! file.
+//! Tests of `corpus`: a row per job with numbers as by other commands, sums equal to those of the rows, a line per unreadable file.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +16,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use trace_format::meta::stream_flags;
 
-/// Returns the path of a file in `testdata`.
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata").join(name)
 }
@@ -33,8 +31,7 @@ fn corpus(args: &[&str], code: i32) -> Value {
 }
 
 /// Writes a job of four ranks as two files in different directories: each rank writes a file of its own, all write to a shared one, rank 3
-/// takes longest.
-/// A further file is only opened.
+/// takes longest. A further file is only opened.
 fn in_two_files(folder: &Path) -> [String; 2] {
     let ranks = |from: i32, until: i32| -> Vec<Builder> {
         let one = |rank: i32| {

@@ -1,5 +1,4 @@
-//! Tests of slow runs among runs of one program: the slow one is named with its start of slowness and its slow calls; similar runs are not
-//! blamed.
+//! Tests of slow runs among runs of one program: named with their slow calls and since when these are slow; similar runs are not blamed.
 
 use super::{corpus, text};
 use crate::common::{self, Builder, job, op, process, put, trace};

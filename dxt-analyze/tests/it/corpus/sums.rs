@@ -1,4 +1,4 @@
-//! What jobs are together is the sum of their rows.
+//! Tests of totals over jobs: sums of their rows.
 
 use super::{corpus, put, row, site, testdata, text, through_hdf5};
 use serde_json::Value;
@@ -88,7 +88,7 @@ fn a_library_below_is_used_and_its_bytes_count_once() {
 
 #[test]
 fn the_slowest_rank_of_reduced_records_is_darshans() {
-    // All of the job is one file that all ranks share; `darshan-parser` prints MPIIO_F_SLOWEST_RANK_TIME 0.050826.
+    // The job uses one file shared by all ranks; `darshan-parser` prints MPIIO_F_SLOWEST_RANK_TIME 0.050826.
     let report = corpus(&[text(&testdata("darshan/x86_64-3.0.0.darshan"))], 0);
     let row = row(&report, "x86_64-3.0.0.darshan");
     assert_eq!((number(row, "slowest_ns"), number(row, "ranks")), (50_826_311, 4));

@@ -1,5 +1,4 @@
-//! `export`: what each form holds of traces whose content is known, the same with any number of threads; and what other programs
-//! read of it.
+//! Tests of `export`: contents of each format for known traces, equal for any number of threads; and reading by other programs.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,8 +11,8 @@ use crate::common::{Builder, job, op, process, put, run, trace};
 use std::path::Path;
 use trace_format::meta::stream_flags;
 
-/// A trace of 6 ranks on 3 nodes that write 40 blocks of `MIB` each to one file through MPI-IO, rank 2 slowly; one call of
-/// each fails. `key` is the job's.
+/// Writes a trace of job `key`: 6 ranks on 3 nodes write 40 blocks of `MIB` each to a file through MPI-IO, rank 2 slowly; one call of each
+/// fails.
 fn shared(folder: &Path, key: &str) -> String {
     let processes = (0..6).map(|rank: i32| {
         let mut one = process(rank, &format!("node{}", rank / 2));
@@ -32,12 +31,12 @@ fn shared(folder: &Path, key: &str) -> String {
 }
 
 const MIB: u64 = 1 << 20;
-/// Segments of [`shared`].
+/// Number of segments in [`shared`].
 const SHARED: usize = 6 * (40 * 3 + 1);
-/// A layout for it: 4 targets from 10.
+/// Layout of the file in [`shared`]: 4 targets from OST 10 on.
 const LAYOUT: &[u8] = b"/lus/shared size=1M count=4 start=10\n";
 
-/// Many short calls of `ranks` ranks on three files, with a nested call in every second, and a long one now and then.
+/// Returns many short calls of `ranks` ranks on three files; every second call has a nested one, and some calls are long.
 fn many(ranks: i32, steps: u64) -> Vec<Builder> {
     let one = |rank: i32| {
         let mut one = process(rank, &format!("n{}", rank % 2));
@@ -57,7 +56,7 @@ fn many(ranks: i32, steps: u64) -> Vec<Builder> {
     (0..ranks).map(one).collect()
 }
 
-/// Runs `export`, checks its exit code and returns what it says on standard error.
+/// Runs `export`, asserts its exit code and returns its standard error.
 #[track_caller]
 fn export(form: &str, place: &Path, args: &[&str], code: i32) -> String {
     let mut all = vec!["export", "--to", form, "-o", place.to_str().unwrap()];
@@ -68,7 +67,7 @@ fn export(form: &str, place: &Path, args: &[&str], code: i32) -> String {
     said
 }
 
-/// Every file in `folder`, by path, with its content.
+/// Returns every file in `folder`: path and content.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut out = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -136,7 +135,7 @@ fn a_full_disk_leaves_a_data_set_as_it_was() {
     let place = folder.path().join("export");
     export("parquet", &place, &["--ranks", "0", &path], 0);
     let before = contents(&place);
-    // No file may be larger than 4 KiB: as a full disk, but without one.
+    // Simulates a full disk: no file may exceed 4 KiB.
     let script = "trap '' XFSZ; ulimit -f 4; exec \"$@\"";
     let mut limited = std::process::Command::new("bash");
     limited.args(["-c", script, "bash", env!("CARGO_BIN_EXE_dxt-analyze"), "export", "--to", "parquet", "-o"]);

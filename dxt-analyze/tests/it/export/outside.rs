@@ -1,5 +1,5 @@
-//! What DuckDB and pyarrow read of the Parquet data set, with every recipe of docs/interop.md as it stands there. Skipped, and said
-//! to be, without a Python that has both: `DXT_TEST_PYTHON`, or `target/test-venv`, which scripts/test.sh makes.
+//! Tests of the Parquet data set with DuckDB and pyarrow, running every recipe of docs/interop.md unchanged. Reported as skipped without a
+//! Python that has both: `DXT_TEST_PYTHON`, or `target/test-venv`, which scripts/test.sh makes.
 
 use super::{LAYOUT, SHARED, export, shared};
 use crate::common::{put, python};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs all blocks of SQL of a document, and pyarrow; prints what they answer by the comment in their first line.
+/// Python script that runs all SQL blocks of a document, and pyarrow; prints the results by the comment in each block's first line.
 const SCRIPT: &str = r#"
 import json, re, sys
 import duckdb
@@ -45,7 +45,7 @@ fn duckdb_and_pyarrow_read_it_and_every_recipe_answers() {
         let rows = answers[recipe]["rows"].as_array();
         rows.unwrap_or_else(|| panic!("{recipe} is none of {:?}", answers.as_object().unwrap().keys())).clone()
     };
-    // Rank 2, the slow one, writes to OST 10 and 12 in turn.
+    // Rank 2, the slow one, alternates between OST 10 and 12.
     let slow = rows("The slowest storage targets");
     let mut first: Vec<(&str, i64)> =
         slow.iter().take(4).map(|row| (row[0].as_str().unwrap(), row[1].as_i64().unwrap())).collect();

@@ -1,4 +1,4 @@
-//! CSV and JSON lines.
+//! Tests of CSV and JSON lines.
 
 use super::{LAYOUT, MIB, SHARED, export, shared};
 use crate::common::{hdf5, put, stdout};
@@ -21,7 +21,7 @@ fn a_row_says_everything_of_a_call() {
         "osts": [12],
     });
     assert_eq!(rows[3], expected);
-    // The call around it reaches storage through the one inside.
+    // The outer call reaches storage through the nested one.
     assert_eq!((&rows[4]["layer"], &rows[4]["mode"]), (&json!("MPIIO"), &json!("collective")));
     assert_eq!((&rows[4]["stripe"], &rows[4]["osts"]), (&Value::Null, &json!([])));
     let failed = &rows[120];

@@ -1,19 +1,19 @@
-//! A file system of testdata/workloads, mounted by FUSE for a test.
+//! FUSE mount of a file system of testdata/workloads, for a test.
 
 use crate::harness::{Scratch, have, python, skip, skip_here, workload_source};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The mount; gone when dropped.
+/// Mounted file system, unmounted on drop.
 pub(crate) struct Mount {
     daemon: Child,
     pub(crate) at: PathBuf,
 }
 
 impl Mount {
-    /// Mounts `name` in the scratch directory: the program `script` with these arguments and the mount point. `None`, said, if
-    /// that is not possible here.
+    /// Mounts `name` in the scratch directory by running `script` with these arguments and the mount point; `None`, with a message, on
+    /// failure.
     pub(crate) fn new(scratch: &Scratch, name: &str, script: &str, args: &[&Path]) -> Option<Self> {
         let python = python()?;
         if !Path::new("/dev/fuse").exists() {

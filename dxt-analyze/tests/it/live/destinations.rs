@@ -11,8 +11,7 @@ fn interrupted(agent: Running) -> String {
     agent.end().1
 }
 
-/// Runs a traced program with `number` calls, an open and a close. It ends only once the agent has opened its spool; unseen processes are
-/// tested elsewhere.
+/// Runs a traced program with `number` calls, an open and a close, which ends only once the agent has opened its spool.
 fn calls(scratch: &Scratch, number: &str, agent: &Running) {
     let (program, go) = (workload("live"), scratch.root().join("go"));
     let _ = std::fs::remove_file(&go);

@@ -205,7 +205,7 @@ fn a_full_disk_is_said_and_counted() {
 #[test]
 fn an_event_has_the_times_of_its_call() {
     let scratch = Scratch::new();
-    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--until-end"]));
+    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--until-end"])).watching();
     std::fs::write(scratch.root().join("go"), "").unwrap();
     Launch::new(&scratch, workload("live")).args(["2000", "2", "go"]).traced();
     agent.end();

@@ -1,10 +1,10 @@
-//! Events in the forms that others read.
+//! Tests of events in formats that others read.
 
 use super::{Running, agent, lines, recorded};
 use crate::harness::{Compiler, Launch, Scratch, have, skip, workload, workload_with};
 use std::collections::BTreeMap;
 
-/// Fields of the connector's messages, in its order (darshan-runtime, darshan-ldms.c).
+/// Fields of the connector's messages, in order (darshan-runtime, darshan-ldms.c).
 const FIELDS: [&str; 16] = [
     "schema",
     "uid",
@@ -37,7 +37,7 @@ const SEGMENT: [&str; 12] = [
     "total",
     "timestamp",
 ];
-/// The first line of CSV in the connector's paper.
+/// First line of CSV in the connector's paper.
 const HEAD: &str = "#module,uid,ProducerName,switches,file,rank,flushes,record_id,exe,max_byte,type,job_id,op,cnt,seg:off,seg:pt_sel,seg:dur,\
     seg:len,seg:ndims,seg:reg_hslab,seg:irreg_hslab,seg:data_set,seg:npoints,seg:timestamp,seg:total,seg:start";
 
@@ -75,10 +75,10 @@ fn the_connectors_form_is_as_its_code_writes_it() {
         assert_eq!(message["switches"].as_i64().unwrap() >= 0, moves && word("module") != "STDIO", "{line}");
         let seg = &message["seg"][0];
         assert!(seg["total"].as_f64().unwrap() >= seg["dur"].as_f64().unwrap() - 1e-6, "{line}");
-        // As many digits as the connector writes.
+        // Same number of digits as written by the connector.
         let digits = &line[at("timestamp") + 12..].trim_end_matches("}]}");
         assert_eq!(digits.split_once('.').unwrap().1.len(), 6, "{line}");
-        // Calls of a record and operation are counted one by one.
+        // Calls of a record and operation are numbered consecutively.
         let key = (
             message["rank"].as_i64().unwrap(),
             message["record_id"].as_u64().unwrap(),
@@ -106,7 +106,7 @@ fn the_connectors_form_is_as_its_code_writes_it() {
     }
 }
 
-/// Every call is a row, whenever files are ended.
+/// Every call is a row, whenever files are completed.
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_has_every_call() {

@@ -1,10 +1,10 @@
-//! Many processes that begin and end while an agent looks.
+//! Test of many processes that begin and end while an agent watches.
 
 use super::{Running, agent, lines, not_seen};
 use crate::harness::{Launch, Scratch, workload};
 use std::collections::BTreeSet;
 
-/// Each is shown whole, or is counted as one that came and went.
+/// Each process is shown completely, or counted as unseen.
 #[test]
 fn each_process_is_shown_whole_or_counted_as_unseen() {
     const PROCESSES: u64 = 1000;
@@ -15,7 +15,7 @@ fn each_process_is_shown_whole_or_counted_as_unseen() {
     let program = workload("live");
     let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).arg(&program).run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
-    // On a busy machine the agent comes to the last ones late.
+    // On a busy machine, the agent reaches the last processes late.
     let length = || std::fs::metadata(scratch.data().join("events")).unwrap().len();
     let mut before = u64::MAX;
     while std::mem::replace(&mut before, length()) != length() {
@@ -23,7 +23,7 @@ fn each_process_is_shown_whole_or_counted_as_unseen() {
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&agent.0), rustix::process::Signal::INT).unwrap();
     agent.end();
-    // Those of the shell are not of interest.
+    // Events of the shell are ignored.
     let events = lines(&scratch, "events");
     let of_program = events.iter().filter(|event| event["file"].as_str().unwrap().ends_with("live.dat"));
     let mut calls = std::collections::BTreeMap::new();

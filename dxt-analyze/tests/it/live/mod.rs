@@ -1,4 +1,4 @@
-//! `live` and `serve --live` beside programs that run.
+//! Tests of `live` and `serve --live` beside running programs.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -19,12 +19,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// An agent on the spools of `scratch`, with what it writes in its `data`.
+/// Returns an agent on the spools of `scratch`, with its outputs in `data`.
 fn agent(scratch: &Scratch, args: &[&str]) -> Command {
     agent_each(scratch, "100ms", args)
 }
 
-/// The same, with intervals of this length.
+/// Returns an agent as [`agent`] does, with intervals of this length.
 fn agent_each(scratch: &Scratch, interval: &str, args: &[&str]) -> Command {
     std::fs::create_dir_all(scratch.spools()).unwrap();
     let mut command = crate::common::command(&["live"]);
@@ -33,7 +33,7 @@ fn agent_each(scratch: &Scratch, interval: &str, args: &[&str]) -> Command {
     command
 }
 
-/// An agent that ends with the test.
+/// Agent that ends with the test.
 struct Running(Child);
 
 impl Running {
@@ -41,7 +41,7 @@ impl Running {
         Self(command.spawn().unwrap())
     }
 
-    /// Waits until it watches a directory: of processes that ended before it knows nothing.
+    /// Waits until the agent watches a directory: processes that ended earlier are unknown to it.
     fn watching(mut self) -> Self {
         let folder = PathBuf::from(format!("/proc/{}/fdinfo", self.0.id()));
         let text = |entry: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.ok()?.path()).ok();
@@ -56,12 +56,12 @@ impl Running {
         self
     }
 
-    /// Waits for its end; what it wrote on standard output and error.
+    /// Waits for the agent's end; returns standard output and error.
     fn end(self) -> (String, String) {
         self.end_with(0)
     }
 
-    /// The same, of one that ends with another exit code.
+    /// Waits for an agent that ends with another exit code; returns standard output and error.
     fn end_with(mut self, code: i32) -> (String, String) {
         let read = |pipe: &mut dyn std::io::Read| {
             let mut text = String::new();
@@ -82,20 +82,20 @@ impl Drop for Running {
     }
 }
 
-/// The objects in a file of the scratch's data, a line each.
+/// Returns the JSON objects in a file in the scratch's data, one per line.
 fn lines(scratch: &Scratch, name: &str) -> Vec<Value> {
     let path = scratch.data().join(name);
     let text = std::fs::read_to_string(&path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The only trace in the scratch.
+/// Returns the only trace in the scratch.
 fn trace(scratch: &Scratch) -> PathBuf {
     let mut traces = std::fs::read_dir(scratch.traces()).unwrap().map(|entry| entry.unwrap().path());
     traces.find(|path| path.extension().is_some_and(|end| end == "dxt")).unwrap()
 }
 
-/// Segments of the trace, and calls that are in its counters only.
+/// Returns the number of segments in the trace, and of calls that are only counted.
 fn recorded(scratch: &Scratch) -> (u64, u64) {
     let output = crate::common::run(&["summary", "--format", "json", trace(scratch).to_str().unwrap()]);
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -103,20 +103,20 @@ fn recorded(scratch: &Scratch) -> (u64, u64) {
     (number("segments"), number("missing_segments") + number("counted_operations"))
 }
 
-/// Calls in intervals, and how many of those were counted.
+/// Returns the number of calls in the intervals, and of those only counted.
 fn in_intervals(lines: &[Value]) -> (u64, u64) {
     let sum = |name: &str| lines.iter().filter_map(|line| line[name].as_i64()).sum::<i64>().try_into().unwrap();
     (sum("calls"), sum("counted"))
 }
 
-/// How many different events there are; none may be twice.
+/// Returns the number of events; asserts that none occurs twice.
 fn events(lines: &[Value]) -> u64 {
     let ids: BTreeSet<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), lines.len(), "an event came twice");
     lines.len() as u64
 }
 
-/// How many different events there are in the scratch's `events`, which may be too many for all that is in them; none may be twice.
+/// Returns the number of events in the scratch's `events`, without parsing them fully, as they may be many; asserts that none occurs twice.
 fn shown(scratch: &Scratch) -> u64 {
     let text = std::fs::read_to_string(scratch.data().join("events")).unwrap();
     let id = |line: &str| {
@@ -132,7 +132,7 @@ fn shown(scratch: &Scratch) -> u64 {
     all as u64
 }
 
-/// What was not seen, by the last line that says so.
+/// Returns the number of unseen items of a kind, from the last line that has it.
 fn not_seen(lines: &[Value], what: &str) -> u64 {
     let said = lines.iter().rev().find_map(|line| line["not_seen"][what].as_u64());
     said.unwrap_or(0)

@@ -1,4 +1,4 @@
-//! `serve --live` answers with what is recorded.
+//! Tests of `serve --live`: it answers with the recorded calls.
 
 use super::Running;
 use crate::common;
@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 
-/// What the server says to a request of its page's path and `what`.
+/// Returns the server's answer to a request for its page's path plus `what`.
 fn get(address: &str, what: &str) -> String {
     let (host, path) = address.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -37,7 +37,7 @@ fn the_board_has_every_call_of_a_program_that_runs() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     assert_eq!(calls, 10_002);
-    // Another name than this machine's is no name of the server's.
+    // A foreign host name is not accepted as the server's.
     let (host, _) = address.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").unwrap();

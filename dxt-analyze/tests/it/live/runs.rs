@@ -1,4 +1,4 @@
-//! Which of several runs was slow, since when, and in what: `corpus` says it of their traces, one question of what `--to parquet` has gathered.
+//! Tests of naming the slow one of several runs, its slow calls, and since when: by `corpus`, and by a query on `--to parquet` output.
 
 #[cfg(feature = "parquet")]
 use super::{Running, agent};
@@ -13,7 +13,7 @@ use std::path::Path;
 #[cfg(feature = "parquet")]
 use std::process::Command;
 
-/// Of the same five runs, since they take a while.
+/// Both use the same five runs, which take a while.
 #[test]
 fn the_slow_run_its_moment_and_its_writes_and_reads_are_named() {
     let scratch = Scratch::new();
@@ -27,10 +27,10 @@ fn the_slow_run_its_moment_and_its_writes_and_reads_are_named() {
     one_question_names_them(&scratch, agent);
 }
 
-/// The traces say that writes were slow already.
+/// Checks that the report on the traces names the slow run, and that writes were slow first.
 fn the_traces_name_them(traces: &Path) {
     let report = crate::common::json(&["corpus", "--format", "json", traces.to_str().unwrap()], 0);
-    // On a busy machine others may stand behind it.
+    // On a busy machine, other runs may follow in the list.
     let slow = &report["slow_runs"][0];
     assert_eq!((&slow["job"], &slow["others"], &slow["until_ns"]), (&SLOW.into(), &4.into(), &Value::Null), "{slow}");
     assert_eq!(report["whole"]["jobs"], 5);
@@ -42,7 +42,7 @@ fn the_traces_name_them(traces: &Path) {
         .collect();
     let [("write", writes), ("read", reads)] = calls.as_slice() else { panic!("{slow}") };
     assert!(*writes > 2.0 && *reads > 2.0, "{slow}");
-    // The run's time is told in 64 parts.
+    // Resolution is 1/64 of the run time.
     let jobs = report["jobs"].as_array().unwrap();
     let part = jobs.iter().find(|job| job["job"] == SLOW).unwrap()["runtime_ns"].as_u64().unwrap() / 64;
     let slow_writes = begin_of_slow_writes(jobs);
@@ -58,7 +58,7 @@ fn one_question_names_them(scratch: &Scratch, agent: Running) {
     rustix::process::kill_process(rustix::process::Pid::from_child(&agent.0), rustix::process::Signal::INT).unwrap();
     agent.end();
     let rows = ask(&python, &scratch.data(), "");
-    // Reads are slower than writes, whose first half was not; other runs may stand behind on a busy machine.
+    // Reads are slower than writes, whose first half was normal; other runs may follow in the result on a busy machine.
     for (row, op) in rows.iter().zip(["read", "write"]) {
         assert_eq!((&row[0], &row[1]), (&SLOW.into(), &op.into()), "{rows:?}");
         assert_eq!(row[2], second_of_slow(&scratch.traces(), op), "{rows:?}");
@@ -67,7 +67,7 @@ fn one_question_names_them(scratch: &Scratch, agent: Running) {
     assert!(mean_ms(0) >= f64::from(SLOWER_MS) && mean_ms(1) > 3.0 * rows[1][5].as_f64().unwrap(), "{rows:?}");
 }
 
-/// What DuckDB answers the question of docs/live.md, after `before`: job, operation, since when (s since 1970-01-01 UTC), calls, mean, usual.
+/// Runs the query of docs/live.md in DuckDB, after `before`; returns job, operation, slow since (s since 1970 UTC), calls, mean, usual.
 #[cfg(feature = "parquet")]
 fn ask(python: &Path, folder: &Path, before: &str) -> Vec<Vec<Value>> {
     const SCRIPT: &str = "import duckdb, json, sys; con = duckdb.connect(); con.execute(sys.argv[1] or 'SELECT 1');
@@ -78,14 +78,14 @@ json.dump(rows, sys.stdout, default=float)";
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A machine stalls for a moment: one call of a healthy run takes a hundred times as long, alone in its second.
+/// In a brief stall of the machine, one call of a healthy run takes 100 times as long, alone in its second.
 #[cfg(feature = "parquet")]
 #[test]
 fn one_call_that_was_slow_stands_behind_a_run_that_was() {
     let Some(python) = python(&["duckdb"], "DuckDB") else { return };
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("calls")).unwrap();
-    // Ten reads in each of ten seconds of each run, of 1 ms; of 20 ms in the second run's last seven.
+    // Ten reads per second for ten seconds in each run, of 1 ms; of 20 ms in the last seven seconds of the second run.
     let calls = "COPY (
         WITH calls AS (SELECT unnest(range(500)) AS n),
         begun AS (SELECT 1 + n // 100 AS run, 1700000000 + 100 * (n // 100) + n % 100 // 10 AS second, n FROM calls),

@@ -1,15 +1,14 @@
-//! The dashboards for Grafana: every query of theirs is asked of a store that `live` has filled. Their pictures are not looked at.
+//! Tests of the Grafana dashboards: each query runs on a store filled by `live`. Rendering is not tested.
 
 use serde_json::Value;
 use std::path::Path;
 
-/// A dashboard.
 fn dashboard(name: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/grafana/dashboards");
     serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap()
 }
 
-/// Title and text of each query of a dashboard, by the field that holds it.
+/// Returns title and text of each query of a dashboard, from the given field.
 fn queries(name: &str, field: &str) -> Vec<(String, String)> {
     let board = dashboard(name);
     let panels = board["panels"].as_array().unwrap().iter();
@@ -22,7 +21,7 @@ fn queries(name: &str, field: &str) -> Vec<(String, String)> {
     panels.flat_map(of).collect()
 }
 
-/// Those for PostgreSQL, and those of the variables, with all of the values in the place of variables.
+/// Returns the queries for PostgreSQL, and those of the variables, with each variable replaced by all of its values.
 #[cfg(feature = "postgres")]
 pub(crate) fn sql() -> Vec<(String, String)> {
     let board = dashboard("runs.json");
@@ -35,14 +34,14 @@ pub(crate) fn sql() -> Vec<(String, String)> {
         let text = text.replace("$__timeFilter(time)", "time > '-infinity'").replace("$bin", "1");
         let text = text.replace("${job:sqlstring}", &all("job")).replace("${node:sqlstring}", &all("node"));
         let text = text.replace("${file_system:sqlstring}", &all("file_system")).replace("${op:sqlstring}", &all("op"));
-        // What it chooses from is a variable's query.
+        // The choices of this variable are the results of a query.
         let groups = "SELECT DISTINCT CASE WHEN rank < 0 THEN '-' ELSE rank / 32 * 32 || '-' || rank / 32 * 32 + 31 END FROM dxt_events";
         (title, text.replace("${ranks:sqlstring}", groups))
     };
     queries("runs.json", "rawSql").into_iter().chain(of_variables).map(filled).collect()
 }
 
-/// Those for Prometheus: about what `live` says, or what node_exporter does.
+/// Returns the queries for Prometheus: on metrics of `live`, or with `of_nodes` of node_exporter.
 pub(crate) fn promql(of_nodes: bool) -> Vec<(String, String)> {
     let filled = |(title, text): (String, String)| {
         let variables = ["$cluster", "$job", "$node", "$ranks", "$file_system", "$op"];
@@ -53,7 +52,7 @@ pub(crate) fn promql(of_nodes: bool) -> Vec<(String, String)> {
     all.filter(|(_, text)| text.contains("dxt_") != of_nodes).collect()
 }
 
-/// Both choose by what there is, and lead to a job's report.
+/// Both dashboards offer existing values for selection, and link to a job's report.
 #[test]
 fn dashboards_have_their_variables_and_a_link_to_the_report() {
     for name in ["now.json", "runs.json"] {

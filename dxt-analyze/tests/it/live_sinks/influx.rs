@@ -1,4 +1,4 @@
-//! `--to influx:...`, which VictoriaMetrics takes.
+//! Tests of `--to influx:...`, with VictoriaMetrics.
 
 use crate::live_sinks::program::{BLOCK, Traced};
 use crate::live_sinks::server::{Server, free_port, get, program, quoted, until};
@@ -6,7 +6,7 @@ use crate::live_sinks::values::{interval, now_unix_ns, outlet};
 use std::path::Path;
 use std::process::Command;
 
-/// A server, and the ports at which it answers and takes datagrams.
+/// VictoriaMetrics server, with its ports for HTTP and for datagrams.
 struct Victoria {
     port: u16,
     datagrams: u16,
@@ -26,7 +26,7 @@ impl Victoria {
         ))
     }
 
-    /// All values of a series, over everything that was written.
+    /// Returns all values of a series, over all written data.
     fn values(&self, series: &str) -> Vec<f64> {
         get(self.port, "/internal/force_flush");
         let text = get(self.port, &format!("/api/v1/export?match[]={}", quoted(series))).unwrap_or_default();
@@ -57,7 +57,7 @@ fn sums_arrive_also_at_a_server_that_comes_later_and_goes_for_a_while() {
     let victoria = Victoria::new();
     let mut outlet = outlet(&victoria.post());
     let now = now_unix_ns();
-    // Nobody is there yet; what is said is said once.
+    // No server yet; the problem is reported once.
     outlet.interval(&interval(now, 3));
     let said = until("what is said", || outlet.messages().pop());
     assert!(said.contains("tried again"), "{said}");
@@ -66,12 +66,12 @@ fn sums_arrive_also_at_a_server_that_comes_later_and_goes_for_a_while() {
     until("the first", || (victoria.sum(&format!("dxt_calls{group}")) == 3.0).then_some(()));
     server.kill();
     (1..5).for_each(|second| outlet.interval(&interval(now - second * 1_000_000_000, 10)));
-    // An interval that comes again counts beside what came before.
+    // A repeated interval adds to the earlier one.
     outlet.interval(&interval(now - 1_000_000_000, 10));
     let _server = victoria.start(folder.path()).unwrap();
     outlet.end();
     until("the others", || (victoria.values(&format!("dxt_calls{group}")).len() >= 5).then_some(()));
-    // The server was killed: what it had not written down is its loss.
+    // The killed server loses data that it had not yet written to disk.
     let ours = victoria.values(&format!("dxt_calls{group}")).iter().filter(|calls| **calls == 10.0).count();
     assert_eq!(ours, 5);
     assert!(victoria.values(&format!("dxt_bytes{group}")).contains(&40960.0));

@@ -1,5 +1,5 @@
-//! Where `live` sends calls and sums, against the real servers: each is started by the test on loopback, with its data in a folder of
-//! the test's. Without a destination's feature (`live-http`, `postgres`, `nats`) its tests are not there.
+//! Tests of the destinations of `live` with real servers: each is started on loopback, with its data in a folder of the test. Tests of a
+//! destination are only built with its feature (`live-http`, `postgres`, `nats`).
 
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 

@@ -59,7 +59,6 @@ impl Broker {
         (text.lines().map(name).collect(), said)
     }
 
-    /// Returns the number of messages in the stream.
     fn messages(&self) -> u64 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {

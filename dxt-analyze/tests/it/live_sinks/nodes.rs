@@ -1,5 +1,5 @@
-//! A job on two nodes, each with an agent of its own: what they pass on is shown as one, on any machine. The nodes are namespaces of this machine,
-//! with a host name and a /dev/shm of their own; mpirun reaches them by what it takes for ssh.
+//! Tests of a job on two nodes with an agent each: their data is shown as one, on any machine. The nodes are namespaces of this machine
+//! with their own host names and /dev/shm; mpirun reaches them through a stand-in for ssh.
 
 use crate::harness::{Compiler, library, skip, skip_here, workload_with};
 use crate::live_sinks::nats::Broker;
@@ -14,16 +14,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const NODES: [&str; 2] = ["node-a", "node-b"];
-/// Ranks of the job, half of them on each node.
+/// Number of ranks, half of them on each node.
 const RANKS: i64 = 4;
 
-/// A node, until it is dropped.
+/// Simulated node, which exists until it is dropped.
 struct Node {
     holder: Server,
 }
 
 impl Node {
-    /// `None` where this user may not make one.
+    /// Creates a node; `None` if this user may not.
     fn new(name: &str) -> Option<Self> {
         let script = "hostname \"$0\" && mount --make-rprivate / && mount -t tmpfs none /dev/shm && echo ready && exec sleep 600";
         let mut command = Command::new("unshare");
@@ -34,7 +34,7 @@ impl Node {
         (said == "ready\n").then_some(Self { holder })
     }
 
-    /// The command, on this node.
+    /// Returns the command to run on this node.
     fn on(&self, command: &Command) -> Command {
         let mut there = Command::new("nsenter");
         there.args(["-t", &self.holder.0.id().to_string(), "-u", "-m"]).arg(command.get_program());
@@ -43,7 +43,7 @@ impl Node {
     }
 }
 
-/// What mpirun takes for ssh: it is called with options, a node, and a command.
+/// Writes a stand-in for ssh, called by mpirun with options, a node, and a command.
 fn remote_shell(folder: &Path, nodes: &[Node]) -> std::path::PathBuf {
     for (name, node) in NODES.iter().zip(nodes) {
         std::fs::write(folder.join(name), node.holder.0.id().to_string()).unwrap();
@@ -120,18 +120,18 @@ fn a_job_on_several_nodes_is_shown_as_one_by_node() {
     }
     let expected = [("node-a", BTreeSet::from([0, 1])), ("node-b", BTreeSet::from([2, 3]))];
     assert_eq!(ranks, BTreeMap::from(expected));
-    // Sums are told apart by node.
+    // Sums are kept by node.
     let moved = |node: &str| -> u64 {
         let of_node = lines(&at("sums")).into_iter().filter(|line| line["node"] == node && line["layer"] == "POSIX");
         let moves = of_node.filter(|line| line["op"] == "write" || line["op"] == "read");
         moves.map(|line| line["calls"].as_u64().unwrap()).sum()
     };
-    // Two ranks: ten phases of writing and ten of reading, four blocks each. What MPI reads to begin with comes on top.
+    // Two ranks: ten phases of writing and ten of reading, four blocks each. Initial reads of MPI are added.
     assert!(moved("node-a") >= 160 && moved("node-b") >= 160);
     let blocks = |node: &str| events.iter().filter(|event| event["node"] == node && event["length"] == 1 << 20).count();
     assert_eq!((blocks("node-a"), blocks("node-b")), (160, 160));
 
-    // The terminal and the page name both.
+    // The terminal and the page name both nodes.
     let screen = read(&[]);
     assert!(screen.contains("rank 0 on node-a") || screen.contains("/file"), "{screen}");
     let mut serve = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));

@@ -64,7 +64,6 @@ impl Cluster {
         server
     }
 
-    /// Starts the server with the given settings.
     pub(crate) fn start_with(&self, settings: &[&str]) -> Server {
         let sockets = format!("unix_socket_directories={}", self.folder.path().display());
         let port = self.port.to_string();
@@ -237,8 +236,7 @@ fn dashboards(cluster: &Cluster, is_even: bool) {
     }
 }
 
-/// Means over few runs have Student's confidence interval, one run has none, and an open counts once even if MPI-IO opens the file through
-/// POSIX.
+/// Means over few runs have Student's confidence interval, one run has none, and an open of MPI-IO through POSIX counts once.
 #[test]
 fn dashboards_know_how_few_runs_there_are_and_count_opens_once() {
     let Some(cluster) = Cluster::new() else { return };
@@ -264,7 +262,6 @@ fn dashboards_know_how_few_runs_there_are_and_count_opens_once() {
     assert!(opens.iter().any(|row| row.get::<_, Option<i64>>(0) == Some(1)), "{opens:?}");
 }
 
-/// Checks the content of the rows.
 fn content(cluster: &Cluster) {
     let mut client = cluster.client().unwrap();
     let query = "SELECT file, record_id::text, start_ns, time = timestamptz '2023-11-14 22:13:20.00001+00', tableoid::regclass::text
@@ -322,7 +319,7 @@ fn a_real_programs_calls_are_there_once_also_when_the_agent_is_killed() {
     assert_eq!(cluster.number(offsets), Some(400));
 }
 
-/// The queries of docs/live.md and of the dashboard name the slow run, its start of slowness, and its reads and writes.
+/// The queries of docs/live.md and of the dashboard name the slow run, and the time since when its reads and writes are slow.
 #[test]
 fn one_question_names_the_slow_run_its_moment_and_its_writes_and_reads() {
     let Some(cluster) = Cluster::new() else { return };

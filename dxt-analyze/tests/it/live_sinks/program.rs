@@ -1,14 +1,14 @@
-//! A real program under the library, watched by an agent that passes on what it does: dd(1), whose input the test gives.
+//! Real program under the library, watched by an agent that passes on its calls: dd(1), whose input the test provides.
 
 use crate::live_sinks::server::{Server, until};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Bytes of each write.
+/// Size of each write, in bytes.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Where it all is.
+/// Traced dd(1) and its agent.
 pub(crate) struct Traced {
     folder: tempfile::TempDir,
     to: Vec<String>,
@@ -18,12 +18,12 @@ pub(crate) struct Traced {
 }
 
 impl Traced {
-    /// Begins to watch, with these destinations.
+    /// Starts an agent with the given destinations.
     pub(crate) fn watched(to: &[&str]) -> Self {
         Self::watched_with(to, &[])
     }
 
-    /// The same, by an agent with this environment.
+    /// Starts an agent with the given destinations and environment.
     pub(crate) fn watched_with(to: &[&str], env: &[(&str, &str)]) -> Self {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let to = to.iter().map(|to| (*to).to_owned()).collect();
@@ -32,7 +32,7 @@ impl Traced {
         traced
     }
 
-    /// Starts an agent, which goes on where the one before it had come.
+    /// Starts an agent that continues where the previous one ended.
     pub(crate) fn watch(&mut self) {
         let mut agent = agent();
         agent
@@ -46,13 +46,13 @@ impl Traced {
         self.agent = Some(agent.spawn().expect("the agent starts"));
     }
 
-    /// Kills the agent, as it may happen at any time.
+    /// Kills the agent, as may happen at any time.
     #[cfg(any(feature = "postgres", feature = "nats"))]
     pub(crate) fn kill_agent(&mut self) {
         Server(self.agent.take().unwrap()).kill();
     }
 
-    /// What others on this machine and who reads the state see of the agent.
+    /// Returns the agent's data visible to other users and to readers of its state.
     #[cfg(all(feature = "live-http", feature = "postgres", feature = "nats"))]
     pub(crate) fn seen_by_others(&self) -> String {
         let number = self.agent.as_ref().unwrap().id();
@@ -61,18 +61,18 @@ impl Traced {
         format!("{} {state}", String::from_utf8_lossy(&words))
     }
 
-    /// Where its spool and the state are.
+    /// Returns the directory of the spool and the state.
     #[cfg(all(feature = "live-http", feature = "postgres", feature = "nats"))]
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
 
-    /// The file that is written.
+    /// Returns the file that dd writes.
     pub(crate) fn output(&self) -> PathBuf {
         self.folder.path().join("output")
     }
 
-    /// Lets the program write so many blocks more.
+    /// Lets the program write `blocks` more blocks.
     pub(crate) fn write(&mut self, blocks: usize) {
         let output = self.output();
         let folder = self.folder.path();
@@ -91,17 +91,17 @@ impl Traced {
         dd.stdin.as_mut().unwrap().write_all(&vec![b'x'; blocks * BLOCK]).unwrap();
     }
 
-    /// Ends the program, and waits for it and for the agent; what the agent said.
+    /// Ends the program, and waits for it and for the agent; returns the agent's messages.
     pub(crate) fn end(self) -> String {
         self.end_with(0)
     }
 
-    /// The same, of an agent that ends with another exit code.
+    /// Ends the program as [`Self::end`] does, for an agent that ends with another exit code.
     pub(crate) fn end_with(mut self, code: i32) -> String {
         let mut dd = self.dd.take().unwrap();
         drop(dd.stdin.take());
         assert!(dd.wait().unwrap().success());
-        // One that saw nothing of the program waits for it for ever.
+        // An agent that saw nothing of the program waits forever.
         until("the agent's end", || self.agent.as_mut().unwrap().try_wait().unwrap());
         let output = self.agent.take().unwrap().wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -116,7 +116,7 @@ impl Drop for Traced {
     }
 }
 
-/// `dxt-analyze live`, without what this machine's settings would change.
+/// Returns `dxt-analyze live` without variables that might be set on this machine.
 pub(crate) fn agent() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     command.arg("live").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

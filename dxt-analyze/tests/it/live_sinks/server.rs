@@ -1,4 +1,4 @@
-//! Servers that the tests start, and what they say by HTTP.
+//! Servers started by the tests, and their answers by HTTP.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,20 +6,19 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long something may take that is waited for: far longer than it does.
+/// Timeout of waiting; far longer than usual.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A child that ends with the test.
+/// Child process that ends with the test.
 pub(crate) struct Server(pub(crate) Child);
 
 impl Server {
-    /// Starts a server.
     pub(crate) fn start(command: &mut Command) -> Self {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Self(child.unwrap_or_else(|error| panic!("failed to start {command:?}: {error}")))
     }
 
-    /// Kills it, as a node does that fails.
+    /// Kills the server, as in a node failure.
     #[cfg(any(feature = "live-http", feature = "postgres", feature = "nats"))]
     pub(crate) fn kill(mut self) {
         self.0.kill().unwrap();
@@ -34,7 +33,7 @@ impl Drop for Server {
     }
 }
 
-/// A program of Debian that scripts/setup.sh installs, in `PATH` or where only root looks.
+/// Returns a Debian program that scripts/setup.sh installs, from `PATH` or the directories of root.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")]);
@@ -45,12 +44,11 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// A port that nobody listens at.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Asks again and again until there is an answer.
+/// Repeats `ask` until it returns an answer.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -62,7 +60,7 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What a server on loopback answers; `None` if it does not, or says that something failed.
+/// Returns the answer of a server on loopback; `None` without an answer or on an error.
 pub(crate) fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: localhost:{port}\r\n\r\n").as_bytes()).ok()?;
@@ -72,19 +70,19 @@ pub(crate) fn get(port: u16, path: &str) -> Option<String> {
     head.lines().next()?.contains(" 200 ").then(|| body.to_owned())
 }
 
-/// The same, of JSON.
+/// Returns the JSON answer of a server on loopback.
 pub(crate) fn get_json(port: u16, path: &str) -> Option<serde_json::Value> {
     serde_json::from_str(&get(port, path)?).ok()
 }
 
-/// Text for a URL's query.
+/// Encodes text for a URL's query.
 pub(crate) fn quoted(text: &str) -> String {
     text.bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
 }
 
-/// Lets everybody into a folder: servers run as other users.
+/// Gives all users access to a folder: servers run as other users.
 #[cfg(feature = "postgres")]
 pub(crate) fn open_to_all(folder: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;

@@ -15,19 +15,19 @@ use trace_format::op::Layer;
 use trace_format::op::OpClass;
 use trace_format::segment::StreamId;
 
-/// Wall clock, in ns since 1970-01-01 UTC.
+/// Returns the wall clock time, in ns since 1970-01-01 UTC.
 pub(crate) fn now_unix_ns() -> i64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as i64
 }
 
-/// An open destination.
+/// Opens a destination.
 pub(crate) fn outlet(to: &str) -> Outlet {
     let mut outlet = to.parse::<To>().unwrap().open(std::time::Duration::from_secs(60)).unwrap();
     outlet.begin(None).unwrap();
     outlet
 }
 
-/// An interval of one group, whose name makes trouble where it is not escaped: so many calls, of 4096 bytes and 1 ms each.
+/// Returns an interval of one group with names that need escaping: `calls` calls, of 4096 bytes and 1 ms each.
 pub(crate) fn interval(begin_unix_ns: i64, calls: u64) -> Interval {
     let group = Group {
         job: "a job, \"of\" x=y".into(),
@@ -51,8 +51,7 @@ pub(crate) fn interval(begin_unix_ns: i64, calls: u64) -> Interval {
     }
 }
 
-/// Calls of jobs of 16 ranks, whose names make trouble where they are not escaped: one each 10 µs in each process from
-/// `begin_unix_ns` on, of 4096 bytes and 1 µs.
+/// Returns calls of jobs of 16 ranks, with names that need escaping: one per 10 µs and process from `begin_unix_ns` on, 4096 bytes, 1 µs.
 #[cfg(any(feature = "postgres", feature = "nats"))]
 pub(crate) fn events(begin_unix_ns: i64, jobs: u32, calls: u32) -> Vec<Event> {
     let target = Arc::new(Target {

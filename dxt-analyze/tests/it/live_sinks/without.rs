@@ -1,4 +1,4 @@
-//! A build without a destination says so, and how to get one.
+//! Tests of builds without a destination: the message names the missing feature and how to get it.
 
 use crate::live_sinks::program::agent;
 

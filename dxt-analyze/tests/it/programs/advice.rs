@@ -1,6 +1,5 @@
 //! Tests of `advise` on programs that are slow for a known reason: traced by `dxt-run`, advised, run again with `dxt-run --hints`, and
-//! compared.
-//! A library behind the tracer (`delays.c`) slows storage down, so that the gain depends on number and size of requests.
+//! compared. A library behind the tracer (`delays.c`) slows storage down, so that the gain depends on number and size of requests.
 
 use crate::harness::{Compiler, Scratch, dxt_run, library, skip, skip_here, workload_with};
 use serde_json::Value;
@@ -105,8 +104,7 @@ fn compared(before: &Path, after: &Path, layer: &str, names: &[&str]) -> [(u64, 
     })
 }
 
-/// Asserts that each rank gained about the saving promised by the first finding with advice: all ranks do much the same and wait for the
-/// slowest.
+/// Asserts that each rank gained about the saving promised by the first finding with advice: all ranks wait for the slowest.
 fn assert_gain(advice: &Value, before_ns: u64, after_ns: u64) {
     let first = &advice["advice"][0];
     let of = |name: &str| first[name].as_u64();

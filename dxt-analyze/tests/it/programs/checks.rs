@@ -1,4 +1,4 @@
-//! `checks` and `compare` on programs that know what they do too often.
+//! Tests of `checks` and `compare` on programs that know how often they repeat themselves.
 
 use crate::harness::{Compiler, Launch, Scratch, have, skip, workload_source, workload_with};
 use crate::programs::analyze;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The number that the program printed behind `name`.
+/// Returns the number that the program printed after `name`.
 fn said(stdout: &str, name: &str) -> u64 {
     let line = stdout.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     line.unwrap_or_else(|| panic!("the program said nothing of {name}: {stdout}"))
@@ -30,7 +30,7 @@ fn a_script_that_moves_bytes_again() {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, "python3").arg(workload_source("traffic.py")).arg(scratch.data()).run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
-    // The interpreter's own files are left out.
+    // Files of the interpreter itself are left out.
     let files = format!("{}/*", scratch.data().display());
     let found = analyze(&scratch, "checks", &["--files", &files], 0);
     let expected = |part, all| said(&outcome.stdout, part) as f64 / said(&outcome.stdout, all) as f64;
@@ -64,8 +64,7 @@ fn holes_that_mpi_io_reads_unasked() {
             let rows = rows.filter(|row| row["layer"] == "POSIX" && row["op"] == op && row["nested"] == true);
             rows.filter_map(|row| row["bytes"].as_u64()).sum()
         };
-        // What reached the system beyond what both kinds of reads asked for. Their forms differ by library: ROMIO reads blocks
-        // together with the holes, others read each block.
+        // Bytes read beyond those requested by both kinds of reads. ROMIO reads blocks together with the holes, others read each block.
         let asked = said(&outcome.stdout, "asked_alone") + said(&outcome.stdout, "asked_together");
         let unasked = nested("read").saturating_sub(asked);
         let all = nested("read") + nested("write");
@@ -75,7 +74,7 @@ fn holes_that_mpi_io_reads_unasked() {
             assert_eq!(unasked, holes);
             assert!(has(&found, "DXT-C028"));
         }
-        // One of two kinds of reads was collective, all writes were.
+        // One of two kinds of reads was collective; all writes were.
         assert_eq!((measured(&found, "DXT-C019"), measured(&found, "DXT-C020")), (Some(0.5), Some(1.0)), "{mpi:?}");
     }
 }
@@ -104,7 +103,7 @@ fn sqlite_that_commits_every_statement_syncs_every_time() {
     assert!(!of(true), "one transaction does not");
 }
 
-/// Runs `dxt-analyze compare`; its JSON.
+/// Runs `dxt-analyze compare`; returns its JSON.
 fn compared(before: &Path, after: &Path) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     let output = command.args(["compare", "--format", "json", "--files", "*data"]).args([before, after]).output();
@@ -136,13 +135,13 @@ fn two_runs_of_one_script_differ_in_folder_only() {
         (&data["before"]["bytes"], &data["before"]["calls"]),
         (&data["after"]["bytes"], &data["after"]["calls"])
     );
-    // How long calls took may differ between two runs; what they did does not.
+    // Durations may differ between the two runs, operations may not.
     for code in ["DXT-D002", "DXT-D003", "DXT-D004", "DXT-D005", "DXT-D007"] {
         assert!(!has(&found, code), "{code}: {}", found["findings"]);
     }
 }
 
-/// Two processes write the blocks of a file in turns, and read their own back; with an argument, both write all of them.
+/// Python program in which two processes write alternating blocks of a file and read back their own; with an argument, both write all.
 const SHARED: &str = "
 import os, sys
 all = len(sys.argv) > 2

@@ -1,4 +1,4 @@
-//! A program that is traced and the same program that is only counted: `counters` says the same of both.
+//! Comparison of a traced program with the same program in counters mode: `counters` gives equal results.
 
 use crate::harness::{Compiler, Launch, Scratch, have, skip, workload, workload_with};
 use crate::programs::analyze;
@@ -7,12 +7,12 @@ use darshan_log::counters::int_names;
 use serde_json::Value;
 use std::process::Command;
 
-/// The result without what differs between two runs, and without what only the tracer can see.
+/// Returns the result without values that vary between runs, or that only the tracer provides.
 fn comparable(scratch: &Scratch, code: i32) -> Value {
     let mut found =
         analyze(scratch, "counters", &["--files", &format!("{}/**", scratch.data().display()), "--top", "1000"], code);
     let data = scratch.data().display().to_string();
-    // Strides, alignment by form and when files were open are of single calls.
+    // Strides, alignment by mode, and open times require single calls.
     let of_calls = ["strides", "alignment", "open_files", "open_file_count", "memory", "bandwidths"];
     for key in ["runtime_ns", "times", "missing", "findings", "places", "processes"].into_iter().chain(of_calls) {
         found.as_object_mut().expect("an object").remove(key);
@@ -61,7 +61,7 @@ fn ranks_with_files_of_their_own_and_shared_ones() {
                 assert_eq!(outcome.code, 0, "{outcome:?}");
                 comparable(&scratch, 0)
             });
-            // What nested calls the collective writes make depends on which rank comes first.
+            // Nested calls of collective writes depend on the order in which ranks arrive.
             let [mut traced, mut counted] = found;
             for found in [&mut traced, &mut counted] {
                 let rows = found["accesses"].as_array_mut().expect("rows");
@@ -74,7 +74,7 @@ fn ranks_with_files_of_their_own_and_shared_ones() {
     }
 }
 
-/// Writes one behind the other and at four distances, two fsyncs and three fdatasyncs.
+/// Python program with consecutive writes and writes at four strides, two fsyncs and three fdatasyncs.
 const STRIDES_AND_SYNCS: &str = "
 import os, sys
 fd, at = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR), 0

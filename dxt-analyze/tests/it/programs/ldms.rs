@@ -1,11 +1,11 @@
-//! `live --to ldms`: a program stands in for LDMS's own, and stores what it is given.
+//! Tests of `live --to ldms`: a stand-in for the LDMS program stores its input.
 
 use crate::harness::{Launch, Scratch};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A program in a directory of its own, which is first in `PATH`.
+/// Creates a program in its own directory; returns a `PATH` that begins with that directory.
 fn stand_in(scratch: &Scratch, name: &str, body: &str) -> String {
     let folder = scratch.root().join("bin");
     std::fs::create_dir_all(&folder).expect("a directory");
@@ -26,7 +26,7 @@ fn watch(scratch: &Scratch, path: &str, more: &[&str], set: &[(&str, &str)]) -> 
     agent.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let agent = agent.spawn().expect("the agent");
     std::thread::sleep(std::time::Duration::from_secs(1));
-    // It stays long enough to be found.
+    // The program lives long enough to be found.
     let script = "sleep 0.7; for i in 1 2 3 4 5 6 7 8 9 10; do echo $i >$0/$i; done; sleep 0.7";
     let outcome = Launch::new(scratch, "/bin/sh")
         .args(["-c", script])

@@ -1,5 +1,4 @@
-//! The analyses on real programs: traced by the library under test, under both MPIs, then read by the program a user runs. The
-//! harness is the tracer's own.
+//! Tests of the analyses on real programs: traced by the library under test, under both MPIs, then read by dxt-analyze.
 
 mod advice;
 mod checks;
@@ -14,7 +13,7 @@ mod timeline;
 use crate::harness::Scratch;
 use std::process::Command;
 
-/// Runs `dxt-analyze` on the traces of `scratch`; its JSON, after checking the exit code.
+/// Runs `dxt-analyze` on the traces of `scratch`, asserts the exit code, and returns the JSON.
 fn analyze(scratch: &Scratch, verb: &str, more: &[&str], code: i32) -> serde_json::Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     let output = command.arg(verb).args(["--format", "json"]).args(more).arg(scratch.traces()).output();

@@ -1,4 +1,4 @@
-//! Cases of papers that a program can make again.
+//! Tests of published cases that a real program can reproduce.
 
 use crate::harness::{Compiler, Launch, Scratch, workload_with};
 use crate::programs::analyze;
@@ -7,7 +7,7 @@ use serde_json::Value;
 const RANKS: u32 = 4;
 const PIECES: u64 = 25_600;
 
-/// Runs the program; what `layers` says of MPI-IO on its file.
+/// Runs the program; returns the result of `layers` for MPI-IO and POSIX.
 fn s3d(hint: &str) -> Value {
     let scratch = Scratch::new();
     let file = scratch.data().join("checkpoint");
@@ -17,8 +17,8 @@ fn s3d(hint: &str) -> Value {
     analyze(&scratch, "layers", &["--layer", "mpiio", "--layer", "posix"], 0)
 }
 
-/// Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, on S3D: without data sieving a checkpoint is 102,401
-/// small writes, with it fewer and larger ones, but as many reads, and more bytes.
+/// Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, on S3D: without data sieving, a checkpoint is 102,401 small
+/// writes; with it, writes are fewer and larger, but there are as many reads, and more bytes.
 #[test]
 fn s3d_with_and_without_data_sieving() {
     if !Compiler::Mpich.available() {
@@ -32,7 +32,7 @@ fn s3d_with_and_without_data_sieving() {
     assert_eq!(of(&without, "writes", "bytes"), asked);
     assert_eq!(without["files"][0]["write_amplification"], 1.0);
     assert!(of(&with, "writes", "calls") < 200, "{}", inside(&with));
-    // Each block is read before it is written; where the file ends, once more to no avail. The header is only written.
+    // Each block is read before it is written; at the end of the file, one read returns nothing. The header is only written.
     assert!(of(&with, "reads", "calls") + 1 >= of(&with, "writes", "calls"), "{}", inside(&with));
     assert!(of(&with, "writes", "bytes") > 3 * asked && of(&with, "locks", "calls") > 0, "{}", inside(&with));
     let codes = |found: &Value| found["findings"].to_string();

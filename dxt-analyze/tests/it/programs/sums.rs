@@ -1,4 +1,4 @@
-//! `summary` says what the programs themselves logged.
+//! Tests of `summary`: its sums equal those logged by the programs.
 
 use crate::harness::{Compiler, Launch, Scratch, read_log, skip, workload_with};
 use crate::programs::analyze;

@@ -1,4 +1,4 @@
-//! `timeline` has the bytes that the programs themselves logged.
+//! Tests of `timeline` on real programs: bytes equal those logged by the programs.
 
 use crate::harness::{Compiler, Launch, Scratch, library, read_log, skip, workload, workload_with};
 use crate::programs::analyze;
@@ -28,7 +28,7 @@ fn bins_and_phases_hold_all_bytes_of_an_mpi_program() {
     }
 }
 
-/// Writes, then reads and writes in turn, then reads: one follows the other at once.
+/// Writes, then alternating reads and writes, then reads, without pauses.
 #[test]
 fn phases_end_where_what_is_done_changes() {
     let scratch = Scratch::new();
@@ -44,12 +44,12 @@ fn phases_end_where_what_is_done_changes() {
         found["phases"].as_array().expect("phases").iter().filter(|one| one["kind"] != "metadata").collect();
     let kinds: Vec<_> = phases.iter().map(|one| one["kind"].as_str().expect("a kind")).collect();
     assert_eq!(kinds, ["write", "read and write", "read"], "{found}");
-    // To a bin of a thousand.
+    // To within a bin of a thousand.
     let bytes = |key: &str| phases.iter().map(|one| one[key].as_f64().expect("bytes") / 65_536.0).collect::<Vec<_>>();
     for (key, matrices) in [("bytes_written", [8.0, 8.0, 0.0]), ("bytes_read", [0.0, 8.0, 8.0])] {
         assert!(bytes(key).iter().zip(matrices).all(|(found, known)| (found - known).abs() < 0.5), "{key}: {found}");
     }
-    // No quiet is between them, but for a bin.
+    // No silence between the phases, except for one bin.
     let ns = |phase: &Value, key: &str| phase[key].as_u64().expect("ns");
     let gap = |two: &[&Value]| ns(two[1], "start_ns").checked_sub(ns(two[0], "end_ns"));
     let all = ns(phases[2], "end_ns") - ns(phases[0], "start_ns");

@@ -47,8 +47,7 @@ fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
     assert!(stay.iter().all(|name| there(name)));
 }
 
-/// Spools of two users are exchanged repeatedly while root makes traces of them: each trace belongs to the owner of the spool that was
-/// read.
+/// Spools of two users are exchanged repeatedly while root makes traces of them: each trace belongs to the owner of its spool.
 #[test]
 fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -159,7 +159,11 @@ fn runs_that_share_a_job_are_reported_and_children_of_ranks_are_none() {
         })
         .collect();
     let found = json(&["summary", "--format", "json", &alone[0], &alone[1], &alone[2]], 0);
-    assert!(found["missing"]["remarks"].to_string().contains("3 runs share one job"), "{}", found["missing"]["remarks"]);
+    assert!(
+        found["missing"]["remarks"].to_string().contains("3 runs share one job"),
+        "{}",
+        found["missing"]["remarks"]
+    );
     // A child process of rank 0 in a file of its own, and a copy of a file.
     let mut child = process(0, "node1");
     child.process.info.pid = 9;

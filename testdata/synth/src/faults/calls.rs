@@ -1,8 +1,8 @@
-//! What a thread of the job does, step by step, and the operations that a trace shows of it.
+//! Steps of a simulated thread, and the operations by which a trace shows them.
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// A call that a trace shows; its number in [`TABLE`] is the operation's code.
+/// Operation shown by a trace; its number is the index in [`TABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Op {
     Open,
@@ -29,7 +29,7 @@ pub(super) enum Op {
     Broadcast,
 }
 
-/// Operations in the order of their codes, as the tracer writes them.
+/// Operations with their codes as used by the tracer, in the order of [`Op`].
 const TABLE: [(Op, u16, Layer, OpClass, OpMode, &str); 22] = [
     (Op::Open, 1, Layer::Posix, OpClass::Open, OpMode::Plain, "open"),
     (Op::Close, 2, Layer::Posix, OpClass::Close, OpMode::Plain, "close"),
@@ -56,23 +56,22 @@ const TABLE: [(Op, u16, Layer, OpClass, OpMode, &str); 22] = [
 ];
 
 impl Op {
-    /// The operation's code.
     pub(super) fn code(self) -> u16 {
         TABLE[self as usize].1
     }
 
-    /// Whether it moves bytes.
+    /// Returns true for reads and writes.
     pub(super) fn moves(self) -> bool {
         matches!(TABLE[self as usize].3, OpClass::Read | OpClass::Write)
     }
 
-    /// Whether it moves bytes to the file.
+    /// Returns true for writes.
     pub(super) fn writes(self) -> bool {
         TABLE[self as usize].3 == OpClass::Write
     }
 }
 
-/// The table as it stands in the job block.
+/// Returns the operation table of the job block.
 pub(super) fn table() -> Vec<OpDef> {
     let entry = |&(_, code, layer, class, mode, name): &(Op, u16, Layer, OpClass, OpMode, &str)| OpDef {
         code,
@@ -84,51 +83,50 @@ pub(super) fn table() -> Vec<OpDef> {
     TABLE.iter().map(entry).collect()
 }
 
-/// A call and what it is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) op: Op,
     /// Number of the file in the job.
     pub(super) file: u32,
-    /// First byte; `None` if it is about no bytes.
+    /// First byte; `None` for calls without a byte range.
     pub(super) offset: Option<u64>,
     pub(super) length: u64,
 }
 
 impl Call {
-    /// A call on a whole file.
+    /// Returns a call on a whole file.
     pub(super) fn on(op: Op, file: u32) -> Self {
         Self { op, file, offset: None, length: 0 }
     }
 
-    /// A call on bytes of a file.
+    /// Returns a call on a byte range of a file.
     pub(super) fn at(op: Op, file: u32, offset: u64, length: u64) -> Self {
         Self { op, file, offset: Some(offset), length }
     }
 }
 
-/// What a thread does next.
+/// Step of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Nothing that a trace shows, for so many ns.
+    /// Waits for this many ns, unseen by traces.
     Pass(f64),
     /// A call that is served by the file system.
     Call(Call),
-    /// A read of the block that all read.
+    /// A read of the block that all ranks read.
     Header(Call),
-    /// Begins a call of MPI-IO; [`Step::Leave`] ends it.
+    /// Begins an MPI-IO call; [`Step::Leave`] ends it.
     Enter(Call),
-    /// Ends the innermost call that was begun.
+    /// Ends the innermost MPI-IO call.
     Leave,
-    /// Waits for all threads of the job, in this call of MPI's, or in what no trace shows.
+    /// Waits for all threads of the job, in this MPI call, or unseen by traces.
     Meet(Option<Op>),
     /// Waits for the lock with this key, on these bytes.
     Take { key: u64, call: Call },
-    /// Gives it back.
+    /// Releases the lock.
     Give { key: u64, call: Call },
-    /// Waits until it is this number's turn.
+    /// Waits for this turn.
     Await(u32),
-    /// Makes it the next number's turn.
+    /// Passes the turn to the next number.
     Next,
 }
 

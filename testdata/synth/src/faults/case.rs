@@ -1,4 +1,4 @@
-//! A case: a job and its faults. Running it and its twins gives the truth.
+//! Case: a job and its faults. Runs of the job and of its twins give the truth.
 
 use super::engine::{Outcome, run};
 use super::injected::Fault;
@@ -7,14 +7,13 @@ use super::log;
 use super::truth::{Injected, Truth};
 use std::path::Path;
 
-/// A job with faults, or none.
 pub(super) struct Case {
     pub(super) name: String,
-    /// Whether it belongs to the short form.
+    /// True if in the short form.
     pub(super) short: bool,
     pub(super) job: Job,
     pub(super) faults: Vec<Fault>,
-    /// The faults cost so little that the job counts as healthy.
+    /// True if the faults cost so little that the job counts as healthy.
     pub(super) negligible: bool,
 }
 
@@ -23,12 +22,12 @@ impl Case {
         Self { name: name.into(), short: false, job, faults: faults.into_iter().collect(), negligible: false }
     }
 
-    /// The same as part of the short form.
+    /// Adds the case to the short form.
     pub(super) fn short(self) -> Self {
         Self { short: true, ..self }
     }
 
-    /// The job with all faults but one.
+    /// Returns the job with all faults except one.
     fn without(&self, left_out: Option<usize>) -> Job {
         let mut job = self.job.clone();
         for (_, fault) in self.faults.iter().enumerate().filter(|(place, _)| Some(*place) != left_out) {
@@ -37,14 +36,14 @@ impl Case {
         job
     }
 
-    /// Writes the log to `folder`; returns what is true of it.
+    /// Writes the log to `folder`; returns its truth.
     pub(super) fn write(&mut self, folder: &Path) -> anyhow::Result<Truth> {
         let (job, outcome, truth) = self.truth();
         log::write(&job, &outcome, &folder.join(&truth.log))?;
         Ok(truth)
     }
 
-    /// Runs the job, and its twins.
+    /// Runs the job and its twins.
     pub(super) fn truth(&mut self) -> (Job, Outcome, Truth) {
         let undisturbed = run(&self.job).run_ns;
         self.job.undisturbed_ns = undisturbed as f64;

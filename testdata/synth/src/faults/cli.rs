@@ -1,4 +1,4 @@
-//! The command lines: write the logs, or write them and score what an analyzer says.
+//! Command lines: writing the logs, or writing them and scoring an analyzer's findings.
 
 use super::score::{Score, score};
 use super::table::table;
@@ -9,7 +9,7 @@ use clap::Parser;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Writes simulated jobs with and without faults, and manifest.json with what is true of each.
+/// Writes simulated jobs with and without faults, and manifest.json with the truth of each
 #[derive(Debug, Parser)]
 #[command(name = "dxt-synth faults")]
 struct FaultsArgs {
@@ -21,19 +21,19 @@ struct FaultsArgs {
     /// Only cases whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Other jobs of the same kinds: added to all seeds
+    /// Number added to all seeds: other jobs of the same kinds
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Instead of the cases so many that are drawn at random
+    /// Draw N random cases instead of the fixed ones
     #[arg(long, value_name = "N")]
     random: Option<u64>,
 }
 
-/// Scores what an analyzer says of jobs with and without faults.
+/// Scores an analyzer's findings on jobs with and without faults
 #[derive(Debug, Parser)]
 #[command(name = "dxt-synth verdicts")]
 struct VerdictsArgs {
-    /// The analyzer: `PROGRAM report --format json LOG` is run
+    /// Analyzer, run as `PROGRAM report --format json LOG`
     #[arg(long)]
     analyze: PathBuf,
     /// Only the short form
@@ -42,10 +42,10 @@ struct VerdictsArgs {
     /// Only cases whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Other jobs of the same kinds: added to all seeds
+    /// Number added to all seeds: other jobs of the same kinds
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Instead of the cases so many that are drawn at random
+    /// Draw N random cases instead of the fixed ones
     #[arg(long, value_name = "N")]
     random: Option<u64>,
     /// Write logs and verdicts to this directory
@@ -54,12 +54,12 @@ struct VerdictsArgs {
     /// Take verdicts from DIR/NAME.json instead of running the analyzer
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// Run real programs as well: directory with what the script compiled
+    /// Run real programs as well: directory with the compiled files of the script
     #[arg(long, value_name = "DIR")]
     real: Option<PathBuf>,
 }
 
-/// `dxt-synth faults`: a line for each log.
+/// Runs `dxt-synth faults`; returns a line for each log.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -84,7 +84,7 @@ pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
     Ok(lines.join("\n"))
 }
 
-/// `dxt-synth verdicts`: the table.
+/// Runs `dxt-synth verdicts`; returns the table.
 ///
 /// # Errors
 /// If a log cannot be written, or the analyzer gives no verdict.
@@ -111,7 +111,7 @@ pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>
     Ok(table(&scores))
 }
 
-/// What `analyzer` says of the logs that lie in `folder`, held against the truth.
+/// Runs `analyzer` on the logs in `folder`; returns the scores of its findings against the truth.
 ///
 /// # Errors
 /// If the analyzer gives no verdict.

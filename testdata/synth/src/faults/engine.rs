@@ -1,4 +1,4 @@
-//! Runs a job: each thread's next step begins when its last one ended, and at a meeting all wait for the last to come.
+//! Simulator of a job: each thread's next step begins at the end of its last one; at synchronization points, all wait for the last.
 
 use super::calls::{Call, Op, Step};
 use super::job::Job;
@@ -7,37 +7,37 @@ use super::work::{Who, steps};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-/// Time of the first step, in ns since the epoch of every process.
+/// Start of the first step, in ns since the epoch of every process.
 const BEGIN_NS: u64 = 1_000_000;
-/// What a meeting takes once all are there.
+/// Duration of a synchronization once all have arrived, in ns.
 const MEETING_NS: u64 = 5_000;
-/// What MPI-IO does before and after the calls that it makes.
+/// Time of MPI-IO before and after its nested calls, in ns.
 const WRAP_NS: u64 = 1_000;
 
 /// A call as a trace shows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     pub(super) call: Call,
-    /// Whether MPI-IO made it.
+    /// True if made by MPI-IO.
     pub(super) nested: bool,
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-/// What one thread did: its calls, and when it met the others in which call of MPI's.
+/// Activity of one thread: its calls, and its synchronizations, each with the MPI call, start and end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doings {
     pub(super) calls: Vec<Done>,
     pub(super) meetings: Vec<(Op, u64, u64)>,
 }
 
-/// What a job did.
+/// Result of a simulated job.
 pub(super) struct Outcome {
     /// By rank, then by thread.
     pub(super) threads: Vec<Doings>,
-    /// When the last rank was done, in ns since the first step.
+    /// End of the last rank, in ns since the first step.
     pub(super) run_ns: u64,
-    /// The same, since the epoch.
+    /// End of the last rank, in ns since the epoch.
     pub(super) end_ns: u64,
 }
 
@@ -52,7 +52,7 @@ struct Agent {
     doings: Doings,
 }
 
-/// Who holds a lock, and who waits for it.
+/// Holder of a lock, and waiting threads.
 #[derive(Default)]
 struct Lock {
     held: bool,
@@ -98,7 +98,7 @@ pub(super) fn run(job: &Job) -> Outcome {
 }
 
 impl Engine<'_> {
-    /// Does the next step of an agent, if it has one.
+    /// Executes the next step of an agent, if there is one.
     fn advance(&mut self, number: usize) {
         let Some(step) = self.next(number) else { return };
         let now = self.agents[number].now;
@@ -133,7 +133,7 @@ impl Engine<'_> {
                     next
                 });
                 if let Some((waiting, call)) = next {
-                    // Its call began when it came to wait, and is served from now on.
+                    // The call began when the agent started to wait, and is served from now on.
                     self.serve(waiting, call, now);
                 }
             }
@@ -165,7 +165,7 @@ impl Engine<'_> {
         self.ready.push(Reverse((at, number)));
     }
 
-    /// A call that the agent made when it was last ready and that is served from `from` on.
+    /// Serves a call that the agent made when last ready; service starts at `from`.
     fn serve(&mut self, number: usize, call: Call, from: u64) {
         let agent = &mut self.agents[number];
         let count = agent.counts.entry(call.op).or_default();
@@ -205,7 +205,7 @@ mod tests {
     use super::super::job::{Interface, Placement};
     use super::*;
 
-    /// Four ranks on two nodes without any scatter, all of whose time is I/O.
+    /// Returns a job of four ranks on two nodes, without scatter and with I/O only.
     fn exact() -> Job {
         Job {
             ranks: 4,
@@ -220,7 +220,6 @@ mod tests {
         }
     }
 
-    /// What one write of the job takes.
     fn write_ns(job: &Job) -> f64 {
         job.write_ns + job.transfer as f64 * 1e9 / job.client_rate
     }
@@ -265,7 +264,7 @@ mod tests {
     fn nodes_hand_over_the_locks_of_stripes_that_they_share() {
         let shared = Job { place: Placement::Turns, transfer: 2 << 20, phases: 1, nodes: 4, ..exact() };
         let cost = run(&shared).run_ns - run(&Job { nodes: 1, ..shared.clone() }).run_ns;
-        // Each rank shares each of its eight stripes with one other, which waits for it and takes the lock over.
+        // Each rank shares each of its eight stripes with one other rank, which waits for it and takes over the lock.
         assert!(cost as f64 >= 8.0 * shared.handover_ns, "{cost}");
     }
 

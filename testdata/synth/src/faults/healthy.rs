@@ -1,11 +1,9 @@
-//! Jobs that nothing is wrong with, of many shapes: whatever is said of them above `info` is false alarm. Among them are
-//! jobs whose I/O could be better but takes so little of the run that nobody would gain.
+//! Jobs without a problem, some with poor I/O too short to matter: every finding above `info` is a false alarm.
 
 use super::case::Case;
 use super::injected as fault;
 use super::job::{Direction, Header, Interface, Job, Order, Placement};
 
-/// All of them.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = [shapes(), spreads(), interfaces(), rhythms(), habits(), hardly_any()].concat();
     for (number, case) in cases.iter_mut().enumerate() {
@@ -42,7 +40,7 @@ fn collective(job: Job) -> Job {
     Job { interface: Interface::Collective, place: Placement::Turns, headroom: 8.0, aggregators: 16, ..job }
 }
 
-/// Ranks, nodes, OSTs.
+/// Returns jobs with various numbers of ranks, nodes and OSTs.
 fn shapes() -> Vec<Named> {
     let of = |ranks: u32, nodes: u32, osts: u32| {
         let bytes = if ranks > 200 { 32 << 20 } else { 64 << 20 };
@@ -64,7 +62,7 @@ fn shapes() -> Vec<Named> {
     ]
 }
 
-/// How service times scatter.
+/// Returns jobs with various spreads of service times.
 fn spreads() -> Vec<Named> {
     vec![
         ("spread-0.1", Job { sigma: 0.1, ..usual() }),
@@ -82,7 +80,7 @@ fn spreads() -> Vec<Named> {
     ]
 }
 
-/// Interfaces.
+/// Returns jobs with various interfaces.
 fn interfaces() -> Vec<Named> {
     let stream = Job { interface: Interface::Streams, ..own_files(usual()) };
     vec![
@@ -114,7 +112,7 @@ fn interfaces() -> Vec<Named> {
     ]
 }
 
-/// How computing and I/O take turns.
+/// Returns jobs with various patterns of computing and I/O.
 fn rhythms() -> Vec<Named> {
     vec![
         ("compute-bound", Job { compute_ns: 7e9, ..usual() }),
@@ -132,7 +130,7 @@ fn rhythms() -> Vec<Named> {
     ]
 }
 
-/// What programs do besides, in moderation.
+/// Returns jobs with additional calls, in moderation.
 fn habits() -> Vec<Named> {
     let header = Some(Header { by_all: false, bulk_ranks: 64, ost_ns: 1e4 });
     vec![
@@ -145,7 +143,7 @@ fn habits() -> Vec<Named> {
     ]
 }
 
-/// Hardly any I/O, however it is done.
+/// Returns jobs with hardly any I/O, done in various ways.
 fn hardly_any() -> Vec<Named> {
     let little = Job { compute_ns: 5e9, bytes: 64 << 10, transfer: 4096, ..usual() };
     vec![
@@ -156,7 +154,7 @@ fn hardly_any() -> Vec<Named> {
     ]
 }
 
-/// A unit is slow, but hardly anything is lost by it.
+/// Returns cases with a slow unit that costs hardly anything.
 fn not_worth_it() -> Vec<Case> {
     let long = |seed| Job { seed, compute_ns: 20e9, ..usual() };
     let mut cases = vec![

@@ -1,81 +1,81 @@
-//! A parallel job as a set of knobs. A fault turns one of them; the job as it was before is its twin.
+//! Parallel job described by parameters. A fault changes one of them; the unchanged job is its twin.
 
-/// What the program calls.
+/// Interface used by the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interface {
-    /// The system's calls.
+    /// POSIX calls.
     Posix,
     /// C streams.
     Streams,
-    /// MPI-IO, each rank for itself.
+    /// Independent MPI-IO.
     Independent,
-    /// MPI-IO, all ranks together: aggregators move the data.
+    /// Collective MPI-IO: aggregators move the data.
     Collective,
 }
 
-/// What the phases do.
+/// Direction of the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// All write.
+    /// All phases write.
     Write,
-    /// All read.
+    /// All phases read.
     Read,
-    /// They write and read in turn; what is read was there before.
+    /// Phases alternate between writing and reading; read data existed before.
     Both,
 }
 
-/// Where a rank's bytes lie.
+/// Placement of a rank's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placement {
-    /// One file, each rank a contiguous part.
+    /// One file with a contiguous part per rank.
     Parts,
-    /// One file, ranks take turns transfer by transfer.
+    /// One file, in which ranks alternate transfer by transfer.
     Turns,
     /// A file per rank.
     Own,
 }
 
-/// In which order a rank goes through its bytes.
+/// Order of a rank's accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// From the first to the last.
+    /// Ascending offsets.
     Forward,
-    /// At random multiples of the transfer size, anywhere in the file.
+    /// Random multiples of the transfer size, anywhere in the file.
     Random,
-    /// All bytes of the phase so many times.
+    /// All bytes of the phase, repeated this many times.
     Again(u32),
 }
 
-/// How MPI-IO serves an independent request with holes.
+/// Data sieving of independent MPI-IO requests with holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sieve {
-    /// There are no holes.
+    /// No holes.
     No,
-    /// It reads so many times the bytes asked for and takes what it needs.
+    /// Reads this multiple of the requested bytes and extracts the data.
     Reads(u64),
-    /// It locks, reads, changes and writes blocks that span so many times the bytes given.
+    /// Locks, reads, modifies and writes blocks that span this multiple of the written bytes.
     Writes(u64),
 }
 
-/// Everything that decides what a job does and how long that takes. Times in ns, sizes in bytes.
+/// Parameters of a job's work and its duration. Times in ns, sizes in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
-    // Shape.
+    // Shape of the job.
     pub(super) ranks: u32,
     pub(super) nodes: u32,
     pub(super) osts: u32,
-    /// Threads of each rank that do I/O.
+    /// I/O threads per rank.
     pub(super) threads: u32,
     pub(super) seed: u64,
     /// Spread of service times: sigma of their logarithm.
     pub(super) sigma: f64,
 
-    // Rhythm.
+    // Phases and computing.
     pub(super) phases: u32,
     pub(super) compute_ns: f64,
-    /// Whether all ranks meet after each phase.
+    /// True if all ranks synchronize after each phase.
     pub(super) meet: bool,
-    /// Whether the trace shows the meetings.
+    /// True if the trace shows the synchronization.
     pub(super) shown: bool,
 
     // Work of a rank in a phase.
@@ -85,51 +85,51 @@ pub(super) struct Job {
     pub(super) order: Order,
     pub(super) bytes: u64,
     pub(super) transfer: u64,
-    /// All offsets are shifted by so much.
+    /// Shift of all offsets.
     pub(super) shift: u64,
-    /// Bytes that are left free between the ranks' parts of a file.
+    /// Gap between the ranks' parts of a file.
     pub(super) gap: u64,
     pub(super) stripe_size: u64,
     pub(super) stripe_count: u32,
-    /// Every file begins on OST 0; else file k on OST k.
+    /// True if every file begins on OST 0; else file k begins on OST k.
     pub(super) crowded: bool,
-    /// A new file in each phase (POSIX and C streams).
+    /// True for a new file in each phase (POSIX and C streams).
     pub(super) file_per_phase: bool,
 
-    // Habits.
+    // Additional calls and coordination.
     pub(super) sync_each: bool,
     pub(super) open_each: bool,
     pub(super) stats_each: u32,
-    /// Each access holds a lock on the whole file.
+    /// True if each access locks the whole file.
     pub(super) lock_each: bool,
-    /// Each write first reads the blocks that hold its two ends.
+    /// True if each write first reads the blocks that hold its two ends.
     pub(super) edges: bool,
     pub(super) only_rank_0: bool,
-    /// One rank after another.
+    /// True if ranks do their I/O one after another.
     pub(super) serial: bool,
     pub(super) aggregators: u32,
     pub(super) sieve: Sieve,
-    /// In each phase every rank reads the same 4 KiB so many times; else rank 0 does.
+    /// Block of 4 KiB read repeatedly in each phase, by every rank or by rank 0.
     pub(super) header: Option<Header>,
-    /// A rank's work is so many times the others'.
+    /// Work of a rank, as a multiple of that of the others.
     pub(super) shares: Vec<(u32, u64)>,
-    /// A rank computes so many times as long.
+    /// Compute time of a rank, as a factor.
     pub(super) late: Vec<(u32, f64)>,
 
-    // What goes wrong outside the program.
+    // Faults outside the program.
     pub(super) slow_ranks: Vec<(u32, f64)>,
     pub(super) slow_nodes: Vec<(u32, f64)>,
     pub(super) slow_osts: Vec<(u32, f64)>,
     pub(super) windows: Vec<Window>,
-    /// So large a part of the calls takes so many times as long.
+    /// Share of the calls that are slow, and their slowdown factor.
     pub(super) tail: Option<(f64, f64)>,
     pub(super) stall: Option<Stall>,
-    /// What the job takes with none of this.
+    /// Run time without any fault.
     pub(super) undisturbed_ns: f64,
-    /// An open of this rank takes so much longer.
+    /// Additional time of an open by this rank, in ns.
     pub(super) slow_opens: Vec<(u32, f64)>,
 
-    // The machine.
+    // Parameters of the machine.
     pub(super) read_ns: f64,
     pub(super) write_ns: f64,
     pub(super) open_ns: f64,
@@ -137,39 +137,39 @@ pub(super) struct Job {
     pub(super) stat_ns: f64,
     pub(super) sync_ns: f64,
     pub(super) lock_ns: f64,
-    /// Bytes per second that one call moves.
+    /// Transfer rate of one call, in bytes per second.
     pub(super) client_rate: f64,
-    /// All OSTs together serve so many times what all ranks can ask for at once.
+    /// Total rate of all OSTs, as a multiple of the combined rate of all ranks.
     pub(super) headroom: f64,
-    /// Time of an OST for one request, besides its bytes.
+    /// Time of an OST per request, in addition to its bytes.
     pub(super) ost_ns: f64,
-    /// Time of the one metadata server for one request.
+    /// Time of the only metadata server per request.
     pub(super) metadata_ns: f64,
-    /// Taking a stripe's lock from another node.
+    /// Time to take over a stripe's lock from another node.
     pub(super) handover_ns: f64,
 }
 
-/// A block that a job reads over and over.
+/// Block that a job reads repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
-    /// All ranks read it, not rank 0 alone.
+    /// True if all ranks read it; else only rank 0.
     pub(super) by_all: bool,
-    /// Only so many ranks do the phase's other I/O.
+    /// Number of ranks that do the phase's other I/O.
     pub(super) bulk_ranks: u32,
-    /// What one read of it costs its OST.
+    /// Time of the OST for one read of the block.
     pub(super) ost_ns: f64,
 }
 
-/// A span of time in which every call is slow.
+/// Period in which every call is slow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// Parts of the time that the undisturbed job takes.
+    /// Start and end as fractions of the undisturbed run time.
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) factor: f64,
 }
 
-/// One call that hangs.
+/// Single call that hangs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stall {
     pub(super) rank: u32,
@@ -178,7 +178,7 @@ pub(super) struct Stall {
 }
 
 impl Default for Job {
-    /// 32 ranks on 4 nodes write a shared file on 8 OSTs, each its own part, in ten phases.
+    /// Returns 32 ranks on 4 nodes that write a shared file on 8 OSTs, each its own part, in ten phases.
     fn default() -> Self {
         Self {
             ranks: 32,
@@ -240,22 +240,21 @@ impl Default for Job {
 }
 
 impl Job {
-    /// Node of a rank: ranks fill the nodes in order.
+    /// Returns the node of a rank: ranks fill the nodes in order.
     pub(super) fn node_of(&self, rank: u32) -> u32 {
         rank / self.ranks.div_ceil(self.nodes)
     }
 
-    /// Name of a node.
     pub(super) fn node_name(node: u32) -> String {
         format!("node{node:04}")
     }
 
-    /// Bytes per second that one OST serves.
+    /// Returns the rate of one OST, in bytes per second.
     pub(super) fn ost_rate(&self) -> f64 {
         self.headroom * self.client_rate * f64::from(self.ranks * self.threads) / f64::from(self.osts)
     }
 
-    /// Whether `phase` writes.
+    /// Returns true if `phase` writes.
     pub(super) fn writes(&self, phase: u32) -> bool {
         match self.direction {
             Direction::Write => true,
@@ -264,18 +263,18 @@ impl Job {
         }
     }
 
-    /// The rank's share of the work, as a multiple of the others'.
+    /// Returns the rank's share of the work, as a multiple of that of the others.
     pub(super) fn share(&self, rank: u32) -> u64 {
         self.shares.iter().find(|share| share.0 == rank).map_or(1, |share| share.1)
     }
 
-    /// Largest share of all.
+    /// Returns the largest share of all ranks.
     pub(super) fn largest_share(&self) -> u64 {
         self.shares.iter().map(|share| share.1).max().unwrap_or(1)
     }
 }
 
-/// The factor that `list` gives for `which`.
+/// Returns the factor in `list` for `which`; 1 if absent.
 pub(super) fn factor(list: &[(u32, f64)], which: u32) -> f64 {
     list.iter().filter(|(number, _)| *number == which).map(|(_, factor)| factor).product()
 }

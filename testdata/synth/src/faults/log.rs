@@ -1,4 +1,4 @@
-//! What a job did, as a trace file: the tables and segments that the tracer would have written.
+//! Trace file of a simulated job: tables and segments as the tracer would write them.
 
 use super::calls::{Op, table};
 use super::engine::{Done, Outcome};
@@ -20,7 +20,7 @@ use trace_format::{Segment, StreamId};
 
 use crate::process::EPOCH_UNIX_NS;
 
-/// Writes the trace of `outcome` to `path`; returns its bytes.
+/// Writes the trace of `outcome` to `path`; returns its size in bytes.
 pub(super) fn write(job: &Job, outcome: &Outcome, path: &Path) -> anyhow::Result<u64> {
     let mut encoder = Encoder::new()?;
     let mut out = preamble(&mut encoder, &job_block(job), job.ranks)?;
@@ -42,7 +42,6 @@ pub(super) fn write(job: &Job, outcome: &Outcome, path: &Path) -> anyhow::Result
     Ok(out.len() as u64)
 }
 
-/// Path of a file of the job.
 pub(super) fn path_of(job: &Job, file: u32) -> String {
     if is_header(file) {
         return "/scratch/model/input.cfg".into();
@@ -81,7 +80,7 @@ fn job_block(job: &Job) -> JobBlock {
     }
 }
 
-/// The tables of a process as they grow.
+/// Growing tables of a process.
 #[derive(Default)]
 struct Tables {
     files: Vec<FileDef>,
@@ -102,7 +101,7 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
     let mut tids: Vec<u32> = (0..job.threads).map(|thread| 1000 + rank * job.threads + thread).collect();
     let meetings = &outcome.threads[first].meetings;
     if job.shown && !meetings.is_empty() {
-        // As the tracer keeps them: a thread of their own, with the id of the thread that called.
+        // Stored as by the tracer: in a separate thread with the id of the calling thread.
         threads.push(tables.meetings(meetings));
         tids.push(tids[0]);
     }
@@ -131,7 +130,7 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
     (process, threads)
 }
 
-/// `MPI_COMM_WORLD` as a process sees it.
+/// Returns `MPI_COMM_WORLD` as seen by a process.
 fn world(job: &Job, rank: u32) -> CommunicatorDef {
     let told = job.ranks.min(64);
     let members: Vec<u8> = (0..told)

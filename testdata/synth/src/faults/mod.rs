@@ -1,10 +1,10 @@
-//! Simulated jobs whose slowness has a known cause and a known cost, to score what an analyzer says of them.
+//! Simulated jobs with slowness of known cause and cost, to score an analyzer's findings.
 //!
-//! * `job`: a job as knobs; `injected`: the faults that turn them; `case`: a job with faults and its twins without.
-//! * `work`: what a thread does, as steps of `calls`; `engine` runs them against `storage`; `chance`: random numbers by key.
-//! * `log`: what was done as a trace. `truth`: what is true of it, and which findings would be right.
-//! * `sick`: the cases with one fault; `several`: with more, or a weak one; `healthy`: with none; `random`: drawn. `real`: programs that run.
-//! * `verdict`: what an analyzer says; `score`: held against the truth; `table`: all of them; `cli`: the command lines.
+//! * `job`: a job's parameters; `injected`: faults that change them; `case`: a job with faults, and its twins without.
+//! * `work`: a thread's steps in terms of `calls`; `engine` runs these against `storage`; `chance`: random numbers by key.
+//! * `log`: the result as a trace. `truth`: its true costs and the right findings.
+//! * `sick`: cases with one fault; `several`: with more, or a weak one; `healthy`: with none; `random`: drawn. `real`: real programs.
+//! * `verdict`: an analyzer's findings; `score`: their comparison with the truth; `table`: all scores; `cli`: the command lines.
 
 mod calls;
 mod case;
@@ -35,27 +35,27 @@ pub use table::{Totals, table};
 pub use truth::{Injected, Named, Right, Truth, Unit};
 pub use verdict::{Finding, Verdict};
 
-/// Which of the cases.
+/// Selection of cases.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Only the short form.
+    /// True to select the short form only.
     pub short: bool,
-    /// Only cases whose name contains this.
+    /// Part of the name that selected cases must contain.
     pub only: Option<String>,
-    /// Added to the seeds of all simulated jobs: others of the same kinds, which nobody has fitted anything to.
+    /// Number added to the seeds of all simulated jobs: gives jobs of the same kinds to which no rule was fitted.
     pub seed: u64,
-    /// Instead of the cases so many that are drawn by the seed.
+    /// Number of random cases to draw from the seed, instead of the fixed cases.
     pub random: Option<u64>,
 }
 
 impl Choice {
-    /// Whether a case of this name is one of them.
+    /// Returns true if a case of this name is selected.
     fn has(&self, name: &str, short: bool) -> bool {
         (short || !self.short) && self.only.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }
 }
 
-/// Writes the logs of the chosen cases to `folder` and a manifest; returns what is true of each.
+/// Writes the logs of the chosen cases and a manifest to `folder`; returns the truth of each.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -73,7 +73,7 @@ pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     Ok(truths)
 }
 
-/// Writes what is true of the logs in `folder` beside them.
+/// Writes the manifest: the truths of the logs in `folder`.
 fn manifest(folder: &Path, truths: &[Truth]) -> anyhow::Result<()> {
     let manifest = folder.join("manifest.json");
     let text = serde_json::to_string_pretty(truths).context("failed to make the manifest")?;
@@ -113,7 +113,7 @@ mod tests {
             if truth.name.starts_with("weak-") {
                 assert!(part(truth.truth_ns) < 0.10, "{}: {}", truth.name, part(truth.truth_ns));
             }
-            // A finding that is first by a hair's breadth would be first by chance.
+            // With nearly equal costs, the order of the findings would be random.
             if let [first, second, ..] = truth.faults.as_slice() {
                 assert!(first.truth_ns as f64 > second.truth_ns as f64 * 1.3, "{}", truth.name);
             }

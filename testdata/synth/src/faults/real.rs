@@ -1,5 +1,5 @@
-//! Real programs under the tracer: `testdata/workloads/phases.c` with MPICH and Open MPI, on a file system that
-//! `testdata/workloads/delays.c` makes slow where a case wants it. The truth is the time less that of a twin run.
+//! Test cases with real programs under the tracer: `testdata/workloads/phases.c` with MPICH and Open MPI; `testdata/workloads/delays.c`
+//! slows down the file system if required. True loss = run time minus that of a twin run without the fault.
 
 use super::Choice;
 use super::injected::{self as fault, Fault};
@@ -8,15 +8,15 @@ use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program that runs twice, without the fault and with it; a healthy one runs once.
+/// Program that runs twice, without and with the fault; a healthy one runs once.
 struct Real {
     name: &'static str,
     mpi: &'static str,
     ranks: u32,
-    /// Delays and arguments of both runs.
+    /// Delays of both runs, as rules of `delays.c`.
     rules: &'static str,
     args: &'static str,
-    /// What makes it sick: further delays and arguments, and what that is.
+    /// Additional delays and arguments of the faulty run, and the fault.
     sick: Option<(&'static str, &'static str, Fault)>,
     /// Lines for the analyzer's `--layout`.
     layout: Option<&'static str>,
@@ -24,7 +24,7 @@ struct Real {
 
 const MPICH: &str = "mpich";
 const OPENMPI: &str = "openmpi";
-/// The file system that all cases begin with: time goes with the bytes, so that nothing but the fault makes a case sick.
+/// Basic file system of all cases: time is proportional to bytes, so that only the fault makes a case slow.
 const WRITES: &str = "op=write,us=100,perkib=16";
 const READS: &str = "op=read,us=100,perkib=16";
 
@@ -33,13 +33,12 @@ fn job(name: &'static str, mpi: &'static str, rules: &'static str, args: &'stati
 }
 
 impl Real {
-    /// The same, and its sick twin with further delays and arguments.
+    /// Adds a faulty twin with additional delays and arguments.
     fn by(self, rules: &'static str, args: &'static str, fault: Fault) -> Self {
         Self { sick: Some((rules, args, fault)), ..self }
     }
 }
 
-/// All of them.
 fn cases() -> Vec<Real> {
     let shared_target =
         Real { layout: Some("* size=256K count=8\n"), ..job("real-slow-ost", MPICH, WRITES, "phases=8") };
@@ -146,8 +145,7 @@ fn cases() -> Vec<Real> {
     ]
 }
 
-/// Runs the chosen ones with what lies in `built`: `phases.mpich`, `phases.openmpi`, `delays.so`, `libdxt_tracer.so`. An MPI
-/// that is not there is passed over, and said so.
+/// Runs the chosen cases with `phases.mpich`, `phases.openmpi`, `delays.so`, `libdxt_tracer.so` in `built`. A missing MPI is reported.
 pub(super) fn run(built: &Path, folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     let built = built.canonicalize().with_context(|| format!("failed to find {}", built.display()))?;
     let folder = folder.canonicalize().with_context(|| format!("failed to find {}", folder.display()))?;
@@ -186,9 +184,9 @@ impl Real {
         Ok(Truth { log: name.clone(), name, short: false, barriers, options, run_ns, truth_ns, faults })
     }
 
-    /// Runs the program with further delays and arguments; its traces go to `traces`. Returns the time that it took.
+    /// Runs the program with additional delays and arguments, tracing to `traces`. Returns the run time.
     fn once(&self, built: &Path, traces: &Path, rules: &str, args: &str) -> anyhow::Result<u64> {
-        // A name that tells nothing: findings name files.
+        // Neutral directory name: findings contain file names.
         let data = traces.with_file_name("scratch");
         for folder in [traces, &data] {
             if folder.exists() {
@@ -199,7 +197,7 @@ impl Real {
         let mut command = Command::new("timeout");
         command.args(["120", &format!("mpirun.{}", self.mpi), "-n", &self.ranks.to_string()]);
         command.args((self.mpi == OPENMPI).then_some("--oversubscribe"));
-        // Set for the ranks alone, not for the launcher.
+        // Set for the ranks only, not for the launcher.
         command
             .arg("env")
             .arg(preload(built))
@@ -209,10 +207,10 @@ impl Real {
         command.arg(built.join(format!("phases.{}", self.mpi))).arg(&data);
         command.args(self.args.split_whitespace()).args(args.split_whitespace());
         command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
-        // As many aggregators as ranks. Several that sieve what they write lose each other's bytes in Open MPI 4.1.4.
+        // One aggregator per rank. In Open MPI 4.1.4, several aggregators with data sieving overwrite each other's bytes.
         command.envs([("OMPI_MCA_io_ompio_num_aggregators", "4"), ("OMPI_MCA_fbtl_posix_write_datasieving", "0")]);
         let out = command.output().context("failed to run timeout")?;
-        let _ = std::fs::remove_dir_all(&data); // what the program wrote is of no use any more
+        let _ = std::fs::remove_dir_all(&data); // the program's output is no longer needed
         let (said, complained) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
         ensure!(out.status.success(), "mpirun.{} ended with {}: {complained}", self.mpi, out.status);
         let line = said.lines().find_map(|line| line.strip_prefix("run_ns="));
@@ -221,7 +219,7 @@ impl Real {
     }
 }
 
-/// The tracer first, the delays behind it.
+/// Returns the preload setting: the tracer first, then the delays.
 fn preload(built: &Path) -> String {
     let of = |name: &str| -> PathBuf { built.join(name) };
     format!("LD_PRELOAD={}:{}", of("libdxt_tracer.so").display(), of("delays.so").display())

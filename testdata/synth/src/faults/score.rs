@@ -1,63 +1,63 @@
-//! Holds a verdict against the truth.
+//! Comparison of a verdict with the truth.
 
 use super::truth::{Injected, Named, Right, Truth, Unit};
 use super::verdict::{Finding, KINDS, Verdict};
 
-/// Part of the run from which a loss is `high`.
+/// Minimum loss of severity `high`, as a share of the run time.
 const HIGH: f64 = 0.10;
-/// Part of the run from which a loss is a `warn`.
+/// Minimum loss of severity `warn`, as a share of the run time.
 const WARN: f64 = 0.02;
-/// A loss so near to a threshold, as a factor, may be on either side of it.
+/// Tolerance around a threshold, as a factor: a loss this near may be on either side.
 const NEAR: f64 = 1.25;
-/// Savings are right if they are within this factor of the truth.
+/// Maximum factor between promised and true savings.
 const WITHIN: f64 = 2.0;
 
-/// How a case came out.
+/// Score of a case.
 #[derive(Clone, Debug)]
 pub struct Score {
-    /// The case.
+    /// Case with its true faults.
     pub truth: Truth,
     /// The first finding, if there is any.
     pub first: Option<Finding>,
-    /// For each fault, the strongest first, the place among the findings of the first that names it, from 0.
+    /// For each fault, strongest first, the index of the first finding that names it.
     pub found: Vec<Option<usize>>,
-    /// Savings that the right finding promises, over the truth.
+    /// Promised savings of the right finding divided by the true savings.
     pub ratio: Option<f64>,
-    /// Whether the right finding's severity fits what is lost.
+    /// True if the right finding's severity fits the loss.
     pub severity: Option<bool>,
-    /// Findings that are `high` and name no fault of the case.
+    /// Findings of severity `high` that name no fault of the case.
     pub misleading: Vec<Finding>,
-    /// Findings above `info`.
+    /// Number of findings above `info`.
     pub loud: usize,
 }
 
 impl Score {
-    /// Whether nothing is wrong with the job.
+    /// Returns true if the job has no fault.
     #[must_use]
     pub fn healthy(&self) -> bool {
         self.truth.faults.is_empty()
     }
 
-    /// Whether the first finding is the strongest fault; of a healthy job, whether nothing is above `info`.
+    /// Returns true if the first finding names the strongest fault or, for a healthy job, if no finding is above `info`.
     #[must_use]
     pub fn right(&self) -> bool {
         if self.healthy() { self.loud == 0 } else { self.found.first() == Some(&Some(0)) }
     }
 
-    /// Whether the strongest fault is among the first three findings.
+    /// Returns true if the strongest fault is among the first three findings.
     #[must_use]
     pub fn in_the_first_three(&self) -> bool {
         self.found.first().copied().flatten().is_some_and(|place| place < 3)
     }
 
-    /// Whether the promised savings are within a factor of 2 of the truth; `None` if none are promised.
+    /// Returns true if the promised savings are within a factor of 2 of the truth; `None` if none are promised.
     #[must_use]
     pub fn saves_well(&self) -> Option<bool> {
         self.ratio.map(|ratio| (1.0 / WITHIN..=WITHIN).contains(&ratio))
     }
 }
 
-/// Holds `verdict` against `truth`.
+/// Compares `verdict` with `truth`.
 #[must_use]
 pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     let place = |fault: &Injected| verdict.findings.iter().position(|finding| names(fault, finding));
@@ -77,20 +77,20 @@ pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     }
 }
 
-/// Whether a finding names the fault.
+/// Returns true if a finding names the fault.
 fn names(fault: &Injected, finding: &Finding) -> bool {
     fault.right.iter().any(|right| is_right(right, finding))
 }
 
 fn is_right(right: &Right, finding: &Finding) -> bool {
-    // Names of files are not words.
+    // File names are not searched.
     let title: Vec<&str> = finding.title.split_whitespace().filter(|word| !word.starts_with('/')).collect();
     let text = format!("{} {}", finding.code, title.join(" ")).to_lowercase();
     let has = |list: &Vec<String>| list.iter().any(|word| begins_a_word(&text, word));
     right.words.iter().all(has) && !has(&right.never) && accuses(&right.unit, finding)
 }
 
-/// Whether `what` stands in the text where a word or a number begins: `ost` is not in `cost`, nor `1 of` in `21 of`.
+/// Returns true if `what` occurs at the beginning of a word or number: `ost` is not in `cost`, nor `1 of` in `21 of`.
 fn begins_a_word(text: &str, what: &str) -> bool {
     let of_one_kind = |a: char, b: char| (a.is_alphabetic() && b.is_alphabetic()) || (a.is_numeric() && b.is_numeric());
     let first = what.chars().next().unwrap_or(' ');
@@ -98,7 +98,7 @@ fn begins_a_word(text: &str, what: &str) -> bool {
         .any(|(at, _)| !text[..at].chars().next_back().is_some_and(|before| of_one_kind(before, first)))
 }
 
-/// Whether the finding accuses whom it may, and nobody else. With a rank it may name the rank's node.
+/// Returns true if the finding accuses the right unit, and no other. With a rank, it may name the rank's node.
 fn accuses(unit: &Named, finding: &Finding) -> bool {
     let others = |kind: &str| {
         let with_its_rank = |other: &str| other == "node" && kind == "rank" && !finding.accused("rank").is_empty();
@@ -115,7 +115,7 @@ fn accuses(unit: &Named, finding: &Finding) -> bool {
     }
 }
 
-/// `3`, `OST 3` and `OST0003` are one; names of nodes are themselves.
+/// Returns true if `name` is in `of`: `3`, `OST 3` and `OST0003` are equal; node names match exactly.
 fn is_one_of(name: &str, of: &[String]) -> bool {
     let number = |text: &str| {
         let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -124,7 +124,7 @@ fn is_one_of(name: &str, of: &[String]) -> bool {
     of.iter().any(|one| name == one || (one.bytes().all(|b| b.is_ascii_digit()) && number(name) == number(one)))
 }
 
-/// Whether a severity fits a loss of so large a part of the run.
+/// Returns true if a severity fits a loss of this share of the run time.
 fn fits(severity: &str, part: f64) -> bool {
     let is = |part: f64| {
         if part >= HIGH {

@@ -1,10 +1,9 @@
-//! Jobs with two or three faults at once, of different strength, and jobs with one weak fault.
+//! Jobs with two or three simultaneous faults of different strength, and jobs with one weak fault.
 
 use super::case::Case;
 use super::injected as fault;
 use super::job::{Direction, Interface, Job, Placement};
 
-/// All of them.
 pub(super) fn cases() -> Vec<Case> {
     [two(), three(), weak()].into_iter().flatten().collect()
 }
@@ -93,7 +92,7 @@ fn three() -> Vec<Case> {
     ]
 }
 
-/// Losses between 1 and 10 % of the run: worth a word, not an alarm.
+/// Returns cases that lose 1 to 10 % of the run time: worth a finding, but no alarm.
 fn weak() -> Vec<Case> {
     vec![
         Case::new("weak-slow-rank", Job { compute_ns: 700e6, ..usual(130) }, [fault::slow_rank(5, 2.0)]).short(),

@@ -1,5 +1,4 @@
-//! The file system: storage targets and a metadata server that serve one request after another, and stripes whose locks
-//! lie with one node at a time.
+//! Model of the file system: storage targets and a metadata server that serialize requests, and stripe locks held by one node at a time.
 
 use super::calls::{Call, Op};
 use super::chance::{lognormal, uniform};
@@ -7,24 +6,24 @@ use super::job::{Job, factor};
 use super::work::is_header;
 use std::collections::HashMap;
 
-/// What the servers are busy with.
+/// State of the servers.
 pub(super) struct Storage<'a> {
     job: &'a Job,
     osts_free: Vec<f64>,
     metadata_free: f64,
-    /// Node that holds a stripe's lock, and until when it writes there.
+    /// By file and stripe: node that holds the lock, and the end of its writes there.
     stripes: HashMap<(u32, u64), (u32, f64)>,
     stalled: bool,
 }
 
-/// Who calls, when, and the numbers that make its luck.
+/// Caller and time of a call, and the keys of its random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) now: f64,
     pub(super) rank: u32,
     pub(super) thread: u32,
     pub(super) phase: u32,
-    /// Number of the call among those of its kind in the phase.
+    /// Number of the call among those of its operation in the phase.
     pub(super) number: u64,
 }
 
@@ -39,7 +38,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// When a call that is made now returns.
+    /// Returns the time at which a call made now ends.
     pub(super) fn serve(&mut self, by: Request, call: &Call) -> f64 {
         let job = self.job;
         let worker = u64::from(by.rank) << 16 | u64::from(by.thread);
@@ -85,14 +84,14 @@ impl<'a> Storage<'a> {
         self.metadata_free.max(now + own_ns)
     }
 
-    /// A read or write: as long as the caller needs, or the slowest target that it touches.
+    /// Returns the end of a read or write: limited by the caller or by the slowest target touched.
     fn data(&mut self, by: Request, call: &Call, luck: f64) -> f64 {
         let job = self.job;
         let (offset, length) = (call.offset.unwrap_or(0), call.length.max(1));
         let latency = match call.op {
             Op::Write => job.write_ns,
             Op::Read => job.read_ns,
-            // A C stream fills its buffer and calls the system when it is full.
+            // A C stream fills its buffer, and calls the kernel when it is full.
             _ => 300.0 + job.write_ns * (length as f64 / 4096.0).min(1.0),
         };
         let own = |bytes: u64| (latency + bytes as f64 * 1e9 / job.client_rate) * luck;
@@ -123,7 +122,7 @@ impl<'a> Storage<'a> {
         end
     }
 
-    /// When the node of the caller has the locks of all stripes that the write touches.
+    /// Returns the time at which the caller's node has the locks of all stripes touched by the write.
     fn locks(&self, by: Request, call: &Call, offset: u64, length: u64) -> f64 {
         let (first, last) = (offset / self.job.stripe_size, (offset + length - 1) / self.job.stripe_size);
         let node = self.job.node_of(by.rank);
@@ -144,7 +143,7 @@ impl<'a> Storage<'a> {
     }
 }
 
-/// The OST of a stripe of a file that begins on `first_ost`.
+/// Returns the OST of a stripe of a file that begins on `first_ost`.
 pub(super) fn ost_of(job: &Job, first_ost: u32, stripe: u64) -> u32 {
     (first_ost + (stripe % u64::from(job.stripe_count.min(job.osts))) as u32) % job.osts
 }

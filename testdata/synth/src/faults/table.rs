@@ -1,31 +1,31 @@
-//! The scores as a table, and their totals.
+//! Table of scores, with totals.
 
 use super::score::Score;
 use super::truth::Named;
 use std::fmt::Write as _;
 
-/// Sums over all cases. Counts of `of` are what the count before could have been.
+/// Sums over all cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Cases with a fault.
     pub sick: usize,
-    /// Those whose first finding is the strongest fault.
+    /// Faulty cases whose first finding names the strongest fault.
     pub first_right: usize,
-    /// Those that have it among the first three.
+    /// Faulty cases with the strongest fault among the first three findings.
     pub in_three: usize,
-    /// Those that have it nowhere.
+    /// Faulty cases without a finding on the strongest fault.
     pub nowhere: usize,
-    /// Faults besides the strongest.
+    /// Faults other than the strongest of their case.
     pub further: usize,
-    /// Those of them that are found.
+    /// Further faults that are found.
     pub further_found: usize,
     /// Healthy cases.
     pub healthy: usize,
-    /// Those with nothing above `info`.
+    /// Healthy cases without findings above `info`.
     pub quiet: usize,
     /// Right findings that promise savings.
     pub promised: usize,
-    /// Those that are within a factor of 2 of the truth.
+    /// Promised savings within a factor of 2 of the truth.
     pub promised_well: usize,
     /// Right findings whose severity fits.
     pub severity_fits: usize,
@@ -34,7 +34,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Over `scores`.
+    /// Returns the totals of `scores`.
     #[must_use]
     pub fn of(scores: &[Score]) -> Self {
         let sick: Vec<&Score> = scores.iter().filter(|score| !score.healthy()).collect();
@@ -58,7 +58,7 @@ impl Totals {
     }
 }
 
-/// The table and the totals.
+/// Formats the table and the totals.
 #[must_use]
 pub fn table(scores: &[Score]) -> String {
     let mut rows = vec![
@@ -99,7 +99,7 @@ pub fn table(scores: &[Score]) -> String {
     out
 }
 
-/// A case's line, a line for each further fault and one for each misleading finding.
+/// Returns a case's line, a line for each further fault, and one for each misleading finding.
 fn lines(score: &Score) -> Vec<[String; 8]> {
     let yes = |is: bool| String::from(if is { "yes" } else { "NO" });
     let place = |found: Option<&Option<usize>>| match found {
@@ -141,13 +141,13 @@ fn lines(score: &Score) -> Vec<[String; 8]> {
     rows
 }
 
-/// A finding in one short line.
+/// Formats a finding as one short line.
 fn said(code: &str, severity: &str, title: &str) -> String {
     let text = format!("{code} {severity} {title}");
     if text.chars().count() <= 90 { text } else { text.chars().take(87).chain("...".chars()).collect() }
 }
 
-/// What would be right of the strongest fault, shortly: the unit, else the first words.
+/// Returns the right answer for the strongest fault in short: the unit, or the first words.
 fn expected(score: &Score) -> String {
     let Some(right) = score.truth.faults.first().and_then(|fault| fault.right.first()) else {
         return "nothing over info".into();

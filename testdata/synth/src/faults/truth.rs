@@ -1,95 +1,95 @@
-//! What is true of a case, and what a finding must say to be right about it. Both travel in the manifest.
+//! Truth of a case, and the content of right findings. Both are stored in the manifest.
 
 use serde::{Deserialize, Serialize};
 
-/// A log and what is true of it.
+/// Log with its truth.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Truth {
-    /// Name of the case; the log is `NAME.dxt`, or what `log` says.
+    /// Name of the case; the log is `NAME.dxt`, unless `log` differs.
     pub name: String,
-    /// File or directory of the trace, from the manifest on.
+    /// File or directory of the trace, relative to the manifest.
     pub log: String,
-    /// Whether it belongs to the short form.
+    /// True if in the short form.
     pub short: bool,
-    /// Whether the trace shows barriers.
+    /// True if the trace shows barriers.
     pub barriers: bool,
-    /// Options that the analyzer needs to know what the log cannot say.
+    /// Options that give the analyzer information missing from the log.
     #[serde(default)]
     pub options: Vec<String>,
-    /// Time of the run, in ns.
+    /// Run time, in ns.
     pub run_ns: u64,
-    /// Time of the run less that of the twin without any fault, in ns.
+    /// Run time minus that of the twin without any fault, in ns.
     pub truth_ns: u64,
-    /// Faults, the one that costs most first; none in a healthy log.
+    /// Faults in order of cost, largest first; empty for a healthy log.
     pub faults: Vec<Injected>,
 }
 
-/// A fault in a log.
+/// Fault in a log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Injected {
-    /// What it is, in words.
+    /// Description of the fault.
     pub cause: String,
-    /// Time of the run less that of the same run without this fault, in ns.
+    /// Run time minus that of the same run without this fault, in ns.
     pub truth_ns: u64,
-    /// Findings that name the cause: any of these.
+    /// Alternatives of right findings.
     pub right: Vec<Right>,
 }
 
-/// One way to be right.
+/// Criterion of a right finding.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Right {
-    /// Of each list, one must stand in the finding's code or title (lower case).
+    /// Word lists: at least one word of each list must occur in the finding's code or title (lower case).
     pub words: Vec<Vec<String>>,
-    /// None of these may.
+    /// Words that must not occur.
     pub never: Vec<String>,
-    /// The unit that it is about.
+    /// Unit that the finding must or may accuse.
     pub unit: Named,
 }
 
-/// Whom a finding may accuse.
+/// Units that a finding may accuse.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Named {
     /// No rank, node or OST.
     Nobody,
-    /// One of these.
+    /// Exactly these units: at least one of them, and no other.
     Must(Unit),
-    /// One of these, or none of their kind.
+    /// These units, or none of their kind.
     May(Unit),
 }
 
-/// Ranks, nodes or OSTs.
+/// Set of ranks, nodes or OSTs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Unit {
     /// `rank`, `node` or `ost`.
     pub kind: String,
-    /// Their numbers or names.
+    /// Numbers or names of the units.
     pub of: Vec<String>,
 }
 
 impl Right {
-    /// A finding with one word of each list that accuses nobody.
+    /// Returns a criterion with one word of each list and no accused unit.
     #[must_use]
     pub fn words(words: &[&[&str]]) -> Self {
         let owned = |list: &&[&str]| list.iter().map(|word| (*word).to_owned()).collect();
         Self { words: words.iter().map(owned).collect(), never: Vec::new(), unit: Named::Nobody }
     }
 
-    /// The same without these words.
+    /// Adds words that must not occur.
     #[must_use]
     pub fn never(mut self, words: &[&str]) -> Self {
         self.never.extend(words.iter().map(|word| (*word).to_owned()));
         self
     }
 
-    /// The same about one of these units.
+    /// Requires one of these units.
     #[must_use]
     pub fn about(mut self, kind: &str, of: &[String]) -> Self {
         self.unit = Named::Must(Unit { kind: kind.into(), of: of.to_vec() });
         self
     }
 
-    /// The same about one of these units or none of their kind.
+    /// Requires one of these units or none of their kind.
     #[must_use]
     pub fn or_about(mut self, kind: &str, of: &[String]) -> Self {
         self.unit = Named::May(Unit { kind: kind.into(), of: of.to_vec() });

@@ -1,4 +1,4 @@
-//! What an analyzer says of a log, as `dxt-analyze report --format json` prints it, and whom each finding accuses.
+//! Verdict of an analyzer on a log, as printed by `dxt-analyze report --format json`, with the units that each finding accuses.
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -6,27 +6,27 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// The verdict on a run.
+/// Verdict on a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Verdict {
-    /// In the order in which the report shows them.
+    /// Findings in the order of the report.
     #[serde(default)]
     pub findings: Vec<Finding>,
 }
 
-/// A finding, as far as it is judged.
+/// Finding, with the fields used for scoring.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Finding {
-    /// Its code.
+    /// Code of the finding, such as `DXT-O002`.
     pub code: String,
     /// `high`, `warn` or `info`.
     pub severity: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub title: String,
-    /// What it is about: `rank`, `node`, `ost`, `file`, ...
+    /// Units that the finding is about: `rank`, `node`, `ost`, `file`, ...
     pub about: Value,
-    /// Time of the run that the remedy would save, in ns.
+    /// Run time that the remedy would save, in ns.
     pub saves_ns: Option<f64>,
 }
 
@@ -34,7 +34,7 @@ pub struct Finding {
 pub(super) const KINDS: [&str; 3] = ["rank", "node", "ost"];
 
 impl Finding {
-    /// Units of a kind that it accuses: those that it is about, else those that its title names.
+    /// Returns the accused units of a kind: those in `about`, else those named in the title.
     pub(super) fn accused(&self, kind: &str) -> Vec<String> {
         let plural = format!("{kind}s");
         let about =
@@ -42,7 +42,7 @@ impl Finding {
         if about.is_empty() { self.in_title(kind) } else { about }
     }
 
-    /// `rank 5`, `OST 3`, `node node0001`: what follows the word, if it looks like a number or a name with one.
+    /// Returns the names in the title: the word after `kind`, if it ends in a digit, as in `rank 5`, `OST 3`, `node node0001`.
     fn in_title(&self, kind: &str) -> Vec<String> {
         let title = self.title.to_lowercase();
         let words: Vec<&str> = title.split(|c: char| c.is_whitespace() || ",;:()".contains(c)).collect();
@@ -51,7 +51,7 @@ impl Finding {
     }
 }
 
-/// A name, a number, or a list of them.
+/// Returns a name, a number, or a list of these as names.
 fn names(value: &Value) -> Vec<String> {
     match value {
         Value::Number(number) => vec![number.to_string()],
@@ -61,10 +61,10 @@ fn names(value: &Value) -> Vec<String> {
     }
 }
 
-/// What `analyzer` says of `log`.
+/// Runs `analyzer` on `log`; returns its verdict.
 pub(super) fn ask(analyzer: &Path, log: &Path, options: &[String], folder: &Path) -> anyhow::Result<Verdict> {
     let log = log.canonicalize().with_context(|| format!("failed to find {}", log.display()))?;
-    // The page that a report may write goes to the folder.
+    // Directory of the page that a report may write.
     let out = Command::new(analyzer)
         .args(["report", "--format", "json"])
         .args(options)
@@ -78,7 +78,7 @@ pub(super) fn ask(analyzer: &Path, log: &Path, options: &[String], folder: &Path
     read(&out.stdout).with_context(of)
 }
 
-/// A verdict from a report's JSON.
+/// Reads a verdict from a report's JSON.
 pub(super) fn read(json: &[u8]) -> anyhow::Result<Verdict> {
     let report: Value = serde_json::from_slice(json)?;
     let verdict = report.get("verdict").context("there is no verdict")?;

@@ -1,20 +1,20 @@
-//! What a thread does in a phase: computing, then its accesses in the job's manner, then the meeting.
+//! Steps of a thread in a phase: computing, then its accesses by the job's interface, then the synchronization.
 
 use super::calls::{Call, Op, Step};
 use super::chance::{lognormal, shuffled};
 use super::job::{Direction, Interface, Job, Order, Placement, Sieve, factor};
 
-/// Bytes of the block that all read, and of the blocks that hold an access's ends.
+/// Size of the block that all ranks read, and of the blocks at an access's ends.
 const SMALL_BLOCK: u64 = 4096;
-/// ROMIO's buffer for reading with holes.
+/// Size of ROMIO's buffer for reads with holes.
 const READ_SIEVE: u64 = 4 << 20;
-/// ROMIO's buffer for writing with holes.
+/// Size of ROMIO's buffer for writes with holes.
 const WRITE_SIEVE: u64 = 512 << 10;
-/// ROMIO's buffer of an aggregator.
+/// Size of an aggregator's buffer in ROMIO.
 const AGGREGATOR_BUFFER: u64 = 16 << 20;
-/// Spread of the times of computing: sigma of their logarithm.
+/// Spread of compute times: sigma of their logarithm.
 const COMPUTE_SIGMA: f64 = 0.01;
-/// Number of the file that holds the block that all read.
+/// Number of the file with the block that all ranks read.
 const HEADER_FILE: u32 = u32::MAX;
 
 /// A thread of the job.
@@ -24,12 +24,12 @@ pub(super) struct Who {
     pub(super) thread: u32,
 }
 
-/// Whether it is the file of the block that all read, which lies in one of its own.
+/// Returns true for the file that only holds the block read by all ranks.
 pub(super) fn is_header(file: u32) -> bool {
     file == HEADER_FILE
 }
 
-/// The steps of `who` in `phase`.
+/// Returns the steps of `who` in `phase`.
 pub(super) fn steps(job: &Job, who: Who, phase: u32) -> Vec<Step> {
     assert!(!job.only_rank_0 || job.interface != Interface::Collective, "a collective call is made by all ranks");
     let mut out = Vec::new();
@@ -58,7 +58,7 @@ fn takes_part(job: &Job, who: Who) -> bool {
     (!job.only_rank_0 || who.rank == 0) && job.header.is_none_or(|header| who.rank < header.bulk_ranks)
 }
 
-/// The I/O of a phase.
+/// Appends the I/O of a phase.
 fn part(job: &Job, who: Who, phase: u32, out: &mut Vec<Step>) {
     let file = file_of(job, who, phase);
     let turn = job.serial.then_some(phase * job.ranks + who.rank);
@@ -94,7 +94,7 @@ fn part(job: &Job, who: Who, phase: u32, out: &mut Vec<Step>) {
     out.extend(turn.map(|_| Step::Next));
 }
 
-/// Opens or closes a file; MPI-IO does it in a call that all ranks make together.
+/// Opens or closes a file; collectively with MPI-IO.
 fn of_the_file(job: &Job, outer: Op, call: Call, out: &mut Vec<Step>) {
     if matches!(job.interface, Interface::Independent | Interface::Collective) {
         let meet = Step::Meet(None);
@@ -104,15 +104,14 @@ fn of_the_file(job: &Job, outer: Op, call: Call, out: &mut Vec<Step>) {
     }
 }
 
-/// File of a thread in a phase: 0 if all share one, else the rank's.
+/// Returns the file of a thread in a phase: 0 if all share one, else the rank's.
 pub(super) fn file_of(job: &Job, who: Who, phase: u32) -> u32 {
     let own = if job.place == Placement::Own { who.rank } else { 0 };
     let each = if job.place == Placement::Own { job.ranks } else { 1 };
     own + if job.file_per_phase { phase * each } else { 0 }
 }
 
-/// Which piece of a rank's bytes `phase` is about: each phase goes on where the last one of its direction ended, and what is
-/// read was there before.
+/// Returns the index of the rank's data in `phase`: each phase continues the last one in its direction; read data existed before.
 fn step_of(job: &Job, phase: u32) -> u64 {
     match job.direction {
         Direction::Both if job.writes(phase) => (phase / 2).into(),
@@ -122,7 +121,7 @@ fn step_of(job: &Job, phase: u32) -> u64 {
     }
 }
 
-/// Offset and length of each access of a thread in a phase.
+/// Returns offset and length of each access of a thread in a phase.
 fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     let whole = if job.only_rank_0 { u64::from(job.ranks) } else { 1 };
     let count = (job.bytes * job.share(who.rank) * whole / job.transfer).max(1);
@@ -152,7 +151,7 @@ fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     (0..times).flat_map(|_| 0..count).map(|i| (one(i) + job.shift, job.transfer)).collect()
 }
 
-/// An access without MPI.
+/// Appends an access without MPI.
 fn plain(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     let writes = job.writes(phase);
     let op = match (job.interface, writes) {
@@ -178,7 +177,7 @@ fn plain(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     out.extend(job.lock_each.then_some(Step::Give { key, call: Call { op: Op::Unlock, ..whole_file } }));
 }
 
-/// An access of one rank through MPI-IO.
+/// Appends an independent MPI-IO access.
 fn independent(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     let writes = job.writes(phase);
     let (outer, inner) = if writes { (Op::FileWrite, Op::Write) } else { (Op::FileRead, Op::Read) };
@@ -208,12 +207,12 @@ fn independent(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     out.push(Step::Leave);
 }
 
-/// `length` bytes from `from` on, cut into pieces of at most `most`.
+/// Splits `length` bytes at `from` into pieces of at most `most` bytes.
 fn pieces(from: u64, length: u64, most: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..length.div_ceil(most)).map(move |i| (from + i * most, most.min(length - i * most)))
 }
 
-/// An access of all ranks through MPI-IO: they tell each other what they want, aggregators move it.
+/// Appends a collective MPI-IO access: ranks exchange requests, then aggregators move the data.
 fn collective(job: &Job, who: Who, phase: u32, index: usize, access: (u64, u64), out: &mut Vec<Step>) {
     let writes = job.writes(phase);
     let (outer, inner) = if writes { (Op::FileWriteAll, Op::Write) } else { (Op::FileReadAll, Op::Read) };

@@ -4,7 +4,7 @@ use super::{Access, Pattern};
 use crate::args::Args;
 use rand_chacha::ChaCha8Rng;
 
-/// Rank r has file r.
+/// Pattern in which rank r has file r.
 pub(super) struct FilePerProcess<'a> {
     pub(super) args: &'a Args,
 }

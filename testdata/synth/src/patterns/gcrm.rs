@@ -1,6 +1,6 @@
-//! The case that the DXT paper found in GCRM (C. Xu et al., "DXT: Darshan eXtended Tracing", CUG 2017, Figure 4): among
-//! large writes near 1.4 GB/s, 14 writes of at most 328 bytes took 3.5 s each, because several ranks wrote to the same
-//! stripe. The slow ones are the paper's, value for value; the fast ones fill whole stripes of their own.
+//! Case of GCRM in the DXT paper (C. Xu et al., "DXT: Darshan eXtended Tracing", CUG 2017, Figure 4): among large writes near 1.4 GB/s, 14
+//! writes of at most 328 bytes took 3.5 s each, because several ranks wrote to the same stripe. Slow writes have the exact values of the
+//! paper; fast ones fill whole stripes of their own.
 
 use super::{Access, Pattern};
 use crate::args::Args;
@@ -9,16 +9,16 @@ use rand_distr::{Distribution, Normal};
 
 /// Stripe size of the paper's file, in bytes.
 pub(crate) const STRIPE_SIZE: u64 = 4 << 20;
-/// A stripe count that puts stripes 0, 260, 520 and 780 on OST 0, as in the paper.
+/// Stripe count that puts stripes 0, 260, 520 and 780 on OST 0, as in the paper.
 pub(crate) const STRIPE_COUNT: u16 = 52;
 /// First stripe of the fast writes: behind all slow ones.
 const FIRST_FAST_STRIPE: u64 = 1040;
-/// The fast writes of all ranks lie between these times, in ns: before the slow ones.
+/// Time range of the fast writes of all ranks, in ns: before the slow ones.
 const FAST_TIME: std::ops::Range<u64> = 1_000_000_000..24_500_000_000;
 
-/// One centisecond in ns: the unit in which the paper prints times.
+/// Centisecond in ns: the unit of times in the paper.
 const CENTISECOND: u64 = 10_000_000;
-/// The slow writes: rank, offset, length in bytes, start and end in centiseconds.
+/// Slow writes: rank, offset, length in bytes, start and end in centiseconds.
 const SLOW: [(u32, u64, u64, u64, u64); 14] = [
     (0, 96, 40, 2487, 2841),
     (1, 800, 40, 2488, 2838),
@@ -36,7 +36,7 @@ const SLOW: [(u32, u64, u64, u64, u64); 14] = [
     (11, 3_271_568_024, 328, 2485, 2835),
 ];
 
-/// Each rank writes `segments` whole stripes, then the ranks of [`SLOW`] their slow write.
+/// Pattern in which each rank writes `segments` whole stripes, then the ranks of [`SLOW`] their slow write.
 pub(super) struct Gcrm<'a> {
     pub(super) args: &'a Args,
 }
@@ -52,7 +52,7 @@ impl Pattern for Gcrm<'_> {
         let undisturbed = STRIPE_SIZE as f64 / 1.4;
         let mut out: Vec<Access> = (0..count)
             .map(|i| {
-                // Cut at two standard deviations: by no box plot's rule is any of these an outlier.
+                // Cut at two standard deviations: none is an outlier by box plot rules.
                 let spread: f64 = Normal::new(0.0, 0.02).map_or(0.0, |normal| normal.sample(random));
                 let start = FAST_TIME.start + i * period + u64::from(rank) * 1000;
                 let duration = (undisturbed * (1.0 + spread.clamp(-0.04, 0.04))) as u64;

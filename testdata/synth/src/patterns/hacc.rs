@@ -1,17 +1,17 @@
-//! Like HACC-IO in its shared-file mode: nine variables per particle, each variable contiguous over all ranks, with a
-//! small header before each rank's part, so that nothing after the first header is aligned to anything.
+//! Pattern of HACC-IO in shared-file mode: nine variables per particle, each contiguous over all ranks, with a small header before each
+//! rank's part. Nothing after the first header is therefore aligned.
 
 use super::{Access, Pattern};
 use crate::args::Args;
 use rand_chacha::ChaCha8Rng;
 
-/// Bytes per particle of xx, yy, zz, vx, vy, vz, phi (float), pid (64-bit integer), mask (16-bit integer).
+/// Size per particle of xx, yy, zz, vx, vy, vz, phi (float), pid (64-bit integer), mask (16-bit integer), in bytes.
 const VARIABLES: [u64; 9] = [4, 4, 4, 4, 4, 4, 4, 8, 2];
-/// Bytes of the header before each rank's part of a variable.
+/// Size of the header before each rank's part of a variable, in bytes.
 const PART_HEADER: u64 = 24;
 
-/// `segments` data operations per rank over the nine variables, the first of each variable its header. A rank's part
-/// of a 4-byte variable takes `transfer` bytes per data operation.
+/// Pattern with `segments` data operations per rank over the nine variables, the first of each variable its header. A rank's part of a
+/// 4-byte variable takes `transfer` bytes per data operation.
 pub(super) struct Hacc<'a> {
     pub(super) args: &'a Args,
 }

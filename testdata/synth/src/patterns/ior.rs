@@ -1,10 +1,10 @@
-//! IOR's two ways to share a file: each rank its own contiguous part, or all ranks in turn.
+//! IOR's two ways to share a file: a contiguous part per rank, or alternating ranks.
 
 use super::{Access, Pattern};
 use crate::args::Args;
 use rand_chacha::ChaCha8Rng;
 
-/// Rank r owns `segments * transfer` contiguous bytes.
+/// Pattern in which each rank owns `segments * transfer` contiguous bytes.
 pub(super) struct Segmented<'a> {
     pub(super) args: &'a Args,
 }
@@ -20,8 +20,8 @@ impl Pattern for Segmented<'_> {
     }
 }
 
-/// Round i holds one transfer of each rank, in rank order. Through MPI-IO a round is a collective call: the first rank
-/// of each node writes an equal share of the round's bytes, cut at multiples of the stripe size.
+/// Pattern in rounds: each holds one transfer per rank, in rank order. Through MPI-IO, a round is a collective call: the first rank of each
+/// node writes an equal share of the round's bytes, cut at multiples of the stripe size.
 pub(super) struct Strided<'a> {
     pub(super) args: &'a Args,
 }
@@ -49,7 +49,7 @@ impl Pattern for Strided<'_> {
         let stripe = self.args.striping().map_or(1, |striping| striping.size);
         let nodes = u64::from(self.args.node_of(self.args.ranks() - 1)) + 1;
         let share = round.div_ceil(nodes).next_multiple_of(stripe);
-        // Domains are counted from the stripe in which the round begins, so that no two nodes share a stripe.
+        // Domains start at the stripe in which the round begins, so that no two nodes share a stripe.
         let domain = begin / stripe * stripe + u64::from(node) * share;
         let (from, to) = (domain.max(begin), (domain + share).min(end));
         Some(if from < to { vec![Access::new(from, to - from)] } else { Vec::new() })

@@ -1,4 +1,4 @@
-//! Compiles the workload programs of testdata/workloads, each variant once per test run.
+//! Compiler of the workload programs in testdata/workloads; each variant is built once per test run.
 
 use super::have;
 use std::collections::BTreeMap;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Who compiles.
+/// Compiler of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Compiler {
     /// The system's C compiler.
     Cc,
     /// The system's C++ compiler.
     Cxx,
-    /// MPICH's wrapper.
+    /// MPICH's wrapper of the C compiler.
     Mpich,
-    /// Open MPI's wrapper.
+    /// Open MPI's wrapper of the C compiler.
     OpenMpi,
     /// MPICH's wrapper of gfortran.
     MpichFortran,
@@ -24,7 +24,6 @@ pub(crate) enum Compiler {
 }
 
 impl Compiler {
-    /// The program to call.
     pub(crate) const fn program(self) -> &'static str {
         match self {
             Self::Cc => "cc",
@@ -36,7 +35,7 @@ impl Compiler {
         }
     }
 
-    /// Flags that every program is compiled with. mpif.h is not free of warnings.
+    /// Returns the flags for all programs. mpif.h causes warnings, which are off.
     const fn flags(self) -> &'static [&'static str] {
         match self {
             Self::MpichFortran | Self::OpenMpiFortran => &["-w", "-fallow-argument-mismatch", "-pthread"],
@@ -44,7 +43,6 @@ impl Compiler {
         }
     }
 
-    /// Source files of a workload.
     fn sources(self, name: &str) -> Vec<PathBuf> {
         match self {
             Self::MpichFortran | Self::OpenMpiFortran => {
@@ -56,17 +54,17 @@ impl Compiler {
     }
 }
 
-/// Path of a file of testdata/workloads.
+/// Returns the path of a file of testdata/workloads.
 pub(crate) fn workload_source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/workloads").join(name)
 }
 
-/// The workload `name` (without its ending), compiled plainly.
+/// Builds the workload `name` (without suffix) with default flags.
 pub(crate) fn workload(name: &'static str) -> PathBuf {
     workload_with(name, Compiler::Cc, &["-O1"])
 }
 
-/// The workload compiled in a way of its own.
+/// Builds the workload with the given compiler and flags.
 pub(crate) fn workload_with(name: &'static str, compiler: Compiler, flags: &[&'static str]) -> PathBuf {
     type Key = (&'static str, Compiler, Vec<&'static str>);
     static BUILT: Mutex<BTreeMap<Key, PathBuf>> = Mutex::new(BTreeMap::new());
@@ -75,7 +73,7 @@ pub(crate) fn workload_with(name: &'static str, compiler: Compiler, flags: &[&'s
     built.entry((name, compiler, flags.to_vec())).or_insert_with(build).clone()
 }
 
-/// The workload compiled with the HDF5 that pkg-config(1) calls `hdf5-<build>`; `None`, said, if there is none.
+/// Builds the workload with HDF5 (package `hdf5-<build>` of pkg-config(1)); `None`, with a message, if missing.
 pub(crate) fn workload_hdf5(name: &str, compiler: Compiler, hdf5: &str, flags: &[&str]) -> Option<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -110,7 +108,7 @@ fn build(name: &str, compiler: Compiler, flags: &[&str], variant: &str) -> PathB
     program
 }
 
-/// The system's Python: the one for which distributions package mpi4py and h5py.
+/// Returns the system's Python, for which distributions package mpi4py and h5py.
 pub(crate) fn python() -> Option<PathBuf> {
     let system = PathBuf::from("/usr/bin/python3");
     system.is_file().then_some(system).or_else(|| have("python3").then(|| "python3".into()))

@@ -1,4 +1,4 @@
-//! Runs a program, alone or on ranks, with the library preloaded or not; never longer than a limit.
+//! Runner of programs, alone or on ranks, with or without the preloaded library; limited in time.
 
 use super::{Compiler, Scratch, Traces, have, library, read_log};
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Longest time for one program, in seconds.
+/// Time limit for one program, in seconds.
 const LIMIT_SECONDS: &str = "240";
 
-/// What to run and how.
+/// Program to run, with its settings.
 pub(crate) struct Launch<'a> {
     scratch: &'a Scratch,
     command: Vec<OsString>,
@@ -20,19 +20,17 @@ pub(crate) struct Launch<'a> {
     variables: Vec<(OsString, Option<OsString>)>,
 }
 
-/// What became of it.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Exit code, or 128 plus the signal.
+    /// Exit code, or 128 + signal.
     pub(crate) code: i32,
-    /// Standard output.
     pub(crate) stdout: String,
-    /// Standard error.
     pub(crate) stderr: String,
 }
 
 impl<'a> Launch<'a> {
-    /// `program` under the tracer, writing into the scratch directory.
+    /// Returns a launch of `program` under the tracer, with outputs in the scratch directory.
     pub(crate) fn new(scratch: &'a Scratch, program: impl AsRef<Path>) -> Self {
         let (command, directory) = (vec![program.as_ref().into()], scratch.root().to_owned());
         let launch = Self { scratch, command, mpi: None, preload: true, directory, variables: Vec::new() };
@@ -40,24 +38,21 @@ impl<'a> Launch<'a> {
         launch.env("DXT_OUTPUT_DIR", scratch.traces()).env("DXT_SPOOL", scratch.spools())
     }
 
-    /// Adds an argument.
     pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.push(argument.as_ref().into());
         self
     }
 
-    /// Adds arguments.
     pub(crate) fn args<const N: usize>(self, arguments: [&str; N]) -> Self {
         arguments.into_iter().fold(self, Self::arg)
     }
 
-    /// In the data directory instead of the scratch directory.
+    /// Runs the program in the data directory instead of the scratch directory.
     pub(crate) fn in_data(mut self) -> Self {
         self.directory = self.scratch.data();
         self
     }
 
-    /// Sets a variable for the program.
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name.into(), Some(value.as_ref().into())));
         self
@@ -69,32 +64,31 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Without the library.
+    /// Runs the program without the library.
     pub(crate) fn untraced(mut self) -> Self {
         self.preload = false;
         self
     }
 
-    /// On `ranks` ranks of an MPI.
+    /// Runs the program on `ranks` ranks of an MPI.
     pub(crate) fn ranks(mut self, mpi: Compiler, ranks: u32) -> Self {
         self.mpi = Some((mpi, ranks));
         self
     }
 
-    /// Runs it to its end.
     pub(crate) fn run(self) -> Outcome {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", LIMIT_SECONDS]);
         if let Some((mpi, ranks)) = self.mpi {
             command.args(launcher(mpi)).args(["-n", &ranks.to_string()]);
-            // Open MPI refuses to run as root unless both are set; they mean nothing to others.
+            // Open MPI refuses to run as root unless both are set; others ignore them.
             if is_root() {
                 command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             }
         }
-        // The variables are set by env(1) in front of the program, so that no launcher is preloaded.
+        // Set by env(1) in front of the program, so that launchers are not preloaded.
         command.arg("env");
-        // The last word on a variable counts; env(1) wants options before assignments.
+        // The last setting of a variable wins; env(1) requires options before assignments.
         let variables: BTreeMap<_, _> = self.variables.iter().map(|(name, value)| (name, value)).collect();
         for name in variables.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name) {
             command.arg("-u").arg(name);
@@ -110,8 +104,8 @@ impl<'a> Launch<'a> {
         command.args(&self.command);
         command.current_dir(&self.directory).stdin(Stdio::null()).env_remove("LD_PRELOAD");
         let mut output = command.output().expect("failed to run timeout(1)");
-        // Of two launchers of Open MPI 4 at once, one may take away the directory that the other is making (orte/util/session_dir.c). The
-        // program has not begun then.
+        // If two launchers of Open MPI 4 run at once, one may remove the other's new directory (orte/util/session_dir.c), before the
+        // program starts.
         for _ in 0..5 {
             if !output.stderr.windows(13).any(|words| words == b"session_dir.c") {
                 break;
@@ -124,7 +118,7 @@ impl<'a> Launch<'a> {
         Outcome { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 
-    /// Runs it, demands success, and returns its own log and its traces.
+    /// Runs the program, asserts success, and returns its own log and its traces.
     pub(crate) fn traced(self) -> (Vec<super::Op>, Traces) {
         let scratch = self.scratch;
         let outcome = self.run();
@@ -140,7 +134,7 @@ fn joined(name: &OsStr, value: &OsStr) -> OsString {
     both
 }
 
-/// The launcher of an MPI and what it needs on a small machine.
+/// Returns the launcher of an MPI, with the options needed on a small machine.
 fn launcher(mpi: Compiler) -> &'static [&'static str] {
     match mpi {
         Compiler::Mpich | Compiler::MpichFortran => &["mpirun.mpich"],
@@ -148,14 +142,13 @@ fn launcher(mpi: Compiler) -> &'static [&'static str] {
     }
 }
 
-/// Whether we are root.
 pub(crate) fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status")
         .is_ok_and(|status| status.lines().any(|line| line.starts_with("Uid:") && line.contains("\t0\t0")))
 }
 
 impl Compiler {
-    /// Whether this MPI is installed; says so if not.
+    /// Returns true if this MPI is installed; otherwise reports the skipped test.
     pub(crate) fn available(self) -> bool {
         let missing = [self.program(), launcher(self)[0]].into_iter().find(|program| !have(program));
         if let Some(program) = missing {

@@ -1,4 +1,4 @@
-//! What every test here needs: compile a workload, run it with the library preloaded, read its own log and the trace.
+//! Common test harness: compiles a workload, runs it with the library preloaded, reads its own log and the trace.
 
 mod build;
 mod command;
@@ -21,27 +21,26 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Says, past the test harness's capture, that a test did not run for want of something that scripts/setup.sh installs: in CI that
-/// is a failure (scripts/test.sh).
+/// Reports a skipped test whose requirement scripts/setup.sh installs, bypassing output capture: a failure in CI (scripts/test.sh).
 pub(crate) fn skip(why: &str) {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     let _ = writeln!(std::io::stderr(), "skipped: {name}: {why}");
 }
 
-/// Says that a test did not run because this machine, its kernel or its release cannot do what it needs.
+/// Reports a skipped test that this machine, its kernel or its release cannot run.
 pub(crate) fn skip_here(why: &str) {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     let _ = writeln!(std::io::stderr(), "skipped here: {name}: {why}");
 }
 
-/// Whether a program can be run.
+/// Returns true if a program is in `PATH`.
 pub(crate) fn have(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// The library under test: the one that `DXT_TRACER_LIB` names, else what cargo builds, up to date, in this test's target
-/// directory and profile. (Cargo does not build a cdylib for the tests of its own package.)
+/// Returns the library under test: `DXT_TRACER_LIB`, or an up-to-date build by cargo in this test's target directory and profile. (Cargo
+/// does not build a cdylib for the tests of its own package.)
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -50,7 +49,7 @@ pub(crate) fn library() -> &'static Path {
     })
 }
 
-/// libdxt_static.a, beside the library under test: built, if that was.
+/// Returns libdxt_static.a beside the library under test; built if the library was.
 pub(crate) fn static_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -63,18 +62,18 @@ pub(crate) fn static_library() -> &'static Path {
     })
 }
 
-/// dxt-analyze of the profile that the tests have, which `cargo test --workspace` builds with them.
+/// Returns dxt-analyze of the tests' profile, which `cargo test --workspace` builds.
 pub(crate) fn analyzer() -> PathBuf {
     profile_dir().join("dxt-analyze")
 }
 
-/// Where cargo puts what it builds in the tests' profile.
+/// Returns cargo's output directory for the tests' profile.
 fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("failed to find this test's path");
     exe.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps").to_owned()
 }
 
-/// The launcher under test: the one that `DXT_TEST_RUN` names, else what cargo builds, as with the library.
+/// Returns the launcher under test: `DXT_TEST_RUN`, or a build by cargo as for the library.
 pub(crate) fn dxt_run() -> &'static Path {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
     LAUNCHER.get_or_init(|| {
@@ -86,7 +85,7 @@ fn built_library() -> PathBuf {
     built("dxt-tracer").join("libdxt_tracer.so")
 }
 
-/// Builds a package; returns where it is put.
+/// Builds a package; returns its output directory.
 fn built(package: &str) -> PathBuf {
     let profile_dir = profile_dir();
     let target_dir = profile_dir.parent().expect("a profile's directory lies in the target directory");

@@ -1,9 +1,9 @@
-//! The programs' own logs (testdata/workloads/oplog.h), and the comparison with what the tracer says.
+//! Programs' own logs (testdata/workloads/oplog.h), and their comparison with the traces.
 
 use super::Scratch;
 use std::collections::BTreeMap;
 
-/// One operation, as the program or the trace tells it.
+/// Operation as logged by the program or recorded in the trace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Op {
     pub(crate) pid: u32,
@@ -14,18 +14,18 @@ pub(crate) struct Op {
     pub(crate) offset: i64,
     pub(crate) length: u64,
     pub(crate) path: String,
-    /// Why it failed; 0 if it did not.
+    /// Error number; 0 on success.
     pub(crate) errno: u16,
 }
 
 impl Op {
-    /// Whether the call hands asynchronous operations over, or waits for them.
+    /// Returns true if the call submits asynchronous operations, or waits for them.
     pub(crate) fn keeps(&self) -> bool {
         matches!(self.name.as_str(), "submit" | "wait") && ["POSIX", "MPIIO"].contains(&self.layer.as_str())
     }
 }
 
-/// All lines that the programs wrote.
+/// Returns all lines logged by the programs.
 pub(crate) fn log_lines(scratch: &Scratch) -> Vec<String> {
     let dir = scratch.log();
     let dir = dir.parent().expect("the log prefix has a directory");
@@ -38,14 +38,14 @@ pub(crate) fn log_lines(scratch: &Scratch) -> Vec<String> {
     files.iter().flat_map(|path| read(path).lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// What the programs say they did.
+/// Returns the operations logged by the programs.
 pub(crate) fn read_log(scratch: &Scratch) -> Vec<Op> {
     log_lines(scratch).iter().filter_map(|line| parse(line.strip_prefix("OP ")?)).collect()
 }
 
-/// What the programs say they tried in vain.
+/// Returns the failed operations logged by the programs.
 pub(crate) fn read_failures(scratch: &Scratch) -> Vec<Op> {
-    // The error number is where a length would be.
+    // The error number takes the place of the length.
     let failed = |line: &String| parse(line.strip_prefix("FAILED ")?);
     log_lines(scratch).iter().filter_map(failed).map(|op| Op { errno: op.length as u16, length: 0, ..op }).collect()
 }
@@ -67,24 +67,23 @@ fn parse(line: &str) -> Option<Op> {
     })
 }
 
-/// Ranks by process id, as MPI programs say.
+/// Returns the ranks by process id, as logged by MPI programs.
 pub(crate) fn read_ranks(scratch: &Scratch) -> BTreeMap<u32, i32> {
     let lines = log_lines(scratch);
     let words = lines.iter().filter_map(|line| line.strip_prefix("RANK ")?.split_once(' '));
     words.map(|(pid, rank)| (pid.parse().expect("a pid"), rank.parse().expect("a rank"))).collect()
 }
 
-/// How much of the order must agree.
+/// Extent to which the order must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// All operations of a thread.
     Thread,
-    /// The operations of a thread on one file through one layer; some programs know late what they did.
+    /// Operations of a thread on one file through one layer; some programs log an operation late.
     File,
 }
 
-/// Demands that the trace holds exactly what the program did: nothing more, nothing less, nothing else, per thread and in
-/// order.
+/// Asserts that the trace has exactly the program's operations, per thread and in order.
 #[track_caller]
 pub(crate) fn assert_same(order: Order, program: &[Op], trace: &[Op]) {
     let groups = |ops: &[Op]| {
@@ -107,9 +106,8 @@ pub(crate) fn assert_same(order: Order, program: &[Op], trace: &[Op]) {
     assert!(faults.is_empty(), "{} groups differ:\n{}", faults.len(), faults[..faults.len().min(5)].join("\n"));
 }
 
-/// Whether the trace tells what the program did. Who writes another rank's bytes of an ordered call (Open MPI) does not
-/// tell it where they went, nor does a nonblocking call with the shared pointer that another thread carries out: there, and
-/// only there, the offset may be unknown.
+/// Returns true if the trace agrees with the program. The offset may be unknown in two cases only: ordered calls in which one rank writes
+/// another's bytes (Open MPI), and nonblocking shared-pointer calls carried out by another thread.
 fn agree(did: &Op, told: &Op) -> bool {
     let by_others = told.mode == "ordered" || told.name.ends_with("_ordered") || told.name.ends_with("_shared");
     let unknown = told.offset == -1 && by_others;

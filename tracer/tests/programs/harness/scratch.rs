@@ -1,15 +1,14 @@
-//! A directory of a test's own, with `data/` for the program and `traces/` for the tracer. Removed when the test passes.
+//! Directory of a test, with `data/` for the program and `traces/` for the tracer. Removed when the test passes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The directory.
 pub(crate) struct Scratch {
     root: PathBuf,
 }
 
 impl Scratch {
-    /// A new, empty one.
+    /// Creates an empty scratch directory.
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -21,32 +20,30 @@ impl Scratch {
         Self { root: root.canonicalize().expect("failed to find the scratch directory") }
     }
 
-    /// The whole directory.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where the program's files go.
+    /// Returns the directory of the program's files.
     pub(crate) fn data(&self) -> PathBuf {
         self.root.join("data")
     }
 
-    /// Where traces go.
     pub(crate) fn traces(&self) -> PathBuf {
         self.root.join("traces")
     }
 
-    /// Where spools go; made by the tracer.
+    /// Returns the directory of the spools, created by the tracer.
     pub(crate) fn spools(&self) -> PathBuf {
         self.root.join("spools")
     }
 
-    /// Prefix of the programs' own logs.
+    /// Returns the path prefix of the programs' own logs.
     pub(crate) fn log(&self) -> PathBuf {
         self.root.join("logs/log")
     }
 
-    /// Empties `data/`, so that the same program can run again.
+    /// Empties `data/`, so that the program can run again.
     pub(crate) fn clear_data(&self) {
         std::fs::remove_dir_all(self.data()).expect("failed to empty the data directory");
         std::fs::create_dir(self.data()).expect("failed to make the data directory again");

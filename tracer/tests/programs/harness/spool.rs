@@ -1,4 +1,4 @@
-//! What processes left behind: reads spools with the format's own reader and makes traces of them.
+//! Reader of spools left by processes, based on the format's own reader; makes traces of them.
 
 use super::Scratch;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use trace_format::read::{Source, Trace};
 use trace_format::spool::{Cut, Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
-/// A spool is a large file with few bytes in it: it is read where it is used.
+/// Sparse spool file, of which only the used ranges are read.
 struct Sparse(File);
 
 impl Source for Sparse {
@@ -24,7 +24,6 @@ impl Source for Sparse {
     }
 }
 
-/// The spools that are there.
 pub(crate) fn spools(scratch: &Scratch) -> Vec<PathBuf> {
     let Ok(listed) = std::fs::read_dir(scratch.spools()) else { return Vec::new() };
     let paths = listed.map(|entry| entry.expect("failed to list the spools").path());
@@ -33,13 +32,13 @@ pub(crate) fn spools(scratch: &Scratch) -> Vec<PathBuf> {
     paths
 }
 
-/// What the spool's process had no room for.
+/// Returns the spill of the spool's process.
 fn spill(spool: &Path) -> Vec<u8> {
     let name = spool.file_name().and_then(|name| spill_name(name.to_str()?)).expect("a spool's name");
     std::fs::read(spool.with_file_name(name)).unwrap_or_default()
 }
 
-/// What the one spool says while its process runs, as the bytes of a trace; and how many calls may be counted twice.
+/// Encodes the only spool, of a running process, as a trace; also returns the number of calls that may be counted twice.
 pub(crate) fn look(scratch: &Scratch) -> (Vec<u8>, u64) {
     let path = spools(scratch).pop().expect("a spool");
     let spool = Spool::read(&Sparse(File::open(&path).expect("failed to open a spool"))).expect("a spool is one");
@@ -51,8 +50,8 @@ pub(crate) fn look(scratch: &Scratch) -> (Vec<u8>, u64) {
     (bytes, recovered.uncertain)
 }
 
-/// Waits for threads whose program was told of this folder, some seconds at most: a launcher may be gone before ranks that it has killed, and the
-/// first thread of a process before one that is about to give the trace its name.
+/// Waits, some seconds at most, for threads of programs that have this folder among their arguments. A launcher may end before the ranks
+/// that it killed, and a process's first thread before the one that renames the trace.
 fn wait_until_gone(folder: &Path) {
     let folder = folder.as_os_str().as_bytes();
     let runs = |thread: std::fs::DirEntry| {
@@ -70,7 +69,7 @@ fn wait_until_gone(folder: &Path) {
     }
 }
 
-/// Makes a trace of each spool with something in it and removes it, once its process is gone; returns how many calls may be counted twice.
+/// Makes a trace of each non-empty spool and removes the spool, once its process ended; returns the number of calls possibly counted twice.
 pub(crate) fn recover(scratch: &Scratch) -> u64 {
     let mut uncertain = 0;
     wait_until_gone(scratch.root());
@@ -93,7 +92,7 @@ pub(crate) fn recover(scratch: &Scratch) -> u64 {
     uncertain
 }
 
-/// Whether the trace that was being written is there, under its name or one with a number.
+/// Returns true if the trace that was being written exists, under its name or with a number added.
 fn is_there(cut: &Cut) -> bool {
     let path = PathBuf::from(OsString::from_vec(cut.path.clone()));
     let (Some(directory), Some(stem)) = (path.parent(), path.file_stem()) else { return false };

@@ -1,14 +1,14 @@
-//! What the kernel saw: counts and bytes of the calls on one file, by strace(1).
+//! Kernel's view: number and bytes of the calls on each file, by strace(1).
 
 use super::{Outcome, Scratch, have, skip, skip_here};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Calls and bytes per operation name of the tracer (`read`, `write`), per path.
+/// Calls and bytes, by path and the tracer's operation name (`read`, `write`).
 pub(crate) type Calls = BTreeMap<(String, String), (u64, u64)>;
 
-/// Runs a command under strace and returns what it did to files under `dir`; `None` if strace cannot run here.
+/// Runs a command under strace and returns its calls on files under `dir`; `None` if strace cannot run here.
 pub(crate) fn strace(scratch: &Scratch, command: &[&Path], dir: &Path) -> Option<(Outcome, Calls)> {
     if !have("strace") {
         skip("strace is not installed");
@@ -34,7 +34,7 @@ pub(crate) fn strace(scratch: &Scratch, command: &[&Path], dir: &Path) -> Option
     let outcome = Outcome { code: output.status.code().unwrap_or(-1), stdout, stderr };
     let mut calls = Calls::new();
     let report = std::fs::read_to_string(&out).expect("failed to read strace's report");
-    // A call that another thread's call interrupts in the report is told in two lines.
+    // A call interrupted in the report by another thread's call is reported in two lines.
     let mut unfinished: BTreeMap<&str, String> = BTreeMap::new();
     for line in report.lines() {
         let Some((pid, rest)) = line.split_once(' ') else { continue };

@@ -1,4 +1,4 @@
-//! Reads the traces of a run with the format's own reader, and checks on the way what must hold in every trace.
+//! Reader of the traces of a run, based on the format's own reader; checks the invariants of every trace on the way.
 
 use super::{Calls, Op};
 use std::collections::{BTreeMap, HashMap};
@@ -10,67 +10,66 @@ use trace_format::profile::Profile;
 use trace_format::read::{Decoder, Trace};
 use trace_format::spread::Spread;
 
-/// A segment with its meaning.
+/// Segment with resolved ids.
 #[derive(Clone, Debug)]
 pub(crate) struct Seg {
-    /// What was done.
+    /// Operation of the segment.
     pub(crate) op: Op,
-    /// Made inside an MPI-IO call.
+    /// True if made inside an MPI-IO call.
     pub(crate) nested: bool,
-    /// Made inside an HDF5 call.
+    /// True if made inside an HDF5 call.
     pub(crate) in_hdf5: bool,
-    /// Its offset is no more than an estimate.
+    /// True if the offset is only an estimate.
     pub(crate) estimated: bool,
-    /// Nanoseconds since the process's epoch.
+    /// Start, in ns since the process's epoch.
     pub(crate) start_ns: u64,
-    /// As `start_ns`.
+    /// End, in ns since the process's epoch.
     pub(crate) end_ns: u64,
 }
 
-/// Operations of one stream that have no segment.
+/// Operations of one stream without segments.
 #[derive(Clone, Debug)]
 pub(crate) struct MissingOps {
-    /// What was done to what; offset and length are 0.
+    /// Operation and file; offset and length are 0.
     pub(crate) op: Op,
-    /// Made inside an MPI-IO call.
+    /// True if made inside an MPI-IO call.
     pub(crate) nested: bool,
-    /// How much.
+    /// Number of calls, bytes and times.
     pub(crate) counters: Counters,
 }
 
-/// One process region.
+/// Process region of a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessTrace {
-    /// What the process says of itself.
+    /// Description of the process.
     pub(crate) info: ProcessInfo,
-    /// What has no segment.
+    /// Operations without segments.
     pub(crate) missing: Vec<MissingOps>,
-    /// Notes.
     pub(crate) notes: Vec<Note>,
-    /// The whole block.
+    /// Complete process block.
     pub(crate) block: Process,
-    /// Paths of its files.
+    /// Paths of the process's files, by index.
     pub(crate) paths: Vec<String>,
     /// Profiles by layer and path.
     pub(crate) profiles: BTreeMap<(String, String), Profile>,
-    /// Ranks it stands for, and spreads over them by layer and path.
+    /// Number of ranks reduced into the record, and spreads over these by layer and path.
     pub(crate) reduced: (u32, BTreeMap<(String, String), Spread>),
 }
 
-/// All traces of a directory.
+/// Traces of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
-    /// The files.
+    /// Finished trace files.
     pub(crate) files: Vec<PathBuf>,
-    /// Files that are not whole.
+    /// Incomplete files.
     pub(crate) unfinished: Vec<PathBuf>,
-    /// Their job blocks.
+    /// Job blocks of the files.
     pub(crate) jobs: Vec<Job>,
-    /// Their processes.
+    /// Process regions of the files.
     pub(crate) processes: Vec<ProcessTrace>,
-    /// Their segments, per thread in the order in which they were made.
+    /// Segments, per thread in order of recording.
     pub(crate) segments: Vec<Seg>,
-    /// The same, of calls that failed.
+    /// Segments of failed calls, in the same order.
     pub(crate) failures: Vec<Seg>,
 }
 
@@ -82,7 +81,7 @@ impl Traces {
         traces
     }
 
-    /// The same, where processes may have been killed while they wrote theirs.
+    /// Reads every trace of `dir`, of which some may be unfinished because their process was killed.
     pub(crate) fn read_finished(dir: &Path) -> Self {
         let listed = std::fs::read_dir(dir).expect("failed to list the traces");
         let mut files: Vec<PathBuf> = listed.map(|entry| entry.expect("failed to list the traces").path()).collect();
@@ -98,7 +97,7 @@ impl Traces {
         traces
     }
 
-    /// What the processes of a directory's traces say of themselves, without decoding a segment.
+    /// Returns the process descriptions in a directory's traces, without decoding segments.
     pub(crate) fn summaries(dir: &Path) -> Vec<ProcessInfo> {
         let listed = std::fs::read_dir(dir).expect("failed to list the traces");
         let of_file = |file: PathBuf| {
@@ -165,8 +164,7 @@ impl Traces {
         self.jobs.push(trace.job);
     }
 
-    /// The calls under `dir` in which the program handed asynchronous operations over (`submit`) or waited for them (`wait`), with their start
-    /// and end.
+    /// Returns start and end of the program's calls under `dir` that submitted (`submit`) or awaited (`wait`) asynchronous operations.
     pub(crate) fn kept(&self, name: &str, dir: &Path) -> Vec<(u64, u64)> {
         let of = |seg: &&Seg| {
             seg.op.keeps() && !seg.nested && seg.op.name == name && Path::new(&seg.op.path).starts_with(dir)
@@ -174,8 +172,7 @@ impl Traces {
         self.segments.iter().filter(of).map(|seg| (seg.start_ns, seg.end_ns)).collect()
     }
 
-    /// The operations under `dir` through one layer; of POSIX only those that the program made itself. Calls that hand them over or wait for
-    /// them are none.
+    /// Returns the operations under `dir` through the given layers, without nested calls and those that submit or await asynchronous ones.
     pub(crate) fn own_ops(&self, layers: &[&str], dir: &Path) -> Vec<Op> {
         let mut segments: Vec<&Seg> = self
             .segments
@@ -187,13 +184,12 @@ impl Traces {
         segments.into_iter().map(|seg| seg.op.clone()).collect()
     }
 
-    /// The operations under `dir` that failed.
     pub(crate) fn failed_ops(&self, dir: &Path) -> Vec<Op> {
         let failures = self.failures.iter().filter(|seg| Path::new(&seg.op.path).starts_with(dir));
         failures.map(|seg| seg.op.clone()).collect()
     }
 
-    /// Calls and bytes per file under `dir`, through POSIX, to compare with what the kernel saw.
+    /// Returns calls and bytes per file under `dir` through POSIX, for comparison with those seen by the kernel.
     pub(crate) fn calls(&self, dir: &Path) -> Calls {
         let mut calls = Calls::new();
         for op in self.own_ops(&["POSIX"], dir) {
@@ -206,7 +202,7 @@ impl Traces {
         calls
     }
 
-    /// Operations of this name that the program made itself and their bytes, on record or counted as missing.
+    /// Returns the number and bytes of the program's own operations of this name, recorded or counted as missing.
     pub(crate) fn totals(&self, layers: &[&str], name: &str, dir: &Path) -> (u64, u64) {
         let on_record = self.own_ops(layers, dir);
         let on_record = on_record.iter().filter(|op| op.name == name).map(|op| (1, op.length));
@@ -218,7 +214,7 @@ impl Traces {
         on_record.chain(missing).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
     }
 
-    /// The one process region with this id.
+    /// Returns the only process region of this pid.
     #[track_caller]
     pub(crate) fn process(&self, pid: u32) -> &ProcessTrace {
         let mut found = self.processes.iter().filter(|process| process.info.pid == pid);
@@ -227,13 +223,13 @@ impl Traces {
         process
     }
 
-    /// Segments that no process could keep.
+    /// Returns the number of segments that no process could keep.
     pub(crate) fn missing(&self) -> u64 {
         self.processes.iter().map(|process| process.info.missing).sum()
     }
 }
 
-/// Looks up what a segment's ids mean.
+/// Resolver of the ids in segments.
 struct Meaning<'a> {
     process: &'a Process,
     streams: HashMap<u32, &'a StreamDef>,

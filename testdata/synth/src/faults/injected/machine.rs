@@ -1,10 +1,10 @@
-//! Faults of the machine: a slow rank, node or target, a crowded one, a bad moment.
+//! Faults of the machine: a slow rank, node or target, an overloaded target, a slow period.
 
 use super::{Fault, fault, numbers};
 use crate::faults::job::{Job, Stall, Window};
 use crate::faults::truth::Right;
 
-/// Words that a finding about slow service of one unit does not have.
+/// Words that a finding on a slow unit must not contain.
 const OTHER_THAN_SLOW: [&str; 4] = ["stall", "one call", "comput", "late "];
 
 pub(in super::super) fn slow_rank(rank: u32, factor: f64) -> Fault {
@@ -25,7 +25,7 @@ pub(in super::super) fn slow_osts(osts: &[u32], factor: f64) -> Fault {
     })
 }
 
-/// All files have one stripe, and all of these lie on OST 0; in the twin they are spread.
+/// Returns a fault: all files have one stripe, on OST 0; the twin spreads them.
 pub(in super::super) fn ost_queue() -> Fault {
     let right = Right::words(&[
         &["ost", "target", "stripe"],

@@ -1,7 +1,7 @@
-//! The faults: each turns a knob of a job, and says which findings name it. The words are those of the cause, not of a
+//! Injected faults: each changes a parameter of a job, and defines the findings that name it. Their words describe the cause, not a
 //! particular analyzer.
 //!
-//! * `machine`: what is slow or crowded outside the program; `program`: what the program itself does badly.
+//! * `machine`: slow or overloaded units outside the program; `program`: poor behaviour of the program itself.
 
 mod machine;
 mod program;
@@ -13,13 +13,12 @@ use super::truth::Right;
 pub(super) use machine::*;
 pub(super) use program::*;
 
-/// A fault.
 pub(super) struct Fault {
-    /// What it is, in words.
+    /// Description of the fault.
     pub(super) cause: String,
-    /// Puts it into a job.
+    /// Function that adds the fault to a job.
     pub(super) inject: Box<dyn Fn(&mut Job)>,
-    /// What would be right to say of it.
+    /// Criteria of right findings.
     pub(super) right: Vec<Right>,
 }
 

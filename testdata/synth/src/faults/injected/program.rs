@@ -1,10 +1,10 @@
-//! Faults of the program: its requests, its habits, and how its ranks work together.
+//! Faults of the program: its requests, additional calls, and coordination of its ranks.
 
 use super::{Fault, fault, numbers};
 use crate::faults::job::{Header, Interface, Order, Placement, Sieve};
 use crate::faults::truth::Right;
 
-/// Transfers of ranks on several nodes lie on one stripe.
+/// Returns a fault: transfers of ranks on several nodes lie on the same stripe.
 pub(in super::super) fn shared_stripes() -> Fault {
     let words: [&[&str]; 1] = [&[
         "shared stripe",
@@ -69,11 +69,11 @@ pub(in super::super) fn random_reads(transfer: u64) -> Fault {
     );
     fault(format!("random reads of {transfer} bytes"), right, move |job| {
         (job.transfer, job.order) = (transfer, Order::Random);
-        job.read_ns *= 3.0; // nothing is read ahead
+        job.read_ns *= 3.0; // no read-ahead
     })
 }
 
-/// Each rank for itself what all do together in the twin.
+/// Returns a fault: independent requests replace the twin's collective calls.
 pub(in super::super) fn strided(transfer: u64) -> Fault {
     let mut right = is_small(&["write", "read", "request", "call", "transfer", "access"], "no such word");
     right.push(Right::words(&[&[
@@ -202,7 +202,7 @@ pub(in super::super) fn serial() -> Fault {
     fault("ranks write one after another", vec![Right::words(&words)], |job| job.serial = true)
 }
 
-/// All ranks read the block that rank 0 reads for all in the twin.
+/// Returns a fault: all ranks read the block that only rank 0 reads in the twin.
 pub(in super::super) fn hot_block(bulk_ranks: u32, ost_ns: f64) -> Fault {
     let words: [&[&str]; 1] =
         [&["same", "hot", "every rank", "all ranks", "each rank", "broadcast", "header", "one block", "ranks read"]];

@@ -1,4 +1,4 @@
-//! What somebody might say who knows the cause, held against every fault: it must be right about its own, and wrong about others'.
+//! Tests of right findings: a sentence by someone who knows the cause must be right for its own fault, and wrong for all others.
 
 use super::*;
 use crate::faults::score::score;
@@ -6,7 +6,7 @@ use crate::faults::truth::{Injected, Truth};
 use crate::faults::verdict::{Finding, Verdict};
 use serde_json::{Value, json};
 
-/// A name, the fault, a title and what the finding is about.
+/// Returns name, fault, title of a finding, and the units that the finding is about.
 fn said() -> Vec<(&'static str, Fault, &'static str, Value)> {
     let nothing = || json!({"file": "/scratch/model/field.dat"});
     vec![
@@ -84,7 +84,7 @@ fn who_names_the_cause_is_right() {
     }
 }
 
-/// Pairs that may be taken for each other: the same remedy, or one is a form of the other.
+/// Faults that may be mistaken for each other: same remedy, or one is a form of the other.
 const KIN: [&[&str]; 10] = [
     &["queue", "stripes"],
     &["small-writes", "small-reads", "random", "strided", "flush", "hot"],
@@ -119,7 +119,7 @@ fn who_accuses_another_unit_is_wrong() {
         for (kind, unit) in [("rank", json!(11)), ("node", json!("node0099")), ("ost", json!(77))] {
             let mut other = about.clone();
             other[kind] = unit;
-            // Beside a rank its node may stand, and that is not known here.
+            // A rank's node may be named beside it, and is unknown here.
             let may = kind == "node" && about.get("rank").is_some();
             assert!(may || !is_right(&fault, title, &other), "{name} with {kind}: {title}");
         }

@@ -1,5 +1,5 @@
-//! Jobs drawn at random, sick and healthy: what nobody had in mind who wrote a rule. What a fault does and which findings name it is as everywhere
-//! (`injected`); what is drawn is the job around it, who it hits and how hard. A draw whose fault costs next to nothing, or all, is drawn again.
+//! Random jobs, faulty and healthy: cases that no author of a rule had in mind. Faults and right findings are those of `injected`. The
+//! surrounding job, the unit hit, and the strength are drawn. A draw whose fault costs too little or too much is repeated.
 //!
 //! * `sick`: a fault for each kind of job that it can hit.
 
@@ -9,18 +9,18 @@ use super::case::Case;
 use super::chance::{mixed, uniform};
 use super::job::{Direction, Interface, Job, Placement};
 
-/// Part of the run that a fault costs at least, and at most.
+/// Minimum and maximum cost of a fault, as a share of the run time.
 const COSTS: std::ops::RangeInclusive<f64> = 0.03..=0.8;
-/// How often a case is drawn until its fault costs that.
+/// Maximum number of draws per case until the fault's cost is in range.
 const TRIES: u64 = 12;
-/// Most calls of a job.
+/// Maximum number of calls of a job.
 const MOST_CALLS: u64 = 150_000;
-/// Of so many cases one is healthy.
+/// One of this many cases is healthy.
 const HEALTHY: u64 = 4;
-/// Times what the second of two faults costs that the first does, for it to be told first by more than a hair's breadth.
+/// Minimum ratio of the costs of first and second fault for a clear order.
 const CLEARLY: f64 = 1.6;
 
-/// So many cases; another `seed` gives others.
+/// Returns `count` cases, which depend on `seed`.
 pub(super) fn cases(count: u64, seed: u64) -> Vec<Case> {
     (0..count).filter_map(|number| case(number, seed)).collect()
 }
@@ -45,7 +45,7 @@ fn case(number: u64, seed: u64) -> Option<Case> {
     })
 }
 
-/// What is drawn, one number after another.
+/// Sequence of random draws.
 struct Draw {
     keys: [u64; 4],
 }
@@ -56,12 +56,12 @@ impl Draw {
         mixed(&self.keys)
     }
 
-    /// At least the first and less than the second.
+    /// Draws a number in `from..until`.
     fn number(&mut self, from: u32, until: u32) -> u32 {
         from + (self.next() % u64::from(until.max(from + 1) - from)) as u32
     }
 
-    /// Between two, as likely in each octave; three digits.
+    /// Draws a number between `from` and `to` with log-uniform distribution, rounded to three digits.
     fn between(&mut self, from: f64, to: f64) -> f64 {
         let value = from * (to / from).powf(uniform(&[self.next()]));
         let digit = 10_f64.powf(value.log10().floor() - 2.0);
@@ -72,12 +72,12 @@ impl Draw {
         all[(self.next() % all.len() as u64) as usize]
     }
 
-    /// Whether something of this probability happens.
+    /// Returns true with this probability.
     fn is(&mut self, probability: f64) -> bool {
         uniform(&[self.next()]) <= probability
     }
 
-    /// A job that nothing is wrong with.
+    /// Draws a job without faults.
     fn job(&mut self) -> Job {
         let interface = match self.number(0, 20) {
             0..=11 => Interface::Posix,
@@ -119,14 +119,14 @@ impl Draw {
         if interface != Interface::Collective {
             return job.beside();
         }
-        // As many aggregators as keep up with all.
+        // Enough aggregators to keep up with all ranks.
         let aggregators = ranks / 2;
         Job { place: Placement::Turns, headroom: 8.0, aggregators, bytes: transfer * 4, ..job }
     }
 }
 
 impl Job {
-    /// The same with ranks' parts that begin on targets side by side.
+    /// Spaces the ranks' parts so that they begin on adjacent targets.
     fn beside(self) -> Self {
         let (osts, stripes) = (u64::from(self.osts), |bytes: u64| bytes.div_ceil(self.stripe_size));
         let part = stripes(self.bytes * u64::from(self.phases));

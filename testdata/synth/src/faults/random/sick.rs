@@ -1,10 +1,10 @@
-//! A fault for each kind of job that it can hit.
+//! Random jobs for each kind of fault.
 
 use super::Draw;
 use crate::faults::injected::{self as fault, Fault};
 use crate::faults::job::{Direction, Header, Interface, Job, Placement};
 
-/// A kind of fault: its name, and a job with it.
+/// Kind of fault: its name, and a function that draws a job with it.
 type Kind = (&'static str, fn(&mut Draw) -> (Job, Fault));
 
 const KINDS: [Kind; 31] = [
@@ -41,10 +41,10 @@ const KINDS: [Kind; 31] = [
     ("edges", edges),
 ];
 
-/// Part of the jobs that have a second fault.
+/// Share of jobs with a second fault.
 const SECOND: f64 = 0.25;
 
-/// A job with a fault of the kind of that number, round and round, and sometimes a second one that hits any job.
+/// Draws a job with a fault of kind `number` (modulo the number of kinds), and sometimes a second fault that can hit any job.
 pub(super) fn drawn(draw: &mut Draw, number: u64) -> (&'static str, Job, Vec<Fault>) {
     let (name, kind) = KINDS[(number % KINDS.len() as u64) as usize];
     let (job, first) = kind(draw);
@@ -70,13 +70,13 @@ fn plain(draw: &mut Draw) -> Job {
     }
 }
 
-/// One file, of which each rank has a part.
+/// Draws a job with one file, of which each rank has a part.
 fn shared(draw: &mut Draw) -> Job {
     let job = plain(draw);
     Job { place: Placement::Parts, stripe_count: job.osts, file_per_phase: false, ..job }
 }
 
-/// A file per rank.
+/// Draws a job with a file per rank.
 fn own(draw: &mut Draw) -> Job {
     Job { place: Placement::Own, stripe_count: 1, ..plain(draw) }
 }
@@ -90,7 +90,7 @@ fn collective(draw: &mut Draw) -> Job {
     }
 }
 
-/// Few bytes in a phase, so that small requests do not become too many.
+/// Draws a job with few bytes per phase, so that small requests do not become too many.
 fn light(draw: &mut Draw) -> Job {
     let compute_ns = draw.between(20e6, 150e6);
     let phases = draw.number(4, 13);
@@ -101,7 +101,7 @@ fn light(draw: &mut Draw) -> Job {
 
 fn slow_rank(draw: &mut Draw) -> (Job, Fault) {
     let job = draw.job();
-    // Of those that call the system.
+    // Only ranks that make system calls.
     let every = if job.interface == Interface::Collective { (job.ranks / job.aggregators).max(1) } else { 1 };
     let rank = draw.number(0, job.ranks) / every * every;
     (job, fault::slow_rank(rank, draw.between(1.6, 8.0)))
@@ -117,7 +117,7 @@ fn slow_node(draw: &mut Draw) -> (Job, Fault) {
     }
 }
 
-/// Storage whose calls reach few of the targets each.
+/// Draws a job whose calls reach few of the targets each.
 fn narrow(draw: &mut Draw, osts: &[u32]) -> Job {
     let osts = draw.one_of(osts);
     loop {
@@ -130,7 +130,7 @@ fn narrow(draw: &mut Draw, osts: &[u32]) -> Job {
     }
 }
 
-/// A fault of targets, whom requests that span several of them accuse together.
+/// Returns a fault of slow targets; if requests span several targets, naming any of these is right.
 fn slow_osts(job: &Job, osts: &[u32], times: f64) -> Fault {
     let reached = if job.place == Placement::Own { 1 } else { job.transfer.div_ceil(job.stripe_size) as u32 };
     let group = |ost: &u32| (ost / reached * reached)..(ost / reached + 1) * reached;
@@ -173,7 +173,7 @@ fn window(draw: &mut Draw) -> (Job, Fault) {
     (Job { phases: draw.number(15, 41), ..job }, fault::window(from, from + length, draw.between(3.0, 10.0)))
 }
 
-/// Reads and writes that a tail hits on the mean, at least: of one or two nobody can say that they are more than events.
+/// Minimum mean number of reads and writes hit by a tail: one or two cannot be distinguished from single events.
 const HIT: f64 = 10.0;
 
 fn tail(draw: &mut Draw) -> (Job, Fault) {
@@ -316,7 +316,7 @@ fn more_data(draw: &mut Draw) -> (Job, Fault) {
 fn serial(draw: &mut Draw) -> (Job, Fault) {
     let job = plain(draw);
     let bytes = job.transfer.max(job.stripe_size);
-    // Who waits for its turn opens no file with others.
+    // Serialized ranks do not open files collectively.
     let interface = Interface::Posix;
     (Job { interface, ranks: job.ranks.min(48), nodes: 1, bytes, ..job }, fault::serial())
 }

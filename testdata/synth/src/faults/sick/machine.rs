@@ -1,4 +1,4 @@
-//! Faults of the machine.
+//! Cases with faults of the machine.
 
 use super::{collective, own_files, reads, usual};
 use crate::faults::case::Case;
@@ -9,7 +9,7 @@ pub(super) fn cases() -> Vec<Case> {
     [units(), storage(), moments()].into_iter().flatten().collect()
 }
 
-/// One rank, one node.
+/// Returns cases with slow ranks and nodes.
 fn units() -> Vec<Case> {
     vec![
         Case::new("slow-rank-shared", usual(1), [fault::slow_rank(5, 4.0)]).short(),
@@ -42,7 +42,7 @@ fn units() -> Vec<Case> {
     ]
 }
 
-/// Storage targets and stripes.
+/// Returns cases with faults of storage targets and stripes.
 fn storage() -> Vec<Case> {
     let queue = Job { headroom: 2.0, ..own_files(usual(21)) };
     vec![
@@ -105,7 +105,7 @@ fn storage() -> Vec<Case> {
     ]
 }
 
-/// Moments.
+/// Returns cases with faults limited in time.
 fn moments() -> Vec<Case> {
     let long = |seed| Job { phases: 30, ..usual(seed) };
     vec![

@@ -1,4 +1,4 @@
-//! Jobs with one fault.
+//! Cases with one fault.
 
 mod machine;
 mod program;
@@ -6,17 +6,16 @@ mod program;
 use super::case::Case;
 use super::job::{Direction, Interface, Job, Placement};
 
-/// All of them.
 pub(super) fn cases() -> Vec<Case> {
     [machine::cases(), program::cases()].into_iter().flatten().collect()
 }
 
-/// The usual job with a seed of its own; the trace shows its barriers if the seed is even.
+/// Returns the default job with a seed of its own; the trace shows its barriers if the seed is even.
 fn usual(seed: u64) -> Job {
     Job { seed, shown: seed.is_multiple_of(2), ..Job::default() }
 }
 
-/// Few bytes in a phase, so that small requests do not become too many.
+/// Returns a job with few bytes per phase, so that small requests do not become too many.
 fn light(seed: u64) -> Job {
     Job { ranks: 16, bytes: 4 << 20, compute_ns: 60e6, stripe_size: 1 << 20, ..usual(seed) }
 }

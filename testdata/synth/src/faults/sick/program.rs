@@ -1,4 +1,4 @@
-//! Faults of the program.
+//! Cases with faults of the program.
 
 use super::{collective, light, own_files, reads, usual};
 use crate::faults::case::Case;
@@ -9,7 +9,7 @@ pub(super) fn cases() -> Vec<Case> {
     [requests(), together(), habits()].into_iter().flatten().collect()
 }
 
-/// Sizes and places of requests.
+/// Returns cases on size and placement of requests.
 fn requests() -> Vec<Case> {
     let stream = Job { interface: Interface::Streams, bytes: 100 << 10, transfer: 100, ..own_files(light(54)) };
     vec![
@@ -109,7 +109,7 @@ fn requests() -> Vec<Case> {
     ]
 }
 
-/// What ranks do together.
+/// Returns cases on coordination between ranks.
 fn together() -> Vec<Case> {
     vec![
         Case::new("late-rank-collective", collective(usual(62)), [fault::late_rank(5, 2.0)]).short(),
@@ -132,7 +132,7 @@ fn together() -> Vec<Case> {
     ]
 }
 
-/// Opens, stats, syncs, locks.
+/// Returns cases on opens, stats, syncs and locks.
 fn habits() -> Vec<Case> {
     let steps = |seed| Job { file_per_phase: true, ..own_files(usual(seed)) };
     vec![
